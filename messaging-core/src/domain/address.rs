@@ -1,0 +1,285 @@
+//! Addresses, by channel.
+//!
+//! Contract section 4.1 (`to / contact_id`) and 2.4 (masking). Parse at the edge, then trust the type.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::domain::channel::Channel;
+
+/// The longest address SMTP can carry (RFC 5321 section 4.5.3.1.3, less the angle brackets).
+pub const MAX_EMAIL_LENGTH: usize = 254;
+
+/// An email address as it may appear in `to`, `cc`, `bcc`, `from_email`, `reply_to`.
+///
+/// Invariant: one `@`, a local part of at most 64 octets without quoting, a domain of dot-separated
+/// labels that IDNA accepts, no control characters, no spaces, at most [`MAX_EMAIL_LENGTH`] octets.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EmailAddress(String);
+
+/// The text is not an address of the channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not an address of this channel")]
+pub struct MalformedAddress;
+
+impl EmailAddress {
+    /// Parses an address without display name. The spelling is kept.
+    pub fn parse(text: &str) -> Result<Self, MalformedAddress> {
+        let (local, domain) = text.rsplit_once('@').ok_or(MalformedAddress)?;
+        let grammatical = text.len() <= MAX_EMAIL_LENGTH
+            && !local.starts_with('"')
+            && email_address::EmailAddress::parse_with_options(
+                text,
+                email_address::Options::default().without_display_text().without_domain_literal().with_required_tld(),
+            )
+            .is_ok()
+            && !text.chars().any(|c| c.is_control() || c.is_whitespace());
+        if grammatical && is_domain(domain) { Ok(Self(text.to_owned())) } else { Err(MalformedAddress) }
+    }
+
+    /// The address as given.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The part before the `@`.
+    pub fn local(&self) -> &str {
+        self.0.rsplit_once('@').map_or("", |(local, _)| local)
+    }
+
+    /// The part after the `@`, as given.
+    pub fn domain(&self) -> &str {
+        self.0.rsplit_once('@').map_or("", |(_, domain)| domain)
+    }
+
+    /// The domain as DNS spells it: lower case, A-labels.
+    pub fn ascii_domain(&self) -> String {
+        ascii_domain(self.domain()).unwrap_or_else(|| self.domain().to_ascii_lowercase())
+    }
+
+    /// How suppressions and contacts spell it: lower case.
+    pub fn normalized(&self) -> String {
+        self.0.to_lowercase()
+    }
+
+    /// What a caller without `pii:read` sees: `j***@example.org` (contract section 2.4).
+    pub fn masked(&self) -> String {
+        mask_email(&self.0)
+    }
+}
+
+impl fmt::Display for EmailAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Addresses are personal data: `Debug` output, which ends up in logs, shows the masked form.
+impl fmt::Debug for EmailAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.masked())
+    }
+}
+
+impl FromStr for EmailAddress {
+    type Err = MalformedAddress;
+    fn from_str(text: &str) -> Result<Self, MalformedAddress> {
+        Self::parse(text)
+    }
+}
+
+impl Serialize for EmailAddress {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for EmailAddress {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+/// A domain as DNS spells it, or `None` when it is not one: lower case, A-labels, at least two labels,
+/// the last one not all digits.
+pub fn ascii_domain(domain: &str) -> Option<String> {
+    // The common case needs no IDNA tables.
+    let ascii = if domain.is_ascii() && !domain.as_bytes().windows(4).any(|part| part.eq_ignore_ascii_case(b"xn--")) {
+        domain.to_ascii_lowercase()
+    } else {
+        idna::domain_to_ascii_strict(domain).ok()?
+    };
+    let labels_fit = ascii.len() <= 253
+        && ascii.contains('.')
+        && ascii.split('.').all(|label| {
+            (1..=63).contains(&label.len())
+                && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+        });
+    let top = ascii.rsplit('.').next().unwrap_or_default();
+    (labels_fit && !top.bytes().all(|byte| byte.is_ascii_digit())).then_some(ascii)
+}
+
+fn is_domain(domain: &str) -> bool {
+    ascii_domain(domain).is_some()
+}
+
+/// Checks an address of a channel and answers it as the store spells it.
+pub fn check(channel: Channel, text: &str) -> Result<(), MalformedAddress> {
+    let well_formed = match channel {
+        Channel::Email => return EmailAddress::parse(text).map(drop),
+        Channel::Sms | Channel::Whatsapp | Channel::Viber => is_e164(text),
+        Channel::Telegram => is_chat_id(text),
+        Channel::Push => {
+            text.chars().count() <= 4096
+                && !text.is_empty()
+                && !text.chars().any(|c| c.is_whitespace() || c.is_control())
+        }
+    };
+    if well_formed { Ok(()) } else { Err(MalformedAddress) }
+}
+
+/// How suppressions and contacts spell an address that [`check`] accepted.
+pub fn normalize(channel: Channel, text: &str) -> String {
+    if channel == Channel::Email { text.to_lowercase() } else { text.to_owned() }
+}
+
+/// `^\+[1-9]\d{6,14}$`
+fn is_e164(text: &str) -> bool {
+    text.strip_prefix('+').is_some_and(|digits| {
+        (7..=15).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0')
+    })
+}
+
+/// `^-?\d{1,20}$` or `^@[A-Za-z0-9_]{5,32}$`
+fn is_chat_id(text: &str) -> bool {
+    if let Some(name) = text.strip_prefix('@') {
+        return (5..=32).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    }
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    (1..=20).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// What a caller without `pii:read` sees of an address of a channel (contract section 2.4).
+pub fn mask(channel: Channel, text: &str) -> String {
+    match channel {
+        Channel::Email => mask_email(text),
+        Channel::Sms | Channel::Whatsapp | Channel::Viber => mask_phone(text),
+        // The contract masks email and phone; chat ids and push tokens are opaque.
+        Channel::Telegram | Channel::Push => text.to_owned(),
+    }
+}
+
+fn mask_email(text: &str) -> String {
+    let (local, domain) = text.rsplit_once('@').unwrap_or((text, ""));
+    let mut characters = local.chars();
+    let first = match (characters.next(), characters.next()) {
+        (Some(first), Some(_)) => first.to_string(),
+        _ => String::new(),
+    };
+    format!("{first}***@{domain}")
+}
+
+fn mask_phone(text: &str) -> String {
+    let digits = text.chars().filter(char::is_ascii_digit).count();
+    let mut seen = 0;
+    text.chars()
+        .map(|c| {
+            if !c.is_ascii_digit() {
+                return c;
+            }
+            seen += 1;
+            if seen + 4 > digits { c } else { '*' }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_channel(channel: Channel, text: &str, good: bool) {
+        assert_eq!(check(channel, text).is_ok(), good, "{channel:?} {text:?}");
+    }
+
+    #[test]
+    fn email_addresses() {
+        let longest_local = format!("{}@example.com", "a".repeat(64));
+        let long = format!("a@{}.com", vec!["b".repeat(60); 4].join("."));
+        for good in [
+            "a@b.co",
+            "ann+tag@example.com",
+            "o'brien@example.com",
+            "üser@exämple.de",
+            "A@EXAMPLE.COM",
+            &longest_local,
+            "a@xn--exmple-cua.de",
+        ] {
+            check_channel(Channel::Email, good, true);
+        }
+        let too_long_local = format!("{}@example.com", "a".repeat(65));
+        let too_long = format!("{}@{long}", "a".repeat(20));
+        for bad in [
+            "",
+            "a",
+            "@b.co",
+            "a@",
+            "a@b",
+            "a b@c.de",
+            "a@b c.de",
+            "a..b@c.de",
+            ".a@c.de",
+            "a@c..de",
+            "a@-c.de",
+            "a@c-.de",
+            "a@[127.0.0.1]",
+            "a@127.0.0.1",
+            "Ann <a@b.co>",
+            "<a@b.co>",
+            "a@b.co\r\nX: y",
+            "a@b.co\n",
+            "a\0@b.co",
+            "\"a b\"@c.de",
+            "a@b@c.de",
+            "a@x_y.co",
+            &too_long_local,
+            &too_long,
+        ] {
+            check_channel(Channel::Email, bad, false);
+        }
+    }
+
+    #[test]
+    fn phones_chats_and_tokens() {
+        for channel in [Channel::Sms, Channel::Whatsapp, Channel::Viber] {
+            for good in ["+1234567", "+123456789012345"] {
+                check_channel(channel, good, true);
+            }
+            for bad in ["1234567", "+0234567", "+123456", "+1234567890123456", "+12345a7", "", "+1 234 567"] {
+                check_channel(channel, bad, false);
+            }
+        }
+        for good in ["1", "-100123", "12345678901234567890", "@abcde", "@a_1234567890123456789012345678901"] {
+            check_channel(Channel::Telegram, good, good.len() <= 33);
+        }
+        for bad in ["", "-", "123456789012345678901", "@abcd", "@abc-de", "abc"] {
+            check_channel(Channel::Telegram, bad, false);
+        }
+        check_channel(Channel::Push, &"t".repeat(4096), true);
+        check_channel(Channel::Push, &"t".repeat(4097), false);
+        check_channel(Channel::Push, "a b", false);
+        check_channel(Channel::Push, "", false);
+    }
+
+    #[test]
+    fn masks_as_the_contract_shows() {
+        assert_eq!(mask(Channel::Email, "ann@example.com"), "a***@example.com");
+        assert_eq!(mask(Channel::Email, "a@example.com"), "***@example.com");
+        assert_eq!(mask(Channel::Sms, "+14155554567"), "+*******4567");
+        assert_eq!(mask(Channel::Telegram, "@someone"), "@someone");
+    }
+}

@@ -1,0 +1,263 @@
+//! What the outside sees when something is refused: one table from error to status, code and sentence.
+//!
+//! Contract section 1.4. Inside the crates errors are `thiserror` enums, one per subject; here they
+//! become an answer. No variant carries a rejected value, an address, a key or a body. The cause of
+//! an internal error is logged by whoever answers the request and never leaves the process.
+
+use std::fmt;
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::scope::Scope;
+use crate::violation::Violations;
+
+/// A refused or failed operation.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The body is not a JSON object.
+    #[error("the body is not a JSON object")]
+    InvalidJson,
+    /// The cursor belongs to another path or other filters, or is none of ours.
+    #[error("the cursor does not belong to this listing")]
+    InvalidCursor,
+    /// The Idempotency-Key header breaks its rules.
+    #[error("Idempotency-Key must be 1 to 64 visible ASCII characters")]
+    InvalidIdempotencyKey,
+    /// No Authorization header, or not the Bearer scheme.
+    #[error("send an API key or session token as `Authorization: Bearer …`")]
+    MissingCredentials,
+    /// Unknown, malformed, revoked or expired credentials, or a wrong password.
+    #[error("the credentials are not valid")]
+    InvalidCredentials,
+    /// An API key without the needed scope.
+    #[error("scope required: {0}")]
+    ScopeRequired(Scope),
+    /// Another workspace, or one that does not exist.
+    #[error("the credentials do not belong to this workspace")]
+    WorkspaceForbidden,
+    /// The operation is for sessions, not for API keys.
+    #[error("this operation needs a session")]
+    SessionRequired,
+    /// The session's role is too low.
+    #[error("the role in this workspace is too low")]
+    RoleForbidden,
+    /// The caller's address is not in the key's allowlist.
+    #[error("the caller's address is not on the key's allowlist")]
+    IpNotAllowed,
+    /// The resource is not there, or belongs to another workspace.
+    #[error("no such resource")]
+    NotFound,
+    /// No operation has this path.
+    #[error("no operation has this path")]
+    RouteNotFound,
+    /// The path exists, the method does not.
+    #[error("this path does not take this method")]
+    MethodNotAllowed {
+        /// The value of the `Allow` header.
+        allow: String,
+    },
+    /// The resource is in a state that does not allow the operation.
+    #[error("not possible while {status}")]
+    InvalidState {
+        /// The present state.
+        status: &'static str,
+        /// The states from which the operation is possible.
+        allowed: &'static [&'static str],
+    },
+    /// Something with this identity exists already.
+    #[error("it exists already")]
+    AlreadyExists,
+    /// Others depend on the resource.
+    #[error("it is in use")]
+    InUse {
+        /// The ids of those that use it.
+        by: Vec<String>,
+    },
+    /// The first request with this Idempotency-Key still runs.
+    #[error("the first request with this Idempotency-Key is still running")]
+    IdempotencyInProgress,
+    /// The body is larger than the operation takes.
+    #[error("the body is larger than {limit} bytes")]
+    PayloadTooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The body is not declared as JSON.
+    #[error("send the body as application/json")]
+    UnsupportedMediaType,
+    /// Fields, query parameters or headers break their rules.
+    #[error("{}", .0.summary())]
+    Validation(Violations),
+    /// The Idempotency-Key was used with another request.
+    #[error("this Idempotency-Key was used with another request")]
+    IdempotencyKeyReused,
+    /// The request is well formed but cannot be carried out.
+    #[error("{}", .0.message())]
+    Unprocessable(Unprocessable),
+    /// Too many requests.
+    #[error("too many requests")]
+    RateLimited {
+        /// Whole seconds to wait, at least 1.
+        retry_after: u64,
+    },
+    /// A bug or a broken machine. The source is logged, never shown.
+    #[error("internal error")]
+    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Overloaded or stopping; a later try may work.
+    #[error("temporarily unavailable")]
+    Unavailable {
+        /// Whole seconds to wait, at least 1.
+        retry_after: u64,
+    },
+}
+
+/// The causes of 422 that have a code of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unprocessable {
+    /// No sender was given and none can be derived.
+    SenderMissing,
+    /// The sender's domain is not a verified domain of the workspace.
+    SenderDomainNotVerified,
+    /// The channel has no settings or no transport.
+    ChannelNotConfigured,
+    /// The contact has no address for the channel.
+    ContactAddressMissing,
+}
+
+impl Unprocessable {
+    /// Every cause, for the table of codes.
+    pub const ALL: &'static [Self] =
+        &[Self::SenderMissing, Self::SenderDomainNotVerified, Self::ChannelNotConfigured, Self::ContactAddressMissing];
+
+    /// The code of contract section 1.4.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::SenderMissing => "sender_missing",
+            Self::SenderDomainNotVerified => "sender_domain_not_verified",
+            Self::ChannelNotConfigured => "channel_not_configured",
+            Self::ContactAddressMissing => "contact_address_missing",
+        }
+    }
+
+    const fn message(self) -> &'static str {
+        match self {
+            Self::SenderMissing => "give from_email, or verify exactly one sending domain",
+            Self::SenderDomainNotVerified => "the sender's domain is not a verified sending domain of this workspace",
+            Self::ChannelNotConfigured => "the channel has no usable provider; set one with PUT …/channels/{channel}",
+            Self::ContactAddressMissing => "the contact has no address for this channel",
+        }
+    }
+}
+
+impl Error {
+    /// Wraps a cause that the caller can do nothing about.
+    pub fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Internal(cause.into())
+    }
+
+    /// The status of the answer.
+    pub const fn status(&self) -> StatusCode {
+        match self {
+            Self::InvalidJson | Self::InvalidCursor | Self::InvalidIdempotencyKey => StatusCode::BAD_REQUEST,
+            Self::MissingCredentials | Self::InvalidCredentials => StatusCode::UNAUTHORIZED,
+            Self::ScopeRequired(_)
+            | Self::WorkspaceForbidden
+            | Self::SessionRequired
+            | Self::RoleForbidden
+            | Self::IpNotAllowed => StatusCode::FORBIDDEN,
+            Self::NotFound | Self::RouteNotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
+            Self::InvalidState { .. } | Self::AlreadyExists | Self::InUse { .. } | Self::IdempotencyInProgress => {
+                StatusCode::CONFLICT
+            }
+            Self::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Validation(_) | Self::IdempotencyKeyReused | Self::Unprocessable(_) => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
+            Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// The code of the answer; never changes, never carries data.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidJson => "invalid_json",
+            Self::InvalidCursor => "invalid_cursor",
+            Self::InvalidIdempotencyKey => "invalid_idempotency_key",
+            Self::MissingCredentials => "missing_credentials",
+            Self::InvalidCredentials => "invalid_credentials",
+            Self::ScopeRequired(_) => "scope_required",
+            Self::WorkspaceForbidden => "workspace_forbidden",
+            Self::SessionRequired => "session_required",
+            Self::RoleForbidden => "role_forbidden",
+            Self::IpNotAllowed => "ip_not_allowed",
+            Self::NotFound => "not_found",
+            Self::RouteNotFound => "route_not_found",
+            Self::MethodNotAllowed { .. } => "method_not_allowed",
+            Self::InvalidState { .. } => "invalid_state",
+            Self::AlreadyExists => "already_exists",
+            Self::InUse { .. } => "in_use",
+            Self::IdempotencyInProgress => "idempotency_in_progress",
+            Self::PayloadTooLarge { .. } => "payload_too_large",
+            Self::UnsupportedMediaType => "unsupported_media_type",
+            Self::Validation(_) => "validation_failed",
+            Self::IdempotencyKeyReused => "idempotency_key_reused",
+            Self::Unprocessable(cause) => cause.code(),
+            Self::RateLimited { .. } => "rate_limited",
+            Self::Internal(_) => "internal_error",
+            Self::Unavailable { .. } => "unavailable",
+        }
+    }
+
+    /// The `details` member of the answer, where the code has one.
+    pub fn details(&self) -> Option<Value> {
+        match self {
+            Self::Validation(violations) => Some(json!({"errors": violations.as_slice()})),
+            Self::InvalidState { status, allowed } => Some(json!({"status": status, "allowed": allowed})),
+            Self::InUse { by } => Some(json!({"by": by})),
+            _ => None,
+        }
+    }
+
+    /// Seconds for the `Retry-After` header, where the code has one.
+    pub const fn retry_after(&self) -> Option<u64> {
+        match self {
+            Self::RateLimited { retry_after } | Self::Unavailable { retry_after } => Some(*retry_after),
+            Self::IdempotencyInProgress => Some(1),
+            _ => None,
+        }
+    }
+
+    /// The JSON body of the answer.
+    pub fn to_body(&self, request_id: &str) -> Value {
+        // Contract section 1.4: the one exception to the shape.
+        if let Self::ScopeRequired(_) = self {
+            return json!({"error": self.to_string()});
+        }
+        let mut error = json!({"code": self.code(), "message": self.to_string(), "request_id": request_id});
+        if let Some(details) = self.details() {
+            error["details"] = details;
+        }
+        json!({"error": error})
+    }
+}
+
+/// Prints an error and its causes, one after another: what a log line wants.
+#[derive(Debug)]
+pub struct Chain<'a>(pub &'a (dyn std::error::Error + 'static));
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}

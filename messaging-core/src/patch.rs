@@ -1,0 +1,76 @@
+//! A member of a PATCH body: left out, `null`, or a value.
+//!
+//! Contract section 1.1: absent is not touched, `null` clears.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// What a PATCH says about one member. Use with `#[serde(default, skip_serializing_if = "Patch::is_absent")]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Patch<T> {
+    /// The member was left out: keep what is there.
+    #[default]
+    Absent,
+    /// The member was `null`: clear it.
+    Null,
+    /// The member has a value: replace.
+    Set(T),
+}
+
+impl<T> Patch<T> {
+    /// Whether the member was left out.
+    pub const fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+
+    /// Applies the patch to an optional field.
+    pub fn apply(self, field: &mut Option<T>) {
+        match self {
+            Self::Absent => {}
+            Self::Null => *field = None,
+            Self::Set(value) => *field = Some(value),
+        }
+    }
+
+    /// The new value, if there is one.
+    pub fn value(self) -> Option<T> {
+        match self {
+            Self::Set(value) => Some(value),
+            Self::Absent | Self::Null => None,
+        }
+    }
+
+    /// The new value by reference, if there is one.
+    pub const fn as_value(&self) -> Option<&T> {
+        match self {
+            Self::Set(value) => Some(value),
+            Self::Absent | Self::Null => None,
+        }
+    }
+}
+
+impl<T: Serialize> Serialize for Patch<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_value().serialize(serializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map_or(Self::Null, Self::Set))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Patch<T> {
+    fn schema_name() -> Cow<'static, str> {
+        Option::<T>::schema_name()
+    }
+    fn inline_schema() -> bool {
+        Option::<T>::inline_schema()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Option::<T>::json_schema(generator)
+    }
+}

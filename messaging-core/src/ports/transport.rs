@@ -1,0 +1,184 @@
+//! The port through which messages leave.
+//!
+//! Core decides what is sent and what an outcome means; a transport carries. A transport is chosen by
+//! channel and provider name (contract section 16), receives the workspace's provider settings with
+//! every call, and keeps whatever connections it likes between calls.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use crate::domain::address::EmailAddress;
+use crate::domain::channel::Channel;
+use crate::ids::{MessageId, WorkspaceId};
+use crate::time::Timestamp;
+
+/// Carries messages of one channel through one provider.
+///
+/// An implementer owes: an outcome for every recipient of the envelope, or one error for all of them;
+/// bounded time (nothing waits for ever); no retry of its own; and never a report of success before
+/// the peer has taken responsibility.
+#[async_trait]
+pub trait Transport: Debug + Send + Sync {
+    /// Attempts to deliver one message to its recipients.
+    async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError>;
+
+    /// What a recipient's `sent` means here.
+    fn acceptance(&self) -> Acceptance;
+}
+
+/// What it means that the peer said yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acceptance {
+    /// The recipient has it: `sent` and `delivered` together.
+    Delivered,
+    /// A relay or provider has it: `sent`, and a later report may tell more.
+    Relayed,
+}
+
+/// One message to carry.
+#[derive(Debug, Clone)]
+pub struct Outgoing {
+    /// Whose message.
+    pub workspace_id: WorkspaceId,
+    /// Which message.
+    pub message_id: MessageId,
+    /// The workspace's settings of the provider (contract section 16), secrets in clear.
+    pub settings: Arc<Map<String, Value>>,
+    /// Who receives this attempt: on a retry only those still open.
+    pub recipients: Vec<String>,
+    /// What they receive.
+    pub content: Content,
+}
+
+/// The content by kind of channel.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// An email.
+    Email(Box<Email>),
+    /// Everything else: a text, on some channels with a title or HTML.
+    Text(TextMessage),
+}
+
+/// An email before it is MIME: checked by core, so no part holds a CR, LF or control character where
+/// a header could break.
+#[derive(Debug, Clone)]
+pub struct Email {
+    /// The envelope sender (RFC 5321 MAIL FROM).
+    pub envelope_from: EmailAddress,
+    /// `From`.
+    pub from: Mailbox,
+    /// `To`.
+    pub to: EmailAddress,
+    /// `Cc`.
+    pub cc: Vec<EmailAddress>,
+    /// `Reply-To`.
+    pub reply_to: Option<EmailAddress>,
+    /// `Subject`.
+    pub subject: String,
+    /// `Date`: when the message was accepted, so that every attempt is the same message.
+    pub date: Timestamp,
+    /// `Message-ID` without angle brackets; stable across attempts.
+    pub message_id: String,
+    /// Further headers, in order.
+    pub headers: Vec<(String, String)>,
+    /// The text part. Core derives it from `html` when the sender gave none.
+    pub text: Option<String>,
+    /// The HTML part.
+    pub html: Option<String>,
+    /// Files, in order.
+    pub attachments: Vec<AttachedFile>,
+}
+
+/// A display name and an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mailbox {
+    /// The display name, if any.
+    pub name: Option<String>,
+    /// The address.
+    pub address: EmailAddress,
+}
+
+/// A file of an email.
+#[derive(Debug, Clone)]
+pub struct AttachedFile {
+    /// As the recipient sees it; may be non-ASCII.
+    pub filename: String,
+    /// A media type such as `application/pdf`.
+    pub content_type: String,
+    /// The bytes.
+    pub content: Bytes,
+}
+
+/// A message of a channel other than email.
+#[derive(Debug, Clone)]
+pub struct TextMessage {
+    /// The channel.
+    pub channel: Channel,
+    /// The title of a push message.
+    pub title: Option<String>,
+    /// The text.
+    pub text: String,
+    /// Telegram's HTML form.
+    pub html: Option<String>,
+}
+
+/// What became of an attempt that reached the peer.
+#[derive(Debug, Clone, Default)]
+pub struct Sent {
+    /// One per recipient of the envelope, in its order.
+    pub outcomes: Vec<Outcome>,
+    /// The bytes that would have gone on the wire, when the provider captures instead of sending.
+    pub captured: Option<Bytes>,
+}
+
+/// What the peer said about one recipient.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The peer took responsibility.
+    Accepted(Response),
+    /// Not now; trying again may work.
+    Deferred(Response),
+    /// Never; core classifies the reply.
+    Refused(Response),
+}
+
+/// The peer's reply, for events and classification.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Response {
+    /// The SMTP reply code, or the HTTP status of a provider.
+    pub code: Option<u16>,
+    /// The enhanced status code (RFC 3463), `5.1.1`.
+    pub enhanced: Option<String>,
+    /// The text of the reply, at most 512 characters, without control characters.
+    pub text: String,
+    /// The host that replied.
+    pub host: Option<String>,
+}
+
+/// The attempt failed for all recipients alike.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// The provider's settings cannot work: a host that does not parse, a refused login.
+    #[error("the provider's settings do not work: {0}")]
+    Misconfigured(String),
+    /// The peer cannot be reached or broke off before it could have taken the message.
+    #[error("the peer could not be reached: {0}")]
+    Unreachable(String),
+    /// The content was sent completely but the final reply was lost: the peer may have it.
+    #[error("the final reply was lost: {0}")]
+    Ambiguous(String),
+    /// The message cannot be turned into what the wire needs.
+    #[error("the message cannot be built: {0}")]
+    Content(String),
+}
+
+impl TransportError {
+    /// Whether trying again may work.
+    pub const fn retryable(&self) -> bool {
+        matches!(self, Self::Unreachable(_) | Self::Ambiguous(_) | Self::Misconfigured(_))
+    }
+}

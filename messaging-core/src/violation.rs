@@ -1,0 +1,146 @@
+//! Field errors of a request, collected so that all are reported at once.
+//!
+//! Contract section 1.4: a pointer into the body (RFC 6901) or the name of a query parameter, path
+//! parameter or header; a code; a sentence that names the rule and never the rejected value.
+
+use std::fmt::Display;
+
+use serde::Serialize;
+
+/// At most this many are reported (contract section 1.4).
+pub const MAX_REPORTED: usize = 100;
+
+/// The field codes of contract section 1.4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are the documentation; they are those of the contract")]
+pub enum FieldCode {
+    Required,
+    InvalidType,
+    InvalidFormat,
+    TooShort,
+    TooLong,
+    OutOfRange,
+    TooManyItems,
+    TooLarge,
+    UnknownValue,
+    UnknownField,
+    NotFound,
+    NotAllowed,
+    Duplicate,
+    Immutable,
+    Conflict,
+    Syntax,
+}
+
+/// One broken rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// Where.
+    #[serde(flatten)]
+    pub at: At,
+    /// Which rule, for programs.
+    pub code: FieldCode,
+    /// Which rule, for people.
+    pub message: String,
+}
+
+/// Where a rule was broken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum At {
+    /// An RFC 6901 pointer into the body; empty for the body itself.
+    Pointer(String),
+    /// The name of a query parameter, path parameter or header.
+    Parameter(String),
+}
+
+/// The broken rules of one request, in the order they were found, one per place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Violations(Vec<Violation>);
+
+impl Violations {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Adds one about the body. A place that has one already keeps its first.
+    pub fn add(&mut self, pointer: impl Into<String>, code: FieldCode, message: impl Display) {
+        self.push(At::Pointer(pointer.into()), code, message);
+    }
+
+    /// Adds one about a parameter.
+    pub fn add_parameter(&mut self, name: impl Into<String>, code: FieldCode, message: impl Display) {
+        self.push(At::Parameter(name.into()), code, message);
+    }
+
+    fn push(&mut self, at: At, code: FieldCode, message: impl Display) {
+        if self.0.len() < MAX_REPORTED && !self.0.iter().any(|known| known.at == at) {
+            self.0.push(Violation { at, code, message: message.to_string() });
+        }
+    }
+
+    /// Adds those of `other` whose place, or a place above it, has none yet.
+    pub fn merge(&mut self, other: Self) {
+        for violation in other.0 {
+            let covered = match &violation.at {
+                At::Pointer(pointer) => self.0.iter().any(|known| match &known.at {
+                    At::Pointer(above) => {
+                        pointer
+                            .strip_prefix(above.as_str())
+                            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                            && !above.is_empty()
+                    }
+                    At::Parameter(_) => false,
+                }),
+                At::Parameter(_) => false,
+            };
+            if !covered {
+                self.push(violation.at, violation.code, violation.message);
+            }
+        }
+    }
+
+    /// Whether nothing is wrong.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What was found.
+    pub fn as_slice(&self) -> &[Violation] {
+        &self.0
+    }
+
+    /// `Ok` when nothing is wrong.
+    pub fn into_result(self) -> Result<(), crate::Error> {
+        if self.is_empty() { Ok(()) } else { Err(crate::Error::Validation(self)) }
+    }
+
+    /// `2 fields are invalid`.
+    pub fn summary(&self) -> String {
+        match self.0.len() {
+            1 => "1 field is invalid".to_owned(),
+            count => format!("{count} fields are invalid"),
+        }
+    }
+}
+
+/// A violation as an error of its own, for the many places that find exactly one.
+impl From<Violations> for crate::Error {
+    fn from(violations: Violations) -> Self {
+        Self::Validation(violations)
+    }
+}
+
+/// One field error as an answer.
+pub fn refuse(pointer: &str, code: FieldCode, message: impl Display) -> crate::Error {
+    let mut violations = Violations::new();
+    violations.add(pointer, code, message);
+    crate::Error::Validation(violations)
+}
+
+/// Escapes a member name for use in a pointer (RFC 6901 section 3).
+pub fn escape(member: &str) -> String {
+    member.replace('~', "~0").replace('/', "~1")
+}
