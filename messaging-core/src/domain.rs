@@ -1,4 +1,11 @@
 //! Pure rules: values in, values out. No `async`, no clock, no ports.
 
+pub mod account;
 pub mod address;
+pub mod api_key;
 pub mod channel;
+pub mod digest;
+pub mod message;
+pub mod sending_domain;
+pub mod settings;
+pub mod suppression;

@@ -1,4 +1,9 @@
 //! What core needs from outside, as traits.
 
 pub mod clock;
+pub mod store;
 pub mod transport;
+
+pub use clock::{Clock, Entropy};
+pub use store::Store;
+pub use transport::Transport;

@@ -1,0 +1,185 @@
+//! What an operation or job wants changed: collected while it decides, committed as one by its caller.
+//!
+//! Nobody can forget to commit, no transaction is open while a socket is, and a dropped request leaves
+//! nothing half done. See ARCHITECTURE.md, "Read, decide, commit".
+
+use bytes::Bytes;
+
+use crate::domain::account::{Member, Session, User, Workspace};
+use crate::domain::api_key::ApiKey;
+use crate::domain::channel::Channel;
+use crate::domain::digest::Digest;
+use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
+use crate::domain::sending_domain::SendingDomain;
+use crate::domain::settings::ChannelSettings;
+use crate::domain::suppression::Suppression;
+use crate::ids::{ApiKeyId, BlobId, JobId, MessageId, UserId, WorkspaceId};
+use crate::time::Timestamp;
+
+/// A set of writes that happens completely or not at all.
+#[derive(Debug, Default)]
+pub struct Changes {
+    writes: Vec<Write>,
+}
+
+impl Changes {
+    /// Adds a write. Writes are applied in the order they were added.
+    pub fn push(&mut self, write: Write) {
+        self.writes.push(write);
+    }
+
+    /// Whether nothing is to be changed.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// The writes, in order.
+    pub fn writes(&self) -> &[Write] {
+        &self.writes
+    }
+}
+
+impl FromIterator<Write> for Changes {
+    fn from_iter<T: IntoIterator<Item = Write>>(writes: T) -> Self {
+        Self { writes: writes.into_iter().collect() }
+    }
+}
+
+/// What must be there for a put to succeed; otherwise the commit is a conflict and nothing changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// Nothing with this key.
+    Absent,
+    /// The record at this revision, the one that was read.
+    Revision(u32),
+}
+
+/// One typed write.
+#[derive(Debug)]
+pub enum Write {
+    /// Creates or replaces a user. The email is unique.
+    PutUser(User, Expect),
+    /// Opens a session.
+    PutSession(Session),
+    /// Ends a session; no conflict when it is gone already.
+    DeleteSession(Digest),
+    /// Creates or replaces a workspace.
+    PutWorkspace(Workspace, Expect),
+    /// Creates or replaces a membership.
+    PutMember(Member, Expect),
+    /// Ends a membership; no conflict when it is gone already.
+    DeleteMember(WorkspaceId, UserId),
+    /// Creates or replaces an API key. The prefix is unique.
+    PutApiKey(ApiKey, Expect),
+    /// Notes when a key was last used.
+    TouchApiKey(ApiKeyId, Timestamp),
+    /// Creates or replaces a sending domain. The name is unique in its workspace.
+    PutDomain(SendingDomain, Expect),
+    /// Creates or replaces a channel's settings.
+    PutChannel(ChannelSettings, Expect),
+    /// Removes a channel's settings; no conflict when they are gone already.
+    DeleteChannel(WorkspaceId, Channel),
+    /// Creates or replaces a suppression. The address is unique per channel.
+    PutSuppression(Suppression, Expect),
+    /// Stores a new message with its content.
+    InsertMessage(Box<Message>, MessageContent),
+    /// Moves a message to another state.
+    MoveMessage(MoveMessage),
+    /// Adds an event to a message.
+    AppendEvent(Box<MessageEvent>),
+    /// Keeps what the sandbox captured; replaces an earlier capture of the same message.
+    PutCapture(Box<Capture>),
+    /// Removes stored bytes; no conflict when they are gone already.
+    DeleteBlob(WorkspaceId, BlobId),
+    /// Adds a job.
+    Enqueue(NewJob),
+    /// Removes a claimed job. A conflict when the lease was lost.
+    FinishJob(JobHandle),
+    /// Puts a claimed job back for later. A conflict when the lease was lost.
+    RescheduleJob(JobHandle, Reschedule),
+    /// Remembers the answer to a request with an Idempotency-Key. A conflict when there is one that
+    /// has not expired.
+    Remember(Box<Reply>),
+}
+
+/// A change of a message's narrow row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoveMessage {
+    /// Whose.
+    pub workspace_id: WorkspaceId,
+    /// Which message.
+    pub message_id: MessageId,
+    /// The revision that was read; any other is a conflict.
+    pub revision: u32,
+    /// The new state.
+    pub status: MessageStatus,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A job to be done, written in the transaction of its cause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewJob {
+    /// Its id.
+    pub id: JobId,
+    /// Which job type runs it.
+    pub kind: &'static str,
+    /// What it shares concurrency, pace and back-off with; claims are fair over lanes.
+    pub lane: String,
+    /// Not before.
+    pub due_at: Timestamp,
+    /// The job's own data, JSON.
+    pub payload: Bytes,
+}
+
+/// Names a claimed job, and proves that the claim is still held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobHandle {
+    /// The job.
+    pub id: JobId,
+    /// Its lane.
+    pub lane: String,
+    /// When it was due.
+    pub due_at: Timestamp,
+    /// Fencing token of the claim; a later claim of the same job has another.
+    pub token: u64,
+}
+
+/// When and with what a job goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reschedule {
+    /// Not before.
+    pub due_at: Timestamp,
+    /// Replaces the payload.
+    pub payload: Bytes,
+}
+
+/// The remembered answer to a request with an Idempotency-Key (contract section 1.7).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// Scope of the key: credential, method, path.
+    pub key: ReplyKey,
+    /// Fingerprint of query and body.
+    pub fingerprint: u128,
+    /// HTTP status, always 2xx.
+    pub status: u16,
+    /// Content type of the body.
+    pub content_type: String,
+    /// The body as it was answered.
+    pub body: Bytes,
+    /// When it may be forgotten.
+    pub expires_at: Timestamp,
+    /// Now; an older reply whose `expires_at` is not after it is replaced.
+    pub created_at: Timestamp,
+}
+
+/// The scope of an Idempotency-Key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ReplyKey {
+    /// The 16 bytes of the API key's or user's id.
+    pub credential: [u8; 16],
+    /// Method and path, `POST /messages`, without the version prefix.
+    pub route: String,
+    /// The key as sent.
+    pub key: String,
+}

@@ -1,0 +1,64 @@
+//! People, their sessions, workspaces and memberships, as stored.
+//!
+//! Contract sections 2.3 and 3.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::digest::Digest;
+use crate::ids::{UserId, WorkspaceId};
+use crate::scope::Role;
+use crate::time::Timestamp;
+
+/// A person who signs in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// Its id.
+    pub id: UserId,
+    /// The sign-in name, lower case; unique in the installation.
+    pub email: String,
+    /// A display name.
+    pub name: Option<String>,
+    /// The argon2id hash in PHC form; `None` until a password is set, and such a user cannot sign in.
+    pub password_hash: Option<String>,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+/// A signed-in session. The token itself is known to its holder alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// SHA-256 of the token.
+    pub token_digest: Digest,
+    /// Who signed in.
+    pub user_id: UserId,
+    /// When.
+    pub created_at: Timestamp,
+    /// Until when the token works.
+    pub expires_at: Timestamp,
+}
+
+/// A tenant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workspace {
+    /// Its id.
+    pub id: WorkspaceId,
+    /// 1 to 200 characters.
+    pub name: String,
+    /// An IANA time zone name.
+    pub timezone: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+/// A user's membership in a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The member.
+    pub user_id: UserId,
+    /// What the member may do.
+    pub role: Role,
+    /// When the membership began.
+    pub created_at: Timestamp,
+}

@@ -1,0 +1,73 @@
+//! The suppression list: addresses that get nothing more, and why.
+//!
+//! Contract section 10.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::channel::Channel;
+use crate::ids::{SuppressionId, WorkspaceId};
+use crate::time::Timestamp;
+
+/// Why an address is suppressed; ordered, a repeat raises the reason only upward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are those of the contract")]
+pub enum SuppressionReason {
+    Unsubscribe,
+    Manual,
+    Invalid,
+    Bounce,
+    Complaint,
+}
+
+impl SuppressionReason {
+    /// The text form.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unsubscribe => "unsubscribe",
+            Self::Manual => "manual",
+            Self::Invalid => "invalid",
+            Self::Bounce => "bounce",
+            Self::Complaint => "complaint",
+        }
+    }
+
+    /// Whether a transactional message to the address is still sent (contract section 10, second table).
+    pub const fn stops_transactional(self) -> bool {
+        !matches!(self, Self::Unsubscribe)
+    }
+}
+
+/// Who put an address on the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SuppressionSource {
+    /// A call of the API.
+    Api,
+    /// A bounce or complaint.
+    System,
+    /// The recipient.
+    Recipient,
+}
+
+/// One suppressed address of a channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suppression {
+    /// Its id.
+    pub id: SuppressionId,
+    /// Whose list.
+    pub workspace_id: WorkspaceId,
+    /// The channel.
+    pub channel: Channel,
+    /// The address, normalised (see [`crate::domain::address::normalize`]); unique per channel.
+    pub address: String,
+    /// Why.
+    pub reason: SuppressionReason,
+    /// More about why.
+    pub detail: Option<String>,
+    /// Who.
+    pub source: SuppressionSource,
+    /// When.
+    pub created_at: Timestamp,
+}

@@ -1,0 +1,132 @@
+//! The port to everything that is kept.
+//!
+//! Reads are one trait per aggregate; all writes go through [`Store::commit`]. To add an aggregate: its
+//! record in `domain/`, its writes in [`Write`](crate::changes::Write), a trait here with the reads that
+//! the operations need, and a file of cases in the conformance suite that every store passes.
+//!
+//! What every method owes: the workspace comes first, and another workspace's row is not there. "Not
+//! there" is `None` or an empty list, never an error. Listings are newest first, take the key after
+//! which to continue, and stay exact while rows are inserted.
+
+pub mod accounts;
+pub mod blobs;
+pub mod channels;
+pub mod jobs;
+pub mod keys;
+pub mod messages;
+pub mod replies;
+pub mod sandbox;
+pub mod sending_domains;
+pub mod suppressions;
+
+use async_trait::async_trait;
+
+use crate::changes::Changes;
+use crate::error::Error;
+
+pub use accounts::Accounts;
+pub use blobs::Blobs;
+pub use channels::Channels;
+pub use jobs::Jobs;
+pub use keys::ApiKeys;
+pub use messages::Messages;
+pub use replies::Replies;
+pub use sandbox::Sandbox;
+pub use sending_domains::SendingDomains;
+pub use suppressions::Suppressions;
+
+/// A database.
+#[async_trait]
+pub trait Store:
+    Accounts
+    + ApiKeys
+    + Blobs
+    + Channels
+    + Jobs
+    + Messages
+    + Replies
+    + Sandbox
+    + SendingDomains
+    + Suppressions
+    + std::fmt::Debug
+    + Send
+    + Sync
+    + 'static
+{
+    /// Applies the changes, all or nothing. Durable when it returns: a power cut changes nothing after.
+    async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError>;
+
+    /// Whether the database answers; for `/health`.
+    async fn ping(&self) -> Result<(), StoreError>;
+
+    /// Finishes what was handed over and releases what is held. Later calls answer `Unavailable`.
+    async fn close(&self);
+}
+
+/// Who waits for a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    /// A request: served first.
+    Foreground,
+    /// Background work: shares commits with requests, never delays them by more than a slice.
+    Background,
+}
+
+/// A stored record and the revision it was read at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stored<T> {
+    /// The record.
+    pub record: T,
+    /// What [`Expect::Revision`](crate::changes::Expect::Revision) takes.
+    pub revision: u32,
+}
+
+/// A part of a listing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slice<T> {
+    /// In order, at most as many as asked for.
+    pub items: Vec<T>,
+    /// The key after which the rest begins; `None` at the end. A slice may be shorter than asked for,
+    /// even empty, and still have a rest: a store bounds how many rows one call looks at.
+    pub next: Option<[u8; 16]>,
+}
+
+/// Where a listing starts and how much of it is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageRequest {
+    /// The key of the last item of the previous page.
+    pub after: Option<[u8; 16]>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// A read failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Too much work is waiting, or the store is closing; a later try may work.
+    #[error("the store takes no more work at the moment")]
+    Unavailable,
+    /// The database failed.
+    #[error("the database failed")]
+    Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// A commit failed; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// Something was not as the changes expected it: read again, decide again.
+    #[error("the data changed meanwhile")]
+    Conflict,
+    /// Not committed for another reason.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable => Self::Unavailable { retry_after: 1 },
+            StoreError::Failed(_) => Self::internal(error),
+        }
+    }
+}

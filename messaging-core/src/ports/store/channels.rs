@@ -1,0 +1,21 @@
+//! Channel settings.
+
+use async_trait::async_trait;
+
+use super::{StoreError, Stored};
+use crate::domain::channel::Channel;
+use crate::domain::settings::ChannelSettings;
+use crate::ids::WorkspaceId;
+
+/// Reads of channel settings.
+#[async_trait]
+pub trait Channels {
+    /// The settings of one channel.
+    async fn channel(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+    ) -> Result<Option<Stored<ChannelSettings>>, StoreError>;
+    /// The settings of all channels that have any, in no particular order.
+    async fn channels(&self, workspace: WorkspaceId) -> Result<Vec<ChannelSettings>, StoreError>;
+}

@@ -1,0 +1,48 @@
+//! Jobs waiting to be done.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::StoreError;
+use crate::changes::JobHandle;
+use crate::time::Timestamp;
+
+/// The queue.
+///
+/// A claim gives a job to one claimer until its lease ends; after that it can be claimed again and the
+/// first claim's [`JobHandle`] is refused. A restart of the only process may end all leases at once.
+#[async_trait]
+pub trait Jobs {
+    /// Claims due jobs.
+    async fn claim(&self, claim: Claim) -> Result<Vec<ClaimedJob>, StoreError>;
+    /// When the next job that nobody holds is due, or a lease ends; `None` when nothing is waiting.
+    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError>;
+    /// How many jobs wait, claimed ones included; for metrics.
+    async fn job_count(&self) -> Result<u64, StoreError>;
+}
+
+/// What is claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// Jobs due at or before this.
+    pub now: Timestamp,
+    /// Until when the claim holds.
+    pub lease_until: Timestamp,
+    /// At most this many in all.
+    pub max: usize,
+    /// At most this many of one lane; lanes that waited longest come first.
+    pub per_lane: usize,
+    /// Lanes to leave alone until a time: at their limit, or in back-off.
+    pub hold: Vec<(String, Timestamp)>,
+}
+
+/// A job that was claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimedJob {
+    /// What finishes or reschedules it.
+    pub handle: JobHandle,
+    /// Which job type runs it.
+    pub kind: String,
+    /// The job's own data.
+    pub payload: Bytes,
+}

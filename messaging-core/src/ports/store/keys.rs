@@ -1,0 +1,25 @@
+//! API keys.
+
+use async_trait::async_trait;
+
+use super::{PageRequest, Slice, StoreError, Stored};
+use crate::domain::api_key::ApiKey;
+use crate::ids::{ApiKeyId, WorkspaceId};
+use crate::time::Timestamp;
+
+/// Reads of API keys.
+#[async_trait]
+pub trait ApiKeys {
+    /// A key by its prefix (`mk_live_…`), revoked or not; in any workspace, since the key tells which.
+    async fn api_key_by_prefix(&self, prefix: &str) -> Result<Option<ApiKey>, StoreError>;
+    /// A key of the workspace.
+    async fn api_key(&self, workspace: WorkspaceId, id: ApiKeyId) -> Result<Option<Stored<ApiKey>>, StoreError>;
+    /// A key in any workspace, for the administrator of the installation.
+    async fn api_key_anywhere(&self, id: ApiKeyId) -> Result<Option<Stored<ApiKey>>, StoreError>;
+    /// The keys of the workspace with the time of their last use, newest first, revoked ones included.
+    async fn api_keys(
+        &self,
+        workspace: WorkspaceId,
+        page: PageRequest,
+    ) -> Result<Slice<(ApiKey, Option<Timestamp>)>, StoreError>;
+}

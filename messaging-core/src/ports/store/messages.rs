@@ -1,0 +1,39 @@
+//! Messages and their events.
+
+use async_trait::async_trait;
+
+use super::{PageRequest, Slice, StoreError};
+use crate::domain::message::{Message, MessageContent, MessageEvent, MessageFilter};
+use crate::ids::{MessageId, WorkspaceId};
+use crate::time::Timestamp;
+
+/// Reads of messages.
+#[async_trait]
+pub trait Messages {
+    /// A message.
+    async fn message(&self, workspace: WorkspaceId, id: MessageId) -> Result<Option<Message>, StoreError>;
+    /// A message with its content; the content is `None` once it was removed.
+    async fn message_with_content(
+        &self,
+        workspace: WorkspaceId,
+        id: MessageId,
+    ) -> Result<Option<(Message, Option<MessageContent>)>, StoreError>;
+    /// The events of a message ordered by time, at most `limit`.
+    async fn message_events(
+        &self,
+        workspace: WorkspaceId,
+        id: MessageId,
+        limit: usize,
+    ) -> Result<Vec<MessageEvent>, StoreError>;
+    /// Messages that match, newest first.
+    async fn messages(
+        &self,
+        workspace: WorkspaceId,
+        filter: &MessageFilter,
+        page: PageRequest,
+    ) -> Result<Slice<Message>, StoreError>;
+    /// Removes the content of up to `limit` settled messages accepted before a time; answers how many.
+    ///
+    /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
+    async fn forget_contents(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
+}

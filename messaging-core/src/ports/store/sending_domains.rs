@@ -1,0 +1,22 @@
+//! Sending domains.
+
+use async_trait::async_trait;
+
+use super::{PageRequest, Slice, StoreError, Stored};
+use crate::domain::sending_domain::SendingDomain;
+use crate::ids::{DomainId, WorkspaceId};
+
+/// Reads of sending domains.
+#[async_trait]
+pub trait SendingDomains {
+    /// A domain by id.
+    async fn domain(&self, workspace: WorkspaceId, id: DomainId) -> Result<Option<Stored<SendingDomain>>, StoreError>;
+    /// A domain by name, lower case A-labels.
+    async fn domain_by_name(
+        &self,
+        workspace: WorkspaceId,
+        name: &str,
+    ) -> Result<Option<Stored<SendingDomain>>, StoreError>;
+    /// The domains of the workspace, newest first.
+    async fn domains(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<SendingDomain>, StoreError>;
+}

@@ -1,0 +1,20 @@
+//! The suppression list.
+
+use async_trait::async_trait;
+
+use super::{StoreError, Stored};
+use crate::domain::channel::Channel;
+use crate::domain::suppression::Suppression;
+use crate::ids::WorkspaceId;
+
+/// Reads of the suppression list.
+#[async_trait]
+pub trait Suppressions {
+    /// Those of the given addresses (normalised) that are on the channel's list, in no particular order.
+    async fn suppressed(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        addresses: &[String],
+    ) -> Result<Vec<Stored<Suppression>>, StoreError>;
+}
