@@ -3,11 +3,15 @@
 pub mod account;
 pub mod address;
 pub mod api_key;
+pub mod attachment;
 pub mod channel;
 pub mod digest;
+pub mod headers;
 pub mod login_attempts;
 pub mod message;
+pub mod message_input;
 pub mod provider;
+pub mod sender;
 pub mod sending_domain;
 pub mod settings;
 pub mod suppression;
