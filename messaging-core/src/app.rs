@@ -1,0 +1,349 @@
+//! The application: the ports put together, and what every operation and job finds through it.
+//!
+//! An [`App`] is a handle; clones share everything. A front end calls [`App::call`] or an
+//! [`Endpoint`](crate::ops::Endpoint); whoever wants the background work done starts
+//! [`Workers`](crate::work::Workers) or, in tests, calls [`App::run_until_idle`].
+
+mod cache;
+mod lookups;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::caller::Caller;
+use crate::changes::{Changes, Write};
+use crate::domain::channel::Channel;
+use crate::domain::login_attempts::LoginAttempts;
+use crate::domain::settings::ChannelSettings;
+use crate::error::Error;
+use crate::ids::{Id, IdSource};
+use crate::ops::invoke::RunningKeys;
+use crate::ops::{Operation, Output as _, Request};
+use crate::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
+use crate::ports::store::{CommitError, Priority};
+use crate::ports::{Store, Transport};
+use crate::time::Timestamp;
+use crate::vault::Vault;
+use crate::work::signal::WorkSignal;
+
+pub use lookups::Provider;
+use lookups::{Lookups, Touched};
+
+/// A key's last use is written at most this often.
+const LAST_USE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// A handle to the application.
+#[derive(Clone)]
+pub struct App(Arc<Shared>);
+
+struct Shared {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    transports: HashMap<(Channel, String), Arc<dyn Transport>>,
+    settings: Settings,
+    vault: Vault,
+    ids: IdSource,
+    lookups: Lookups,
+    last_uses: LastUses,
+    running_keys: RunningKeys,
+    login_attempts: Mutex<LoginAttempts>,
+    work: WorkSignal,
+}
+
+/// What the installation is told (contract section 22).
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Base of tracking, unsubscribe, upload and callback links, without a slash at the end.
+    pub public_url: String,
+    /// EHLO name, and the right side of Message-IDs.
+    pub hostname: String,
+    /// Shown on workspaces.
+    pub data_region: String,
+    /// Waits between email attempts; the last one repeats.
+    pub message_retry: Vec<Duration>,
+    /// How long after acceptance an email is given up.
+    pub message_expiry: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        const MINUTE: u64 = 60;
+        const HOUR: u64 = 60 * MINUTE;
+        // Contract section 4.2: 1, 5, 15, 30 min, 1, 2, 4, 8, 12 h, then every 12 h; 72 h.
+        let waits = [MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 12 * HOUR];
+        Self {
+            public_url: "http://127.0.0.1:8080".to_owned(),
+            hostname: "localhost".to_owned(),
+            data_region: "local".to_owned(),
+            message_retry: waits.map(Duration::from_secs).to_vec(),
+            message_expiry: Duration::from_secs(72 * HOUR),
+        }
+    }
+}
+
+/// Puts an [`App`] together.
+pub struct Builder {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    transports: HashMap<(Channel, String), Arc<dyn Transport>>,
+    settings: Settings,
+    vault_key: Option<[u8; 32]>,
+}
+
+impl Builder {
+    /// Takes the time from `clock` instead of the machine.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Takes randomness from `entropy` instead of the operating system.
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    /// Lets `provider` carry `channel`; a later one of the same name replaces an earlier.
+    pub fn transport(mut self, channel: Channel, provider: &str, transport: Arc<dyn Transport>) -> Self {
+        self.transports.insert((channel, provider.to_owned()), transport);
+        self
+    }
+
+    /// Several transports at once.
+    pub fn transports(self, transports: impl IntoIterator<Item = (Channel, &'static str, Arc<dyn Transport>)>) -> Self {
+        transports
+            .into_iter()
+            .fold(self, |builder, (channel, provider, transport)| builder.transport(channel, provider, transport))
+    }
+
+    /// What the installation is told.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// The 32 bytes under which secrets are stored. Without them a random key is used, and secrets do
+    /// not outlive the process.
+    pub fn vault_key(mut self, key: [u8; 32]) -> Self {
+        self.vault_key = Some(key);
+        self
+    }
+
+    /// The application.
+    pub fn build(self) -> App {
+        let vault_key = self.vault_key.unwrap_or_else(|| {
+            let mut key = [0; 32];
+            self.entropy.fill(&mut key);
+            key
+        });
+        App(Arc::new(Shared {
+            store: self.store,
+            clock: self.clock,
+            entropy: self.entropy,
+            transports: self.transports,
+            settings: self.settings,
+            vault: Vault::new(&vault_key),
+            ids: IdSource::default(),
+            lookups: Lookups::new(),
+            last_uses: LastUses::default(),
+            running_keys: RunningKeys::default(),
+            login_attempts: Mutex::default(),
+            work: WorkSignal::default(),
+        }))
+    }
+}
+
+impl App {
+    /// Starts putting an application together over a store.
+    pub fn builder(store: Arc<dyn Store>) -> Builder {
+        Builder {
+            store,
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy::default()),
+            transports: HashMap::new(),
+            settings: Settings::default(),
+            vault_key: None,
+        }
+    }
+
+    /// Carries out an operation in this process, without HTTP. `path` holds the path's parameters.
+    pub async fn call<O: Operation>(
+        &self,
+        caller: &Caller,
+        path: &O::Path,
+        query: &O::Query,
+        body: &O::Body,
+    ) -> Result<O::Output, Error> {
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+        let members = |value: Value| match value {
+            Value::Object(members) => members,
+            _ => Map::new(),
+        };
+        let path_parameters: Vec<_> = members(serde_json::to_value(path).map_err(Error::internal)?)
+            .iter()
+            .map(|(name, value)| (name.clone(), text(value)))
+            .collect();
+        let mut pairs = form_urlencoded::Serializer::new(String::new());
+        for (name, value) in members(serde_json::to_value(query).map_err(Error::internal)?) {
+            pairs.append_pair(&name, &text(&value));
+        }
+        let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
+        let workspace = caller.admit(O::ACCESS, in_path, None)?;
+        let path = crate::ops::fill_path(O::PATH, &path_parameters);
+        let answer = crate::ops::invoke::invoke::<O>(Request {
+            app: self,
+            caller,
+            workspace,
+            path: &path,
+            query: &pairs.finish(),
+            body: serde_json::to_vec(body).map_err(Error::internal)?.into(),
+            path_parameters,
+            idempotency_key: None,
+            client: None,
+        })
+        .await?;
+        O::Output::from_body(&answer.body).map_err(Error::internal)
+    }
+
+    /// The store.
+    pub fn store(&self) -> &dyn Store {
+        self.0.store.as_ref()
+    }
+
+    /// What the installation was told.
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &dyn Clock {
+        self.0.clock.as_ref()
+    }
+
+    /// Now.
+    pub fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    /// The source of randomness.
+    pub fn entropy(&self) -> &dyn Entropy {
+        self.0.entropy.as_ref()
+    }
+
+    /// A new id.
+    pub fn new_id<I: Id>(&self, now: Timestamp) -> I {
+        self.0.ids.next(now, self.entropy())
+    }
+
+    /// The transport of a channel's provider, if this installation has one.
+    pub fn transport(&self, channel: Channel, provider: &str) -> Option<&Arc<dyn Transport>> {
+        self.0.transports.get(&(channel, provider.to_owned()))
+    }
+
+    /// Seals and opens secrets.
+    pub fn vault(&self) -> &Vault {
+        &self.0.vault
+    }
+
+    /// Commits the changes of a request.
+    pub(crate) async fn commit(&self, changes: Changes) -> Result<(), CommitError> {
+        self.commit_as(changes, Priority::Foreground).await
+    }
+
+    /// Commits the changes of background work.
+    pub(crate) async fn commit_in_background(&self, changes: Changes) -> Result<(), CommitError> {
+        self.commit_as(changes, Priority::Background).await
+    }
+
+    async fn commit_as(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
+        let touched = Touched::by(&changes);
+        let due = changes
+            .writes()
+            .iter()
+            .filter_map(|write| match write {
+                Write::Enqueue(job) => Some(job.due_at),
+                Write::RescheduleJob(_, next) => Some(next.due_at),
+                _ => None,
+            })
+            .min();
+        self.0.store.commit(changes, priority).await?;
+        self.0.lookups.forget(touched);
+        if let Some(due) = due {
+            self.0.work.announce(due);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn work(&self) -> &WorkSignal {
+        &self.0.work
+    }
+
+    pub(crate) fn running_keys(&self) -> &RunningKeys {
+        &self.0.running_keys
+    }
+
+    /// Failed sign-ins of the last minutes.
+    pub(crate) fn login_attempts<T>(&self, look: impl FnOnce(&mut LoginAttempts) -> T) -> T {
+        look(&mut self.0.login_attempts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn lookups(&self) -> &Lookups {
+        &self.0.lookups
+    }
+
+    fn last_uses(&self) -> &LastUses {
+        &self.0.last_uses
+    }
+
+    /// The place of a secret member of a channel's settings, for the vault.
+    pub(crate) fn secret_place(settings: &ChannelSettings, member: &str) -> String {
+        format!("channel/{}/{}/{}/{member}", settings.workspace_id, settings.channel, settings.provider)
+    }
+
+    /// A channel's settings with their secrets in clear. A secret that does not open (the key file was
+    /// exchanged) is left out, and the provider then says what it misses.
+    pub(crate) fn open_secrets(&self, settings: &ChannelSettings) -> Map<String, Value> {
+        let mut config = settings.config.clone();
+        for member in crate::domain::provider::secret_members(settings.channel, &settings.provider) {
+            let Some(Value::String(sealed)) = config.get(*member) else { continue };
+            match self.vault().open(&Self::secret_place(settings, member), sealed) {
+                Ok(secret) => config.insert((*member).to_owned(), Value::String(secret)),
+                Err(error) => {
+                    tracing::error!(channel = %settings.channel, member, %error, "a channel secret is unusable");
+                    config.remove(*member)
+                }
+            };
+        }
+        config
+    }
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").field("settings", &self.0.settings).finish_non_exhaustive()
+    }
+}
+
+/// When the last use of each key was written.
+#[derive(Debug, Default)]
+struct LastUses(Mutex<HashMap<[u8; 16], Timestamp>>);
+
+impl LastUses {
+    /// Whether a use at `now` is to be written; then it counts as written.
+    fn is_news(&self, key: [u8; 16], now: Timestamp) -> bool {
+        let mut uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if uses.get(&key).is_some_and(|last| now.since(*last) < LAST_USE_INTERVAL) {
+            return false;
+        }
+        if uses.len() >= 10_000 {
+            uses.retain(|_, last| now.since(*last) < LAST_USE_INTERVAL);
+        }
+        uses.insert(key, now);
+        true
+    }
+}

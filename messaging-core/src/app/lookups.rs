@@ -1,0 +1,189 @@
+//! What the hot path looks up: credentials, verified domains, channel settings.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::app::App;
+use crate::app::cache::Cache;
+use crate::caller::{Caller, SignedIn};
+use crate::changes::{Changes, Write};
+use crate::domain::account::Workspace;
+use crate::domain::api_key::{ApiKey, KeyText};
+use crate::domain::channel::Channel;
+use crate::domain::digest::Digest;
+use crate::domain::sending_domain::SendingDomain;
+use crate::error::Error;
+use crate::ids::{Id as _, WorkspaceId};
+use crate::ports::store::{PageRequest, StoreError};
+
+/// A person is a member of at most this many workspaces, and a workspace has at most this many domains,
+/// as far as decisions look.
+const MAX_LOOKED_AT: usize = 1000;
+
+/// The text before the random part of a session token.
+pub(crate) const SESSION_MARKER: &str = "ms_";
+
+/// The caches.
+#[derive(Debug)]
+pub(super) struct Lookups {
+    keys: Cache<String, Arc<ApiKey>>,
+    sessions: Cache<[u8; 32], Arc<SignedIn>>,
+    workspaces: Cache<WorkspaceId, Arc<Workspace>>,
+    domains: Cache<WorkspaceId, Arc<Vec<SendingDomain>>>,
+    providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
+}
+
+/// A channel's provider with its settings, secrets in clear.
+#[derive(Debug, Clone)]
+pub struct Provider {
+    /// The provider's name.
+    pub name: String,
+    /// Its settings.
+    pub settings: Arc<Map<String, Value>>,
+}
+
+impl Lookups {
+    pub(super) fn new() -> Self {
+        Self {
+            keys: Cache::new(),
+            sessions: Cache::new(),
+            workspaces: Cache::new(),
+            domains: Cache::new(),
+            providers: Cache::new(),
+        }
+    }
+
+    /// Forgets what the changes, now committed, made untrue.
+    pub(super) fn forget(&self, touched: Touched) {
+        if touched.credentials {
+            self.keys.clear();
+            self.sessions.clear();
+        }
+        if touched.workspaces {
+            self.workspaces.clear();
+        }
+        if touched.domains {
+            self.domains.clear();
+        }
+        if touched.channels {
+            self.providers.clear();
+        }
+    }
+}
+
+/// Which look-ups a set of changes makes untrue.
+#[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "one flag per cache")]
+pub(super) struct Touched {
+    credentials: bool,
+    workspaces: bool,
+    domains: bool,
+    channels: bool,
+}
+
+impl Touched {
+    pub(super) fn by(changes: &Changes) -> Self {
+        let mut touched = Self::default();
+        for write in changes.writes() {
+            match write {
+                Write::PutUser(..)
+                | Write::DeleteSession(..)
+                | Write::PutMember(..)
+                | Write::DeleteMember(..)
+                | Write::PutApiKey(..) => touched.credentials = true,
+                Write::PutWorkspace(..) => touched.workspaces = true,
+                Write::PutDomain(..) => touched.domains = true,
+                Write::PutChannel(..) | Write::DeleteChannel(..) => touched.channels = true,
+                _ => {}
+            }
+        }
+        touched
+    }
+}
+
+impl App {
+    /// Who holds a bearer token. Unknown, wrong, revoked and expired tokens get the same answer.
+    pub async fn authenticate(&self, token: &str) -> Result<Caller, Error> {
+        if token.starts_with(SESSION_MARKER) {
+            let session = self.signed_in(Digest::of(token)).await?.ok_or(Error::InvalidCredentials)?;
+            return Ok(Caller::Session(session));
+        }
+        let text = KeyText::parse(token).ok_or(Error::InvalidCredentials)?;
+        let prefix = text.prefix.to_owned();
+        let load = async { Ok::<_, StoreError>(self.store().api_key_by_prefix(&prefix).await?.map(Arc::new)) };
+        let key = self.lookups().keys.get(&prefix, self.now(), load).await?;
+        // The digest is compared also when there is no such key, so that time tells nothing.
+        let digest = Digest::of(text.secret);
+        let nobody = Digest::from_bytes([0; 32]);
+        let matches = digest == key.as_ref().map_or(nobody, |key| key.secret_digest);
+        match key {
+            Some(key) if matches && key.is_live(self.now()) => {
+                self.note_use(&key);
+                Ok(Caller::Key(key))
+            }
+            _ => Err(Error::InvalidCredentials),
+        }
+    }
+
+    async fn signed_in(&self, digest: Digest) -> Result<Option<Arc<SignedIn>>, Error> {
+        let now = self.now();
+        let load = async {
+            let Some(session) = self.store().session(&digest).await? else { return Ok(None) };
+            let Some(user) = self.store().user(session.user_id).await? else { return Ok(None) };
+            let page = PageRequest { after: None, limit: MAX_LOOKED_AT };
+            let memberships = self.store().workspaces_of(session.user_id, page).await?;
+            Ok::<_, StoreError>(Some(Arc::new(SignedIn {
+                token_digest: session.token_digest,
+                expires_at: session.expires_at,
+                user: user.record,
+                roles: memberships.items.into_iter().map(|(workspace, member)| (workspace.id, member.role)).collect(),
+            })))
+        };
+        let session = self.lookups().sessions.get(digest.as_bytes(), now, load).await?;
+        Ok(session.filter(|session| now < session.expires_at))
+    }
+
+    /// A workspace.
+    pub async fn workspace(&self, id: WorkspaceId) -> Result<Option<Arc<Workspace>>, StoreError> {
+        let load = async { Ok(self.store().workspace(id).await?.map(|stored| Arc::new(stored.record))) };
+        self.lookups().workspaces.get(&id, self.now(), load).await
+    }
+
+    /// The sending domains of a workspace, verified or not.
+    pub async fn sending_domains(&self, workspace: WorkspaceId) -> Result<Arc<Vec<SendingDomain>>, StoreError> {
+        let page = PageRequest { after: None, limit: MAX_LOOKED_AT };
+        let load = async { Ok(Some(Arc::new(self.store().domains(workspace, page).await?.items))) };
+        let domains = self.lookups().domains.get(&workspace, self.now(), load).await?;
+        Ok(domains.unwrap_or_default())
+    }
+
+    /// The provider that carries a channel for a workspace; `None` when the channel has no settings.
+    pub async fn provider(&self, workspace: WorkspaceId, channel: Channel) -> Result<Option<Provider>, StoreError> {
+        let load = async {
+            let stored = self.store().channel(workspace, channel).await?;
+            let provider = stored.map(|stored| Provider {
+                settings: Arc::new(self.open_secrets(&stored.record)),
+                name: stored.record.provider,
+            });
+            Ok(Some(Arc::new(provider)))
+        };
+        let provider = self.lookups().providers.get(&(workspace, channel), self.now(), load).await?;
+        Ok(provider.and_then(|provider| provider.as_ref().clone()))
+    }
+
+    /// Notes when a key was last used, at most once a minute per key, without anybody waiting for it.
+    fn note_use(&self, key: &ApiKey) {
+        let now = self.now();
+        if self.last_uses().is_news(key.id.to_bytes(), now) {
+            let app = self.clone();
+            let id = key.id;
+            tokio::spawn(async move {
+                let changes = Changes::from_iter([Write::TouchApiKey(id, now)]);
+                if let Err(error) = app.commit_in_background(changes).await {
+                    tracing::debug!(error = %crate::error::Chain(&error), "the last use of a key was not noted");
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The providers of each channel and the settings they take.
+//!
+//! Contract section 16: the second table.
+
+use serde_json::{Map, Value};
+
+use crate::domain::channel::Channel;
+use crate::violation::{FieldCode, Violations};
+
+/// The text that stands for a stored secret in answers, and keeps it when it is sent back.
+pub const MASK: &str = "***";
+
+/// One provider of a channel.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ProviderKind {
+    /// The channel.
+    pub channel: Channel,
+    /// The name.
+    pub name: &'static str,
+    /// Its settings.
+    pub members: &'static [Member],
+}
+
+/// One setting of a provider.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The name in `config`.
+    pub name: &'static str,
+    /// Whether it must be given.
+    pub required: bool,
+    /// Whether it is stored sealed and shown as `***`.
+    pub secret: bool,
+    /// What it holds.
+    pub form: Form,
+}
+
+/// What a setting holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// 1 to 4096 characters without control characters.
+    Text,
+    /// A host name or address.
+    Host,
+    /// 1 to 65535.
+    Port,
+    /// An absolute http or https URL.
+    Url,
+    /// `starttls`, `tls` or `none`.
+    Tls,
+    /// A JSON document: a string or an object, at most 64 KiB.
+    Document,
+}
+
+const fn member(name: &'static str, required: bool, secret: bool, form: Form) -> Member {
+    Member { name, required, secret, form }
+}
+
+const fn provider(channel: Channel, name: &'static str, members: &'static [Member]) -> ProviderKind {
+    ProviderKind { channel, name, members }
+}
+
+/// The longest text setting.
+const MAX_TEXT: usize = 4096;
+/// The longest document setting; a service account is about 2.5 KiB.
+const MAX_DOCUMENT: usize = 64 << 10;
+
+/// Every provider of every channel; the first of a channel is its default.
+pub const PROVIDERS: &[ProviderKind] = &[
+    provider(Channel::Email, "builtin", &[]),
+    provider(
+        Channel::Email,
+        "smtp",
+        &[
+            member("host", true, false, Form::Host),
+            member("port", true, false, Form::Port),
+            member("username", false, false, Form::Text),
+            member("password", false, true, Form::Text),
+            member("tls", false, false, Form::Tls),
+        ],
+    ),
+    provider(Channel::Email, "sandbox", &[]),
+    provider(
+        Channel::Sms,
+        "http",
+        &[
+            member("api_base", true, false, Form::Url),
+            member("sender", true, false, Form::Text),
+            member("token", false, true, Form::Text),
+        ],
+    ),
+    provider(
+        Channel::Sms,
+        "twilio",
+        &[
+            member("api_base", false, false, Form::Url),
+            member("sender", true, false, Form::Text),
+            member("account_sid", true, false, Form::Text),
+            member("auth_token", true, true, Form::Text),
+        ],
+    ),
+    provider(Channel::Sms, "sandbox", &[]),
+    provider(
+        Channel::Push,
+        "fcm",
+        &[
+            member("api_base", false, false, Form::Url),
+            member("project_id", true, false, Form::Text),
+            member("service_account", true, true, Form::Document),
+        ],
+    ),
+    provider(Channel::Push, "sandbox", &[]),
+    provider(
+        Channel::Telegram,
+        "bot_api",
+        &[member("api_base", false, false, Form::Url), member("bot_token", true, true, Form::Text)],
+    ),
+    provider(Channel::Telegram, "sandbox", &[]),
+    provider(
+        Channel::Whatsapp,
+        "cloud_api",
+        &[
+            member("api_base", false, false, Form::Url),
+            member("phone_number_id", true, false, Form::Text),
+            member("access_token", true, true, Form::Text),
+            member("app_secret", false, true, Form::Text),
+        ],
+    ),
+    provider(Channel::Whatsapp, "sandbox", &[]),
+    provider(
+        Channel::Viber,
+        "http",
+        &[
+            member("api_base", true, false, Form::Url),
+            member("sender", true, false, Form::Text),
+            member("token", false, true, Form::Text),
+        ],
+    ),
+    provider(Channel::Viber, "sandbox", &[]),
+];
+
+/// A provider by name.
+pub fn find(channel: Channel, name: &str) -> Option<&'static ProviderKind> {
+    PROVIDERS.iter().find(|kind| kind.channel == channel && kind.name == name)
+}
+
+/// The provider that a channel without settings shows.
+pub fn default_of(channel: Channel) -> &'static ProviderKind {
+    PROVIDERS.iter().find(|kind| kind.channel == channel).expect("every channel has a provider")
+}
+
+/// The members that are stored sealed.
+pub fn secret_members(channel: Channel, name: &str) -> &'static [&'static str] {
+    match (channel, name) {
+        (Channel::Email, "smtp") => &["password"],
+        (Channel::Sms | Channel::Viber, "http") => &["token"],
+        (Channel::Sms, "twilio") => &["auth_token"],
+        (Channel::Push, "fcm") => &["service_account"],
+        (Channel::Telegram, "bot_api") => &["bot_token"],
+        (Channel::Whatsapp, "cloud_api") => &["access_token", "app_secret"],
+        _ => &[],
+    }
+}
+
+/// Checks the settings of a provider; pointers are below `/config`. `null` counts as not given.
+pub fn check(kind: &ProviderKind, config: &Map<String, Value>, violations: &mut Violations) {
+    for member in kind.members {
+        let at = format!("/config/{}", member.name);
+        match config.get(member.name).filter(|value| !value.is_null()) {
+            None if member.required => violations.add(at, FieldCode::Required, "is required by this provider"),
+            None => {}
+            Some(Value::String(text)) if text.is_empty() && member.required => {
+                violations.add(at, FieldCode::Required, "is required by this provider");
+            }
+            Some(value) => {
+                if let Err((code, message)) = check_member(member.form, value) {
+                    violations.add(at, code, message);
+                }
+            }
+        }
+    }
+}
+
+fn check_member(form: Form, value: &Value) -> Result<(), (FieldCode, &'static str)> {
+    match (form, value) {
+        (Form::Port, Value::Number(number)) => match number.as_u64() {
+            Some(1..=65535) => Ok(()),
+            _ => Err((FieldCode::OutOfRange, "must be from 1 to 65535")),
+        },
+        (Form::Port, _) => Err((FieldCode::InvalidType, "must be an integer")),
+        (Form::Document, Value::Object(_) | Value::String(_)) => {
+            let length = value.as_str().map_or_else(|| value.to_string().len(), str::len);
+            if length <= MAX_DOCUMENT { Ok(()) } else { Err((FieldCode::TooLarge, "must be at most 64 KiB")) }
+        }
+        (Form::Document, _) => Err((FieldCode::InvalidType, "must be an object or a string")),
+        (_, Value::String(text)) => check_text(form, text),
+        _ => Err((FieldCode::InvalidType, "must be a string")),
+    }
+}
+
+fn check_text(form: Form, text: &str) -> Result<(), (FieldCode, &'static str)> {
+    if text.chars().count() > MAX_TEXT {
+        return Err((FieldCode::TooLong, "must have at most 4096 characters"));
+    }
+    if text.chars().any(char::is_control) {
+        return Err((FieldCode::InvalidFormat, "must not contain control characters"));
+    }
+    let fits = match form {
+        Form::Host => is_host(text),
+        Form::Url => text.parse::<http::Uri>().is_ok_and(|uri| {
+            matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some_and(|host| !host.is_empty())
+        }),
+        Form::Tls => {
+            return if matches!(text, "starttls" | "tls" | "none") {
+                Ok(())
+            } else {
+                Err((FieldCode::UnknownValue, "must be starttls, tls or none"))
+            };
+        }
+        Form::Text | Form::Port | Form::Document => true,
+    };
+    if fits { Ok(()) } else { Err((FieldCode::InvalidFormat, "is not well formed")) }
+}
+
+fn is_host(text: &str) -> bool {
+    text.parse::<std::net::IpAddr>().is_ok()
+        || (text.len() <= 253
+            && !text.is_empty()
+            && text.split('.').all(|label| {
+                (1..=63).contains(&label.len())
+                    && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secret_members_agree_with_the_table() {
+        for kind in PROVIDERS {
+            let secrets: Vec<_> = kind.members.iter().filter(|one| one.secret).map(|one| one.name).collect();
+            assert_eq!(secrets, secret_members(kind.channel, kind.name), "{} {}", kind.channel, kind.name);
+        }
+    }
+}

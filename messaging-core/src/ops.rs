@@ -1,0 +1,41 @@
+//! The operations: one type per row of the contract, and the list of them all.
+//!
+//! Everything that names a path, a scope or a command reads [`all`].
+
+pub mod context;
+pub mod endpoint;
+mod fingerprint;
+pub mod input;
+pub(crate) mod invoke;
+pub mod operation;
+pub mod page;
+mod schema_check;
+
+pub mod service;
+
+pub use context::{Context, Request};
+pub use endpoint::Endpoint;
+pub use input::{BodyKind, Empty, Input, PageQuery};
+pub use operation::{Answer, Call, InWorkspace, NoContent, Operation, Output, OutputKind};
+pub use page::Page;
+
+/// Every operation, in the order of the contract.
+pub const fn all() -> &'static [Endpoint] {
+    const ALL: &[Endpoint] = &[
+        // Section 3.
+        Endpoint::of::<service::GetHealth>(),
+        Endpoint::of::<service::ListWorkspaces>(),
+        Endpoint::of::<service::CreateWorkspace>(),
+        Endpoint::of::<service::UpdateWorkspace>(),
+    ];
+    ALL
+}
+
+/// Fills the parameters of a path template, percent-encoded.
+pub fn fill_path(template: &str, parameters: &[(String, String)]) -> String {
+    parameters.iter().fold(template.to_owned(), |path, (name, value)| {
+        let value = percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC);
+        // Ids consist of letters, digits and underscores; those stay readable.
+        path.replace(&format!("{{{name}}}"), &value.to_string().replace("%5F", "_"))
+    })
+}

@@ -1,0 +1,85 @@
+//! What an operation has at hand while it decides.
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+
+use crate::app::App;
+use crate::caller::Caller;
+use crate::changes::{Changes, Write};
+use crate::error::Error;
+use crate::ids::{Id, WorkspaceId};
+use crate::ports::Store;
+use crate::scope::Scope;
+use crate::time::Timestamp;
+
+/// A call before it is decoded; what a front end hands to [`Endpoint::call`](crate::ops::Endpoint).
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// The application.
+    pub app: &'a App,
+    /// Who calls; already admitted.
+    pub caller: &'a Caller,
+    /// The workspace that [`Caller::admit`] found.
+    pub workspace: Option<WorkspaceId>,
+    /// The path below the version prefix, as it was called: part of an Idempotency-Key's scope.
+    pub path: &'a str,
+    /// The parameters of the path, percent-decoded.
+    pub path_parameters: Vec<(String, String)>,
+    /// The query string without `?`.
+    pub query: &'a str,
+    /// The body.
+    pub body: Bytes,
+    /// The Idempotency-Key header as sent.
+    pub idempotency_key: Option<&'a [u8]>,
+    /// The caller's address, where there is one.
+    pub client: Option<IpAddr>,
+}
+
+/// The surroundings of one run of an operation.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The application.
+    pub app: &'a App,
+    /// Who calls.
+    pub caller: &'a Caller,
+    /// When the operation began; one time for everything it writes.
+    pub now: Timestamp,
+    /// What shall change.
+    pub changes: Changes,
+    /// The caller's address, where there is one.
+    pub client: Option<IpAddr>,
+    pub(super) workspace: Option<WorkspaceId>,
+    pub(super) scope: ListingScope,
+}
+
+/// What binds a cursor to its listing: the path and the filters.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ListingScope(pub(super) u64);
+
+impl<'a> Context<'a> {
+    /// The workspace that the call is about.
+    pub fn workspace(&self) -> Result<WorkspaceId, Error> {
+        self.workspace.ok_or(Error::WorkspaceForbidden)
+    }
+
+    /// The store, for reading. Writes go into [`Context::changes`].
+    pub fn store(&self) -> &'a dyn Store {
+        self.app.store()
+    }
+
+    /// A new id.
+    pub fn new_id<I: Id>(&self) -> I {
+        self.app.new_id(self.now)
+    }
+
+    /// Wants something changed.
+    pub fn change(&mut self, write: Write) {
+        self.changes.push(write);
+    }
+
+    /// Whether the caller sees email addresses and phone numbers in clear (contract section 2.4).
+    pub fn sees_addresses(&self) -> bool {
+        self.workspace.is_some_and(|workspace| self.caller.covers(workspace, Scope::PiiRead))
+    }
+}

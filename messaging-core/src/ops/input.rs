@@ -1,0 +1,176 @@
+//! From bytes to a checked input: types and shapes by schema, meaning by the input's own `check`.
+//!
+//! The common case is one pass of serde, one of `validator`, one of `check`. Only when one of them
+//! refuses is the slow way taken: the body is walked beside its own JSON Schema, which knows every
+//! rule of the types and of their `validate` attributes, so that all faults are found at once, with
+//! pointers and without the rejected values. What is broken is cut out and the rest still gets its
+//! meaning checked.
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use validator::Validate;
+
+use crate::error::Error;
+use crate::ops::schema_check::{Place, SchemaCheck};
+use crate::violation::{FieldCode, Violations};
+
+/// Whether an operation reads a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyKind {
+    /// No body; one that is sent is ignored.
+    None,
+    /// A body may be left out and then counts as `{}`.
+    Optional,
+    /// A JSON object.
+    Required,
+}
+
+/// What an operation reads: from the body, or from the query.
+pub trait Input: Serialize + DeserializeOwned + JsonSchema + Validate + Send + 'static {
+    /// Whether a body is read.
+    const BODY: BodyKind = BodyKind::Required;
+
+    /// Rules that concern more than one member, or that no schema can say. Adds what is broken.
+    fn check(&self, _violations: &mut Violations) {}
+}
+
+/// Nothing is read.
+#[derive(Debug, Clone, Copy, Default, Serialize, serde::Deserialize, JsonSchema, Validate)]
+pub struct Empty {}
+
+impl Input for Empty {
+    const BODY: BodyKind = BodyKind::None;
+}
+
+/// The query of a listing (contract section 1.5).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, serde::Deserialize, JsonSchema, Validate)]
+pub struct PageQuery {
+    /// At most this many items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 1, max = 200))]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+impl Input for PageQuery {}
+
+/// Reads a body.
+pub fn body<T: Input>(bytes: &[u8]) -> Result<T, Error> {
+    let bytes = match T::BODY {
+        BodyKind::None => b"{}",
+        BodyKind::Optional if bytes.trim_ascii().is_empty() => b"{}",
+        BodyKind::Optional | BodyKind::Required => bytes,
+    };
+    // serde_json would accept an array for a struct.
+    let is_object = bytes.trim_ascii_start().first() == Some(&b'{');
+    if is_object
+        && !has_nul_escape(bytes)
+        && let Ok(input) = serde_json::from_slice::<T>(bytes)
+        && input.validate().is_ok()
+    {
+        let mut violations = Violations::new();
+        input.check(&mut violations);
+        return violations.into_result().map(|()| input);
+    }
+    let Ok(Value::Object(object)) = serde_json::from_slice::<Value>(bytes) else {
+        return Err(Error::InvalidJson);
+    };
+    explain(object, Place::Body)
+}
+
+/// Reads a query string. Unknown parameters are ignored, of repeated ones the last counts.
+pub fn query<T: Input>(query: &str) -> Result<T, Error> {
+    let schema = schema_of::<T>();
+    let mut object = Map::new();
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        let Some(property) = schema["properties"].get(name.as_ref()) else { continue };
+        let value = if accepts(property, "integer") || accepts(property, "number") || accepts(property, "boolean") {
+            // Not a number or boolean: stays a string and is refused as one.
+            serde_json::from_str::<Value>(&value)
+                .ok()
+                .filter(|parsed| parsed.is_number() || parsed.is_boolean())
+                .unwrap_or_else(|| Value::String(value.into_owned()))
+        } else {
+            Value::String(value.into_owned())
+        };
+        object.insert(name.into_owned(), value);
+    }
+    if let Ok(input) = serde_json::from_value::<T>(Value::Object(object.clone()))
+        && input.validate().is_ok()
+    {
+        return Ok(input);
+    }
+    explain(object, Place::Query)
+}
+
+/// Finds everything that is wrong. Answers the input all the same when it turns out to be good: serde's
+/// derived code is stricter than the contract in one point, members that are given twice.
+fn explain<T: Input>(object: Map<String, Value>, place: Place) -> Result<T, Error> {
+    let schema = schema_of::<T>();
+    let mut check = SchemaCheck::new(&schema, place);
+    let rest = check.object(object);
+    let mut violations = check.finish();
+    match serde_json::from_value::<T>(Value::Object(rest)) {
+        Ok(input) => {
+            let mut meaning = Violations::new();
+            input.check(&mut meaning);
+            violations.merge(meaning);
+            if violations.is_empty() {
+                if let Err(errors) = input.validate() {
+                    // A rule that the schema does not show; name the member at least.
+                    for member in errors.errors().keys() {
+                        violations.add(format!("/{member}"), FieldCode::InvalidFormat, "breaks a rule of this member");
+                    }
+                } else {
+                    return Ok(input);
+                }
+            }
+            Err(Error::Validation(violations))
+        }
+        Err(_) if !violations.is_empty() => Err(Error::Validation(violations)),
+        Err(_) => {
+            violations.add("", FieldCode::InvalidType, "has a member of the wrong type");
+            Err(Error::Validation(violations))
+        }
+    }
+}
+
+/// The JSON Schema of a type, made once.
+pub fn schema_of<T: JsonSchema + 'static>() -> Arc<Value> {
+    static SCHEMAS: LazyLock<Mutex<HashMap<TypeId, Arc<Value>>>> = LazyLock::new(Mutex::default);
+    let mut schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(
+        schemas
+            .entry(TypeId::of::<T>())
+            .or_insert_with(|| Arc::new(schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value())),
+    )
+}
+
+fn accepts(property: &Value, wanted: &str) -> bool {
+    match &property["type"] {
+        Value::String(only) => only == wanted,
+        Value::Array(several) => several.iter().any(|one| one == wanted),
+        _ => false,
+    }
+}
+
+/// Whether the text may hold U+0000, which no string may (contract section 1.1). JSON can only write it
+/// as an escape; a backslash before it makes this too careful, which the slow way then puts right.
+fn has_nul_escape(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
+        if rest[at + 1..].starts_with(b"u0000") {
+            return true;
+        }
+        rest = rest.get(at + 2..).unwrap_or_default();
+    }
+    false
+}

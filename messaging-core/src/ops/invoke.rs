@@ -1,0 +1,199 @@
+//! Runs an operation: decode, run, commit; again when the data changed meanwhile; once per Idempotency-Key.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use serde::Deserialize;
+use serde::de::value::{Error as ValueError, MapDeserializer};
+
+use crate::changes::{Changes, Reply, ReplyKey, Write};
+use crate::error::Error;
+use crate::ops::context::{Context, ListingScope, Request};
+use crate::ops::fingerprint::fingerprint;
+use crate::ops::input::{self, BodyKind, Input};
+use crate::ops::operation::{Answer, Call, JSON, Operation, Output};
+use crate::ports::store::CommitError;
+
+/// How often an operation is run again because the data changed while it decided.
+const MAX_RUNS: usize = 8;
+
+/// How long a reply is remembered (contract section 1.7).
+const REMEMBERED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The longest Idempotency-Key (contract section 20).
+const MAX_KEY_LENGTH: usize = 64;
+
+/// Carries out a call of `O`.
+pub(crate) async fn invoke<O: Operation>(request: Request<'_>) -> Result<Answer, Error> {
+    let key = match (request.idempotency_key, request.caller.credential()) {
+        (Some(header), Some(credential)) if O::METHOD != Method::GET => {
+            // Checks 9 and 10: the JSON first, then the header.
+            let print = fingerprint(request.query, &request.body, <O::Body as Input>::BODY == BodyKind::Required);
+            let print = match (<O::Body as Input>::BODY, print) {
+                (BodyKind::None, _) => fingerprint(request.query, b"", false)?,
+                (_, print) => print?,
+            };
+            let key = parse_key(header)?;
+            let route = format!("{} {}", O::METHOD, request.path);
+            Some((ReplyKey { credential, route, key }, print))
+        }
+        _ => None,
+    };
+    let Some((key, print)) = key else {
+        return run_until_committed::<O>(&request, None).await;
+    };
+
+    let _running = request.app.running_keys().enter(key.clone()).ok_or(Error::IdempotencyInProgress)?;
+    // Most keys are new: run first and let the commit find out. Only when something stands in the way,
+    // be it an earlier reply or a refusal, the memory is asked, because an earlier reply goes first.
+    let result = run_until_committed::<O>(&request, Some((&key, print))).await;
+    match result {
+        Err(refusal) if !matches!(refusal, Error::Unavailable { .. }) => {
+            let now = request.app.now();
+            match request.app.store().reply(&key, now).await? {
+                Some(reply) => replay(reply, print),
+                None => Err(refusal),
+            }
+        }
+        answer => answer,
+    }
+}
+
+async fn run_until_committed<O: Operation>(
+    request: &Request<'_>,
+    key: Option<(&ReplyKey, u128)>,
+) -> Result<Answer, Error> {
+    let app = request.app;
+    for _ in 0..MAX_RUNS {
+        let call = decode::<O>(request)?;
+        let mut cx = Context {
+            app,
+            caller: request.caller,
+            now: app.now(),
+            changes: Changes::default(),
+            client: request.client,
+            workspace: request.workspace,
+            scope: ListingScope::of(request.path, request.query),
+        };
+        let answer = O::run(&mut cx, call).await?.into_answer(O::SUCCESS)?;
+        let now = cx.now;
+        let mut changes = cx.changes;
+        if let Some((key, fingerprint)) = key {
+            changes.push(Write::Remember(Box::new(Reply {
+                key: key.clone(),
+                fingerprint,
+                status: answer.status.as_u16(),
+                content_type: answer.content_type.unwrap_or_default().to_owned(),
+                body: answer.body.clone(),
+                expires_at: now + REMEMBERED_FOR,
+                created_at: now,
+            })));
+        }
+        if changes.is_empty() {
+            return Ok(answer);
+        }
+        match app.commit(changes).await {
+            Ok(()) => return Ok(answer),
+            Err(CommitError::Conflict) => {
+                if let Some((key, fingerprint)) = key
+                    && let Some(reply) = app.store().reply(key, now).await?
+                {
+                    return replay(reply, fingerprint);
+                }
+            }
+            Err(CommitError::Store(error)) => return Err(error.into()),
+        }
+    }
+    Err(Error::Unavailable { retry_after: 1 })
+}
+
+fn decode<O: Operation>(request: &Request<'_>) -> Result<Call<O>, Error> {
+    // Check 9 goes before check 11: a body that is no JSON is refused even if the resource is not there.
+    let body = input::body::<O::Body>(&request.body);
+    if let Err(Error::InvalidJson) = body {
+        return Err(Error::InvalidJson);
+    }
+    let parameters = request.path_parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let path = O::Path::deserialize(MapDeserializer::<_, ValueError>::new(parameters)).map_err(|_| Error::NotFound)?;
+    let query = input::query::<O::Query>(request.query);
+    match (query, body) {
+        (Ok(query), Ok(body)) => Ok(Call { path, query, body }),
+        (Err(Error::Validation(mut violations)), Err(Error::Validation(more))) => {
+            violations.merge(more);
+            Err(Error::Validation(violations))
+        }
+        (Err(error), _) | (_, Err(error)) => Err(error),
+    }
+}
+
+/// 1 to 64 visible ASCII characters; one surrounding pair of double quotes is removed.
+fn parse_key(header: &[u8]) -> Result<String, Error> {
+    let inner = match header {
+        [b'"', inner @ .., b'"'] => inner,
+        all => all,
+    };
+    let well_formed =
+        (1..=MAX_KEY_LENGTH).contains(&inner.len()) && inner.iter().all(|byte| (0x21..=0x7E).contains(byte));
+    if !well_formed {
+        return Err(Error::InvalidIdempotencyKey);
+    }
+    Ok(inner.iter().map(|byte| char::from(*byte)).collect())
+}
+
+fn replay(reply: Reply, fingerprint: u128) -> Result<Answer, Error> {
+    if reply.fingerprint != fingerprint {
+        return Err(Error::IdempotencyKeyReused);
+    }
+    Ok(Answer {
+        status: StatusCode::from_u16(reply.status).map_err(Error::internal)?,
+        content_type: (!reply.content_type.is_empty()).then_some(JSON),
+        body: reply.body,
+        replayed: true,
+    })
+}
+
+/// The Idempotency-Keys whose first request is running in this process.
+#[derive(Debug, Default)]
+pub(crate) struct RunningKeys(Mutex<HashSet<ReplyKey>>);
+
+impl RunningKeys {
+    /// Marks a key as running until the guard is dropped; `None` when it is already.
+    fn enter(&self, key: ReplyKey) -> Option<Running<'_>> {
+        let fresh = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
+        fresh.then_some(Running { keys: self, key })
+    }
+}
+
+struct Running<'a> {
+    keys: &'a RunningKeys,
+    key: ReplyKey,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.keys.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_at_their_limits() {
+        let longest = "k".repeat(64);
+        for (header, key) in
+            [("a", "a"), ("\"a b\"", ""), ("\"ab\"", "ab"), ("\"", "\""), (longest.as_str(), longest.as_str())]
+        {
+            match parse_key(header.as_bytes()) {
+                Ok(parsed) => assert_eq!(parsed, key, "{header}"),
+                Err(_) => assert_eq!(key, "", "{header}"),
+            }
+        }
+        for bad in ["", "\"\"", "a b", "ä", "a\t", &"k".repeat(65)] {
+            assert!(parse_key(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+}

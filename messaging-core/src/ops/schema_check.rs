@@ -1,0 +1,299 @@
+//! Walks a JSON value beside a JSON Schema and reports every fault with its pointer.
+//!
+//! Covers the keywords that `schemars` writes for our input types: `type`, `enum`, `const`, `required`,
+//! `properties`, `items`, `additionalProperties`, lengths, counts, ranges, `pattern`, `format`, `$ref`,
+//! `anyOf` (of optional members), `allOf`. What it does not know it lets pass; the input type then
+//! refuses it.
+
+use serde_json::{Map, Value};
+
+use crate::domain::address::EmailAddress;
+use crate::time::Timestamp;
+use crate::violation::{FieldCode, Violations, escape};
+
+/// Where the value came from; decides whether faults carry pointers or parameter names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The body.
+    Body,
+    /// The query.
+    Query,
+}
+
+/// Nesting beyond this is refused by the JSON parser already.
+const MAX_DEPTH: usize = 128;
+
+/// One walk.
+pub(super) struct SchemaCheck<'a> {
+    root: &'a Value,
+    place: Place,
+    found: Violations,
+}
+
+impl<'a> SchemaCheck<'a> {
+    /// A walk beside `root`.
+    pub(super) fn new(root: &'a Value, place: Place) -> Self {
+        Self { root, place, found: Violations::new() }
+    }
+
+    /// What was found.
+    pub(super) fn finish(self) -> Violations {
+        self.found
+    }
+
+    /// Walks the outermost object and answers what is left when the broken members are taken out.
+    pub(super) fn object(&mut self, object: Map<String, Value>) -> Map<String, Value> {
+        match self.value(self.root, Value::Object(object), "", 0) {
+            Some(Value::Object(rest)) => rest,
+            _ => Map::new(),
+        }
+    }
+
+    fn fault(&mut self, pointer: &str, code: FieldCode, message: &str) {
+        match self.place {
+            Place::Body => self.found.add(pointer, code, message),
+            Place::Query => self.found.add_parameter(pointer.trim_start_matches('/'), code, message),
+        }
+    }
+
+    fn value(&mut self, schema: &Value, value: Value, pointer: &str, depth: usize) -> Option<Value> {
+        let schema = self.resolve(schema, &value);
+        if depth > MAX_DEPTH || schema.as_bool() == Some(true) {
+            return Some(value);
+        }
+        if let Some(parts) = schema["allOf"].as_array() {
+            let mut value = value;
+            for part in parts {
+                value = self.value(part, value, pointer, depth + 1)?;
+            }
+            return Some(value);
+        }
+        if !type_fits(&schema["type"], &value) {
+            let message = format!("must be {}", type_name(&schema["type"]));
+            self.fault(pointer, FieldCode::InvalidType, &message);
+            return None;
+        }
+        if let Some(allowed) = allowed_values(schema)
+            && !allowed.contains(&&value)
+            && !value.is_null()
+        {
+            let texts: Vec<_> = allowed.iter().filter_map(|one| one.as_str()).collect();
+            self.fault(pointer, FieldCode::UnknownValue, &format!("must be one of {}", texts.join(", ")));
+            return None;
+        }
+        match value {
+            Value::String(text) => self.string(schema, text, pointer),
+            Value::Number(_) => self.number(schema, value, pointer),
+            Value::Array(items) => self.array(schema, items, pointer, depth),
+            Value::Object(members) => self.members(schema, members, pointer, depth),
+            Value::Null | Value::Bool(_) => Some(value),
+        }
+    }
+
+    /// Follows references, and of an optional member's alternatives picks the one that is not `null`.
+    fn resolve<'s>(&self, schema: &'s Value, value: &Value) -> &'s Value
+    where
+        'a: 's,
+    {
+        let mut schema = schema;
+        for _ in 0..MAX_DEPTH {
+            if let Some(target) = schema["$ref"].as_str().and_then(|link| link.strip_prefix('#')) {
+                match self.root.pointer(target) {
+                    Some(found) => schema = found,
+                    None => return schema,
+                }
+            } else if let Some(choices) = schema["anyOf"].as_array() {
+                let wanted = if value.is_null() { "null" } else { "" };
+                match choices.iter().find(|choice| (choice["type"] == "null") == (wanted == "null")) {
+                    Some(found) => schema = found,
+                    None => return schema,
+                }
+            } else {
+                return schema;
+            }
+        }
+        schema
+    }
+
+    fn string(&mut self, schema: &Value, text: String, pointer: &str) -> Option<Value> {
+        let length = text.chars().count() as u64;
+        if text.contains('\0') {
+            self.fault(pointer, FieldCode::InvalidFormat, "must not contain U+0000");
+        } else if schema["minLength"].as_u64().is_some_and(|least| length < least) {
+            self.fault(pointer, FieldCode::TooShort, &format!("must have at least {} characters", schema["minLength"]));
+        } else if schema["maxLength"].as_u64().is_some_and(|most| length > most) {
+            self.fault(pointer, FieldCode::TooLong, &format!("must have at most {} characters", schema["maxLength"]));
+        } else if schema["format"].as_str().is_some_and(|format| !format_fits(format, &text)) {
+            let format = schema["format"].as_str().unwrap_or_default();
+            self.fault(pointer, FieldCode::InvalidFormat, &format!("must be in the format {format}"));
+        } else if schema["pattern"].as_str().is_some_and(|pattern| !pattern_fits(pattern, &text)) {
+            self.fault(pointer, FieldCode::InvalidFormat, &format!("must match {}", schema["pattern"]));
+        } else {
+            return Some(Value::String(text));
+        }
+        None
+    }
+
+    fn number(&mut self, schema: &Value, value: Value, pointer: &str) -> Option<Value> {
+        let number = value.as_f64().unwrap_or(f64::NAN);
+        let low = schema["minimum"].as_f64().is_some_and(|least| number < least)
+            || schema["exclusiveMinimum"].as_f64().is_some_and(|bound| number <= bound);
+        let high = schema["maximum"].as_f64().is_some_and(|most| number > most)
+            || schema["exclusiveMaximum"].as_f64().is_some_and(|bound| number >= bound);
+        if low || high {
+            let message = match (schema["minimum"].as_f64(), schema["maximum"].as_f64()) {
+                (Some(least), Some(most)) => format!("must be from {least} to {most}"),
+                (Some(least), None) => format!("must be at least {least}"),
+                (None, Some(most)) => format!("must be at most {most}"),
+                (None, None) => "is out of range".to_owned(),
+            };
+            self.fault(pointer, FieldCode::OutOfRange, &message);
+            return None;
+        }
+        Some(value)
+    }
+
+    fn array(&mut self, schema: &Value, items: Vec<Value>, pointer: &str, depth: usize) -> Option<Value> {
+        if schema["maxItems"].as_u64().is_some_and(|most| items.len() as u64 > most) {
+            self.fault(pointer, FieldCode::TooManyItems, &format!("at most {} items", schema["maxItems"]));
+            return None;
+        }
+        if schema["minItems"].as_u64().is_some_and(|least| (items.len() as u64) < least) {
+            self.fault(pointer, FieldCode::TooShort, &format!("at least {} items", schema["minItems"]));
+            return None;
+        }
+        let before = self.found.as_slice().len();
+        let kept: Vec<_> = items
+            .into_iter()
+            .enumerate()
+            .filter_map(|(index, item)| self.value(&schema["items"], item, &format!("{pointer}/{index}"), depth + 1))
+            .collect();
+        // A list with a hole would shift the pointers of what is checked later.
+        (self.found.as_slice().len() == before).then_some(Value::Array(kept))
+    }
+
+    fn members(&mut self, schema: &Value, members: Map<String, Value>, pointer: &str, depth: usize) -> Option<Value> {
+        let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut complete = true;
+        for name in &required {
+            if members.get(*name).is_none_or(is_missing) {
+                self.fault(&format!("{pointer}/{}", escape(name)), FieldCode::Required, "is required");
+                complete = false;
+            }
+        }
+        let mut kept = Map::new();
+        for (name, member) in members {
+            let at = format!("{pointer}/{}", escape(&name));
+            if required.contains(&name.as_str()) && is_missing(&member) {
+                continue;
+            }
+            if name.contains('\0') {
+                self.fault(pointer, FieldCode::InvalidFormat, "must not contain U+0000");
+                continue;
+            }
+            let property = match schema["properties"].get(&name) {
+                Some(property) => property,
+                None if schema["additionalProperties"] == Value::Bool(false) => {
+                    self.fault(&at, FieldCode::UnknownField, "is not a member of this object");
+                    continue;
+                }
+                None if schema["additionalProperties"].is_object() => &schema["additionalProperties"],
+                // An object without a schema of its own members is data; elsewhere unknown members are ignored.
+                None => &Value::Bool(true),
+            };
+            if property.as_bool() == Some(true) {
+                if has_nul(&member, 0) {
+                    self.fault(&at, FieldCode::InvalidFormat, "must not contain U+0000");
+                    continue;
+                }
+                kept.insert(name, member);
+            } else if let Some(member) = self.value(property, member, &at, depth + 1) {
+                kept.insert(name, member);
+            }
+        }
+        // The outermost object goes on without its broken members; an incomplete inner one is dropped.
+        (complete || pointer.is_empty()).then_some(Value::Object(kept))
+    }
+}
+
+/// Contract section 1.4: an empty string in a required member counts as missing; so does `null` (1.1).
+fn is_missing(value: &Value) -> bool {
+    value.is_null() || value.as_str().is_some_and(str::is_empty)
+}
+
+fn has_nul(value: &Value, depth: usize) -> bool {
+    match value {
+        _ if depth > MAX_DEPTH => true,
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(|item| has_nul(item, depth + 1)),
+        Value::Object(members) => {
+            members.iter().any(|(name, member)| name.contains('\0') || has_nul(member, depth + 1))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn type_fits(types: &Value, value: &Value) -> bool {
+    let fits = |name: &str| match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => true,
+    };
+    match types {
+        Value::String(only) => fits(only),
+        Value::Array(several) => several.iter().filter_map(Value::as_str).any(fits),
+        _ => true,
+    }
+}
+
+fn type_name(types: &Value) -> String {
+    let name = match types {
+        Value::String(only) => only.as_str(),
+        Value::Array(several) => {
+            several.iter().filter_map(Value::as_str).find(|name| *name != "null").unwrap_or("null")
+        }
+        _ => "of another type",
+    };
+    match name {
+        "array" | "object" | "integer" => format!("an {name}"),
+        "string" | "number" | "boolean" => format!("a {name}"),
+        other => other.to_owned(),
+    }
+}
+
+/// The values an enumeration allows: `enum`, `const`, or a `oneOf` of constants (documented variants).
+fn allowed_values(schema: &Value) -> Option<Vec<&Value>> {
+    if let Some(values) = schema["enum"].as_array() {
+        return Some(values.iter().collect());
+    }
+    if let Some(value) = schema.get("const") {
+        return Some(vec![value]);
+    }
+    let mut allowed = Vec::new();
+    for choice in schema["oneOf"].as_array()? {
+        match (choice.get("const"), choice["enum"].as_array()) {
+            (Some(value), _) => allowed.push(value),
+            (None, Some(values)) => allowed.extend(values),
+            (None, None) => return None,
+        }
+    }
+    Some(allowed)
+}
+
+fn format_fits(format: &str, text: &str) -> bool {
+    match format {
+        "date-time" => text.parse::<Timestamp>().is_ok(),
+        "email" => EmailAddress::parse(text).is_ok(),
+        _ => true,
+    }
+}
+
+fn pattern_fits(pattern: &str, text: &str) -> bool {
+    // Our own patterns compile; one that does not is found by the test over all operations.
+    regex_lite::Regex::new(pattern).is_ok_and(|regex| regex.is_match(text))
+}

@@ -1,0 +1,220 @@
+//! Health and workspaces.
+//!
+//! Contract section 3.
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use validator::Validate;
+
+use crate::caller::Caller;
+use crate::changes::{Expect, Write};
+use crate::domain::account::{Member, Workspace};
+use crate::error::Error;
+use crate::ids::WorkspaceId;
+use crate::ops::context::Context;
+use crate::ops::input::{Empty, Input, PageQuery};
+use crate::ops::operation::{Call, InWorkspace, Operation};
+use crate::ops::page::Page;
+use crate::patch::Patch;
+use crate::scope::{Access, Role};
+use crate::time::Timestamp;
+use crate::violation::{FieldCode, Violations, refuse};
+
+/// Whether the server can do its work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Health {
+    /// `ok`.
+    pub status: String,
+}
+
+/// `GET /health`
+pub struct GetHealth;
+
+impl Operation for GetHealth {
+    const ID: &'static str = "getHealth";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/health";
+    const ACCESS: Access = Access::Public;
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "health get";
+    const SUMMARY: &'static str = "Tell whether the server can do its work";
+    type Path = Empty;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = Health;
+
+    async fn run(cx: &mut Context<'_>, _: Call<Self>) -> Result<Health, Error> {
+        cx.store().ping().await?;
+        Ok(Health { status: "ok".to_owned() })
+    }
+}
+
+/// A workspace as shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Workspace")]
+pub struct WorkspaceView {
+    /// Its id.
+    pub id: WorkspaceId,
+    /// Its name.
+    pub name: String,
+    /// Always `free`: a self-hosted installation has no plans.
+    pub plan: String,
+    /// Where the data is, as the installation was told.
+    pub data_region: String,
+    /// An IANA time zone name.
+    pub timezone: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+impl WorkspaceView {
+    /// What is shown of a workspace.
+    pub fn of(workspace: Workspace, data_region: &str) -> Self {
+        Self {
+            id: workspace.id,
+            name: workspace.name,
+            plan: "free".to_owned(),
+            data_region: data_region.to_owned(),
+            timezone: workspace.timezone,
+            created_at: workspace.created_at,
+        }
+    }
+}
+
+/// `GET /workspaces`
+pub struct ListWorkspaces;
+
+impl Operation for ListWorkspaces {
+    const ID: &'static str = "listWorkspaces";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces";
+    const ACCESS: Access = Access::AnyCredential;
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "workspace list";
+    const SUMMARY: &'static str = "List the workspaces that the credentials open";
+    type Path = Empty;
+    type Query = PageQuery;
+    type Body = Empty;
+    type Output = Page<WorkspaceView>;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<WorkspaceView>, Error> {
+        let page = cx.page(&call.query)?;
+        let region = &cx.app.settings().data_region;
+        if let Caller::Session(session) = cx.caller {
+            let slice = cx.store().workspaces_of(session.user.id, page).await?;
+            return Ok(cx.answer_page(slice, |(workspace, _)| WorkspaceView::of(workspace, region)));
+        }
+        let only = cx.store().workspace(cx.workspace()?).await?;
+        Ok(Page::only(only.map(|stored| WorkspaceView::of(stored.record, region)).into_iter().collect()))
+    }
+}
+
+/// A new workspace.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+pub struct WorkspaceInput {
+    /// 1 to 200 characters.
+    #[validate(length(min = 1, max = 200))]
+    pub name: String,
+}
+
+impl Input for WorkspaceInput {}
+
+/// `POST /workspaces`
+pub struct CreateWorkspace;
+
+impl Operation for CreateWorkspace {
+    const ID: &'static str = "createWorkspace";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces";
+    const ACCESS: Access = Access::Session;
+    const SUCCESS: StatusCode = StatusCode::CREATED;
+    const CLI: &'static str = "workspace create";
+    const SUMMARY: &'static str = "Create a workspace; the caller becomes its owner";
+    type Path = Empty;
+    type Query = Empty;
+    type Body = WorkspaceInput;
+    type Output = WorkspaceView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<WorkspaceView, Error> {
+        let Caller::Session(session) = cx.caller else { return Err(Error::SessionRequired) };
+        let workspace =
+            Workspace { id: cx.new_id(), name: call.body.name, timezone: "UTC".to_owned(), created_at: cx.now };
+        let owner =
+            Member { workspace_id: workspace.id, user_id: session.user.id, role: Role::Owner, created_at: cx.now };
+        cx.change(Write::PutWorkspace(workspace.clone(), Expect::Absent));
+        cx.change(Write::PutMember(owner, Expect::Absent));
+        Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))
+    }
+}
+
+/// A change of a workspace.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+pub struct WorkspacePatch {
+    /// 1 to 200 characters.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    #[schemars(length(min = 1, max = 200))]
+    pub name: Patch<String>,
+    /// An IANA time zone name.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub timezone: Patch<String>,
+}
+
+impl Input for WorkspacePatch {
+    fn check(&self, violations: &mut Violations) {
+        match &self.name {
+            Patch::Absent => {}
+            Patch::Set(name) if !name.is_empty() => {
+                if name.chars().count() > 200 {
+                    violations.add("/name", FieldCode::TooLong, "must have at most 200 characters");
+                }
+            }
+            Patch::Null | Patch::Set(_) => violations.add("/name", FieldCode::Required, "cannot be cleared"),
+        }
+        if let Patch::Set(timezone) = &self.timezone
+            && jiff::tz::TimeZone::get(timezone).is_err()
+        {
+            violations.add("/timezone", FieldCode::InvalidFormat, "is not an IANA time zone name");
+        }
+    }
+}
+
+/// `PATCH /workspaces/{workspace_id}`
+pub struct UpdateWorkspace;
+
+impl Operation for UpdateWorkspace {
+    const ID: &'static str = "updateWorkspace";
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/workspaces/{workspace_id}";
+    const ACCESS: Access = Access::SessionRole(Role::Admin);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "workspace update";
+    const SUMMARY: &'static str = "Change a workspace's name or time zone";
+    type Path = InWorkspace;
+    type Query = Empty;
+    type Body = WorkspacePatch;
+    type Output = WorkspaceView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<WorkspaceView, Error> {
+        let stored = cx.store().workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
+        let mut workspace = stored.record.clone();
+        if let Patch::Set(name) = call.body.name {
+            workspace.name = name;
+        }
+        match call.body.timezone {
+            Patch::Absent => {}
+            // Clearing the zone means its default.
+            Patch::Null => "UTC".clone_into(&mut workspace.timezone),
+            Patch::Set(timezone) => workspace.timezone = timezone,
+        }
+        if workspace != stored.record {
+            cx.change(Write::PutWorkspace(workspace.clone(), Expect::Revision(stored.revision)));
+        }
+        Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))
+    }
+}
+
+/// Refuses what cannot be decided by the shape of a body: the member names something that is not there.
+pub(crate) fn not_found(pointer: &str) -> Error {
+    refuse(pointer, FieldCode::NotFound, "does not exist in this workspace")
+}

@@ -1,0 +1,3 @@
+//! Background work: jobs and what runs them.
+
+pub mod signal;
