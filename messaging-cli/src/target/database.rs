@@ -1,0 +1,140 @@
+//! Operations in this process, on the database that a server may be working on.
+
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ops::operation::Answer;
+use messaging_core::ops::{self, context};
+use messaging_core::scope::Access;
+use messaging_core::{App, Caller, Error};
+
+use super::Reply;
+use crate::arguments::{self, DATA, DATABASE};
+use crate::dev;
+use crate::failure::Failure;
+use crate::request::Request;
+
+const WHERE: &str = "name a server with --url and --api-key (MESSAGING_URL, MESSAGING_API_KEY), or the data directory of \
+                     this machine's server with --data and --workspace; `messaging dev` starts a server to try things out";
+
+const WHICH: &str = "without a server the workspace must be named: give --workspace (`messaging admin create-workspace` \
+                     makes one and prints its id)";
+
+/// The application on a database.
+pub(super) struct Database {
+    app: App,
+    workspace: Option<WorkspaceId>,
+    text: String,
+}
+
+impl Database {
+    /// Opens what the arguments name. The workspace of `messaging dev` counts as named.
+    pub(super) async fn open(matches: &ArgMatches, named: Option<&str>, access: Access) -> Result<Self, Failure> {
+        let data = arguments::data_directory(matches);
+        let is_named = arguments::text(matches, DATABASE).is_some()
+            || matches.value_source(DATA).is_some_and(|source| source != ValueSource::DefaultValue);
+        if !is_named && !data.exists() {
+            return Err(Failure::usage(format!("neither a server nor a database is named: {WHERE}")));
+        }
+        let app = open(matches)?;
+        let text = named.map(ToOwned::to_owned).or_else(|| dev::workspace_of(&data)).unwrap_or_default();
+        let workspace = match text.as_str() {
+            "" if access == Access::Public => None,
+            "" => return Err(Failure::usage(WHICH)),
+            text => Some(text.parse::<WorkspaceId>().map_err(|_| Failure::usage("--workspace is not a workspace id"))?),
+        };
+        let database = Self { app, workspace, text };
+        if let Some(id) = database.workspace {
+            let known = database.app.store().workspace(id).await.map_err(Error::from);
+            match known {
+                Ok(Some(_)) => {}
+                Ok(None) => return Err(Failure::Refused(refusal(&database.app, &Error::WorkspaceForbidden))),
+                Err(error) => return Err(failed(&error)),
+            }
+        }
+        Ok(database)
+    }
+
+    /// The workspace for the path.
+    pub(super) fn workspace(&self) -> Result<&str, Failure> {
+        if self.workspace.is_some() { Ok(&self.text) } else { Err(Failure::usage(WHICH)) }
+    }
+
+    /// Carries out a request.
+    pub(super) async fn call(&self, request: &Request, path: &[(String, String)]) -> Result<Reply, Failure> {
+        let caller = Caller::Operator(self.workspace);
+        let query = query_string(&request.query);
+        let filled = ops::fill_path(request.endpoint.path, path);
+        let in_path = path.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
+        let answer = match caller.admit(request.endpoint.access, in_path, None) {
+            Err(error) => Err(error),
+            Ok(workspace) => {
+                let call = context::Request {
+                    app: &self.app,
+                    caller: &caller,
+                    workspace,
+                    path: &filled,
+                    path_parameters: path.to_vec(),
+                    query: &query,
+                    body: request.body.clone(),
+                    idempotency_key: request.idempotency_key.as_deref().map(str::as_bytes),
+                    client: None,
+                };
+                (request.endpoint.call)(call).await
+            }
+        };
+        match answer {
+            Ok(answer) => Ok(reply(answer)),
+            // Here nobody stands between us and the database: it is what failed.
+            Err(error @ (Error::Internal(_) | Error::Unavailable { .. })) => Err(failed(&error)),
+            Err(error) => Ok(refusal(&self.app, &error)),
+        }
+    }
+}
+
+/// Opens the application on the database that the arguments name, without doing its work.
+pub(crate) fn open(matches: &ArgMatches) -> Result<App, Failure> {
+    let data = arguments::data_directory(matches);
+    let path = match arguments::text(matches, DATABASE) {
+        None => data.join("messaging.db"),
+        Some(text) => PathBuf::from(text.strip_prefix("sqlite://").unwrap_or(text)),
+    };
+    let mut options = messaging_store::SqliteOptions::new(&path);
+    options.exclusive = false;
+    let store = messaging_store::SqliteStore::open(options)
+        .map_err(|error| Failure::unreachable(format!("cannot open the database {}", path.display()), &error))?;
+    Ok(App::builder(std::sync::Arc::new(store)).build())
+}
+
+fn failed(error: &Error) -> Failure {
+    Failure::unreachable("cannot use the database", error)
+}
+
+fn reply(answer: Answer) -> Reply {
+    Reply {
+        status: answer.status,
+        content_type: answer.content_type.map(ToOwned::to_owned),
+        retry_after: None,
+        replayed: answer.replayed,
+        body: answer.body,
+    }
+}
+
+/// A refusal as the server would send it.
+fn refusal(app: &App, error: &Error) -> Reply {
+    // The id of a request that no log knows; the shape is that of the server's.
+    let id = app.new_id::<WorkspaceId>(app.now()).to_string().replace("wsp_", "req_");
+    Reply {
+        status: error.status(),
+        content_type: Some(ops::operation::JSON.to_owned()),
+        retry_after: error.retry_after().map(|seconds| seconds.to_string()),
+        replayed: false,
+        body: error.to_body(&id).to_string().into(),
+    }
+}
+
+fn query_string(pairs: &[(String, String)]) -> String {
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
