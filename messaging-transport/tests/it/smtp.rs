@@ -20,7 +20,7 @@ use crate::support::{email, outgoing};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// For peers that are silent on purpose.
-const IMPATIENCE: Duration = Duration::from_millis(200);
+const IMPATIENCE: Duration = Duration::from_millis(100);
 
 fn builder(server: &ScriptedSmtpServer) -> SmtpRelayBuilder {
     let builder = SmtpRelay::builder().ehlo_name("client.test").timeouts(Timeouts::all(PATIENCE));
