@@ -75,7 +75,7 @@ impl Word {
         let mut command = match (self.endpoint, self.convenience) {
             (Some(endpoint), _) => {
                 let command = operation::command(self.word, endpoint);
-                if endpoint.id == send::OPERATION { send::extend(command) } else { command }
+                if endpoint.id == send::OPERATION { send::extend(command, &operation::route(endpoint)) } else { command }
             }
             (None, Some(convenience)) => convenience(),
             (None, None) => {
@@ -83,7 +83,7 @@ impl Word {
             }
         };
         if !self.next.is_empty() {
-            command = command.subcommand_negates_reqs(true).disable_help_subcommand(true);
+            command = command.disable_help_subcommand(true).subcommand_negates_reqs(self.endpoint.is_some());
         }
         for next in self.next {
             command = command.subcommand(next.into_command());

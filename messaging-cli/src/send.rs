@@ -24,7 +24,7 @@ const EXAMPLES: &str = "Examples:
   messaging message send --json-body message.json --idempotency-key order-17";
 
 /// Adds the conveniences to the command.
-pub(crate) fn extend(command: Command) -> Command {
+pub(crate) fn extend(command: Command, route: &str) -> Command {
     command
         .arg(
             Arg::new(ATTACH)
@@ -46,7 +46,7 @@ pub(crate) fn extend(command: Command) -> Command {
         )
         // Base64 on a command line helps nobody; in `--json-body` it still works.
         .mut_arg(Part::Body.id("attachments"), |arg| arg.hide(true))
-        .after_help(EXAMPLES)
+        .after_help(format!("{EXAMPLES}\n\n{route}"))
 }
 
 /// Adds what the conveniences say to the members that have flags.

@@ -36,7 +36,9 @@ const PAGE: usize = 100;
 /// Messages that are followed at the same time; the oldest are given up.
 const MAX_FOLLOWED: usize = 10_000;
 
-const EXAMPLES: &str = "Examples:
+const EXAMPLES: &str = "Follows the messages of the workspace, old and new, until Ctrl-C. Needs the scope messages:send.
+
+Examples:
   messaging message watch
   messaging message watch --json | jq -r 'select(.kind == \"bounce\") | .to'
   messaging message watch --until-final msg_…";
@@ -45,11 +47,6 @@ const EXAMPLES: &str = "Examples:
 pub(crate) fn command() -> Command {
     Command::new("watch")
         .about("Show the events of messages as they happen")
-        .long_about(
-            "Show the events of messages as they happen: time, kind, recipient, subject or tag, id\n\n\
-             Follows the messages of the workspace, old and new, until Ctrl-C. With --json each event is a JSON \
-             object on a line of its own. Needs the scope messages:send.",
-        )
         .after_help(EXAMPLES)
         .arg(
             Arg::new(UNTIL_FINAL)

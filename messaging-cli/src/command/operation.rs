@@ -33,13 +33,7 @@ impl Part {
 
 /// The command of an operation.
 pub(crate) fn command(word: &'static str, endpoint: &Endpoint) -> Command {
-    let mut command = Command::new(word).about(endpoint.summary).long_about(format!(
-        "{}\n\n{} {} ({})",
-        endpoint.summary,
-        (endpoint.method)(),
-        endpoint.path,
-        access(endpoint.access)
-    ));
+    let mut command = Command::new(word).about(endpoint.summary).after_help(route(endpoint));
     for member in members::of_path(endpoint) {
         command = command.arg(positional(&member));
     }
@@ -58,6 +52,11 @@ pub(crate) fn command(word: &'static str, endpoint: &Endpoint) -> Command {
         command = command.arg(idempotency_key());
     }
     command.args(arguments::target()).arg(arguments::json())
+}
+
+/// The request behind a command, for those who know the API.
+pub(crate) fn route(endpoint: &Endpoint) -> String {
+    format!("Request: {} {} ({})", (endpoint.method)(), endpoint.path, access(endpoint.access))
 }
 
 fn positional(member: &Member) -> Arg {
