@@ -1,0 +1,2 @@
+//! `admin`: straight on the database.
+
