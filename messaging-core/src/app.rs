@@ -6,6 +6,7 @@
 
 mod cache;
 mod lookups;
+mod passwords;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,10 +31,12 @@ use crate::vault::Vault;
 use crate::work::signal::WorkSignal;
 
 pub use lookups::Provider;
+pub(crate) use lookups::SESSION_MARKER;
 use lookups::{Lookups, Touched};
+use passwords::PasswordWork;
 
 /// A key's last use is written at most this often.
-const LAST_USE_INTERVAL: Duration = Duration::from_secs(60);
+const LAST_USE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// A handle to the application.
 #[derive(Clone)]
@@ -51,6 +54,7 @@ struct Shared {
     last_uses: LastUses,
     running_keys: RunningKeys,
     login_attempts: Mutex<LoginAttempts>,
+    passwords: PasswordWork,
     work: WorkSignal,
 }
 
@@ -153,6 +157,7 @@ impl Builder {
             last_uses: LastUses::default(),
             running_keys: RunningKeys::default(),
             login_attempts: Mutex::default(),
+            passwords: PasswordWork::default(),
             work: WorkSignal::default(),
         }))
     }
@@ -290,6 +295,10 @@ impl App {
     /// Failed sign-ins of the last minutes.
     pub(crate) fn login_attempts<T>(&self, look: impl FnOnce(&mut LoginAttempts) -> T) -> T {
         look(&mut self.0.login_attempts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn passwords(&self) -> &PasswordWork {
+        &self.0.passwords
     }
 
     fn lookups(&self) -> &Lookups {

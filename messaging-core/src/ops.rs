@@ -11,7 +11,11 @@ pub mod operation;
 pub mod page;
 mod schema_check;
 
+pub mod channels;
+pub mod keys;
+pub mod members;
 pub mod service;
+pub mod sessions;
 
 pub use context::{Context, Request};
 pub use endpoint::Endpoint;
@@ -22,11 +26,26 @@ pub use page::Page;
 /// Every operation, in the order of the contract.
 pub const fn all() -> &'static [Endpoint] {
     const ALL: &[Endpoint] = &[
+        // Section 2.
+        Endpoint::of::<keys::ListApiKeys>(),
+        Endpoint::of::<keys::CreateApiKey>(),
+        Endpoint::of::<keys::DeleteApiKey>(),
+        Endpoint::of::<sessions::Login>(),
+        Endpoint::of::<sessions::Logout>(),
+        Endpoint::of::<sessions::GetMe>(),
+        Endpoint::of::<members::ListMembers>(),
+        Endpoint::of::<members::CreateMember>(),
+        Endpoint::of::<members::UpdateMember>(),
+        Endpoint::of::<members::DeleteMember>(),
         // Section 3.
         Endpoint::of::<service::GetHealth>(),
         Endpoint::of::<service::ListWorkspaces>(),
         Endpoint::of::<service::CreateWorkspace>(),
         Endpoint::of::<service::UpdateWorkspace>(),
+        // Section 16.
+        Endpoint::of::<channels::ListChannels>(),
+        Endpoint::of::<channels::SetChannel>(),
+        Endpoint::of::<channels::DeleteChannel>(),
     ];
     ALL
 }
