@@ -19,6 +19,7 @@ pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 pub(crate) const DEFAULT_DATA: &str = "./messaging-data";
 
 const TARGET: &str = "Target";
+const DATABASE_HELP: &str = "The database, a path or `sqlite://…` [default: DIR/messaging.db]";
 
 /// Whether a shared argument has this long name.
 pub(crate) fn is_taken(long: &str) -> bool {
@@ -39,6 +40,14 @@ pub(crate) fn target() -> [Arg; 5] {
         with_env(data(), "MESSAGING_DATA").default_value(DEFAULT_DATA),
         with_env(database(), "MESSAGING_DATABASE"),
         with_env(workspace(), "MESSAGING_WORKSPACE"),
+    ]
+}
+
+/// The database of commands that need no server.
+pub(crate) fn database_target() -> [Arg; 2] {
+    [
+        with_env(data().help("The data directory"), "MESSAGING_DATA").default_value(DEFAULT_DATA),
+        with_env(database().help(DATABASE_HELP), "MESSAGING_DATABASE"),
     ]
 }
 
@@ -100,7 +109,7 @@ fn database() -> Arg {
         .long("database")
         .value_name("URL")
         .help_heading(TARGET)
-        .help("The database, when no server is named: a path, `sqlite://…` or `postgres://…` [default: DIR/messaging.db]")
+        .help(format!("When no server is named: {DATABASE_HELP}"))
 }
 
 fn workspace() -> Arg {

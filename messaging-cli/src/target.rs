@@ -17,7 +17,7 @@ use crate::arguments::{self, API_KEY, URL, WORKSPACE};
 use crate::failure::Failure;
 use crate::request::Request;
 
-pub(crate) use database::open;
+pub(crate) use database::{open, refused};
 
 /// An answer of the API, from wherever.
 #[derive(Debug, Clone)]

@@ -114,7 +114,10 @@ impl Watcher {
             period.tick().await;
             let mut budget = MAX_REQUESTS;
             self.list_changes(&mut changed, is_first, &mut budget).await?;
-            is_first = false;
+            if is_first {
+                self.output.note("watching; Ctrl-C ends it");
+                is_first = false;
+            }
             while budget > 0
                 && let Some(id) = changed.pop_front()
             {

@@ -47,11 +47,10 @@ impl Database {
         };
         let database = Self { app, workspace, text };
         if let Some(id) = database.workspace {
-            let known = database.app.store().workspace(id).await.map_err(Error::from);
-            match known {
-                Ok(Some(_)) => {}
-                Ok(None) => return Err(Failure::Refused(refusal(&database.app, &Error::WorkspaceForbidden))),
-                Err(error) => return Err(failed(&error)),
+            let known = database.app.store().workspace(id).await;
+            let known = known.map_err(|error| refused(&database.app, error.into()))?;
+            if known.is_none() {
+                return Err(refused(&database.app, Error::WorkspaceForbidden));
             }
         }
         Ok(database)
@@ -87,9 +86,10 @@ impl Database {
         };
         match answer {
             Ok(answer) => Ok(reply(answer)),
-            // Here nobody stands between us and the database: it is what failed.
-            Err(error @ (Error::Internal(_) | Error::Unavailable { .. })) => Err(failed(&error)),
-            Err(error) => Ok(refusal(&self.app, &error)),
+            Err(error) => match refused(&self.app, error) {
+                Failure::Refused(reply) => Ok(reply),
+                failure => Err(failure),
+            },
         }
     }
 }
@@ -108,8 +108,14 @@ pub(crate) fn open(matches: &ArgMatches) -> Result<App, Failure> {
     Ok(App::builder(std::sync::Arc::new(store)).build())
 }
 
-fn failed(error: &Error) -> Failure {
-    Failure::unreachable("cannot use the database", error)
+/// What an error of the application means for the command.
+pub(crate) fn refused(app: &App, error: Error) -> Failure {
+    match error {
+        // Here nobody stands between us and the database: it is what failed.
+        Error::Internal(cause) => Failure::unreachable("cannot use the database", cause.as_ref()),
+        Error::Unavailable { .. } => Failure::Unreachable("the database is busy; try again".to_owned()),
+        error => Failure::Refused(refusal(app, &error)),
+    }
 }
 
 fn reply(answer: Answer) -> Reply {
