@@ -142,15 +142,13 @@ impl Bench {
         // The remembered reply is what conflicts most, and no other write reads it: tried first, its
         // conflict leaves nothing to undo.
         let (first, rest) = (changes.writes().iter().filter(is_reply), changes.writes().iter());
-        let mut done = 0;
-        for write in first.chain(rest.filter(|write| !is_reply(write))) {
+        for (done, write) in first.chain(rest.filter(|write| !is_reply(write))).enumerate() {
             if let Err(fault) = apply(&self.connection, &mut self.book, write) {
                 self.book.undo_to(mark);
                 let one_statement = !matches!(write, Write::InsertMessage(..));
                 let clean = done == 0 && one_statement && matches!(fault, Fault::Conflict);
                 return Err(if clean { Setback::Clean(fault) } else { Setback::Dirty(fault) });
             }
-            done += 1;
         }
         Ok(())
     }

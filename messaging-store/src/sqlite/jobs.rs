@@ -94,6 +94,7 @@ fn claim_jobs(bench: &mut Bench, claim: &Claim) -> Result<Vec<ClaimedJob>, Fault
         .filter(|(_, until)| *until > claim.now)
         .map(|(lane, until)| (lane.as_str(), *until))
         .collect();
+    bench.book().follow_holds(&held);
     let anything = bench.look(|connection, book| {
         let next = next_time(connection)?.into_iter().chain(book.first_wake()).min();
         Ok(next.is_some_and(|next| next <= claim.now) || book.has_let_go(&held))

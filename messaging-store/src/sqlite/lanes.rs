@@ -240,6 +240,22 @@ impl Book {
         self.held.iter().any(|lane| !held.contains_key(lane.as_str()))
     }
 
+    /// Lanes that stay held may be held for longer, or not as long.
+    pub(super) fn follow_holds(&mut self, held: &HashMap<&str, Timestamp>) {
+        let changed: Vec<(String, Parked)> = self
+            .held
+            .iter()
+            .filter_map(|lane| {
+                let until = *held.get(lane.as_str())?;
+                let parked = self.lanes.get(lane)?.parked?;
+                (parked.until != until).then(|| (lane.clone(), Parked { until, ..parked }))
+            })
+            .collect();
+        for (lane, parked) in changed {
+            self.park_until(lane, parked);
+        }
+    }
+
     /// Gives parked lanes their place in the queue back that are to be looked at now: their time has
     /// come, or the claimer no longer holds them.
     pub(super) fn wake(
@@ -251,26 +267,13 @@ impl Book {
         self.rows_changed = true;
         let mut awake: Vec<String> =
             self.wakes.iter().take_while(|(until, _)| *until <= now).map(|(_, lane)| lane.clone()).collect();
-        let mut still_held = Vec::new();
-        for lane in &self.held {
-            match held.get(lane.as_str()) {
-                None => awake.push(lane.clone()),
-                Some(until) => still_held.push((lane.clone(), *until)),
-            }
-        }
+        awake.extend(self.held.iter().filter(|lane| !held.contains_key(lane.as_str())).cloned());
         for lane in awake {
             let Some(parked) = self.unpark(&lane) else { continue };
             let since = parked.held_since.unwrap_or(parked.until);
             connection
                 .prepare_cached("UPDATE lanes SET next_at = ?2, turn = 0 WHERE lane = ?1 AND next_at > ?2")?
                 .execute(params![lane, since.as_millis()])?;
-        }
-        for (lane, until) in still_held {
-            if let Some(parked) = self.lanes.get(&lane).and_then(|known| known.parked)
-                && parked.until != until
-            {
-                self.park_until(lane, Parked { until, ..parked });
-            }
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use messaging_core::changes::MoveMessage;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter, MessageStatus};
-use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
+use messaging_core::ids::{Id, MessageId, WorkspaceId};
 use messaging_core::ports::store::{Messages, PageRequest, Slice, StoreError};
 use messaging_core::time::Timestamp;
 use rusqlite::types::ValueRef;
@@ -53,10 +53,10 @@ pub(super) fn insert(connection: &Connection, message: &Message, content: &Messa
             connection.last_insert_rowid(),
             message.to,
             message.from_email,
-            message.contact_id.map(|id| id.to_bytes()),
-            message.campaign_id.map(|id| id.to_bytes()),
-            message.automation_id.map(|id| id.to_bytes()),
-            message.template_id.map(|id| id.to_bytes()),
+            message.contact_id.map(Id::to_bytes),
+            message.campaign_id.map(Id::to_bytes),
+            message.automation_id.map(Id::to_bytes),
+            message.template_id.map(Id::to_bytes),
             if message.tags.is_empty() { None } else { Some(document(&message.tags)?) },
             if message.metadata.is_empty() { None } else { Some(document(&message.metadata)?) },
         ])?;

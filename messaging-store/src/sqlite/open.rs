@@ -78,23 +78,22 @@ impl SqliteStore {
     /// Opens a database, makes it when it is not there, and brings its schema up to date. Blocks for
     /// a few milliseconds.
     pub fn open(options: SqliteOptions) -> Result<Self, OpenError> {
-        let blobs = options.blobs.clone().unwrap_or_else(|| beside(&options.path));
-        make_files(&options.path)?;
-        let lock = if options.exclusive { Some(lock(&options.path)?.ok_or(OpenError::InUse)?) } else { None };
-        let mut connection =
-            connection::writer(&options.path, options.exclusive).map_err(failed("open the database"))?;
-        bring_up_to_date(&mut connection, &options)?;
+        let SqliteOptions { path, blobs, exclusive, readers, queue_capacity } = options;
+        let blobs = blobs.unwrap_or_else(|| beside(&path));
+        make_files(&path)?;
+        let lock = if exclusive { Some(lock(&path)?.ok_or(OpenError::InUse)?) } else { None };
+        let mut connection = connection::writer(&path, exclusive).map_err(failed("open the database"))?;
+        bring_up_to_date(&mut connection, &path, exclusive)?;
 
-        let checkpoints = if options.exclusive {
-            Checkpoints::start(&options.path).map_err(failed("start the checkpoint thread"))?
+        let checkpoints = if exclusive {
+            Checkpoints::start(&path).map_err(failed("start the checkpoint thread"))?
         } else {
             Checkpoints::left_to_sqlite()
         };
         let checkpoints = Arc::new(checkpoints);
-        let writer = Writer::start(connection, options.exclusive, Arc::clone(&checkpoints), options.queue_capacity)
+        let writer = Writer::start(connection, exclusive, Arc::clone(&checkpoints), queue_capacity)
             .map_err(failed("start the writer thread"))?;
-        let readers = Readers::start(&options.path, options.readers, options.queue_capacity)
-            .map_err(failed("start the reader threads"))?;
+        let readers = Readers::start(&path, readers, queue_capacity).map_err(failed("start the reader threads"))?;
         Ok(Self {
             writer: Arc::new(writer),
             readers: Arc::new(readers),
@@ -154,15 +153,15 @@ fn lock(database: &Path) -> Result<Option<File>, OpenError> {
 }
 
 /// Migrates under the lock, so that a running server never finds another schema under its feet.
-fn bring_up_to_date(connection: &mut rusqlite::Connection, options: &SqliteOptions) -> Result<(), OpenError> {
+fn bring_up_to_date(connection: &mut rusqlite::Connection, path: &Path, exclusive: bool) -> Result<(), OpenError> {
     const STEP: Duration = Duration::from_millis(20);
     let mut waited = Duration::ZERO;
     loop {
         match schema::state(connection)? {
             State::Current => return Ok(()),
-            State::Older if options.exclusive => return schema::migrate(connection),
+            State::Older if exclusive => return schema::migrate(connection),
             State::Older => {
-                if let Some(_held) = lock(&options.path)? {
+                if let Some(_held) = lock(path)? {
                     // Another program may have migrated just before we got the lock; that is then a no-op.
                     return schema::migrate(connection);
                 }

@@ -6,7 +6,7 @@
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::{Message, MessageFilter, MessageStatus};
-use messaging_core::ids::{Id as _, WorkspaceId};
+use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice};
 use rusqlite::{Connection, Row, params};
 
@@ -107,9 +107,9 @@ impl Wanted<'_> {
         };
         Ok(equal(1, self.status)?
             && equal(2, self.channel)?
-            && owner(9, self.filter.contact_id.map(|id| id.to_bytes()))?
-            && owner(10, self.filter.campaign_id.map(|id| id.to_bytes()))?
-            && owner(11, self.filter.automation_id.map(|id| id.to_bytes()))?
+            && owner(9, self.filter.contact_id.map(Id::to_bytes))?
+            && owner(10, self.filter.campaign_id.map(Id::to_bytes))?
+            && owner(11, self.filter.automation_id.map(Id::to_bytes))?
             && self.has_tag(row)?)
     }
 
