@@ -11,6 +11,8 @@ pub mod operation;
 pub mod page;
 mod schema_check;
 
+pub mod messages;
+pub mod sandbox;
 pub mod service;
 
 pub use context::{Context, Request};
@@ -27,6 +29,13 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<service::ListWorkspaces>(),
         Endpoint::of::<service::CreateWorkspace>(),
         Endpoint::of::<service::UpdateWorkspace>(),
+        // Section 4.
+        Endpoint::of::<messages::SendMessage>(),
+        Endpoint::of::<messages::GetMessage>(),
+        Endpoint::of::<messages::ListMessages>(),
+        // Section 22, sandbox inbox.
+        Endpoint::of::<sandbox::ListSandboxMessages>(),
+        Endpoint::of::<sandbox::GetSandboxMessage>(),
     ];
     ALL
 }

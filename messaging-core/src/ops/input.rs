@@ -64,6 +64,13 @@ impl Input for PageQuery {}
 
 /// Reads a body.
 pub fn body<T: Input>(bytes: &[u8]) -> Result<T, Error> {
+    let (input, violations) = body_with_faults(bytes)?;
+    violations.into_result().map(|()| input)
+}
+
+/// Reads a body as far as it can be read: what is left without its broken members, and what is broken.
+/// For operations that find more faults by looking things up.
+pub(super) fn body_with_faults<T: Input>(bytes: &[u8]) -> Result<(T, Violations), Error> {
     let bytes = match T::BODY {
         BodyKind::None => b"{}",
         BodyKind::Optional if bytes.trim_ascii().is_empty() => b"{}",
@@ -78,7 +85,7 @@ pub fn body<T: Input>(bytes: &[u8]) -> Result<T, Error> {
     {
         let mut violations = Violations::new();
         input.check(&mut violations);
-        return violations.into_result().map(|()| input);
+        return Ok((input, violations));
     }
     let Ok(Value::Object(object)) = serde_json::from_slice::<Value>(bytes) else {
         return Err(Error::InvalidJson);
@@ -108,12 +115,13 @@ pub fn query<T: Input>(query: &str) -> Result<T, Error> {
     {
         return Ok(input);
     }
-    explain(object, Place::Query)
+    let (input, violations) = explain(object, Place::Query)?;
+    violations.into_result().map(|()| input)
 }
 
 /// Finds everything that is wrong. Answers the input all the same when it turns out to be good: serde's
 /// derived code is stricter than the contract in one point, members that are given twice.
-fn explain<T: Input>(object: Map<String, Value>, place: Place) -> Result<T, Error> {
+fn explain<T: Input>(object: Map<String, Value>, place: Place) -> Result<(T, Violations), Error> {
     let schema = schema_of::<T>();
     let mut check = SchemaCheck::new(&schema, place);
     let rest = check.object(object);
@@ -123,17 +131,15 @@ fn explain<T: Input>(object: Map<String, Value>, place: Place) -> Result<T, Erro
             let mut meaning = Violations::new();
             input.check(&mut meaning);
             violations.merge(meaning);
-            if violations.is_empty() {
-                if let Err(errors) = input.validate() {
-                    // A rule that the schema does not show; name the member at least.
-                    for member in errors.errors().keys() {
-                        violations.add(format!("/{member}"), FieldCode::InvalidFormat, "breaks a rule of this member");
-                    }
-                } else {
-                    return Ok(input);
+            if violations.is_empty()
+                && let Err(errors) = input.validate()
+            {
+                // A rule that the schema does not show; name the member at least.
+                for member in errors.errors().keys() {
+                    violations.add(format!("/{member}"), FieldCode::InvalidFormat, "breaks a rule of this member");
                 }
             }
-            Err(Error::Validation(violations))
+            Ok((input, violations))
         }
         Err(_) if !violations.is_empty() => Err(Error::Validation(violations)),
         Err(_) => {

@@ -15,6 +15,7 @@ use crate::ops::fingerprint::fingerprint;
 use crate::ops::input::{self, BodyKind, Input};
 use crate::ops::operation::{Answer, Call, JSON, Operation, Output};
 use crate::ports::store::CommitError;
+use crate::violation::Violations;
 
 /// How often an operation is run again because the data changed while it decided.
 const MAX_RUNS: usize = 8;
@@ -67,17 +68,29 @@ async fn run_until_committed<O: Operation>(
 ) -> Result<Answer, Error> {
     let app = request.app;
     for _ in 0..MAX_RUNS {
-        let call = decode::<O>(request)?;
+        let (call, violations) = decode::<O>(request)?;
         let mut cx = Context {
             app,
             caller: request.caller,
             now: app.now(),
             changes: Changes::default(),
+            violations,
+            body: request.body.clone(),
             client: request.client,
             workspace: request.workspace,
             scope: ListingScope::of(request.path, request.query),
         };
-        let answer = O::run(&mut cx, call).await?.into_answer(O::SUCCESS)?;
+        let output = O::run(&mut cx, call).await;
+        // Contract section 1.4: field errors come before the specific codes.
+        let output = match output {
+            Err(Error::Validation(more)) => {
+                cx.violations.merge(more);
+                Err(Error::Validation(cx.violations))
+            }
+            _ if !cx.violations.is_empty() => Err(Error::Validation(cx.violations)),
+            output => output,
+        };
+        let answer = output?.into_answer(O::SUCCESS)?;
         let now = cx.now;
         let mut changes = cx.changes;
         if let Some((key, fingerprint)) = key {
@@ -109,22 +122,29 @@ async fn run_until_committed<O: Operation>(
     Err(Error::Unavailable { retry_after: 1 })
 }
 
-fn decode<O: Operation>(request: &Request<'_>) -> Result<Call<O>, Error> {
+fn decode<O: Operation>(request: &Request<'_>) -> Result<(Call<O>, Violations), Error> {
     // Check 9 goes before check 11: a body that is no JSON is refused even if the resource is not there.
-    let body = input::body::<O::Body>(&request.body);
+    let body = input::body_with_faults::<O::Body>(&request.body);
     if let Err(Error::InvalidJson) = body {
         return Err(Error::InvalidJson);
     }
     let parameters = request.path_parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let path = O::Path::deserialize(MapDeserializer::<_, ValueError>::new(parameters)).map_err(|_| Error::NotFound)?;
-    let query = input::query::<O::Query>(request.query);
-    match (query, body) {
-        (Ok(query), Ok(body)) => Ok(Call { path, query, body }),
-        (Err(Error::Validation(mut violations)), Err(Error::Validation(more))) => {
-            violations.merge(more);
-            Err(Error::Validation(violations))
+    match (input::query::<O::Query>(request.query), body) {
+        (Ok(query), Ok((body, violations))) if O::LOOKS_UP || violations.is_empty() => {
+            Ok((Call { path, query, body }, violations))
         }
-        (Err(error), _) | (_, Err(error)) => Err(error),
+        (query, body) => {
+            let mut found = Violations::new();
+            for fault in [query.err(), body.map_or_else(Some, |(_, violations)| violations.into_result().err())] {
+                match fault {
+                    Some(Error::Validation(violations)) => found.merge(violations),
+                    Some(other) => return Err(other),
+                    None => {}
+                }
+            }
+            Err(Error::Validation(found))
+        }
     }
 }
 

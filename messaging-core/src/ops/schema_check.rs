@@ -77,6 +77,10 @@ impl<'a> SchemaCheck<'a> {
             && !allowed.contains(&&value)
             && !value.is_null()
         {
+            if !value.is_string() {
+                self.fault(pointer, FieldCode::InvalidType, "must be a string");
+                return None;
+            }
             let texts: Vec<_> = allowed.iter().filter_map(|one| one.as_str()).collect();
             self.fault(pointer, FieldCode::UnknownValue, &format!("must be one of {}", texts.join(", ")));
             return None;
@@ -173,6 +177,10 @@ impl<'a> SchemaCheck<'a> {
     }
 
     fn members(&mut self, schema: &Value, members: Map<String, Value>, pointer: &str, depth: usize) -> Option<Value> {
+        if schema["maxProperties"].as_u64().is_some_and(|most| members.len() as u64 > most) {
+            self.fault(pointer, FieldCode::TooManyItems, &format!("at most {} members", schema["maxProperties"]));
+            return None;
+        }
         let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let mut complete = true;
         for name in &required {

@@ -1,0 +1,157 @@
+//! How many messages a second the store accepts, and what one costs the writer.
+//!
+//! `cargo run --release -p messaging-store --example accept_rate -- [DIRECTORY] [TASKS] [SECONDS]`
+//!
+//! Every accept is what the API does: a message of 1 KiB with two tags, its job, its remembered reply,
+//! in one durable commit.
+#![expect(clippy::print_stdout, reason = "a program that prints its result")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use messaging_core::changes::{Changes, NewJob, Reply, ReplyKey, Write};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::message::{Message, MessageContent, MessageStatus};
+use messaging_core::ids::{IdSource, MessageId, WorkspaceId};
+use messaging_core::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
+use messaging_core::ports::store::{Priority, Store};
+use messaging_store::{SqliteOptions, SqliteStore};
+use serde_json::Map;
+
+struct Bench {
+    store: SqliteStore,
+    ids: IdSource,
+    entropy: SystemEntropy,
+    workspace: WorkspaceId,
+    stop: AtomicBool,
+    done: AtomicU64,
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let directory = arguments.next().map_or_else(std::env::temp_dir, PathBuf::from);
+    let tasks: usize = arguments.next().map_or(64, |text| text.parse().expect("a number of tasks"));
+    let seconds: u64 = arguments.next().map_or(4, |text| text.parse().expect("a number of seconds"));
+    let place = tempfile::tempdir_in(directory).expect("a directory");
+
+    let opened = Instant::now();
+    let store = SqliteStore::open(SqliteOptions::new(place.path().join("messaging.db"))).expect("a store");
+    println!("created in {:.1} ms", opened.elapsed().as_secs_f64() * 1e3);
+
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("tokio");
+    let ids = IdSource::default();
+    let entropy = SystemEntropy::default();
+    let workspace = ids.next(SystemClock.now(), &entropy);
+    let bench =
+        Arc::new(Bench { store, ids, entropy, workspace, stop: AtomicBool::new(false), done: AtomicU64::new(0) });
+
+    let writer_before = writer_seconds();
+    let started = Instant::now();
+    let mut latencies = runtime.block_on(async {
+        let tasks: Vec<_> = (0..tasks).map(|_| tokio::spawn(accept_until_stopped(Arc::clone(&bench)))).collect();
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        bench.stop.store(true, Ordering::Relaxed);
+        let mut latencies = Vec::new();
+        for task in tasks {
+            latencies.extend(task.await.expect("a task"));
+        }
+        latencies
+    });
+    let elapsed = started.elapsed().as_secs_f64();
+    let writer = writer_seconds() - writer_before;
+    latencies.sort_unstable();
+    let percentile = |part: usize| latencies[(latencies.len() - 1) * part / 1000].as_secs_f64() * 1e3;
+    #[expect(clippy::cast_precision_loss, reason = "counts are small")]
+    let done = bench.done.load(Ordering::Relaxed) as f64;
+    println!(
+        "{tasks} tasks: {:.0} accepts/s, writer {:.1} µs each, p50 {:.2} ms, p99 {:.2} ms, p99.9 {:.2} ms",
+        done / elapsed,
+        writer * 1e6 / done,
+        percentile(500),
+        percentile(990),
+        percentile(999),
+    );
+
+    runtime.block_on(bench.store.close());
+    let opened = Instant::now();
+    let store = SqliteStore::open(SqliteOptions::new(place.path().join("messaging.db"))).expect("a store");
+    println!("reopened in {:.2} ms", opened.elapsed().as_secs_f64() * 1e3);
+    drop(store);
+}
+
+async fn accept_until_stopped(bench: Arc<Bench>) -> Vec<Duration> {
+    let mut latencies = Vec::new();
+    while !bench.stop.load(Ordering::Relaxed) {
+        let changes = accept(&bench);
+        let started = Instant::now();
+        bench.store.commit(changes, Priority::Foreground).await.expect("a commit");
+        latencies.push(started.elapsed());
+        bench.done.fetch_add(1, Ordering::Relaxed);
+    }
+    latencies
+}
+
+fn accept(bench: &Bench) -> Changes {
+    let now = SystemClock.now();
+    let id: MessageId = bench.ids.next(now, &bench.entropy);
+    let mut noise = [0; 16];
+    bench.entropy.fill(&mut noise);
+    let message = Message {
+        id,
+        workspace_id: bench.workspace,
+        revision: 1,
+        status: MessageStatus::Queued,
+        channel: Channel::Email,
+        to: "somebody@example.org".to_owned(),
+        from_email: Some("news@acme.example".to_owned()),
+        contact_id: None,
+        campaign_id: None,
+        automation_id: None,
+        template_id: None,
+        tags: vec!["welcome".to_owned(), "onboarding".to_owned()],
+        metadata: Map::new(),
+        created_at: now,
+        updated_at: now,
+    };
+    let content = MessageContent { request: Bytes::from(vec![b'x'; 1024]) };
+    let job = NewJob {
+        id: bench.ids.next(now, &bench.entropy),
+        kind: "deliver_message",
+        lane: format!("email:{}.example", noise[0] % 20),
+        due_at: now,
+        payload: Bytes::from(format!("{{\"workspace\":\"{}\",\"message\":\"{id}\"}}", bench.workspace)),
+    };
+    let reply = Reply {
+        key: ReplyKey {
+            credential: [1; 16],
+            route: "POST /messages".to_owned(),
+            key: format!("{:032x}", u128::from_be_bytes(noise)),
+        },
+        fingerprint: u128::from_be_bytes(noise),
+        status: 202,
+        content_type: "application/json".to_owned(),
+        body: Bytes::from(format!("{{\"message_id\":\"{id}\",\"status\":\"queued\"}}")),
+        expires_at: now + Duration::from_hours(24),
+        created_at: now,
+    };
+    [Write::InsertMessage(Box::new(message), content), Write::Enqueue(job), Write::Remember(Box::new(reply))]
+        .into_iter()
+        .collect()
+}
+
+/// The processor time of the writer thread, where the system tells (Linux); zero elsewhere.
+fn writer_seconds() -> f64 {
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
+    let nanoseconds: u64 = threads
+        .filter_map(|thread| {
+            let path = thread.ok()?.path();
+            let name = std::fs::read_to_string(path.join("comm")).ok()?;
+            let stat = std::fs::read_to_string(path.join("schedstat")).ok()?;
+            if name.trim() == "store-writer" { stat.split(' ').next()?.parse::<u64>().ok() } else { None }
+        })
+        .sum();
+    Duration::from_nanos(nanoseconds).as_secs_f64()
+}

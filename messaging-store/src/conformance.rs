@@ -1,0 +1,133 @@
+//! The cases that every store must pass.
+//!
+//! Public functions over `&dyn Store`, one file per aggregate; a case wants an empty store. A backend
+//! runs all of them with one line in its tests:
+//!
+//! ```text
+//! messaging_store::conformance_tests!(open);
+//! ```
+//!
+//! where `open()` is a future of [`Opened`]. To add a case: write it, and name it in
+//! [`conformance_tests!`](crate::conformance_tests).
+
+pub mod accounts;
+pub mod blobs;
+pub mod channels;
+pub mod commit;
+pub mod jobs;
+pub mod keys;
+pub mod lanes;
+pub mod messages;
+pub mod replies;
+pub mod sample;
+pub mod sandbox;
+pub mod sending_domains;
+pub mod suppressions;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use messaging_core::changes::{Changes, Write};
+use messaging_core::ports::store::{CommitError, PageRequest, Priority, Slice, Store, StoreError};
+
+/// A store for one case.
+#[derive(Debug)]
+pub struct Opened {
+    /// The store, empty.
+    pub store: Arc<dyn Store>,
+    /// What has to live as long as it, a directory for example.
+    pub keep: Box<dyn Any + Send>,
+}
+
+/// Commits in the foreground.
+pub async fn commit(
+    store: &dyn Store,
+    writes: impl IntoIterator<Item = Write, IntoIter: Send> + Send,
+) -> Result<(), CommitError> {
+    store.commit(writes.into_iter().collect::<Changes>(), Priority::Foreground).await
+}
+
+/// Commits what must succeed.
+pub async fn put(store: &dyn Store, writes: impl IntoIterator<Item = Write, IntoIter: Send> + Send) {
+    commit(store, writes).await.expect("commits");
+}
+
+/// Commits what must be a conflict.
+pub async fn refuse(store: &dyn Store, writes: impl IntoIterator<Item = Write, IntoIter: Send> + Send) {
+    let outcome = commit(store, writes).await;
+    assert!(matches!(outcome, Err(CommitError::Conflict)), "a conflict is expected, this came: {outcome:?}");
+}
+
+/// The first page with `limit` items.
+pub fn first(limit: usize) -> PageRequest {
+    PageRequest { after: None, limit }
+}
+
+/// Follows a listing from page to page to its end. `between` is run after every page, to disturb.
+pub async fn all_pages<T>(
+    limit: usize,
+    fetch: impl AsyncFn(PageRequest) -> Result<Slice<T>, StoreError>,
+    between: impl AsyncFn(),
+) -> Vec<T> {
+    let mut page = first(limit);
+    let mut all = Vec::new();
+    loop {
+        let slice = fetch(page).await.expect("a page");
+        assert!(slice.items.len() <= limit, "{} items where {limit} were asked for", slice.items.len());
+        all.extend(slice.items);
+        match slice.next {
+            None => return all,
+            next => page.after = next,
+        }
+        between().await;
+    }
+}
+
+/// Makes a test of every case, for stores opened by the named function, which answers a future of
+/// [`Opened`](crate::conformance::Opened).
+#[macro_export]
+macro_rules! conformance_tests {
+    ($open:path) => {
+        $crate::conformance_tests! { $open;
+            accounts: users_round_trip, email_is_unique, sessions_begin_and_end, memberships_list_both_ways,
+                owners_are_counted, listings_are_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            blobs: bytes_come_back, deleted_blobs_are_gone, old_blobs_are_found_oldest_first,
+                other_workspaces_are_not_there;
+            channels: settings_come_and_go;
+            commit: dropped_changes_leave_nothing, a_failing_write_takes_the_others_with_it,
+                a_revision_is_used_once, absent_means_absent, conflicts_in_a_crowd_hurt_nobody_else,
+                nothing_is_a_fine_commit, a_closed_store_takes_nothing;
+            jobs: a_claimed_job_is_finished_once, what_is_not_due_is_not_claimed,
+                two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
+                a_rescheduled_job_comes_back, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
+                jobs_are_counted;
+            keys: keys_round_trip, prefix_is_unique, last_use_is_listed,
+                listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            lanes: a_busy_lane_does_not_delay_others, lanes_take_turns, a_lane_gives_no_more_than_allowed,
+                held_lanes_are_left_alone, a_lane_let_go_is_claimed_at_once,
+                a_job_added_to_a_leased_lane_is_claimed, an_empty_lane_is_forgotten,
+                background_work_takes_part;
+            messages: messages_round_trip, status_moves_with_its_revision, contents_are_forgotten_when_settled,
+                events_are_ordered_by_time, every_filter_narrows, filters_combine,
+                listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            replies: replies_round_trip, a_live_reply_is_not_replaced, an_expired_reply_is_replaced,
+                reply_and_effect_appear_together, expired_replies_and_sessions_are_forgotten;
+            sandbox: captures_round_trip, a_large_source_comes_back, a_later_capture_replaces,
+                only_the_newest_are_kept, listing_is_exact_while_rows_are_inserted,
+                other_workspaces_are_not_there;
+            sending_domains: domains_round_trip, name_is_unique_in_its_workspace,
+                listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            suppressions: suppressions_round_trip, address_is_unique_per_channel, other_workspaces_are_not_there;
+        }
+    };
+    ($open:path; $($module:ident: $($case:ident),+;)+) => {$(
+        mod $module {$(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                let opened = $open().await;
+                $crate::conformance::$module::$case(&*opened.store).await;
+                opened.store.close().await;
+            }
+        )+}
+    )+};
+}

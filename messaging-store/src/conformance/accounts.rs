@@ -1,0 +1,146 @@
+//! Users, sessions, workspaces, memberships.
+
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::account::{User, Workspace};
+use messaging_core::domain::digest::Digest;
+use messaging_core::ports::store::Store;
+use messaging_core::scope::Role;
+
+use super::sample::{at, id, joined, member, session, user, workspace};
+use super::{all_pages, first, put, refuse};
+
+/// A user is found by id and by email, with all fields, at its revision.
+pub async fn users_round_trip(store: &dyn Store) {
+    let complete = user();
+    let bare = User { name: None, password_hash: None, ..user() };
+    put(store, [&complete, &bare].map(|user| Write::PutUser(user.clone(), Expect::Absent))).await;
+    for user in [&complete, &bare] {
+        let by_id = store.user(user.id).await.unwrap().unwrap();
+        assert_eq!((&by_id.record, by_id.revision), (user, 1));
+        assert_eq!(store.user_by_email(&user.email).await.unwrap(), Some(by_id));
+    }
+    assert_eq!(store.user(id()).await.unwrap(), None);
+    assert_eq!(store.user_by_email("nobody@example.org").await.unwrap(), None);
+
+    let renamed = User { email: "new@example.org".to_owned(), ..complete.clone() };
+    put(store, [Write::PutUser(renamed.clone(), Expect::Revision(1))]).await;
+    let found = store.user_by_email("new@example.org").await.unwrap().unwrap();
+    assert_eq!((&found.record, found.revision), (&renamed, 2));
+    assert_eq!(store.user_by_email(&complete.email).await.unwrap(), None);
+}
+
+/// Two users cannot share an email, neither from the start nor later.
+pub async fn email_is_unique(store: &dyn Store) {
+    let (one, other) = (user(), user());
+    put(store, [&one, &other].map(|user| Write::PutUser(user.clone(), Expect::Absent))).await;
+    let twin = User { email: one.email.clone(), ..user() };
+    refuse(store, [Write::PutUser(twin, Expect::Absent)]).await;
+    refuse(store, [Write::PutUser(User { email: one.email.clone(), ..other.clone() }, Expect::Revision(1))]).await;
+    assert_eq!(store.user(other.id).await.unwrap().unwrap().record, other);
+}
+
+/// A session is found until it is deleted, expired or not; deleting it twice is fine.
+pub async fn sessions_begin_and_end(store: &dyn Store) {
+    let opened = session("token", at(-100));
+    put(store, [Write::PutSession(opened.clone())]).await;
+    assert_eq!(store.session(&Digest::of("token")).await.unwrap(), Some(opened));
+    assert_eq!(store.session(&Digest::of("another")).await.unwrap(), None);
+    for _ in 0..2 {
+        put(store, [Write::DeleteSession(Digest::of("token"))]).await;
+        assert_eq!(store.session(&Digest::of("token")).await.unwrap(), None);
+    }
+}
+
+/// Memberships are found from the workspace and from the user, newest first.
+pub async fn memberships_list_both_ways(store: &dyn Store) {
+    let (older, newer) = (workspace(), workspace());
+    put(store, [&older, &newer].map(|workspace| Write::PutWorkspace(workspace.clone(), Expect::Absent))).await;
+    let found = store.workspace(older.id).await.unwrap().unwrap();
+    assert_eq!((&found.record, found.revision), (&older, 1));
+
+    let (first_user, first_member, writes) = joined(older.id, Role::Editor);
+    put(store, writes).await;
+    let (second_user, second_member, writes) = joined(older.id, Role::Viewer);
+    put(store, writes).await;
+    let elsewhere = member(newer.id, first_user.id, Role::Admin);
+    put(store, [Write::PutMember(elsewhere.clone(), Expect::Absent)]).await;
+
+    let members = store.members(older.id, first(10)).await.unwrap();
+    assert_eq!(members.items, [(second_member, second_user.clone()), (first_member.clone(), first_user.clone())]);
+    assert_eq!(members.next, None);
+    let workspaces = store.workspaces_of(first_user.id, first(10)).await.unwrap();
+    assert_eq!(workspaces.items, [(newer.clone(), elsewhere), (older.clone(), first_member.clone())]);
+
+    let one = store.member(older.id, first_user.id).await.unwrap().unwrap();
+    assert_eq!((&one.record, one.revision), (&first_member, 1));
+    assert_eq!(store.member(newer.id, second_user.id).await.unwrap(), None);
+
+    for _ in 0..2 {
+        put(store, [Write::DeleteMember(older.id, first_user.id)]).await;
+    }
+    assert_eq!(store.member(older.id, first_user.id).await.unwrap(), None);
+    assert_eq!(store.workspaces_of(first_user.id, first(10)).await.unwrap().items.len(), 1);
+    assert!(store.user(first_user.id).await.unwrap().is_some());
+
+    let renamed = Workspace { name: "Other".to_owned(), ..newer };
+    put(store, [Write::PutWorkspace(renamed.clone(), Expect::Revision(1))]).await;
+    assert_eq!(store.workspace(renamed.id).await.unwrap().unwrap().record, renamed);
+}
+
+/// Owners are counted per workspace, and a changed role counts.
+pub async fn owners_are_counted(store: &dyn Store) {
+    let (one, other) = (workspace(), workspace());
+    let mut owners = Vec::new();
+    for (workspace, role) in [(&one, Role::Owner), (&one, Role::Owner), (&one, Role::Admin), (&other, Role::Owner)] {
+        let (_, member, writes) = joined(workspace.id, role);
+        put(store, writes).await;
+        owners.push(member);
+    }
+    assert_eq!(store.owner_count(one.id).await.unwrap(), 2);
+    let mut lowered = owners[0].clone();
+    lowered.role = Role::Viewer;
+    put(store, [Write::PutMember(lowered, Expect::Revision(1))]).await;
+    assert_eq!(store.owner_count(one.id).await.unwrap(), 1);
+    assert_eq!(store.owner_count(id()).await.unwrap(), 0);
+}
+
+/// Pages of members and of workspaces neither skip nor repeat.
+pub async fn listings_are_exact_while_rows_are_inserted(store: &dyn Store) {
+    let home = workspace();
+    put(store, [Write::PutWorkspace(home.clone(), Expect::Absent)]).await;
+    let mut expected = Vec::new();
+    for _ in 0..7 {
+        let (user, member, writes) = joined(home.id, Role::Viewer);
+        put(store, writes).await;
+        expected.insert(0, (member, user));
+    }
+    let join_more = async || put(store, joined(home.id, Role::Viewer).2).await;
+    let listed = all_pages(3, async |page| store.members(home.id, page).await, join_more).await;
+    assert_eq!(listed, expected);
+
+    let user = expected[0].1.clone();
+    let found_more = async || {
+        let workspace = workspace();
+        let member = member(workspace.id, user.id, Role::Owner);
+        put(store, [Write::PutWorkspace(workspace, Expect::Absent), Write::PutMember(member, Expect::Absent)]).await;
+    };
+    for _ in 0..5 {
+        found_more().await;
+    }
+    let expected = store.workspaces_of(user.id, first(100)).await.unwrap();
+    assert_eq!((expected.items.len(), expected.next), (6, None));
+    let listed = all_pages(2, async |page| store.workspaces_of(user.id, page).await, found_more).await;
+    assert_eq!(listed, expected.items);
+}
+
+/// A membership is a matter of its workspace.
+pub async fn other_workspaces_are_not_there(store: &dyn Store) {
+    let (mine, other) = (workspace(), workspace());
+    let (user, _, writes) = joined(mine.id, Role::Owner);
+    put(store, writes).await;
+    assert_eq!(store.member(other.id, user.id).await.unwrap(), None);
+    assert_eq!(store.members(other.id, first(10)).await.unwrap().items, []);
+    assert_eq!(store.owner_count(other.id).await.unwrap(), 0);
+    put(store, [Write::DeleteMember(other.id, user.id)]).await;
+    assert!(store.member(mine.id, user.id).await.unwrap().is_some());
+}

@@ -1,0 +1,129 @@
+//! Commits: all or nothing, and nobody else's business.
+
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::account::{User, Workspace};
+use messaging_core::domain::message::MessageStatus;
+use messaging_core::ports::store::{CommitError, Priority, Store, StoreError};
+
+use super::sample::{at, change, claim, enqueue, id, insert, message, reply, user, workspace};
+use super::{commit, put, refuse};
+
+/// Changes that are never handed over have no effect.
+pub async fn dropped_changes_leave_nothing(store: &dyn Store) {
+    let user = user();
+    let mut changes = Changes::default();
+    changes.push(Write::PutUser(user.clone(), Expect::Absent));
+    drop(changes);
+    // Nor does a commit that nobody starts.
+    drop(commit(store, [Write::PutUser(user.clone(), Expect::Absent)]));
+    assert_eq!(store.user(user.id).await.unwrap(), None);
+}
+
+/// A failing write in the middle undoes those before it and prevents those after it.
+pub async fn a_failing_write_takes_the_others_with_it(store: &dyn Store) {
+    let existing = user();
+    put(store, [Write::PutUser(existing.clone(), Expect::Absent)]).await;
+    let (before, after) = (workspace(), message(id()));
+    let writes = [
+        Write::PutWorkspace(before.clone(), Expect::Absent),
+        enqueue("lane", 0),
+        Write::PutUser(existing, Expect::Absent),
+        insert(&after),
+        Write::Remember(Box::new(reply("key", 0, 100))),
+    ];
+    refuse(store, writes).await;
+    assert_eq!(store.workspace(before.id).await.unwrap(), None);
+    assert_eq!(store.message(after.workspace_id, after.id).await.unwrap(), None);
+    assert_eq!(store.reply(&reply("key", 0, 100).key, at(0)).await.unwrap(), None);
+    assert_eq!(store.claim(claim(10)).await.unwrap(), []);
+    assert_eq!(store.next_due().await.unwrap(), None);
+    assert_eq!(store.job_count().await.unwrap(), 0);
+}
+
+/// A revision that was read can be used for one change.
+pub async fn a_revision_is_used_once(store: &dyn Store) {
+    let original = workspace();
+    put(store, [Write::PutWorkspace(original.clone(), Expect::Absent)]).await;
+    let named = |name: &str| Workspace { name: name.to_owned(), ..original.clone() };
+    put(store, [Write::PutWorkspace(named("first"), Expect::Revision(1))]).await;
+    refuse(store, [Write::PutWorkspace(named("second"), Expect::Revision(1))]).await;
+    refuse(store, [Write::PutWorkspace(named("from the future"), Expect::Revision(3))]).await;
+    refuse(store, [Write::PutWorkspace(workspace(), Expect::Revision(1))]).await;
+    let found = store.workspace(original.id).await.unwrap().unwrap();
+    assert_eq!((found.record, found.revision), (named("first"), 2));
+}
+
+/// What is there already is not absent.
+pub async fn absent_means_absent(store: &dyn Store) {
+    let user = user();
+    put(store, [Write::PutUser(user.clone(), Expect::Absent)]).await;
+    let changed = User { name: None, email: "other@example.org".to_owned(), ..user.clone() };
+    refuse(store, [Write::PutUser(changed, Expect::Absent)]).await;
+    assert_eq!(store.user(user.id).await.unwrap().unwrap().record, user);
+}
+
+/// Of many commits at once, those that conflict fail and the others succeed, wherever in a commit the
+/// conflict is.
+pub async fn conflicts_in_a_crowd_hurt_nobody_else(store: &dyn Store) {
+    let shared = message(id());
+    put(store, [insert(&shared)]).await;
+    let messages: Vec<_> = (0..40).map(|_| message(shared.workspace_id)).collect();
+    let commits = messages.iter().enumerate().map(|(n, message)| {
+        let writes: Vec<Write> = match n % 4 {
+            // Fails at its last write.
+            1 => vec![insert(message), enqueue("lane", 0), change(&shared, 7, MessageStatus::Sending)],
+            // Fails at its first.
+            2 => vec![change(&shared, 7, MessageStatus::Sending), insert(message)],
+            _ => vec![insert(message), enqueue("lane", 0)],
+        };
+        let priority = if n % 8 < 4 { Priority::Foreground } else { Priority::Background };
+        store.commit(writes.into_iter().collect(), priority)
+    });
+    let outcomes = at_once(commits.collect()).await;
+    for (n, (message, outcome)) in messages.iter().zip(outcomes).enumerate() {
+        let stored = store.message(message.workspace_id, message.id).await.unwrap();
+        if matches!(n % 4, 1 | 2) {
+            assert!(matches!(outcome, Err(CommitError::Conflict)), "{n}: {outcome:?}");
+            assert_eq!(stored, None);
+        } else {
+            assert!(outcome.is_ok(), "{n}: {outcome:?}");
+            assert_eq!(stored.as_ref(), Some(message));
+        }
+    }
+    assert_eq!(store.job_count().await.unwrap(), 20);
+    assert_eq!(store.claim(claim(0)).await.unwrap().len(), 20);
+}
+
+/// Polls all futures together and answers their outputs in order.
+pub async fn at_once<F: Future + Unpin>(futures: Vec<F>) -> Vec<F::Output> {
+    let mut slots: Vec<_> = futures.into_iter().map(|future| (future, None)).collect();
+    std::future::poll_fn(|cx| {
+        let mut waiting = false;
+        for (future, output) in &mut slots {
+            if output.is_none() {
+                match std::pin::Pin::new(future).poll(cx) {
+                    std::task::Poll::Ready(ready) => *output = Some(ready),
+                    std::task::Poll::Pending => waiting = true,
+                }
+            }
+        }
+        if waiting { std::task::Poll::Pending } else { std::task::Poll::Ready(()) }
+    })
+    .await;
+    slots.into_iter().filter_map(|(_, output)| output).collect()
+}
+
+/// Committing no changes succeeds.
+pub async fn nothing_is_a_fine_commit(store: &dyn Store) {
+    put(store, []).await;
+    store.ping().await.unwrap();
+}
+
+/// After closing, everything answers `Unavailable`; what was committed before is not the question.
+pub async fn a_closed_store_takes_nothing(store: &dyn Store) {
+    store.close().await;
+    let outcome = commit(store, [Write::PutUser(user(), Expect::Absent)]).await;
+    assert!(matches!(outcome, Err(CommitError::Store(StoreError::Unavailable))), "{outcome:?}");
+    assert!(matches!(store.ping().await, Err(StoreError::Unavailable)));
+    assert!(matches!(store.claim(claim(0)).await, Err(StoreError::Unavailable)));
+}

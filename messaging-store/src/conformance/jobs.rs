@@ -1,0 +1,148 @@
+//! Jobs: claims, leases, the next due time.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use messaging_core::changes::{Expect, JobHandle, Reschedule, Write};
+use messaging_core::ports::store::Store;
+use messaging_core::ports::store::jobs::Claim;
+
+use super::sample::{at, claim, enqueue, finish, handles, job, user};
+use super::{put, refuse};
+
+/// A claimed job carries what was enqueued, is not claimed again, and is finished once.
+pub async fn a_claimed_job_is_finished_once(store: &dyn Store) {
+    let new = job("example.org", 5);
+    put(store, [Write::Enqueue(new.clone())]).await;
+    let claimed = store.claim(claim(5)).await.unwrap();
+    assert_eq!(claimed.len(), 1);
+    let handle = &claimed[0].handle;
+    assert_eq!((handle.id, &handle.lane, handle.due_at), (new.id, &new.lane, new.due_at));
+    assert_eq!((claimed[0].kind.as_str(), &claimed[0].payload), (new.kind, &new.payload));
+    assert_eq!(store.claim(claim(6)).await.unwrap(), []);
+    put(store, finish(&claimed)).await;
+    refuse(store, finish(&claimed)).await;
+    assert_eq!(store.claim(claim(60_000)).await.unwrap(), []);
+}
+
+/// A job is not claimed before its time.
+pub async fn what_is_not_due_is_not_claimed(store: &dyn Store) {
+    put(store, [enqueue("a", 100), enqueue("a", 50), enqueue("b", 200)]).await;
+    assert_eq!(store.claim(claim(49)).await.unwrap(), []);
+    let due: Vec<_> = handles(&store.claim(claim(100)).await.unwrap()).iter().map(|handle| handle.due_at).collect();
+    assert_eq!(due, [at(50), at(100)]);
+    assert_eq!(store.claim(claim(200)).await.unwrap().len(), 1);
+}
+
+/// Claims that run at once share the jobs without overlap.
+pub async fn two_claimers_never_get_one_job(store: &dyn Store) {
+    let lanes = ["a", "b", "c", "d", "e"];
+    put(store, (0..200).map(|n| enqueue(lanes[n % 5], 0)).collect::<Vec<_>>()).await;
+    let mut seen = HashSet::new();
+    loop {
+        let some = || store.claim(Claim { max: 13, per_lane: 4, ..claim(1) });
+        let (one, other, third) = tokio::join!(some(), some(), some());
+        let jobs = [one.unwrap(), other.unwrap(), third.unwrap()].concat();
+        if jobs.is_empty() {
+            break;
+        }
+        for handle in handles(&jobs) {
+            assert!(seen.insert(handle.id), "claimed twice");
+        }
+    }
+    assert_eq!(seen.len(), 200);
+}
+
+/// After its lease a job is claimed again, and the first claim counts no more.
+pub async fn an_expired_lease_is_claimed_again(store: &dyn Store) {
+    put(store, [enqueue("lane", 0)]).await;
+    let first = store.claim(claim(0)).await.unwrap();
+    assert_eq!(store.claim(claim(999)).await.unwrap(), []);
+    let second = store.claim(claim(1_000)).await.unwrap();
+    assert_eq!(second.len(), 1);
+    assert_eq!(second[0].handle.id, first[0].handle.id);
+    assert_ne!(second[0].handle.token, first[0].handle.token);
+    refuse(store, finish(&first)).await;
+    let again = Reschedule { due_at: at(5_000), payload: Bytes::new() };
+    refuse(store, [Write::RescheduleJob(first[0].handle.clone(), again)]).await;
+    put(store, finish(&second)).await;
+    assert_eq!(store.next_due().await.unwrap(), None);
+}
+
+/// A handle that no claim gave out is refused, claimed or not.
+pub async fn a_foreign_token_is_refused(store: &dyn Store) {
+    let new = job("lane", 0);
+    put(store, [Write::Enqueue(new.clone())]).await;
+    let handle = JobHandle { id: new.id, lane: new.lane, due_at: new.due_at, token: 0 };
+    refuse(store, [Write::FinishJob(handle.clone())]).await;
+    let claimed = store.claim(claim(0)).await.unwrap();
+    refuse(store, [Write::FinishJob(JobHandle { token: claimed[0].handle.token.wrapping_add(1), ..handle })]).await;
+    put(store, finish(&claimed)).await;
+}
+
+/// A rescheduled job comes back at its time with its new payload, and its old handle is void.
+pub async fn a_rescheduled_job_comes_back(store: &dyn Store) {
+    put(store, [enqueue("lane", 0)]).await;
+    let first = store.claim(claim(0)).await.unwrap();
+    let later = Reschedule { due_at: at(500), payload: Bytes::from_static(b"{\"attempt\":2}") };
+    put(store, [Write::RescheduleJob(first[0].handle.clone(), later.clone())]).await;
+    refuse(store, [Write::RescheduleJob(first[0].handle.clone(), later.clone())]).await;
+    refuse(store, finish(&first)).await;
+    assert_eq!(store.next_due().await.unwrap(), Some(at(500)));
+    assert_eq!(store.claim(claim(499)).await.unwrap(), []);
+    let second = store.claim(claim(500)).await.unwrap();
+    assert_eq!((second[0].handle.id, second[0].handle.due_at), (first[0].handle.id, at(500)));
+    assert_eq!((&second[0].payload, &second[0].kind), (&later.payload, &first[0].kind));
+    // To the very same time.
+    put(store, [Write::RescheduleJob(second[0].handle.clone(), later)]).await;
+    let third = store.claim(claim(500)).await.unwrap();
+    assert_eq!(third.len(), 1);
+    put(store, finish(&third)).await;
+    assert_eq!(store.job_count().await.unwrap(), 0);
+}
+
+/// A commit that fails after it finished a job leaves the job claimed by the same handle.
+pub async fn a_failed_commit_keeps_the_lease(store: &dyn Store) {
+    let existing = user();
+    put(store, [Write::PutUser(existing.clone(), Expect::Absent), enqueue("lane", 0), enqueue("other", 0)]).await;
+    let claimed = store.claim(claim(0)).await.unwrap();
+    let mut writes = finish(&claimed);
+    writes.push(enqueue("lane", 3));
+    writes.push(Write::PutUser(existing, Expect::Absent));
+    refuse(store, writes).await;
+    assert_eq!(store.claim(claim(10)).await.unwrap(), []);
+    assert_eq!(store.next_due().await.unwrap(), Some(at(1_000)));
+    put(store, finish(&claimed)).await;
+    assert_eq!(store.next_due().await.unwrap(), None);
+}
+
+/// The next due time follows jobs, claims, leases and their ends.
+pub async fn next_due_knows_jobs_and_leases(store: &dyn Store) {
+    assert_eq!(store.next_due().await.unwrap(), None);
+    put(store, [enqueue("a", 300), enqueue("b", 200), enqueue("a", 100)]).await;
+    assert_eq!(store.next_due().await.unwrap(), Some(at(100)));
+    let first = store.claim(claim(100)).await.unwrap();
+    assert_eq!(store.next_due().await.unwrap(), Some(at(200)));
+    let second = store.claim(claim(200)).await.unwrap();
+    assert_eq!(store.next_due().await.unwrap(), Some(at(300)));
+    let third = store.claim(claim(300)).await.unwrap();
+    assert_eq!(store.next_due().await.unwrap(), Some(at(1_100)));
+    put(store, finish(&first)).await;
+    assert_eq!(store.next_due().await.unwrap(), Some(at(1_200)));
+    put(store, finish(&second)).await;
+    assert_eq!(store.next_due().await.unwrap(), Some(at(1_300)));
+    put(store, finish(&third)).await;
+    assert_eq!(store.next_due().await.unwrap(), None);
+    put(store, [enqueue("a", 50)]).await;
+    assert_eq!(store.next_due().await.unwrap(), Some(at(50)));
+}
+
+/// Waiting and claimed jobs are counted.
+pub async fn jobs_are_counted(store: &dyn Store) {
+    assert_eq!(store.job_count().await.unwrap(), 0);
+    put(store, [enqueue("a", 0), enqueue("b", 0), enqueue("b", 9_000)]).await;
+    let claimed = store.claim(claim(0)).await.unwrap();
+    assert_eq!(store.job_count().await.unwrap(), 3);
+    put(store, finish(&claimed)).await;
+    assert_eq!(store.job_count().await.unwrap(), 1);
+}

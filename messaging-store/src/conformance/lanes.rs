@@ -1,0 +1,142 @@
+//! Lanes: fairness, limits, holding.
+
+use std::collections::BTreeMap;
+
+use messaging_core::changes::Write;
+use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
+use messaging_core::ports::store::{Priority, Store};
+
+use super::put;
+use super::sample::{at, claim, enqueue, finish};
+
+fn per_lane(jobs: &[ClaimedJob]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for job in jobs {
+        *counts.entry(job.handle.lane.as_str()).or_default() += 1;
+    }
+    counts
+}
+
+async fn enqueue_many(store: &dyn Store, lane: &str, due: i64, count: usize) {
+    put(store, (0..count).map(|_| enqueue(lane, due)).collect::<Vec<Write>>()).await;
+}
+
+/// A lane with a thousand older jobs does not delay lanes with one.
+pub async fn a_busy_lane_does_not_delay_others(store: &dyn Store) {
+    enqueue_many(store, "busy.example", 0, 1_000).await;
+    put(store, (0..20).map(|n| enqueue(&format!("{n}.example"), 10)).collect::<Vec<_>>()).await;
+    let claimed = store.claim(Claim { max: 50, per_lane: 5, ..claim(10) }).await.unwrap();
+    let counts = per_lane(&claimed);
+    assert_eq!(counts["busy.example"], 5);
+    assert_eq!(counts.len(), 21);
+}
+
+/// Lanes with more work than one claim takes are served in turn, also within one millisecond.
+pub async fn lanes_take_turns(store: &dyn Store) {
+    for lane in ["a", "b", "c", "d"] {
+        enqueue_many(store, lane, 0, 6).await;
+    }
+    let mut order = Vec::new();
+    for _ in 0..12 {
+        let claimed = store.claim(Claim { max: 2, per_lane: 1, ..claim(5) }).await.unwrap();
+        order.extend(claimed.iter().map(|job| job.handle.lane.clone()));
+    }
+    for round in order.chunks(4) {
+        let mut round = round.to_vec();
+        round.sort_unstable();
+        assert_eq!(round, ["a", "b", "c", "d"]);
+    }
+    // A lane that comes later has waited less than those that were served before it came.
+    put(store, [enqueue("late", 6)]).await;
+    let claimed = store.claim(Claim { max: 24, per_lane: 1, ..claim(6) }).await.unwrap();
+    assert_eq!(per_lane(&claimed).get("late"), Some(&1));
+}
+
+/// Neither the limit of a lane nor that of the claim is exceeded, and nothing is lost by them.
+pub async fn a_lane_gives_no_more_than_allowed(store: &dyn Store) {
+    enqueue_many(store, "a", 0, 10).await;
+    enqueue_many(store, "b", 0, 3).await;
+    let limited = |max, per_lane| Claim { max, per_lane, ..claim(1) };
+    assert_eq!(store.claim(limited(0, 5)).await.unwrap(), []);
+    assert_eq!(store.claim(limited(5, 0)).await.unwrap(), []);
+    let first = store.claim(limited(100, 2)).await.unwrap();
+    assert_eq!(per_lane(&first), BTreeMap::from([("a", 2), ("b", 2)]));
+    let mut rest = Vec::new();
+    loop {
+        let claimed = store.claim(limited(3, 100)).await.unwrap();
+        if claimed.is_empty() {
+            break;
+        }
+        assert!(claimed.len() <= 3);
+        rest.extend(claimed);
+    }
+    assert_eq!(per_lane(&rest), BTreeMap::from([("a", 8), ("b", 1)]));
+}
+
+/// A held lane is not claimed until its time.
+pub async fn held_lanes_are_left_alone(store: &dyn Store) {
+    put(store, [enqueue("slow", 0), enqueue("slow", 0), enqueue("fast", 0)]).await;
+    let holding = |now, until| Claim { hold: vec![("slow".to_owned(), at(until))], ..claim(now) };
+    let claimed = store.claim(holding(0, 100)).await.unwrap();
+    assert_eq!(per_lane(&claimed), BTreeMap::from([("fast", 1)]));
+    put(store, finish(&claimed)).await;
+    assert_eq!(store.next_due().await.unwrap(), Some(at(100)));
+    // A job that is added does not end the hold, and a longer hold lasts longer.
+    put(store, [enqueue("slow", 1)]).await;
+    assert_eq!(store.claim(holding(50, 100)).await.unwrap(), []);
+    assert_eq!(store.claim(holding(60, 300)).await.unwrap(), []);
+    assert_eq!(store.next_due().await.unwrap(), Some(at(300)));
+    // A hold that is over does not count.
+    let claimed = store.claim(holding(300, 300)).await.unwrap();
+    assert_eq!(per_lane(&claimed), BTreeMap::from([("slow", 3)]));
+    put(store, finish(&claimed)).await;
+    assert_eq!(store.next_due().await.unwrap(), None);
+}
+
+/// A claim that no longer holds a lane gets its jobs, whatever time was said before.
+pub async fn a_lane_let_go_is_claimed_at_once(store: &dyn Store) {
+    enqueue_many(store, "lane", 0, 3).await;
+    let first = store.claim(Claim { per_lane: 1, ..claim(0) }).await.unwrap();
+    let holding = Claim { hold: vec![("lane".to_owned(), at(60_000))], ..claim(1) };
+    assert_eq!(store.claim(holding).await.unwrap(), []);
+    put(store, finish(&first)).await;
+    assert_eq!(store.claim(claim(2)).await.unwrap().len(), 2);
+}
+
+/// A lane whose jobs are all claimed takes new ones.
+pub async fn a_job_added_to_a_leased_lane_is_claimed(store: &dyn Store) {
+    put(store, [enqueue("lane", 0)]).await;
+    let first = store.claim(claim(0)).await.unwrap();
+    put(store, [enqueue("lane", 5), enqueue("lane", 2_000)]).await;
+    assert_eq!(store.next_due().await.unwrap(), Some(at(5)));
+    let second = store.claim(claim(5)).await.unwrap();
+    assert_eq!(second.len(), 1);
+    assert_eq!(store.next_due().await.unwrap(), Some(at(1_000)));
+    // The first lease ends before the second.
+    assert_eq!(store.claim(claim(1_000)).await.unwrap().len(), 1);
+    assert_eq!(store.next_due().await.unwrap(), Some(at(1_005)));
+    put(store, finish(&second)).await;
+    assert_eq!(store.next_due().await.unwrap(), Some(at(2_000)));
+    put(store, finish(&store.claim(claim(2_000)).await.unwrap())).await;
+    drop(first);
+    assert_eq!(store.next_due().await.unwrap(), None);
+}
+
+/// Finishing the last job of a lane, late but not too late, leaves nothing to wake up for.
+pub async fn an_empty_lane_is_forgotten(store: &dyn Store) {
+    put(store, [enqueue("lane", 0), enqueue("other", 5_000)]).await;
+    let claimed = store.claim(claim(0)).await.unwrap();
+    // The lease is over, and the lane was looked for, but nobody has claimed the job again.
+    assert_eq!(store.claim(Claim { max: 0, ..claim(3_000) }).await.unwrap(), []);
+    put(store, finish(&claimed)).await;
+    assert_eq!(store.next_due().await.unwrap(), Some(at(5_000)));
+}
+
+/// Jobs enqueued in the background are claimed like others.
+pub async fn background_work_takes_part(store: &dyn Store) {
+    store.commit([enqueue("lane", 0)].into_iter().collect(), Priority::Background).await.unwrap();
+    let claimed = store.claim(claim(0)).await.unwrap();
+    assert_eq!(claimed.len(), 1);
+    store.commit(finish(&claimed).into_iter().collect(), Priority::Background).await.unwrap();
+    assert_eq!(store.job_count().await.unwrap(), 0);
+}

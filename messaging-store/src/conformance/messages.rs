@@ -1,0 +1,208 @@
+//! Messages, contents, events.
+
+use messaging_core::changes::Write;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
+use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ports::store::Store;
+use serde_json::Map;
+
+use super::sample::{at, bare_message, change, content, event, id, insert, message};
+use super::{all_pages, first, put, refuse};
+
+async fn listed(store: &dyn Store, workspace: WorkspaceId, filter: MessageFilter) -> Vec<MessageId> {
+    let pages = all_pages(2, async |page| store.messages(workspace, &filter, page).await, async || ()).await;
+    pages.iter().map(|message| message.id).collect()
+}
+
+/// A message comes back with all fields and its content.
+pub async fn messages_round_trip(store: &dyn Store) {
+    let workspace = id();
+    let complete = message(workspace);
+    let bare = Message { channel: Channel::Viber, ..bare_message(workspace) };
+    for message in [&complete, &bare] {
+        let content = content("{\"text\":\"\u{0}ü\"}");
+        put(store, [Write::InsertMessage(Box::new(message.clone()), content.clone())]).await;
+        assert_eq!(store.message(workspace, message.id).await.unwrap().as_ref(), Some(message));
+        let found = store.message_with_content(workspace, message.id).await.unwrap().unwrap();
+        assert_eq!(found, (message.clone(), Some(content)));
+    }
+    assert_eq!(store.message(workspace, id()).await.unwrap(), None);
+    assert_eq!(store.message_with_content(workspace, id()).await.unwrap(), None);
+    refuse(store, [insert(&complete)]).await;
+    let all = store.messages(workspace, &MessageFilter::default(), first(10)).await.unwrap();
+    assert_eq!((all.items, all.next), (vec![bare, complete], None));
+}
+
+/// A move takes the revision that was read, and changes nothing but what it names.
+pub async fn status_moves_with_its_revision(store: &dyn Store) {
+    let queued = message(id());
+    put(store, [insert(&queued)]).await;
+    put(store, [change(&queued, 1, MessageStatus::Sending)]).await;
+    refuse(store, [change(&queued, 1, MessageStatus::Sent)]).await;
+    refuse(store, [change(&message(queued.workspace_id), 1, MessageStatus::Sent)]).await;
+    put(store, [change(&queued, 2, MessageStatus::Bounced)]).await;
+    let expected = Message { revision: 3, status: MessageStatus::Bounced, updated_at: at(20), ..queued.clone() };
+    assert_eq!(store.message(queued.workspace_id, queued.id).await.unwrap(), Some(expected));
+}
+
+/// Contents of old settled messages go, the messages stay; others keep theirs.
+pub async fn contents_are_forgotten_when_settled(store: &dyn Store) {
+    let workspace = id();
+    let dated = |created, status| Message { created_at: at(created), status, ..message(workspace) };
+    let old = [dated(0, MessageStatus::Sent), dated(1, MessageStatus::Failed), dated(2, MessageStatus::Delivered)];
+    let waiting = dated(3, MessageStatus::Deferred);
+    let young = dated(500, MessageStatus::Sent);
+    let all = [&old[0], &waiting, &old[1], &old[2], &young];
+    put(store, all.map(insert)).await;
+
+    assert_eq!(store.forget_contents(at(100), 2).await.unwrap(), 2);
+    assert_eq!(store.forget_contents(at(100), 2).await.unwrap(), 1);
+    assert_eq!(store.forget_contents(at(100), 2).await.unwrap(), 0);
+    for message in all {
+        let kept = message.id == waiting.id || message.id == young.id;
+        let (found, content) = store.message_with_content(workspace, message.id).await.unwrap().unwrap();
+        assert_eq!((&found, content.is_some()), (message, kept));
+    }
+}
+
+/// Events come in the order of their times, whatever the order they were stored in.
+pub async fn events_are_ordered_by_time(store: &dyn Store) {
+    let (mine, other) = (message(id()), message(id()));
+    let sent = event(&mine, EventKind::Sent, 30);
+    let opened = event(&mine, EventKind::Open, 50);
+    let mut delivered = event(&mine, EventKind::Delivered, 40);
+    delivered.meta = Map::new();
+    let events = [&opened, &sent, &delivered, &event(&other, EventKind::Sent, 35)];
+    put(store, events.map(|event| Write::AppendEvent(Box::new(event.clone())))).await;
+
+    let found = store.message_events(mine.workspace_id, mine.id, 10).await.unwrap();
+    assert_eq!(found, [sent.clone(), delivered.clone(), opened]);
+    assert_eq!(store.message_events(mine.workspace_id, mine.id, 2).await.unwrap(), [sent, delivered]);
+    assert_eq!(store.message_events(other.workspace_id, mine.id, 10).await.unwrap(), []);
+}
+
+/// Each filter alone answers exactly the messages that match, newest first.
+pub async fn every_filter_narrows(store: &dyn Store) {
+    let workspace = id();
+    let mut messages = Vec::new();
+    for status in MessageStatus::ALL {
+        messages.push(Message { status, tags: vec![status.as_str().to_owned()], ..bare_message(workspace) });
+        messages.push(Message { status, ..message(workspace) });
+    }
+    for channel in Channel::ALL {
+        messages.push(Message { channel, ..bare_message(workspace) });
+    }
+    let special = message(workspace);
+    let relative = Message {
+        contact_id: special.contact_id,
+        campaign_id: special.campaign_id,
+        automation_id: special.automation_id,
+        tags: vec!["welcome back".to_owned()],
+        ..message(workspace)
+    };
+    messages.extend([special.clone(), relative]);
+    put(store, messages.iter().map(insert).collect::<Vec<_>>()).await;
+
+    let expected = |matches: &dyn Fn(&Message) -> bool| -> Vec<MessageId> {
+        messages.iter().rev().filter(|message| matches(message)).map(|message| message.id).collect()
+    };
+    let all = MessageFilter::default();
+    assert_eq!(listed(store, workspace, all.clone()).await, expected(&|_| true));
+    for status in MessageStatus::ALL {
+        let filter = MessageFilter { status: Some(status), ..all.clone() };
+        assert_eq!(listed(store, workspace, filter).await, expected(&|message| message.status == status), "{status:?}");
+    }
+    for channel in Channel::ALL {
+        let filter = MessageFilter { channel: Some(channel), ..all.clone() };
+        assert_eq!(listed(store, workspace, filter).await, expected(&|message| message.channel == channel));
+    }
+    let filter = MessageFilter { contact_id: special.contact_id, ..all.clone() };
+    assert_eq!(listed(store, workspace, filter).await, expected(&|one| one.contact_id == special.contact_id));
+    let filter = MessageFilter { campaign_id: special.campaign_id, ..all.clone() };
+    assert_eq!(listed(store, workspace, filter).await, expected(&|one| one.campaign_id == special.campaign_id));
+    let filter = MessageFilter { automation_id: special.automation_id, ..all.clone() };
+    assert_eq!(listed(store, workspace, filter).await, expected(&|one| one.automation_id == special.automation_id));
+    for tag in ["welcome", "de \"quoted\"", "welcome back", "bounced", "nothing has it"] {
+        let filter = MessageFilter { tag: Some(tag.to_owned()), ..all.clone() };
+        let has_tag = |message: &Message| message.tags.iter().any(|held| held == tag);
+        assert_eq!(listed(store, workspace, filter).await, expected(&has_tag), "{tag}");
+    }
+}
+
+/// Several filters answer what matches all of them.
+pub async fn filters_combine(store: &dyn Store) {
+    let workspace = id();
+    let one = message(workspace);
+    let relative = |status, channel| Message {
+        status,
+        channel,
+        contact_id: one.contact_id,
+        campaign_id: one.campaign_id,
+        ..message(workspace)
+    };
+    let bounced_email = relative(MessageStatus::Bounced, Channel::Email);
+    let bounced_sms = relative(MessageStatus::Bounced, Channel::Sms);
+    let sent_email = relative(MessageStatus::Sent, Channel::Email);
+    put(store, [&one, &bounced_email, &bounced_sms, &sent_email].map(insert)).await;
+
+    let bounced = MessageFilter {
+        campaign_id: one.campaign_id,
+        status: Some(MessageStatus::Bounced),
+        ..MessageFilter::default()
+    };
+    assert_eq!(listed(store, workspace, bounced.clone()).await, [bounced_sms.id, bounced_email.id]);
+    let by_email = MessageFilter { channel: Some(Channel::Email), ..bounced.clone() };
+    assert_eq!(listed(store, workspace, by_email.clone()).await, [bounced_email.id]);
+    let of_contact = MessageFilter { contact_id: one.contact_id, tag: Some("welcome".to_owned()), ..by_email };
+    assert_eq!(listed(store, workspace, of_contact.clone()).await, [bounced_email.id]);
+    let of_nobody = MessageFilter { contact_id: Some(id()), ..of_contact };
+    assert_eq!(listed(store, workspace, of_nobody).await, []);
+    let in_automation = MessageFilter { automation_id: one.automation_id, ..bounced };
+    assert_eq!(listed(store, workspace, in_automation).await, []);
+}
+
+/// Pages neither skip nor repeat, filtered or not.
+pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
+    let workspace = id();
+    let model = message(workspace);
+    let new =
+        || Message { id: id(), status: MessageStatus::Bounced, campaign_id: model.campaign_id, ..message(workspace) };
+    let all = MessageFilter::default();
+    let filters = [
+        all.clone(),
+        MessageFilter { status: Some(MessageStatus::Bounced), ..all.clone() },
+        MessageFilter { campaign_id: model.campaign_id, ..all.clone() },
+        MessageFilter { tag: Some("welcome".to_owned()), ..all },
+    ];
+    for filter in filters {
+        put(store, [insert(&new()), insert(&new()), insert(&new())]).await;
+        let expected = store.messages(workspace, &filter, first(100)).await.unwrap();
+        assert_eq!(expected.next, None);
+        let add_more = async || put(store, [insert(&new())]).await;
+        let listed = all_pages(2, async |page| store.messages(workspace, &filter, page).await, add_more).await;
+        assert_eq!(listed, expected.items, "{filter:?}");
+    }
+}
+
+/// A message, its content and its events belong to their workspace.
+pub async fn other_workspaces_are_not_there(store: &dyn Store) {
+    let (mine, other) = (message(id()), id());
+    put(store, [insert(&mine), Write::AppendEvent(Box::new(event(&mine, EventKind::Sent, 1)))]).await;
+    assert_eq!(store.message(other, mine.id).await.unwrap(), None);
+    assert_eq!(store.message_with_content(other, mine.id).await.unwrap(), None);
+    assert_eq!(store.message_events(other, mine.id, 10).await.unwrap(), []);
+    let all = MessageFilter::default();
+    let filters = [
+        all.clone(),
+        MessageFilter { contact_id: mine.contact_id, ..all.clone() },
+        MessageFilter { campaign_id: mine.campaign_id, ..all.clone() },
+        MessageFilter { automation_id: mine.automation_id, ..all },
+    ];
+    for filter in filters {
+        assert_eq!(listed(store, other, filter).await, []);
+    }
+    let stolen = Message { workspace_id: other, ..mine.clone() };
+    refuse(store, [change(&stolen, 1, MessageStatus::Sending)]).await;
+    assert_eq!(store.message(mine.workspace_id, mine.id).await.unwrap(), Some(mine));
+}

@@ -1,0 +1,252 @@
+//! Records to store: complete, valid, different from one another.
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use messaging_core::changes::{Expect, JobHandle, MoveMessage, NewJob, Reply, ReplyKey, Write};
+use messaging_core::domain::account::{Member, Session, User, Workspace};
+use messaging_core::domain::api_key::ApiKey;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::digest::Digest;
+use messaging_core::domain::message::{Capture, EventKind, Message, MessageContent, MessageEvent, MessageStatus};
+use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
+use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
+use messaging_core::ids::{ApiKeyId, Id, IdSource, UserId, WorkspaceId};
+use messaging_core::ports::clock::SeededEntropy;
+use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
+use messaging_core::scope::{Role, Scope};
+use messaging_core::time::Timestamp;
+use serde_json::{Map, Value, json};
+
+static IDS: LazyLock<(IdSource, SeededEntropy)> = LazyLock::new(|| (IdSource::default(), SeededEntropy::new(0x5EED)));
+
+/// So many milliseconds after the beginning of the test's time.
+pub fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(1_700_000_000_000 + millis)
+}
+
+/// A new id, larger than all before.
+pub fn id<I: Id>() -> I {
+    IDS.0.next(at(0), &IDS.1)
+}
+
+/// A new id whose time is so many milliseconds after the beginning; not larger than all before.
+pub fn id_at<I: Id>(millis: i64) -> I {
+    IdSource::default().next(at(millis), &IDS.1)
+}
+
+/// A user with everything set.
+pub fn user() -> User {
+    let id: UserId = id();
+    User {
+        id,
+        email: format!("{}@example.org", id.to_string().to_lowercase()),
+        name: Some("Ада Лавлейс".to_owned()),
+        password_hash: Some("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".to_owned()),
+        created_at: at(1),
+    }
+}
+
+/// A session.
+pub fn session(token: &str, expires_at: Timestamp) -> Session {
+    Session { token_digest: Digest::of(token), user_id: id(), created_at: at(2), expires_at }
+}
+
+/// A workspace.
+pub fn workspace() -> Workspace {
+    Workspace { id: id(), name: "Acme «Ltd»".to_owned(), timezone: "Europe/Riga".to_owned(), created_at: at(3) }
+}
+
+/// A membership.
+pub fn member(workspace_id: WorkspaceId, user_id: UserId, role: Role) -> Member {
+    Member { workspace_id, user_id, role, created_at: at(4) }
+}
+
+/// A user, put with a membership.
+pub fn joined(workspace_id: WorkspaceId, role: Role) -> (User, Member, [Write; 2]) {
+    let user = user();
+    let member = member(workspace_id, user.id, role);
+    let writes = [Write::PutUser(user.clone(), Expect::Absent), Write::PutMember(member.clone(), Expect::Absent)];
+    (user, member, writes)
+}
+
+/// An API key with everything set.
+pub fn key(workspace_id: WorkspaceId) -> ApiKey {
+    let id: ApiKeyId = id();
+    ApiKey {
+        id,
+        workspace_id,
+        name: "deploy \"bot\"".to_owned(),
+        prefix: format!("mk_live_{}", id.to_string().to_lowercase()),
+        secret_digest: Digest::of("secret"),
+        scopes: vec![Scope::MessagesSend, Scope::ContactsWrite],
+        rate_limit: 600,
+        ip_allowlist: vec!["10.0.0.0/8".to_owned(), "2001:db8::1".to_owned()],
+        created_at: at(5),
+        expires_at: Some(at(6)),
+        revoked_at: Some(at(7)),
+    }
+}
+
+/// A sending domain.
+pub fn domain(workspace_id: WorkspaceId, name: &str) -> SendingDomain {
+    SendingDomain {
+        id: id(),
+        workspace_id,
+        domain: name.to_owned(),
+        status: DomainStatus::Verified,
+        created_at: at(8),
+        verified_at: Some(at(9)),
+    }
+}
+
+/// Settings of a channel.
+pub fn settings(workspace_id: WorkspaceId, channel: Channel) -> ChannelSettings {
+    let config = object(&json!({"host": "relay.example.org", "port": 587, "password": {"sealed": "AAAA"}}));
+    ChannelSettings { workspace_id, channel, provider: "smtp".to_owned(), config }
+}
+
+/// A suppression.
+pub fn suppression(workspace_id: WorkspaceId, channel: Channel, address: &str) -> Suppression {
+    Suppression {
+        id: id(),
+        workspace_id,
+        channel,
+        address: address.to_owned(),
+        reason: SuppressionReason::Bounce,
+        detail: Some("550 5.1.1 user unknown".to_owned()),
+        source: SuppressionSource::System,
+        created_at: at(10),
+    }
+}
+
+/// A queued message with everything set.
+pub fn message(workspace_id: WorkspaceId) -> Message {
+    Message {
+        id: id(),
+        workspace_id,
+        revision: 1,
+        status: MessageStatus::Queued,
+        channel: Channel::Email,
+        to: "Grete Hermann <grete@example.org>".to_owned(),
+        from_email: Some("news@acme.example".to_owned()),
+        contact_id: Some(id()),
+        campaign_id: Some(id()),
+        automation_id: Some(id()),
+        template_id: Some(id()),
+        tags: vec!["welcome".to_owned(), "de \"quoted\"".to_owned()],
+        metadata: object(&json!({"order": 17, "items": ["a", "b"], "ü": null})),
+        created_at: at(11),
+        updated_at: at(12),
+    }
+}
+
+/// A queued message with nothing optional.
+pub fn bare_message(workspace_id: WorkspaceId) -> Message {
+    Message {
+        from_email: None,
+        contact_id: None,
+        campaign_id: None,
+        automation_id: None,
+        template_id: None,
+        tags: Vec::new(),
+        metadata: Map::new(),
+        ..message(workspace_id)
+    }
+}
+
+/// The content of a message.
+pub fn content(text: &str) -> MessageContent {
+    MessageContent { request: Bytes::copy_from_slice(text.as_bytes()) }
+}
+
+/// Stores a message with some content.
+pub fn insert(message: &Message) -> Write {
+    Write::InsertMessage(Box::new(message.clone()), content("{\"subject\":\"Hello\"}"))
+}
+
+/// Moves a message that was read at `revision`.
+pub fn change(message: &Message, revision: u32, status: MessageStatus) -> Write {
+    Write::MoveMessage(MoveMessage {
+        workspace_id: message.workspace_id,
+        message_id: message.id,
+        revision,
+        status,
+        at: at(20),
+    })
+}
+
+/// An event of a message.
+pub fn event(message: &Message, kind: EventKind, millis: i64) -> MessageEvent {
+    MessageEvent {
+        id: id(),
+        workspace_id: message.workspace_id,
+        message_id: message.id,
+        kind,
+        at: at(millis),
+        meta: object(&json!({"code": 250, "mx": "mx.example.org"})),
+    }
+}
+
+/// A capture of a message.
+pub fn capture(message: &Message, source: impl Into<Bytes>) -> Capture {
+    Capture {
+        workspace_id: message.workspace_id,
+        message_id: message.id,
+        channel: Channel::Email,
+        to: "grete@example.org".to_owned(),
+        from: Some("news@acme.example".to_owned()),
+        subject: Some("Grüße".to_owned()),
+        captured_at: at(13),
+        source: source.into(),
+    }
+}
+
+/// A job.
+pub fn job(lane: &str, due: i64) -> NewJob {
+    NewJob {
+        id: id(),
+        kind: "deliver_message",
+        lane: lane.to_owned(),
+        due_at: at(due),
+        payload: Bytes::copy_from_slice(format!("{{\"lane\":\"{lane}\"}}").as_bytes()),
+    }
+}
+
+/// Adds a job.
+pub fn enqueue(lane: &str, due: i64) -> Write {
+    Write::Enqueue(job(lane, due))
+}
+
+/// A claim at a time, leased for a second, without limits.
+pub fn claim(now: i64) -> Claim {
+    Claim { now: at(now), lease_until: at(now + 1_000), max: 10_000, per_lane: 10_000, hold: Vec::new() }
+}
+
+/// Finishes claimed jobs.
+pub fn finish(jobs: &[ClaimedJob]) -> Vec<Write> {
+    jobs.iter().map(|job| Write::FinishJob(job.handle.clone())).collect()
+}
+
+/// The handles of claimed jobs.
+pub fn handles(jobs: &[ClaimedJob]) -> Vec<JobHandle> {
+    jobs.iter().map(|job| job.handle.clone()).collect()
+}
+
+/// A reply to remember.
+pub fn reply(key: &str, created: i64, expires: i64) -> Reply {
+    Reply {
+        key: ReplyKey { credential: [7; 16], route: "POST /messages".to_owned(), key: key.to_owned() },
+        fingerprint: u128::MAX - 5,
+        status: 202,
+        content_type: "application/json".to_owned(),
+        body: Bytes::from_static(b"{\"message_id\":\"msg_1\"}"),
+        expires_at: at(expires),
+        created_at: at(created),
+    }
+}
+
+fn object(value: &Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}

@@ -1,0 +1,72 @@
+//! Sending domains.
+
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::Store;
+
+use super::sample::{domain, id};
+use super::{all_pages, first, put, refuse};
+
+fn add(domain: &SendingDomain) -> Write {
+    Write::PutDomain(domain.clone(), Expect::Absent)
+}
+
+/// A domain is found by id and by name, with all fields.
+pub async fn domains_round_trip(store: &dyn Store) {
+    let workspace: WorkspaceId = id();
+    let complete = domain(workspace, "mail.example.org");
+    let bare = SendingDomain {
+        status: DomainStatus::Pending,
+        verified_at: None,
+        ..domain(workspace, "xn--bcher-kva.example")
+    };
+    put(store, [add(&complete), add(&bare)]).await;
+    for domain in [&complete, &bare] {
+        let found = store.domain(workspace, domain.id).await.unwrap().unwrap();
+        assert_eq!((&found.record, found.revision), (domain, 1));
+        assert_eq!(store.domain_by_name(workspace, &domain.domain).await.unwrap(), Some(found));
+    }
+    assert_eq!(store.domain_by_name(workspace, "example.org").await.unwrap(), None);
+    let failed = SendingDomain { status: DomainStatus::Failed, ..complete };
+    put(store, [Write::PutDomain(failed.clone(), Expect::Revision(1))]).await;
+    assert_eq!(store.domain(workspace, failed.id).await.unwrap().unwrap().record, failed);
+}
+
+/// A workspace has a name once; two workspaces may both have it.
+pub async fn name_is_unique_in_its_workspace(store: &dyn Store) {
+    let (mine, other) = (id(), id());
+    put(store, [add(&domain(mine, "example.org"))]).await;
+    refuse(store, [add(&domain(mine, "example.org"))]).await;
+    put(store, [add(&domain(other, "example.org"))]).await;
+}
+
+/// Pages neither skip nor repeat.
+pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
+    let workspace: WorkspaceId = id();
+    let new = || {
+        let name: WorkspaceId = id();
+        domain(workspace, &format!("{name}.example"))
+    };
+    let mut expected = Vec::new();
+    for _ in 0..5 {
+        let domain = new();
+        put(store, [add(&domain)]).await;
+        expected.insert(0, domain);
+    }
+    let add_more = async || put(store, [add(&new())]).await;
+    let listed = all_pages(2, async |page| store.domains(workspace, page).await, add_more).await;
+    assert_eq!(listed, expected);
+}
+
+/// A domain belongs to its workspace.
+pub async fn other_workspaces_are_not_there(store: &dyn Store) {
+    let (mine, other) = (id(), id());
+    let domain = domain(mine, "example.org");
+    put(store, [add(&domain)]).await;
+    assert_eq!(store.domain(other, domain.id).await.unwrap(), None);
+    assert_eq!(store.domain_by_name(other, "example.org").await.unwrap(), None);
+    assert_eq!(store.domains(other, first(10)).await.unwrap().items, []);
+    let moved = SendingDomain { workspace_id: other, ..domain };
+    refuse(store, [Write::PutDomain(moved, Expect::Revision(1))]).await;
+}

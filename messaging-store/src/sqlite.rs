@@ -1,0 +1,119 @@
+//! The store on SQLite.
+//!
+//! Threads and what they own: one writer with the writing connection ([`writer`], [`batch`]), a few
+//! readers with a connection each ([`readers`]), one that moves the write-ahead log into the database
+//! ([`checkpoint`]). Callers hand work over and wait without a thread of their own.
+//!
+//! One file per aggregate holds its writes, as functions over the writing connection, and its reads,
+//! as the implementation of the port.
+
+mod accounts;
+mod apply;
+mod batch;
+mod blobs;
+mod channels;
+mod checkpoint;
+mod connection;
+mod fault;
+mod jobs;
+mod keys;
+mod lanes;
+mod messages;
+pub(crate) mod open;
+mod query;
+mod readers;
+mod replies;
+mod row;
+mod sandbox;
+mod schema;
+mod sending_domains;
+mod suppressions;
+mod writer;
+
+use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use messaging_core::changes::{Changes, Write};
+use messaging_core::ids::{BlobId, WorkspaceId};
+use messaging_core::ports::store::{CommitError, Priority, Store, StoreError};
+
+use self::blobs::BlobFiles;
+use self::checkpoint::Checkpoints;
+use self::fault::Fault;
+use self::readers::Readers;
+use self::writer::Writer;
+
+/// A database in one SQLite file, with a directory of attachments beside it.
+///
+/// Dropping it finishes what was handed over, as [`Store::close`] does, but blocks the thread.
+#[derive(Debug)]
+pub struct SqliteStore {
+    writer: Arc<Writer>,
+    readers: Arc<Readers>,
+    checkpoints: Arc<Checkpoints>,
+    blobs: BlobFiles,
+    lock: Arc<Lock>,
+}
+
+/// The lock file of the program that does the jobs, held until its last commit is done.
+type Lock = Mutex<Option<File>>;
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.blobs.put_captures(&changes).await?;
+        let deleted: Vec<_> = changes.writes().iter().filter_map(deleted_blob).collect();
+        if deleted.is_empty() {
+            return self.writer.commit(changes, priority).await;
+        }
+        let (writer, blobs) = (Arc::clone(&self.writer), self.blobs.clone());
+        // A task of its own, so that a caller that goes away leaves no file without a row.
+        let task = tokio::spawn(async move {
+            writer.commit(changes, priority).await?;
+            // What is committed is committed; a file that stays is found by the sweep.
+            if let Err(error) = blobs.delete(deleted).await {
+                tracing::warn!(%error, "a blob could not be removed");
+            }
+            Ok(())
+        });
+        task.await.map_err(|_| Fault::Panicked)?
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.readers.read(|connection| Ok(connection.prepare_cached("SELECT 1")?.query_row([], |_| Ok(()))?)).await
+    }
+
+    async fn close(&self) {
+        let (writer, readers) = (Arc::clone(&self.writer), Arc::clone(&self.readers));
+        let (checkpoints, lock) = (Arc::clone(&self.checkpoints), Arc::clone(&self.lock));
+        let closing = tokio::task::spawn_blocking(move || close(&writer, &readers, &checkpoints, &lock));
+        if closing.await.is_err() {
+            tracing::error!("closing the store panicked");
+        }
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        close(&self.writer, &self.readers, &self.checkpoints, &self.lock);
+    }
+}
+
+/// Ends the threads in the order in which they need each other; a second time does nothing.
+fn close(writer: &Writer, readers: &Readers, checkpoints: &Checkpoints, lock: &Lock) {
+    writer.close();
+    readers.close();
+    checkpoints.close();
+    drop(lock.lock().unwrap_or_else(PoisonError::into_inner).take());
+}
+
+fn deleted_blob(write: &Write) -> Option<(WorkspaceId, BlobId)> {
+    match write {
+        Write::DeleteBlob(workspace, id) => Some((*workspace, *id)),
+        _ => None,
+    }
+}

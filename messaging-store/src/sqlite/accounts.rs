@@ -1,0 +1,154 @@
+//! Users, sessions, workspaces, memberships.
+
+use async_trait::async_trait;
+use messaging_core::changes::Expect;
+use messaging_core::domain::account::{Member, Session, User, Workspace};
+use messaging_core::domain::digest::Digest;
+use messaging_core::ids::{Id as _, UserId, WorkspaceId};
+use messaging_core::ports::store::{Accounts, PageRequest, Slice, StoreError, Stored};
+use messaging_core::scope::Role;
+use rusqlite::{Connection, params};
+
+use super::SqliteStore;
+use super::fault::{Fault, expect_one};
+use super::query::{many, one};
+use super::row::{below, document, one_more, record, slice, stored};
+
+pub(super) fn put_user(connection: &Connection, user: &User, expect: Expect) -> Result<(), Fault> {
+    let (id, doc) = (user.id.to_bytes(), document(user)?);
+    expect_one(match expect {
+        Expect::Absent => connection
+            .prepare_cached("INSERT INTO users (id, email, revision, doc) VALUES (?1, ?2, 1, ?3)")?
+            .execute(params![id, user.email, doc])?,
+        Expect::Revision(revision) => connection
+            .prepare_cached(
+                "UPDATE users SET email = ?2, doc = ?3, revision = revision + 1 WHERE id = ?1 AND revision = ?4",
+            )?
+            .execute(params![id, user.email, doc, revision])?,
+    })
+}
+
+pub(super) fn put_session(connection: &Connection, session: &Session) -> Result<(), Fault> {
+    let (expires, doc) = (session.expires_at.as_millis(), document(session)?);
+    connection
+        .prepare_cached("INSERT INTO sessions (token, expires_at, doc) VALUES (?1, ?2, ?3)")?
+        .execute(params![session.token_digest.as_bytes(), expires, doc])?;
+    Ok(())
+}
+
+pub(super) fn delete_session(connection: &Connection, token: &Digest) -> Result<(), Fault> {
+    connection.prepare_cached("DELETE FROM sessions WHERE token = ?1")?.execute([token.as_bytes()])?;
+    Ok(())
+}
+
+pub(super) fn put_workspace(connection: &Connection, workspace: &Workspace, expect: Expect) -> Result<(), Fault> {
+    let (id, doc) = (workspace.id.to_bytes(), document(workspace)?);
+    expect_one(match expect {
+        Expect::Absent => connection
+            .prepare_cached("INSERT INTO workspaces (id, revision, doc) VALUES (?1, 1, ?2)")?
+            .execute(params![id, doc])?,
+        Expect::Revision(revision) => connection
+            .prepare_cached("UPDATE workspaces SET doc = ?2, revision = revision + 1 WHERE id = ?1 AND revision = ?3")?
+            .execute(params![id, doc, revision])?,
+    })
+}
+
+pub(super) fn put_member(connection: &Connection, member: &Member, expect: Expect) -> Result<(), Fault> {
+    let (workspace, user) = (member.workspace_id.to_bytes(), member.user_id.to_bytes());
+    let (owner, doc) = (member.role == Role::Owner, document(member)?);
+    expect_one(match expect {
+        Expect::Absent => connection
+            .prepare_cached("INSERT INTO members (workspace, user, owner, revision, doc) VALUES (?1, ?2, ?3, 1, ?4)")?
+            .execute(params![workspace, user, owner, doc])?,
+        Expect::Revision(revision) => connection
+            .prepare_cached(
+                "UPDATE members SET owner = ?3, doc = ?4, revision = revision + 1
+                 WHERE workspace = ?1 AND user = ?2 AND revision = ?5",
+            )?
+            .execute(params![workspace, user, owner, doc, revision])?,
+    })
+}
+
+pub(super) fn delete_member(connection: &Connection, workspace: WorkspaceId, user: UserId) -> Result<(), Fault> {
+    connection
+        .prepare_cached("DELETE FROM members WHERE workspace = ?1 AND user = ?2")?
+        .execute([workspace.to_bytes(), user.to_bytes()])?;
+    Ok(())
+}
+
+#[async_trait]
+impl Accounts for SqliteStore {
+    async fn user(&self, id: UserId) -> Result<Option<Stored<User>>, StoreError> {
+        self.readers
+            .read(move |connection| {
+                one(connection, "SELECT revision, doc FROM users WHERE id = ?1", [id.to_bytes()], stored)
+            })
+            .await
+    }
+
+    async fn user_by_email(&self, email: &str) -> Result<Option<Stored<User>>, StoreError> {
+        let email = email.to_owned();
+        self.readers
+            .read(move |connection| {
+                one(connection, "SELECT revision, doc FROM users WHERE email = ?1", [email], stored)
+            })
+            .await
+    }
+
+    async fn session(&self, token: &Digest) -> Result<Option<Session>, StoreError> {
+        let token = *token.as_bytes();
+        self.readers
+            .read(move |connection| {
+                one(connection, "SELECT doc FROM sessions WHERE token = ?1", [token], |row| record(row, 0))
+            })
+            .await
+    }
+
+    async fn workspace(&self, id: WorkspaceId) -> Result<Option<Stored<Workspace>>, StoreError> {
+        self.readers
+            .read(move |connection| {
+                one(connection, "SELECT revision, doc FROM workspaces WHERE id = ?1", [id.to_bytes()], stored)
+            })
+            .await
+    }
+
+    async fn workspaces_of(&self, user: UserId, page: PageRequest) -> Result<Slice<(Workspace, Member)>, StoreError> {
+        const SQL: &str = "SELECT workspaces.doc, members.doc
+            FROM members INDEXED BY members_by_user JOIN workspaces ON workspaces.id = members.workspace
+            WHERE members.user = ?1 AND members.workspace < ?2 ORDER BY members.workspace DESC LIMIT ?3";
+        self.readers
+            .read(move |connection| {
+                let key = params![user.to_bytes(), below(&page), one_more(&page)];
+                let items = many(connection, SQL, key, |row| Ok((record(row, 0)?, record(row, 1)?)))?;
+                Ok(slice(items, page.limit, |(workspace, _): &(Workspace, Member)| workspace.id.to_bytes()))
+            })
+            .await
+    }
+
+    async fn member(&self, workspace: WorkspaceId, user: UserId) -> Result<Option<Stored<Member>>, StoreError> {
+        const SQL: &str = "SELECT revision, doc FROM members WHERE workspace = ?1 AND user = ?2";
+        self.readers.read(move |connection| one(connection, SQL, [workspace.to_bytes(), user.to_bytes()], stored)).await
+    }
+
+    async fn members(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<(Member, User)>, StoreError> {
+        const SQL: &str = "SELECT members.doc, users.doc FROM members JOIN users ON users.id = members.user
+            WHERE members.workspace = ?1 AND members.user < ?2 ORDER BY members.user DESC LIMIT ?3";
+        self.readers
+            .read(move |connection| {
+                let key = params![workspace.to_bytes(), below(&page), one_more(&page)];
+                let items = many(connection, SQL, key, |row| Ok((record(row, 0)?, record(row, 1)?)))?;
+                Ok(slice(items, page.limit, |(_, user): &(Member, User)| user.id.to_bytes()))
+            })
+            .await
+    }
+
+    async fn owner_count(&self, workspace: WorkspaceId) -> Result<u64, StoreError> {
+        const SQL: &str = "SELECT count(*) FROM members WHERE workspace = ?1 AND owner = 1";
+        self.readers
+            .read(move |connection| {
+                let count = one(connection, SQL, [workspace.to_bytes()], |row| Ok(row.get::<_, i64>(0)?))?;
+                Ok(count.unwrap_or(0).unsigned_abs())
+            })
+            .await
+    }
+}

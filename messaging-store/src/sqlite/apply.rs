@@ -1,0 +1,36 @@
+//! One write: which aggregate it belongs to.
+
+use messaging_core::changes::Write;
+use rusqlite::Connection;
+
+use super::fault::Fault;
+use super::lanes::Book;
+use super::{accounts, channels, jobs, keys, messages, replies, sandbox, sending_domains, suppressions};
+
+/// Applies a write inside the open transaction.
+pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> Result<(), Fault> {
+    match write {
+        Write::PutUser(user, expect) => accounts::put_user(connection, user, *expect),
+        Write::PutSession(session) => accounts::put_session(connection, session),
+        Write::DeleteSession(token) => accounts::delete_session(connection, token),
+        Write::PutWorkspace(workspace, expect) => accounts::put_workspace(connection, workspace, *expect),
+        Write::PutMember(member, expect) => accounts::put_member(connection, member, *expect),
+        Write::DeleteMember(workspace, user) => accounts::delete_member(connection, *workspace, *user),
+        Write::PutApiKey(key, expect) => keys::put(connection, key, *expect),
+        Write::TouchApiKey(id, at) => keys::touch(connection, *id, *at),
+        Write::PutDomain(domain, expect) => sending_domains::put(connection, domain, *expect),
+        Write::PutChannel(settings, expect) => channels::put(connection, settings, *expect),
+        Write::DeleteChannel(workspace, channel) => channels::delete(connection, *workspace, *channel),
+        Write::PutSuppression(suppression, expect) => suppressions::put(connection, suppression, *expect),
+        Write::InsertMessage(message, content) => messages::insert(connection, message, content),
+        Write::MoveMessage(movement) => messages::change_status(connection, movement),
+        Write::AppendEvent(event) => messages::append_event(connection, event),
+        Write::PutCapture(capture) => sandbox::put(connection, capture),
+        // The file goes after the commit; see `SqliteStore::commit`.
+        Write::DeleteBlob(..) => Ok(()),
+        Write::Enqueue(job) => jobs::enqueue(connection, book, job),
+        Write::FinishJob(handle) => jobs::finish(connection, book, handle),
+        Write::RescheduleJob(handle, to) => jobs::reschedule(connection, book, handle, to),
+        Write::Remember(reply) => replies::remember(connection, reply),
+    }
+}

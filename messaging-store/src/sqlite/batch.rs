@@ -1,0 +1,233 @@
+//! One transaction for many changes, each of them all or nothing.
+//!
+//! A savepoint around every set of changes would cost more than most of them: SQLite copies each page
+//! it touches. So a batch is first applied without any, in the hope that nothing conflicts. A set whose
+//! first write conflicts has left nothing and is simply refused. Only when a later write fails is the
+//! whole batch rolled back and applied again, this time with savepoints.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use messaging_core::changes::{Changes, Write};
+use rusqlite::Connection;
+
+use super::apply::apply;
+use super::checkpoint::{self, Checkpoints};
+use super::fault::Fault;
+use super::lanes::Book;
+use super::writer::Commit;
+
+/// How long background work may take in one batch: requests wait for it.
+const BACKGROUND_SLICE: Duration = Duration::from_millis(5);
+
+/// What the writer thread works with.
+pub(super) struct Bench {
+    connection: Connection,
+    book: Book,
+    /// Whether jobs are claimed through this connection.
+    worker: bool,
+    /// Tells whether another program has written since.
+    data_version: i64,
+    checkpoints: Arc<Checkpoints>,
+    /// Kept for its capacity.
+    batch: Vec<(Commit, Result<(), Fault>)>,
+}
+
+/// How applying a set of changes failed.
+enum Setback {
+    /// Refused before anything was written.
+    Clean(Fault),
+    /// Something was written and has to be undone.
+    Dirty(Fault),
+}
+
+impl Bench {
+    pub(super) fn new(connection: Connection, worker: bool, checkpoints: Arc<Checkpoints>) -> Self {
+        Self { connection, book: Book::default(), worker, data_version: 0, checkpoints, batch: Vec::new() }
+    }
+
+    /// Commits all of the foreground and as much of the background as fits, and answers.
+    pub(super) fn commit(&mut self, foreground: &mut VecDeque<Commit>, background: &mut VecDeque<Commit>) {
+        if foreground.is_empty() && background.is_empty() {
+            return;
+        }
+        let mut batch = std::mem::take(&mut self.batch);
+        let outcome = self.begin().and_then(|()| {
+            let clean = self.apply_in_hope(foreground, background, &mut batch);
+            if !clean {
+                self.roll_back();
+                self.begin()?;
+                self.apply_with_care(&mut batch)?;
+            }
+            self.book.settle(&self.connection)?;
+            Ok(self.statement("COMMIT")?)
+        });
+        match outcome {
+            Ok(()) => {
+                self.book.forget_undo();
+                self.checkpoints.note_growth();
+                for (commit, outcome) in batch.drain(..) {
+                    commit.answer(outcome);
+                }
+            }
+            Err(fault) => {
+                self.roll_back();
+                let cause = Arc::new(fault);
+                let unstarted = foreground.drain(..).chain(background.drain(..));
+                for commit in batch.drain(..).map(|(commit, _)| commit).chain(unstarted) {
+                    commit.answer(Err(Fault::Transaction(Arc::clone(&cause))));
+                }
+            }
+        }
+        self.batch = batch;
+    }
+
+    /// Applies everything without savepoints; `false` when something has to be undone. `batch` then
+    /// holds what was taken, applied or not.
+    fn apply_in_hope(
+        &mut self,
+        foreground: &mut VecDeque<Commit>,
+        background: &mut VecDeque<Commit>,
+        batch: &mut Vec<(Commit, Result<(), Fault>)>,
+    ) -> bool {
+        let mut clean = true;
+        let mut take = |bench: &mut Self, commit: Commit| {
+            let outcome = if clean { bench.apply(&commit.changes) } else { Ok(()) };
+            let outcome = match outcome {
+                Ok(()) => Ok(()),
+                Err(Setback::Clean(fault)) => Err(fault),
+                Err(Setback::Dirty(fault)) => {
+                    clean = false;
+                    Err(fault)
+                }
+            };
+            batch.push((commit, outcome));
+            clean
+        };
+        for commit in foreground.drain(..) {
+            take(self, commit);
+        }
+        let started = Instant::now();
+        while let Some(commit) = background.pop_front() {
+            if !take(self, commit) || started.elapsed() >= BACKGROUND_SLICE {
+                break;
+            }
+        }
+        clean
+    }
+
+    /// Applies the batch with a savepoint around each set of changes.
+    fn apply_with_care(&mut self, batch: &mut [(Commit, Result<(), Fault>)]) -> Result<(), Fault> {
+        for (commit, outcome) in batch {
+            self.statement("SAVEPOINT one")?;
+            *outcome = match self.apply(&commit.changes) {
+                Ok(()) => Ok(()),
+                Err(Setback::Clean(fault) | Setback::Dirty(fault)) if !self.connection.is_autocommit() => {
+                    self.statement("ROLLBACK TO one")?;
+                    Err(fault)
+                }
+                // SQLite gave up the whole transaction: the disk is full, or worse.
+                Err(Setback::Clean(fault) | Setback::Dirty(fault)) => return Err(fault),
+            };
+            self.statement("RELEASE one")?;
+        }
+        Ok(())
+    }
+
+    /// Applies one set of changes.
+    fn apply(&mut self, changes: &Changes) -> Result<(), Setback> {
+        let mark = self.book.mark();
+        let is_reply = |write: &&Write| matches!(write, Write::Remember(_));
+        // The remembered reply is what conflicts most, and no other write reads it: tried first, its
+        // conflict leaves nothing to undo.
+        let (first, rest) = (changes.writes().iter().filter(is_reply), changes.writes().iter());
+        for (done, write) in first.chain(rest.filter(|write| !is_reply(write))).enumerate() {
+            if let Err(fault) = apply(&self.connection, &mut self.book, write) {
+                self.book.undo_to(mark);
+                let one_statement = !matches!(write, Write::InsertMessage(..));
+                let clean = done == 0 && one_statement && matches!(fault, Fault::Conflict);
+                return Err(if clean { Setback::Clean(fault) } else { Setback::Dirty(fault) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs something in a transaction of its own that a power cut may undo: for what is not lost
+    /// thereby, only done again.
+    pub(super) fn undurably<T>(
+        &mut self,
+        work: impl FnOnce(&Connection, &mut Book) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        // The pragma acts when it is compiled, so it cannot be kept prepared.
+        self.connection.execute_batch("PRAGMA synchronous = normal")?;
+        let outcome = self.begin().and_then(|()| {
+            let answer = work(&self.connection, &mut self.book)?;
+            self.statement("COMMIT")?;
+            Ok(answer)
+        });
+        match &outcome {
+            Ok(_) => {
+                self.book.forget_undo();
+                self.checkpoints.note_growth();
+            }
+            Err(_) => self.roll_back(),
+        }
+        self.connection.execute_batch("PRAGMA synchronous = full")?;
+        outcome
+    }
+
+    /// Looks at what the writer knows, outside of any transaction.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&Connection, &Book) -> Result<T, Fault>) -> Result<T, Fault> {
+        look(&self.connection, &self.book)
+    }
+
+    /// What the writer remembers of lanes and leases.
+    pub(super) fn book(&mut self) -> &mut Book {
+        &mut self.book
+    }
+
+    /// Whether jobs are claimed here.
+    pub(super) fn is_worker(&self) -> bool {
+        self.worker
+    }
+
+    /// Starts the log over when it has become too long.
+    pub(super) fn keep_log_short(&self) {
+        if self.checkpoints.restart_wanted()
+            && let Err(error) = checkpoint::restart(&self.connection)
+        {
+            tracing::debug!(%error, "the log could not be started over yet");
+        }
+    }
+
+    /// Cleans up after a panic: nobody gets an answer, nothing was changed.
+    pub(super) fn abandon(&mut self) {
+        self.batch.clear();
+        self.roll_back();
+        let _ = self.connection.execute_batch("PRAGMA synchronous = full");
+    }
+
+    fn begin(&mut self) -> Result<(), Fault> {
+        self.statement("BEGIN IMMEDIATE")?;
+        let version = self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        if self.data_version != version {
+            self.data_version = version;
+            self.book.distrust_rows();
+        }
+        Ok(())
+    }
+
+    fn roll_back(&mut self) {
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.connection.execute_batch("ROLLBACK")
+        {
+            tracing::error!(%error, "a transaction could not be rolled back");
+        }
+        self.book.undo_all();
+    }
+
+    fn statement(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([]).map(drop)
+    }
+}

@@ -1,0 +1,222 @@
+//! Jobs: adding, claiming, finishing.
+
+use std::collections::{HashMap, HashSet};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use messaging_core::changes::{JobHandle, NewJob, Reschedule};
+use messaging_core::ids::{Id as _, JobId};
+use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
+use messaging_core::ports::store::{Jobs, StoreError};
+use messaging_core::time::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::SqliteStore;
+use super::batch::Bench;
+use super::fault::{Fault, expect_one};
+use super::lanes::{Book, PARKED};
+use super::row;
+
+pub(super) fn enqueue(connection: &Connection, book: &mut Book, job: &NewJob) -> Result<(), Fault> {
+    connection
+        .prepare_cached("INSERT INTO jobs (lane, due_at, id, kind, payload) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![job.lane, job.due_at.as_millis(), job.id.to_bytes(), job.kind, &job.payload[..]])?;
+    book.note_added(&job.lane, job.due_at);
+    Ok(())
+}
+
+pub(super) fn finish(connection: &Connection, book: &mut Book, handle: &JobHandle) -> Result<(), Fault> {
+    book.give_up(handle)?;
+    let rows = connection
+        .prepare_cached("DELETE FROM jobs WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?
+        .execute(params![handle.lane, handle.due_at.as_millis(), handle.id.to_bytes()])?;
+    expect_one(rows)
+}
+
+pub(super) fn reschedule(
+    connection: &Connection,
+    book: &mut Book,
+    handle: &JobHandle,
+    to: &Reschedule,
+) -> Result<(), Fault> {
+    book.give_up(handle)?;
+    let rows = connection
+        .prepare_cached("UPDATE jobs SET due_at = ?4, payload = ?5 WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?
+        .execute(params![
+            handle.lane,
+            handle.due_at.as_millis(),
+            handle.id.to_bytes(),
+            to.due_at.as_millis(),
+            &to.payload[..]
+        ])?;
+    book.note_added(&handle.lane, to.due_at);
+    expect_one(rows)
+}
+
+#[async_trait]
+impl Jobs for SqliteStore {
+    async fn claim(&self, claim: Claim) -> Result<Vec<ClaimedJob>, StoreError> {
+        self.writer.errand(move |bench| claim_jobs(bench, &claim)).await
+    }
+
+    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.writer
+            .errand(|bench| {
+                find_lost(bench)?;
+                bench.look(|connection, book| {
+                    let row = next_time(connection)?.filter(|next| *next < Timestamp::from_millis(PARKED));
+                    Ok(row.into_iter().chain(book.first_wake()).min())
+                })
+            })
+            .await
+    }
+
+    async fn job_count(&self) -> Result<u64, StoreError> {
+        self.readers
+            .read(|connection| {
+                let count: i64 =
+                    connection.prepare_cached("SELECT count(*) FROM jobs")?.query_row([], |row| row.get(0))?;
+                Ok(count.unsigned_abs())
+            })
+            .await
+    }
+}
+
+/// Claims in a transaction that a power cut may undo: the leases are gone then as well.
+fn claim_jobs(bench: &mut Bench, claim: &Claim) -> Result<Vec<ClaimedJob>, Fault> {
+    if !bench.is_worker() {
+        return Err(Fault::NotTheWorker);
+    }
+    find_lost(bench)?;
+    let held: HashMap<&str, Timestamp> = claim
+        .hold
+        .iter()
+        .filter(|(_, until)| *until > claim.now)
+        .map(|(lane, until)| (lane.as_str(), *until))
+        .collect();
+    bench.book().follow_holds(&held);
+    let anything = bench.look(|connection, book| {
+        let next = next_time(connection)?.into_iter().chain(book.first_wake()).min();
+        Ok(next.is_some_and(|next| next <= claim.now) || book.has_let_go(&held))
+    })?;
+    if !anything || claim.max == 0 || claim.per_lane == 0 {
+        return Ok(Vec::new());
+    }
+    let mut round = Round { claim, held, claimed: Vec::new() };
+    let outcome = bench.undurably(|connection, book| {
+        book.wake(connection, claim.now, &round.held)?;
+        round.visit_lanes(connection, book)
+    });
+    if let Err(fault) = outcome {
+        bench.book().take_back(round.claimed.iter().map(|job| &job.handle));
+        return Err(fault);
+    }
+    Ok(round.claimed)
+}
+
+fn find_lost(bench: &mut Bench) -> Result<(), Fault> {
+    if bench.is_worker() && bench.look(|_, book| Ok(book.has_lost()))? {
+        bench.undurably(|connection, book| book.find_lost(connection))?;
+    }
+    Ok(())
+}
+
+/// The earliest time in a lane's row; `PARKED` when all are parked.
+fn next_time(connection: &Connection) -> Result<Option<Timestamp>, Fault> {
+    let next = connection
+        .prepare_cached("SELECT next_at FROM lanes INDEXED BY lanes_by_time ORDER BY next_at LIMIT 1")?
+        .query_row([], |row| row.get(0))
+        .optional()?;
+    Ok(next.map(Timestamp::from_millis))
+}
+
+/// A lane that waits to be looked at.
+struct Waiting {
+    next_at: Timestamp,
+    turn: i64,
+    lane: String,
+}
+
+/// One claim being served.
+struct Round<'a> {
+    claim: &'a Claim,
+    held: HashMap<&'a str, Timestamp>,
+    claimed: Vec<ClaimedJob>,
+}
+
+impl Round<'_> {
+    /// Looks at lanes, those that waited longest first, until enough is claimed.
+    fn visit_lanes(&mut self, connection: &Connection, book: &mut Book) -> Result<(), Fault> {
+        // Lanes that went to the back of the queue come by a second time.
+        let mut visited = HashSet::new();
+        let mut last = Waiting { next_at: Timestamp::from_millis(i64::MIN), turn: 0, lane: String::new() };
+        while self.has_room() {
+            let lanes = self.waiting_lanes(connection, &last)?;
+            if lanes.is_empty() {
+                break;
+            }
+            for waiting in lanes {
+                if !self.has_room() {
+                    break;
+                }
+                if visited.insert(waiting.lane.clone()) {
+                    self.visit(connection, book, &waiting)?;
+                }
+                last = waiting;
+            }
+        }
+        Ok(())
+    }
+
+    fn has_room(&self) -> bool {
+        self.claimed.len() < self.claim.max
+    }
+
+    fn waiting_lanes(&self, connection: &Connection, last: &Waiting) -> Result<Vec<Waiting>, Fault> {
+        let mut statement = connection.prepare_cached(
+            "SELECT next_at, turn, lane FROM lanes INDEXED BY lanes_by_time
+             WHERE next_at <= ?1 AND (next_at, turn, lane) > (?2, ?3, ?4)
+             ORDER BY next_at, turn, lane LIMIT ?5",
+        )?;
+        let room = row::sql_limit((self.claim.max - self.claimed.len()).max(16));
+        let key = params![self.claim.now.as_millis(), last.next_at.as_millis(), last.turn, last.lane, room];
+        let lanes = statement.query_map(key, |row| {
+            Ok(Waiting { next_at: Timestamp::from_millis(row.get(0)?), turn: row.get(1)?, lane: row.get(2)? })
+        })?;
+        Ok(lanes.collect::<Result<_, _>>()?)
+    }
+
+    /// Claims what may be claimed of a lane, and says when to look at it again.
+    fn visit(&mut self, connection: &Connection, book: &mut Book, waiting: &Waiting) -> Result<(), Fault> {
+        let lane = waiting.lane.as_str();
+        if let Some(until) = self.held.get(lane) {
+            return book.hold(connection, lane.to_owned(), waiting.next_at, *until);
+        }
+        let now = self.claim.now;
+        let mut statement = connection
+            .prepare_cached("SELECT due_at, id, kind, payload FROM jobs WHERE lane = ?1 ORDER BY due_at, id")?;
+        let mut rows = statement.query([lane])?;
+        let mut taken = 0;
+        while let Some(row) = rows.next()? {
+            let due_at = row::time(row, 0)?;
+            let id: JobId = row::id(row, 1)?;
+            if book.lease_end(id, now).is_some() {
+                continue;
+            }
+            if due_at > now {
+                return book.rest(connection, lane.to_owned(), Some(due_at));
+            }
+            if taken == self.claim.per_lane || !self.has_room() {
+                return book.rotate(connection, lane.to_owned(), now);
+            }
+            taken += 1;
+            let token = book.lease(lane, id, self.claim.lease_until);
+            self.claimed.push(ClaimedJob {
+                handle: JobHandle { id, lane: lane.to_owned(), due_at, token },
+                kind: row.get(2)?,
+                payload: Bytes::from(row.get::<_, Vec<u8>>(3)?),
+            });
+        }
+        book.rest(connection, lane.to_owned(), None)
+    }
+}

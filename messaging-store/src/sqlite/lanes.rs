@@ -1,0 +1,434 @@
+//! What the writer remembers about claimed jobs, and the `lanes` table it keeps by it.
+//!
+//! A lane's row says when to look at the lane next. Leases are in memory only: exactly one process
+//! works on a SQLite database, so when it is gone, so are its claims, and the next one finds every
+//! unfinished job at once. A lane with nothing to claim because everything due in it is leased, or
+//! because the claimer holds it, is *parked*: its row says [`PARKED`], and memory knows until when.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use messaging_core::changes::JobHandle;
+use messaging_core::ids::JobId;
+use messaging_core::time::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::fault::Fault;
+
+/// The time in the row of a parked lane.
+pub(super) const PARKED: i64 = i64::MAX;
+
+/// How many lanes' times are remembered to save look-ups.
+const MAX_KNOWN: usize = 10_000;
+
+/// Leases, parked lanes, and what the open transaction did to them.
+#[derive(Debug)]
+pub(super) struct Book {
+    leases: HashMap<JobId, Lease>,
+    /// Lanes with a lease, and held ones.
+    lanes: HashMap<String, Lane>,
+    /// Parked lanes by the time they are to be looked at again.
+    wakes: BTreeSet<(Timestamp, String)>,
+    /// Parked lanes that the claimer holds.
+    held: HashSet<String>,
+    /// For lanes that are not parked: their row exists and its time is this or earlier. Saves the
+    /// upsert when a job is added to a lane that will be looked at before it is due anyway.
+    known: HashMap<String, Timestamp>,
+    /// What the open transaction did that memory or the lanes' rows have to follow, in order.
+    log: Vec<Entry>,
+    /// Whether the open transaction has changed rows of `lanes`.
+    rows_changed: bool,
+    last_token: u64,
+    last_turn: i64,
+    /// Rows may say `PARKED` without memory knowing until when: after a start or a failed commit.
+    lost: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Lease {
+    token: u64,
+    until: Timestamp,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    /// How many leases end when.
+    ends: BTreeMap<Timestamp, u32>,
+    parked: Option<Parked>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Parked {
+    until: Timestamp,
+    /// The earliest due time of a job that nobody holds.
+    later: Option<Timestamp>,
+    /// Held by the claimer, with the time since when it waits.
+    held_since: Option<Timestamp>,
+}
+
+#[derive(Debug)]
+enum Entry {
+    Added { lane: String, due_at: Timestamp },
+    GivenUp { lane: String, id: JobId, lease: Lease },
+}
+
+/// What a transaction did in one lane.
+#[derive(Debug, Default, Clone, Copy)]
+struct Touch {
+    earliest: Option<Timestamp>,
+    gave_up: bool,
+}
+
+impl Default for Book {
+    fn default() -> Self {
+        Self {
+            leases: HashMap::new(),
+            lanes: HashMap::new(),
+            wakes: BTreeSet::new(),
+            held: HashSet::new(),
+            known: HashMap::new(),
+            log: Vec::new(),
+            rows_changed: false,
+            last_token: 0,
+            last_turn: 0,
+            lost: true,
+        }
+    }
+}
+
+// While changes are applied.
+impl Book {
+    /// A job was added to a lane.
+    pub(super) fn note_added(&mut self, lane: &str, due_at: Timestamp) {
+        if self.known.get(lane).is_none_or(|next| *next > due_at) {
+            self.log.push(Entry::Added { lane: lane.to_owned(), due_at });
+        }
+    }
+
+    /// Ends a claim, if it is still the current one.
+    pub(super) fn give_up(&mut self, handle: &JobHandle) -> Result<(), Fault> {
+        let lease = self.leases.get(&handle.id).copied().filter(|lease| lease.token == handle.token);
+        let lease = lease.ok_or(Fault::Conflict)?;
+        self.leases.remove(&handle.id);
+        self.drop_end(&handle.lane, lease.until);
+        self.log.push(Entry::GivenUp { lane: handle.lane.clone(), id: handle.id, lease });
+        Ok(())
+    }
+
+    /// Where the log stands, for [`Book::undo_to`].
+    pub(super) fn mark(&self) -> usize {
+        self.log.len()
+    }
+
+    /// Forgets what was done since the mark.
+    pub(super) fn undo_to(&mut self, mark: usize) {
+        while self.log.len() > mark {
+            if let Some(Entry::GivenUp { lane, id, lease }) = self.log.pop() {
+                self.leases.insert(id, lease);
+                *self.lanes.entry(lane).or_default().ends.entry(lease.until).or_default() += 1;
+            }
+        }
+    }
+
+    /// The transaction was rolled back. Where rows and memory may differ now, memory gives way.
+    pub(super) fn undo_all(&mut self) {
+        self.undo_to(0);
+        if std::mem::take(&mut self.rows_changed) {
+            self.wakes.clear();
+            self.held.clear();
+            self.known.clear();
+            self.lost = true;
+            self.lanes.retain(|_, lane| {
+                lane.parked = None;
+                !lane.ends.is_empty()
+            });
+        }
+    }
+
+    /// The transaction was committed.
+    pub(super) fn forget_undo(&mut self) {
+        self.log.clear();
+        self.rows_changed = false;
+    }
+
+    /// Another program wrote: what is known of rows may be wrong. Leases stay, they are ours alone.
+    pub(super) fn distrust_rows(&mut self) {
+        self.known.clear();
+    }
+
+    /// Brings the rows of the lanes that the transaction touched up to date; the last thing before
+    /// its commit.
+    pub(super) fn settle(&mut self, connection: &Connection) -> Result<(), Fault> {
+        if self.log.is_empty() {
+            return Ok(());
+        }
+        self.rows_changed = true;
+        let mut touched: HashMap<String, Touch> = HashMap::new();
+        for entry in &self.log {
+            let (Entry::Added { lane, .. } | Entry::GivenUp { lane, .. }) = entry;
+            let touch = match touched.get_mut(lane.as_str()) {
+                Some(touch) => touch,
+                None => touched.entry(lane.clone()).or_default(),
+            };
+            match entry {
+                Entry::Added { due_at, .. } => touch.earliest = earlier(touch.earliest, Some(*due_at)),
+                Entry::GivenUp { .. } => touch.gave_up = true,
+            }
+        }
+        for (lane, touch) in touched {
+            self.settle_lane(connection, lane, touch)?;
+        }
+        Ok(())
+    }
+
+    fn settle_lane(&mut self, connection: &Connection, lane: String, touch: Touch) -> Result<(), Fault> {
+        let known = self.lanes.get(&lane);
+        let parked = known.and_then(|known| known.parked);
+        let leased = known.is_some_and(|known| !known.ends.is_empty());
+        if touch.gave_up && !leased {
+            // Nobody holds a job of the lane any more: look at what is left.
+            match first_due(connection, &lane)? {
+                None => self.remove(connection, &lane)?,
+                // Held, or at its place in the queue: there it stays.
+                Some(_) if parked.is_none_or(|parked| parked.held_since.is_some()) => {}
+                Some(due) => {
+                    set_time(connection, &lane, due, 0)?;
+                    self.unpark(&lane);
+                    self.know(lane, due);
+                }
+            }
+        } else if let Some(mut parked) = parked {
+            parked.later = earlier(parked.later, touch.earliest);
+            self.park_until(lane, parked);
+        } else if let Some(due) = touch.earliest {
+            connection
+                .prepare_cached(
+                    "INSERT INTO lanes (lane, next_at, turn) VALUES (?1, ?2, 0)
+                     ON CONFLICT (lane) DO UPDATE SET next_at = excluded.next_at, turn = 0
+                     WHERE excluded.next_at < next_at",
+                )?
+                .execute(params![lane, due.as_millis()])?;
+            self.know(lane, due);
+        }
+        Ok(())
+    }
+}
+
+// While jobs are claimed; see `jobs`.
+impl Book {
+    /// Gives rows that say `PARKED` their time back when memory does not know it.
+    pub(super) fn find_lost(&mut self, connection: &Connection) -> Result<(), Fault> {
+        if self.lost {
+            connection
+                .prepare_cached(
+                    "UPDATE lanes SET turn = 0, next_at = coalesce(
+                         (SELECT due_at FROM jobs WHERE jobs.lane = lanes.lane ORDER BY due_at LIMIT 1), 0)
+                     WHERE next_at = ?1",
+                )?
+                .execute([PARKED])?;
+            self.lost = false;
+        }
+        Ok(())
+    }
+
+    /// Whether [`Book::find_lost`] has something to do.
+    pub(super) fn has_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Whether a lane was held and no longer is.
+    pub(super) fn has_let_go(&self, held: &HashMap<&str, Timestamp>) -> bool {
+        self.held.iter().any(|lane| !held.contains_key(lane.as_str()))
+    }
+
+    /// Lanes that stay held may be held for longer, or not as long.
+    pub(super) fn follow_holds(&mut self, held: &HashMap<&str, Timestamp>) {
+        let changed: Vec<(String, Parked)> = self
+            .held
+            .iter()
+            .filter_map(|lane| {
+                let until = *held.get(lane.as_str())?;
+                let parked = self.lanes.get(lane)?.parked?;
+                (parked.until != until).then(|| (lane.clone(), Parked { until, ..parked }))
+            })
+            .collect();
+        for (lane, parked) in changed {
+            self.park_until(lane, parked);
+        }
+    }
+
+    /// Gives parked lanes their place in the queue back that are to be looked at now: their time has
+    /// come, or the claimer no longer holds them.
+    pub(super) fn wake(
+        &mut self,
+        connection: &Connection,
+        now: Timestamp,
+        held: &HashMap<&str, Timestamp>,
+    ) -> Result<(), Fault> {
+        self.rows_changed = true;
+        let mut awake: Vec<String> =
+            self.wakes.iter().take_while(|(until, _)| *until <= now).map(|(_, lane)| lane.clone()).collect();
+        awake.extend(self.held.iter().filter(|lane| !held.contains_key(lane.as_str())).cloned());
+        for lane in awake {
+            let Some(parked) = self.unpark(&lane) else { continue };
+            let since = parked.held_since.unwrap_or(parked.until);
+            connection
+                .prepare_cached("UPDATE lanes SET next_at = ?2, turn = 0 WHERE lane = ?1 AND next_at > ?2")?
+                .execute(params![lane, since.as_millis()])?;
+        }
+        Ok(())
+    }
+
+    /// Until when a job is claimed, if it is.
+    pub(super) fn lease_end(&self, id: JobId, now: Timestamp) -> Option<Timestamp> {
+        self.leases.get(&id).map(|lease| lease.until).filter(|until| *until > now)
+    }
+
+    /// Claims a job; answers the token of the claim.
+    pub(super) fn lease(&mut self, lane: &str, id: JobId, until: Timestamp) -> u64 {
+        self.last_token += 1;
+        let token = self.last_token;
+        if let Some(expired) = self.leases.insert(id, Lease { token, until }) {
+            self.drop_end(lane, expired.until);
+        }
+        let known = match self.lanes.get_mut(lane) {
+            Some(known) => known,
+            None => self.lanes.entry(lane.to_owned()).or_default(),
+        };
+        *known.ends.entry(until).or_default() += 1;
+        token
+    }
+
+    /// Takes back claims whose transaction failed.
+    pub(super) fn take_back<'a>(&mut self, handles: impl Iterator<Item = &'a JobHandle>) {
+        for handle in handles {
+            if let Some(lease) = self.leases.remove(&handle.id) {
+                self.drop_end(&handle.lane, lease.until);
+            }
+        }
+    }
+
+    /// More of the lane is due than was claimed: it goes to the back of the queue.
+    pub(super) fn rotate(&mut self, connection: &Connection, lane: String, now: Timestamp) -> Result<(), Fault> {
+        self.last_turn += 1;
+        set_time(connection, &lane, now, self.last_turn)?;
+        self.know(lane, now);
+        Ok(())
+    }
+
+    /// Nothing of the lane can be claimed now.
+    pub(super) fn rest(
+        &mut self,
+        connection: &Connection,
+        lane: String,
+        later: Option<Timestamp>,
+    ) -> Result<(), Fault> {
+        match (self.lanes.get(&lane).is_some_and(|known| !known.ends.is_empty()), later) {
+            (true, later) => {
+                set_time(connection, &lane, Timestamp::from_millis(PARKED), 0)?;
+                self.park_until(lane, Parked { until: Timestamp::from_millis(PARKED), later, held_since: None });
+            }
+            (false, Some(later)) => {
+                set_time(connection, &lane, later, 0)?;
+                self.know(lane, later);
+            }
+            (false, None) => self.remove(connection, &lane)?,
+        }
+        Ok(())
+    }
+
+    /// The claimer wants to leave the lane alone.
+    pub(super) fn hold(
+        &mut self,
+        connection: &Connection,
+        lane: String,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Result<(), Fault> {
+        set_time(connection, &lane, Timestamp::from_millis(PARKED), 0)?;
+        self.park_until(lane, Parked { until, later: None, held_since: Some(since) });
+        Ok(())
+    }
+
+    /// When the first parked lane is to be looked at.
+    pub(super) fn first_wake(&self) -> Option<Timestamp> {
+        self.wakes.first().map(|(until, _)| *until)
+    }
+}
+
+impl Book {
+    /// Parks a lane, or changes until when it is.
+    fn park_until(&mut self, lane: String, mut parked: Parked) {
+        self.unpark(&lane);
+        self.known.remove(&lane);
+        if parked.held_since.is_some() {
+            self.held.insert(lane.clone());
+        }
+        let known = self.lanes.entry(lane.clone()).or_default();
+        if parked.held_since.is_none() {
+            let first_end = known.ends.first_key_value().map(|(until, _)| *until);
+            parked.until = earlier(first_end, parked.later).unwrap_or(parked.until);
+        }
+        known.parked = Some(parked);
+        self.wakes.insert((parked.until, lane));
+    }
+
+    fn unpark(&mut self, lane: &str) -> Option<Parked> {
+        let parked = self.lanes.get_mut(lane)?.parked.take()?;
+        self.wakes.remove(&(parked.until, lane.to_owned()));
+        self.held.remove(lane);
+        self.forget_if_idle(lane);
+        Some(parked)
+    }
+
+    fn drop_end(&mut self, lane: &str, until: Timestamp) {
+        let Some(known) = self.lanes.get_mut(lane) else { return };
+        if let Some(count) = known.ends.get_mut(&until) {
+            *count -= 1;
+            if *count == 0 {
+                known.ends.remove(&until);
+            }
+        }
+        self.forget_if_idle(lane);
+    }
+
+    fn forget_if_idle(&mut self, lane: &str) {
+        if self.lanes.get(lane).is_some_and(|known| known.ends.is_empty() && known.parked.is_none()) {
+            self.lanes.remove(lane);
+        }
+    }
+
+    fn remove(&mut self, connection: &Connection, lane: &str) -> Result<(), Fault> {
+        connection.prepare_cached("DELETE FROM lanes WHERE lane = ?1")?.execute([lane])?;
+        self.unpark(lane);
+        self.known.remove(lane);
+        Ok(())
+    }
+
+    fn know(&mut self, lane: String, next: Timestamp) {
+        if self.known.len() >= MAX_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(lane, next);
+    }
+}
+
+fn set_time(connection: &Connection, lane: &str, next: Timestamp, turn: i64) -> Result<(), Fault> {
+    connection.prepare_cached("UPDATE lanes SET next_at = ?2, turn = ?3 WHERE lane = ?1")?.execute(params![
+        lane,
+        next.as_millis(),
+        turn
+    ])?;
+    Ok(())
+}
+
+fn first_due(connection: &Connection, lane: &str) -> Result<Option<Timestamp>, Fault> {
+    let due = connection
+        .prepare_cached("SELECT due_at FROM jobs WHERE lane = ?1 ORDER BY due_at LIMIT 1")?
+        .query_row([lane], |row| row.get(0))
+        .optional()?;
+    Ok(due.map(Timestamp::from_millis))
+}
+
+fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    one.into_iter().chain(other).min()
+}

@@ -1,0 +1,242 @@
+//! Messages, their contents and their events.
+
+mod list;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use messaging_core::changes::MoveMessage;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter, MessageStatus};
+use messaging_core::ids::{Id, MessageId, WorkspaceId};
+use messaging_core::ports::store::{Messages, PageRequest, Slice, StoreError};
+use messaging_core::time::Timestamp;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, params};
+use serde::de::DeserializeOwned;
+
+use super::SqliteStore;
+use super::fault::{Fault, expect_one};
+use super::query::{many, one};
+use super::row::{self, document, id, maybe_id, number, numbered, sql_limit, time};
+
+/// How many rows a sweep changes in one transaction.
+const SLICE: usize = 200;
+
+/// The columns that [`message`] reads, in its order. Position 1 and 2 are looked at by `list`.
+macro_rules! message_columns {
+    () => {
+        "id, status, channel, tags, revision, created_at, updated_at, recipient, sender, contact, campaign, \
+         automation, template, metadata"
+    };
+}
+use message_columns;
+
+pub(super) fn insert(connection: &Connection, message: &Message, content: &MessageContent) -> Result<(), Fault> {
+    let (workspace, id) = (message.workspace_id.to_bytes(), message.id.to_bytes());
+    connection
+        .prepare_cached("INSERT INTO message_contents (workspace, message, request) VALUES (?1, ?2, ?3)")?
+        .execute(params![workspace, id, &content.request[..]])?;
+    connection
+        .prepare_cached(
+            "INSERT INTO messages (workspace, id, revision, status, channel, created_at, updated_at, content,
+                 recipient, sender, contact, campaign, automation, template, tags, metadata)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+        )?
+        .execute(params![
+            workspace,
+            id,
+            message.revision,
+            number(&MessageStatus::ALL, &message.status),
+            number(&Channel::ALL, &message.channel),
+            message.created_at.as_millis(),
+            message.updated_at.as_millis(),
+            connection.last_insert_rowid(),
+            message.to,
+            message.from_email,
+            message.contact_id.map(Id::to_bytes),
+            message.campaign_id.map(Id::to_bytes),
+            message.automation_id.map(Id::to_bytes),
+            message.template_id.map(Id::to_bytes),
+            if message.tags.is_empty() { None } else { Some(document(&message.tags)?) },
+            if message.metadata.is_empty() { None } else { Some(document(&message.metadata)?) },
+        ])?;
+    Ok(())
+}
+
+pub(super) fn change_status(connection: &Connection, movement: &MoveMessage) -> Result<(), Fault> {
+    let rows = connection
+        .prepare_cached(
+            "UPDATE messages SET status = ?4, updated_at = ?5, revision = revision + 1
+             WHERE workspace = ?1 AND id = ?2 AND revision = ?3",
+        )?
+        .execute(params![
+            movement.workspace_id.to_bytes(),
+            movement.message_id.to_bytes(),
+            movement.revision,
+            number(&MessageStatus::ALL, &movement.status),
+            movement.at.as_millis()
+        ])?;
+    expect_one(rows)
+}
+
+pub(super) fn append_event(connection: &Connection, event: &MessageEvent) -> Result<(), Fault> {
+    connection
+        .prepare_cached(
+            "INSERT INTO message_events (workspace, message, at, id, kind, meta) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            event.workspace_id.to_bytes(),
+            event.message_id.to_bytes(),
+            event.at.as_millis(),
+            event.id.to_bytes(),
+            number(&EventKind::ALL, &event.kind),
+            if event.meta.is_empty() { None } else { Some(document(&event.meta)?) },
+        ])?;
+    Ok(())
+}
+
+/// A message from the columns of `message_columns`.
+fn message(workspace: WorkspaceId, row: &Row<'_>) -> Result<Message, Fault> {
+    Ok(Message {
+        id: id(row, 0)?,
+        workspace_id: workspace,
+        revision: row.get(4)?,
+        status: numbered(&MessageStatus::ALL, row.get(1)?)?,
+        channel: numbered(&Channel::ALL, row.get(2)?)?,
+        to: row.get(7)?,
+        from_email: row.get(8)?,
+        contact_id: maybe_id(row, 9)?,
+        campaign_id: maybe_id(row, 10)?,
+        automation_id: maybe_id(row, 11)?,
+        template_id: maybe_id(row, 12)?,
+        tags: or_empty(row, 3)?,
+        metadata: or_empty(row, 13)?,
+        created_at: time(row, 5)?,
+        updated_at: time(row, 6)?,
+    })
+}
+
+/// A document column in which NULL stands for an empty document.
+fn or_empty<T: DeserializeOwned + Default>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
+    if row.get_ref(column)? == ValueRef::Null { Ok(T::default()) } else { row::record(row, column) }
+}
+
+#[async_trait]
+impl Messages for SqliteStore {
+    async fn message(&self, workspace: WorkspaceId, id: MessageId) -> Result<Option<Message>, StoreError> {
+        const SQL: &str = concat!("SELECT ", message_columns!(), " FROM messages WHERE workspace = ?1 AND id = ?2");
+        self.readers
+            .read(move |connection| {
+                one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| message(workspace, row))
+            })
+            .await
+    }
+
+    async fn message_with_content(
+        &self,
+        workspace: WorkspaceId,
+        id: MessageId,
+    ) -> Result<Option<(Message, Option<MessageContent>)>, StoreError> {
+        // One statement, so that both halves are of one moment.
+        const SQL: &str = concat!(
+            "SELECT ",
+            message_columns!(),
+            ", (SELECT request FROM message_contents WHERE n = content) FROM messages WHERE workspace = ?1 AND id = ?2"
+        );
+        self.readers
+            .read(move |connection| {
+                one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| {
+                    let request: Option<Vec<u8>> = row.get(14)?;
+                    let content = request.map(|request| MessageContent { request: Bytes::from(request) });
+                    Ok((message(workspace, row)?, content))
+                })
+            })
+            .await
+    }
+
+    async fn message_events(
+        &self,
+        workspace: WorkspaceId,
+        id: MessageId,
+        limit: usize,
+    ) -> Result<Vec<MessageEvent>, StoreError> {
+        const SQL: &str = "SELECT id, at, kind, meta FROM message_events
+            WHERE workspace = ?1 AND message = ?2 ORDER BY at, id LIMIT ?3";
+        self.readers
+            .read(move |connection| {
+                let bounds = params![workspace.to_bytes(), id.to_bytes(), sql_limit(limit)];
+                many(connection, SQL, bounds, |row| {
+                    Ok(MessageEvent {
+                        id: row::id(row, 0)?,
+                        workspace_id: workspace,
+                        message_id: id,
+                        kind: numbered(&EventKind::ALL, row.get(2)?)?,
+                        at: time(row, 1)?,
+                        meta: or_empty(row, 3)?,
+                    })
+                })
+            })
+            .await
+    }
+
+    async fn messages(
+        &self,
+        workspace: WorkspaceId,
+        filter: &MessageFilter,
+        page: PageRequest,
+    ) -> Result<Slice<Message>, StoreError> {
+        let filter = filter.clone();
+        self.readers.read(move |connection| list::messages(connection, workspace, &filter, &page)).await
+    }
+
+    async fn forget_contents(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
+        let found = self.readers.read(move |connection| forgettable(connection, before, limit)).await?;
+        let mut forgotten = 0;
+        for slice in found.chunks(SLICE) {
+            let slice = slice.to_vec();
+            forgotten +=
+                self.writer.errand(move |bench| bench.undurably(|connection, _| forget(connection, &slice))).await?;
+        }
+        Ok(forgotten)
+    }
+}
+
+/// A stored content: its row, and whose it is.
+type ContentKey = (i64, [u8; 16], [u8; 16]);
+
+/// The oldest contents of settled messages. Contents stand in the order of acceptance, so the first
+/// that is too young ends the search.
+fn forgettable(connection: &Connection, before: Timestamp, limit: usize) -> Result<Vec<ContentKey>, Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT message_contents.n, message_contents.workspace, message_contents.message, messages.created_at,
+             messages.status
+         FROM message_contents CROSS JOIN messages
+             ON messages.workspace = message_contents.workspace AND messages.id = message_contents.message
+         ORDER BY message_contents.n",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        if found.len() >= limit || time(row, 3)? >= before {
+            break;
+        }
+        if numbered(&MessageStatus::ALL, row.get(4)?)?.is_settled() {
+            found.push((row.get(0)?, row.get(1)?, row.get(2)?));
+        }
+    }
+    Ok(found)
+}
+
+fn forget(connection: &Connection, contents: &[ContentKey]) -> Result<u64, Fault> {
+    let mut unlink = connection
+        .prepare_cached("UPDATE messages SET content = NULL WHERE workspace = ?2 AND id = ?3 AND content = ?1")?;
+    let mut delete = connection.prepare_cached("DELETE FROM message_contents WHERE n = ?1")?;
+    let mut forgotten = 0;
+    for (n, workspace, message) in contents {
+        if unlink.execute(params![n, workspace, message])? == 1 {
+            delete.execute([n])?;
+            forgotten += 1;
+        }
+    }
+    Ok(forgotten)
+}

@@ -1,0 +1,177 @@
+//! Opening a database: its files, its lock, its schema, its threads.
+
+use std::error::Error;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use super::SqliteStore;
+use super::blobs::BlobFiles;
+use super::checkpoint::Checkpoints;
+use super::connection;
+use super::readers::Readers;
+use super::schema::{self, State};
+use super::writer::Writer;
+
+/// How long a program that may not migrate waits for the one that does.
+const MIGRATION_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What to open, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SqliteOptions {
+    /// The database file; it and its directory are made when they are not there.
+    pub path: PathBuf,
+    /// Where attachments are kept; `attachments` beside the database unless given.
+    pub blobs: Option<PathBuf>,
+    /// Whether this program does the jobs. Only one such program may work on a database at a time;
+    /// others (the command line) may read and write while it runs.
+    pub exclusive: bool,
+    /// How many threads read.
+    pub readers: usize,
+    /// How many commits may wait before further ones are refused as `Unavailable`.
+    pub queue_capacity: usize,
+}
+
+impl SqliteOptions {
+    /// A server's options for a database file.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), blobs: None, exclusive: true, readers: 2, queue_capacity: 8192 }
+    }
+}
+
+/// A database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another program that does the jobs has it open.
+    #[error("another messaging server works on this database")]
+    InUse,
+    /// A later version of this program has changed the schema.
+    #[error("written by a newer version (schema {found}, this program knows {known}); install the newer program")]
+    Newer {
+        /// The schema of the database.
+        found: i64,
+        /// The latest schema of this program.
+        known: i64,
+    },
+    /// The schema is older than this program's, and cannot be changed under a running server.
+    #[error("a server of an older version works on this database; restart it with this version first")]
+    ServerIsOlder,
+    /// Anything else.
+    #[error("failed to {attempt}")]
+    Failed {
+        /// What was attempted.
+        attempt: &'static str,
+        /// Why it failed.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+/// Names what was attempted, for `map_err`.
+pub(super) fn failed<E: Into<Box<dyn Error + Send + Sync>>>(attempt: &'static str) -> impl FnOnce(E) -> OpenError {
+    move |source| OpenError::Failed { attempt, source: source.into() }
+}
+
+impl SqliteStore {
+    /// Opens a database, makes it when it is not there, and brings its schema up to date. Blocks for
+    /// a few milliseconds.
+    pub fn open(options: SqliteOptions) -> Result<Self, OpenError> {
+        let SqliteOptions { path, blobs, exclusive, readers, queue_capacity } = options;
+        let blobs = blobs.unwrap_or_else(|| beside(&path));
+        make_files(&path)?;
+        let lock = if exclusive { Some(lock(&path)?.ok_or(OpenError::InUse)?) } else { None };
+        let mut connection = connection::writer(&path, exclusive).map_err(failed("open the database"))?;
+        bring_up_to_date(&mut connection, &path, exclusive)?;
+
+        let checkpoints = if exclusive {
+            Checkpoints::start(&path).map_err(failed("start the checkpoint thread"))?
+        } else {
+            Checkpoints::left_to_sqlite()
+        };
+        let checkpoints = Arc::new(checkpoints);
+        let writer = Writer::start(connection, exclusive, Arc::clone(&checkpoints), queue_capacity)
+            .map_err(failed("start the writer thread"))?;
+        let readers = Readers::start(&path, readers, queue_capacity).map_err(failed("start the reader threads"))?;
+        Ok(Self {
+            writer: Arc::new(writer),
+            readers: Arc::new(readers),
+            checkpoints,
+            blobs: BlobFiles::new(blobs),
+            lock: Arc::new(Mutex::new(lock)),
+        })
+    }
+}
+
+fn beside(database: &Path) -> PathBuf {
+    database.parent().unwrap_or(Path::new("")).join("attachments")
+}
+
+/// Makes directory and file, readable by the owner alone. SQLite gives its other files the mode of
+/// the database.
+fn make_files(path: &Path) -> Result<(), OpenError> {
+    if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        make_directory(directory).map_err(failed("make the directory of the database"))?;
+    }
+    if !path.exists() {
+        private(OpenOptions::new().write(true).create(true).truncate(false))
+            .open(path)
+            .map_err(failed("make the database file"))?;
+    }
+    Ok(())
+}
+
+/// Makes a directory that only the owner may enter.
+pub(super) fn make_directory(path: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Makes a file that only the owner may read.
+pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+/// The lock of the program that works on the database; `None` when another one has it.
+fn lock(database: &Path) -> Result<Option<File>, OpenError> {
+    let mut path = database.as_os_str().to_owned();
+    path.push(".lock");
+    let file = private(OpenOptions::new().write(true).create(true).truncate(false))
+        .open(path)
+        .map_err(failed("open the lock file"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(failed("lock the database")(error)),
+    }
+}
+
+/// Migrates under the lock, so that a running server never finds another schema under its feet.
+fn bring_up_to_date(connection: &mut rusqlite::Connection, path: &Path, exclusive: bool) -> Result<(), OpenError> {
+    const STEP: Duration = Duration::from_millis(20);
+    let mut waited = Duration::ZERO;
+    loop {
+        match schema::state(connection)? {
+            State::Current => return Ok(()),
+            State::Older if exclusive => return schema::migrate(connection),
+            State::Older => {
+                if let Some(_held) = lock(path)? {
+                    // Another program may have migrated just before we got the lock; that is then a no-op.
+                    return schema::migrate(connection);
+                }
+            }
+        }
+        // Whoever holds the lock may be about to migrate.
+        if waited >= MIGRATION_PATIENCE {
+            return Err(OpenError::ServerIsOlder);
+        }
+        thread::sleep(STEP);
+        waited += STEP;
+    }
+}

@@ -1,0 +1,120 @@
+//! Remembered answers to requests with an Idempotency-Key.
+
+use async_trait::async_trait;
+use messaging_core::changes::{Reply, ReplyKey};
+use messaging_core::ports::store::{Replies, StoreError};
+use messaging_core::time::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::SqliteStore;
+use super::fault::{Fault, expect_one};
+use super::query::{many, one};
+use super::row::{sql_limit, time};
+
+/// How many of the oldest replies one sweep looks at. They expire nearly in the order they came.
+const SWEEP: i64 = 10_000;
+/// How many rows a sweep removes in one transaction.
+const SLICE: usize = 200;
+
+pub(super) fn remember(connection: &Connection, reply: &Reply) -> Result<(), Fault> {
+    if insert(connection, reply)? == 1 {
+        return Ok(());
+    }
+    // Taken: by a reply that is still good, or by one that the sweep has not come to yet.
+    let key = &reply.key;
+    let rows = connection
+        .prepare_cached("DELETE FROM replies WHERE key = ?1 AND credential = ?2 AND route = ?3 AND expires_at <= ?4")?
+        .execute(params![key.key, key.credential, key.route, reply.created_at.as_millis()])?;
+    expect_one(rows)?;
+    expect_one(insert(connection, reply)?)
+}
+
+fn insert(connection: &Connection, reply: &Reply) -> Result<usize, Fault> {
+    Ok(connection
+        .prepare_cached(
+            "INSERT OR IGNORE INTO replies
+                 (key, credential, route, created_at, expires_at, fingerprint, status, content_type, body)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute(params![
+            reply.key.key,
+            reply.key.credential,
+            reply.key.route,
+            reply.created_at.as_millis(),
+            reply.expires_at.as_millis(),
+            reply.fingerprint.to_be_bytes(),
+            reply.status,
+            reply.content_type,
+            &reply.body[..]
+        ])?)
+}
+
+#[async_trait]
+impl Replies for SqliteStore {
+    async fn reply(&self, key: &ReplyKey, now: Timestamp) -> Result<Option<Reply>, StoreError> {
+        const SQL: &str = "SELECT created_at, expires_at, fingerprint, status, content_type, body FROM replies
+            WHERE key = ?1 AND credential = ?2 AND route = ?3 AND expires_at > ?4";
+        let key = key.clone();
+        self.readers
+            .read(move |connection| {
+                let wanted = params![key.key, key.credential, key.route, now.as_millis()];
+                one(connection, SQL, wanted, |row| {
+                    Ok(Reply {
+                        key: key.clone(),
+                        created_at: time(row, 0)?,
+                        expires_at: time(row, 1)?,
+                        fingerprint: u128::from_be_bytes(row.get(2)?),
+                        status: row.get(3)?,
+                        content_type: row.get(4)?,
+                        body: row.get::<_, Vec<u8>>(5)?.into(),
+                    })
+                })
+            })
+            .await
+    }
+
+    async fn forget_expired(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
+        const OLDEST: &str = "SELECT n FROM (SELECT n, expires_at FROM replies ORDER BY n LIMIT ?1)
+            WHERE expires_at <= ?2 LIMIT ?3";
+        let expired: Vec<i64> = self
+            .readers
+            .read(move |connection| {
+                many(connection, OLDEST, params![SWEEP, now.as_millis(), sql_limit(limit)], |row| Ok(row.get(0)?))
+            })
+            .await?;
+        let mut forgotten = 0;
+        for slice in expired.chunks(SLICE) {
+            let slice = slice.to_vec();
+            forgotten += self
+                .writer
+                .errand(move |bench| bench.undurably(|connection, _| forget_replies(connection, &slice, now)))
+                .await?;
+        }
+        let left = sql_limit(limit) - forgotten;
+        let sessions =
+            self.writer.errand(move |bench| bench.undurably(|connection, _| forget_sessions(connection, now, left)));
+        Ok((forgotten + sessions.await?).unsigned_abs())
+    }
+}
+
+fn forget_replies(connection: &Connection, rows: &[i64], now: Timestamp) -> Result<i64, Fault> {
+    let mut statement = connection.prepare_cached("DELETE FROM replies WHERE n = ?1 AND expires_at <= ?2")?;
+    let mut forgotten = 0;
+    for n in rows {
+        forgotten += i64::try_from(statement.execute(params![n, now.as_millis()])?).unwrap_or(0);
+    }
+    Ok(forgotten)
+}
+
+fn forget_sessions(connection: &Connection, now: Timestamp, limit: i64) -> Result<i64, Fault> {
+    let mut expired = connection.prepare_cached("SELECT token FROM sessions WHERE expires_at <= ?1 LIMIT ?2")?;
+    let mut delete = connection.prepare_cached("DELETE FROM sessions WHERE token = ?1")?;
+    let mut forgotten = 0;
+    while forgotten < limit {
+        let token: Option<[u8; 32]> = expired.query_row(params![now.as_millis(), 1], |row| row.get(0)).optional()?;
+        let Some(token) = token else { break };
+        delete.execute([token])?;
+        forgotten += 1;
+    }
+    Ok(forgotten)
+}

@@ -1,0 +1,192 @@
+//! The one thread that writes.
+//!
+//! It takes all the changes that are waiting, applies them in one transaction, commits once, and
+//! answers everybody. While a commit waits for the disk, the next changes gather; there is no timer.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use messaging_core::changes::Changes;
+use messaging_core::ports::store::{CommitError, Priority, StoreError};
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::batch::Bench;
+use super::checkpoint::Checkpoints;
+use super::fault::Fault;
+
+/// The most commits of a queue that one transaction takes.
+const MAX_BATCH: usize = 512;
+
+type Errand = Box<dyn FnOnce(&mut Bench) + Send>;
+
+/// Changes, and who waits for them.
+pub(super) struct Commit {
+    pub(super) changes: Changes,
+    reply: oneshot::Sender<Result<(), Fault>>,
+}
+
+impl Commit {
+    /// Tells the caller; one that went away does not mind.
+    pub(super) fn answer(self, outcome: Result<(), Fault>) {
+        let _ = self.reply.send(outcome);
+    }
+}
+
+/// Hands work to the thread.
+#[derive(Debug)]
+pub(super) struct Writer {
+    desk: Arc<Desk>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    capacity: usize,
+}
+
+#[derive(Default)]
+struct Desk {
+    waiting: Mutex<Waiting>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    foreground: VecDeque<Commit>,
+    background: VecDeque<Commit>,
+    errands: VecDeque<Errand>,
+    /// Waking costs a system call, and under load the thread does not sleep.
+    sleeping: bool,
+    closed: bool,
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    /// Starts the thread. Jobs are claimed through it only if it is a `worker`.
+    pub(super) fn start(
+        connection: Connection,
+        worker: bool,
+        checkpoints: Arc<Checkpoints>,
+        capacity: usize,
+    ) -> std::io::Result<Self> {
+        let desk = Arc::<Desk>::default();
+        let mine = Arc::clone(&desk);
+        let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
+            run(&mine, &mut Bench::new(connection, worker, checkpoints));
+        })?;
+        Ok(Self { desk, thread: Mutex::new(Some(thread)), capacity })
+    }
+
+    /// Hands over changes and waits until they are durable.
+    pub(super) async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
+        let (reply, answer) = oneshot::channel();
+        self.desk.put(self.capacity, |waiting| match priority {
+            Priority::Foreground => waiting.foreground.push_back(Commit { changes, reply }),
+            Priority::Background => waiting.background.push_back(Commit { changes, reply }),
+        })?;
+        Ok(answer.await.map_err(|_| Fault::Panicked)??)
+    }
+
+    /// Runs something on the thread, between two transactions.
+    pub(super) async fn errand<T, F>(&self, errand: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Bench) -> Result<T, Fault> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let errand: Errand = Box::new(move |bench| {
+            let _ = reply.send(errand(bench));
+        });
+        self.desk.put(self.capacity, |waiting| waiting.errands.push_back(errand))?;
+        Ok(answer.await.map_err(|_| Fault::Panicked)??)
+    }
+
+    /// Lets the thread finish what waits, and waits for it.
+    pub(super) fn close(&self) {
+        self.desk.lock().closed = true;
+        self.desk.wake.notify_one();
+        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, capacity: usize, put: impl FnOnce(&mut Waiting)) -> Result<(), StoreError> {
+        let mut waiting = self.lock();
+        // The three queues together would let background work crowd out requests.
+        let longest = waiting.foreground.len().max(waiting.background.len()).max(waiting.errands.len());
+        if waiting.closed || longest >= capacity {
+            return Err(StoreError::Unavailable);
+        }
+        put(&mut waiting);
+        if waiting.sleeping {
+            waiting.sleeping = false;
+            drop(waiting);
+            self.wake.notify_one();
+        }
+        Ok(())
+    }
+}
+
+/// What the thread took from the desk.
+#[derive(Default)]
+struct Taken {
+    errands: VecDeque<Errand>,
+    foreground: VecDeque<Commit>,
+    /// What did not fit into the time of one batch stays here for the next.
+    background: VecDeque<Commit>,
+}
+
+impl Taken {
+    /// Waits for work; `false` when there is none and will be none.
+    fn fill(&mut self, desk: &Desk) -> bool {
+        let mut waiting = desk.lock();
+        loop {
+            self.errands.append(&mut waiting.errands);
+            take(&mut waiting.foreground, &mut self.foreground);
+            take(&mut waiting.background, &mut self.background);
+            if !(self.errands.is_empty() && self.foreground.is_empty() && self.background.is_empty()) {
+                return true;
+            }
+            if waiting.closed {
+                return false;
+            }
+            waiting.sleeping = true;
+            waiting = desk.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            waiting.sleeping = false;
+        }
+    }
+}
+
+fn take(from: &mut VecDeque<Commit>, into: &mut VecDeque<Commit>) {
+    let room = MAX_BATCH.saturating_sub(into.len()).min(from.len());
+    into.extend(from.drain(..room));
+}
+
+fn run(desk: &Desk, bench: &mut Bench) {
+    let mut taken = Taken::default();
+    while taken.fill(desk) {
+        // Errands first: a claim that runs before the batch sees only what is durable.
+        for errand in taken.errands.drain(..) {
+            survive(bench, |bench| errand(bench));
+        }
+        survive(bench, |bench| bench.commit(&mut taken.foreground, &mut taken.background));
+        bench.keep_log_short();
+    }
+}
+
+/// A panic is a bug, and must not be the end of the store: whoever waits is told by a dropped reply.
+fn survive(bench: &mut Bench, work: impl FnOnce(&mut Bench)) {
+    if catch_unwind(AssertUnwindSafe(|| work(bench))).is_err() {
+        bench.abandon();
+    }
+}

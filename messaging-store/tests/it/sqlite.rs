@@ -1,0 +1,1 @@
+//! What SQLite alone does.
