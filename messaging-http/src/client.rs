@@ -1,0 +1,2 @@
+//! A client of the API.
+pub struct Client; pub struct ClientError;
