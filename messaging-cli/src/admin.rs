@@ -23,9 +23,10 @@ const EXAMPLES: &str = "Examples:
   messaging admin create-key --workspace wsp_… --name backend --scopes messages:send,events:write
   messaging admin create-key --workspace wsp_… --name everything --scopes '*' --json | jq -r .key";
 
-const PASSWORD_LENGTH: usize = 20;
+/// The length of a made-up password.
+pub(crate) const PASSWORD_LENGTH: usize = 20;
 /// Without characters that look alike.
-const PASSWORD_ALPHABET: &[u8] = b"abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+pub(crate) const PASSWORD_ALPHABET: &[u8] = b"abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
 #[derive(Debug, Subcommand)]
 enum Admin {

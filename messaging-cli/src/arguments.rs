@@ -24,7 +24,7 @@ const DATABASE_HELP: &str = "The database, a path or `sqlite://…` [default: DI
 /// Whether a shared argument has this long name.
 pub(crate) fn is_taken(long: &str) -> bool {
     let own = ["url", "api-key", "workspace", "data", "database", "json", "json-body", "idempotency-key"];
-    own.contains(&long) || ["help", "version", "config"].contains(&long)
+    own.contains(&long) || ["help", "version"].contains(&long)
 }
 
 /// The arguments that may also stand before the command; hidden there, shown with each command that reads them.

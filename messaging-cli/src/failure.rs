@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use messaging_core::error::Chain;
+use messaging_http::standalone::StartError;
 
 use crate::target::Reply;
 
@@ -21,6 +22,12 @@ pub(crate) enum Failure {
     /// Whoever reads standard output has gone.
     #[error("cannot write to standard output")]
     Output(#[from] std::io::Error),
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        Self::Unreachable(Chain(&error).to_string())
+    }
 }
 
 impl Failure {

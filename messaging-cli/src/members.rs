@@ -157,7 +157,9 @@ impl Schemas {
         let text = property["description"].as_str().or_else(|| self.resolve(property, 0)["description"].as_str())?;
         // The doc comment's first paragraph, on one line.
         let paragraph = text.split("\n\n").next()?.split_whitespace().collect::<Vec<_>>().join(" ");
-        Some(paragraph).filter(|paragraph| !paragraph.is_empty())
+        // As clap does with doc comments: a sentence on its own has no full stop.
+        let text = paragraph.strip_suffix('.').unwrap_or(&paragraph);
+        Some(text.to_owned()).filter(|text| !text.is_empty())
     }
 }
 

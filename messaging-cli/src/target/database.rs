@@ -1,14 +1,15 @@
 //! Operations in this process, on the database that a server may be working on.
 
-use std::path::PathBuf;
-
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use messaging_core::error::Chain;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ops::operation::Answer;
 use messaging_core::ops::{self, context};
 use messaging_core::scope::Access;
 use messaging_core::{App, Caller, Error};
+use messaging_http::standalone::{self, Role};
+use messaging_http::{Settings, SettingsArgs};
 
 use super::Reply;
 use crate::arguments::{self, DATA, DATABASE};
@@ -38,7 +39,12 @@ impl Database {
         if !is_named && !data.exists() {
             return Err(Failure::usage(format!("neither a server nor a database is named: {WHERE}")));
         }
-        let app = open(matches)?;
+        let settings = settings(matches)?;
+        if !settings.database.exists() {
+            let path = settings.database.display();
+            return Err(Failure::Unreachable(format!("there is no database {path}: {WHERE}")));
+        }
+        let app = open_with(&settings)?;
         let text = named.map(ToOwned::to_owned).or_else(|| dev::workspace_of(&data)).unwrap_or_default();
         let workspace = match text.as_str() {
             "" if access == Access::Public => None,
@@ -94,18 +100,23 @@ impl Database {
     }
 }
 
-/// Opens the application on the database that the arguments name, without doing its work.
+/// Opens the application on the database that the arguments name, without doing its work. Makes what is
+/// not there: this is how an installation begins.
 pub(crate) fn open(matches: &ArgMatches) -> Result<App, Failure> {
-    let data = arguments::data_directory(matches);
-    let path = match arguments::text(matches, DATABASE) {
-        None => data.join("messaging.db"),
-        Some(text) => PathBuf::from(text.strip_prefix("sqlite://").unwrap_or(text)),
+    open_with(&settings(matches)?)
+}
+
+fn open_with(settings: &Settings) -> Result<App, Failure> {
+    Ok(standalone::open(settings, Role::Command, &format!("http://{}", settings.listen))?)
+}
+
+fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
+    let given = SettingsArgs {
+        data: Some(arguments::data_directory(matches)),
+        database: arguments::text(matches, DATABASE).map(ToOwned::to_owned),
+        ..SettingsArgs::default()
     };
-    let mut options = messaging_store::SqliteOptions::new(&path);
-    options.exclusive = false;
-    let store = messaging_store::SqliteStore::open(options)
-        .map_err(|error| Failure::unreachable(format!("cannot open the database {}", path.display()), &error))?;
-    Ok(App::builder(std::sync::Arc::new(store)).build())
+    given.resolve().map_err(|error| Failure::usage(Chain(&error).to_string()))
 }
 
 /// What an error of the application means for the command.
