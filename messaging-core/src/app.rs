@@ -6,6 +6,7 @@
 
 mod cache;
 mod lookups;
+mod passwords;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,10 +32,12 @@ use crate::vault::Vault;
 use crate::work::signal::WorkSignal;
 
 pub use lookups::Provider;
+pub(crate) use lookups::SESSION_MARKER;
 use lookups::{Lookups, Touched};
+use passwords::PasswordWork;
 
 /// A key's last use is written at most this often.
-const LAST_USE_INTERVAL: Duration = Duration::from_secs(60);
+const LAST_USE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Attachments that are being sent at one time, in KiB; each is there twice, once as MIME.
 const FILE_MEMORY_KIB: u32 = 64 << 10;
@@ -55,6 +58,7 @@ struct Shared {
     last_uses: LastUses,
     running_keys: RunningKeys,
     login_attempts: Mutex<LoginAttempts>,
+    passwords: PasswordWork,
     work: WorkSignal,
     /// KiB of attachments that background work may hold in memory.
     file_memory: Semaphore,
@@ -159,6 +163,7 @@ impl Builder {
             last_uses: LastUses::default(),
             running_keys: RunningKeys::default(),
             login_attempts: Mutex::default(),
+            passwords: PasswordWork::default(),
             work: WorkSignal::default(),
             file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
         }))
@@ -303,6 +308,10 @@ impl App {
     /// Failed sign-ins of the last minutes.
     pub(crate) fn login_attempts<T>(&self, look: impl FnOnce(&mut LoginAttempts) -> T) -> T {
         look(&mut self.0.login_attempts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn passwords(&self) -> &PasswordWork {
+        &self.0.passwords
     }
 
     fn lookups(&self) -> &Lookups {

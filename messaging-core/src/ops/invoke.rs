@@ -21,7 +21,7 @@ use crate::violation::Violations;
 const MAX_RUNS: usize = 8;
 
 /// How long a reply is remembered (contract section 1.7).
-const REMEMBERED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+const REMEMBERED_FOR: Duration = Duration::from_hours(24);
 
 /// The longest Idempotency-Key (contract section 20).
 const MAX_KEY_LENGTH: usize = 64;

@@ -8,6 +8,8 @@
 use serde_json::{Map, Value};
 
 use crate::domain::address::EmailAddress;
+use crate::domain::ip_block::IpBlock;
+use crate::domain::user_email::UserEmail;
 use crate::time::Timestamp;
 use crate::violation::{FieldCode, Violations, escape};
 
@@ -297,6 +299,8 @@ fn format_fits(format: &str, text: &str) -> bool {
     match format {
         "date-time" => text.parse::<Timestamp>().is_ok(),
         "email" => EmailAddress::parse(text).is_ok(),
+        "user-email" => text.parse::<UserEmail>().is_ok(),
+        "ip-block" => text.parse::<IpBlock>().is_ok(),
         _ => true,
     }
 }
