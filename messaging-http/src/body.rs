@@ -54,7 +54,7 @@ pub(crate) struct BodyBudget {
 /// Memory taken from the budget; given back when dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Held<'a> {
-    _bytes: Option<SemaphorePermit<'a>>,
+    bytes: Option<SemaphorePermit<'a>>,
 }
 
 /// A body, and the memory it holds.
@@ -98,7 +98,7 @@ impl BodyBudget {
         // One body larger than the whole budget has it for itself.
         let units = u32::try_from(length.div_ceil(UNIT)).unwrap_or(u32::MAX).min(self.units);
         let bytes = in_time(self.bytes.acquire_many(units)).await?;
-        Ok(Held { _bytes: Some(bytes) })
+        Ok(Held { bytes: Some(bytes) })
     }
 
     /// The turn to decode a body; at once for all but long ones.
@@ -142,7 +142,7 @@ impl BodyBudget {
             if whole.len() + bytes.len() > limit {
                 return Err(Error::PayloadTooLarge { limit }.into());
             }
-            let counted = announced.is_some() || held._bytes.is_some();
+            let counted = announced.is_some() || held.bytes.is_some();
             if !counted && (whole.len() + bytes.len()) as u64 > SMALL {
                 // Nothing was announced: take the most it can become, so that nobody ever waits for
                 // memory while holding some.

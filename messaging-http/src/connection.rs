@@ -78,13 +78,13 @@ pub(crate) async fn serve(
                 Verdict::Wait(until) => watchdog.as_mut().reset(until),
                 Verdict::Close => return,
             },
-            now = next_phase(&mut phase, stopping) => match now {
-                Phase::Aborting => return,
-                _ => {
-                    stopping = true;
-                    connection.as_mut().graceful_shutdown();
+            now = next_phase(&mut phase, stopping) => {
+                if now == Phase::Aborting {
+                    return;
                 }
-            },
+                stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
         }
     }
 }

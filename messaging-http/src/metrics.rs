@@ -21,6 +21,8 @@ const BOUNDS: [u64; 14] = [
 
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
+const DURATION: &str = "messaging_http_request_duration_seconds";
+
 /// The label of requests that no route took.
 const UNMATCHED: &str = "unmatched";
 
@@ -122,7 +124,6 @@ impl Metrics {
                 }
             }
         }
-        const DURATION: &str = "messaging_http_request_duration_seconds";
         head(&mut page, DURATION, "histogram", "Time from the end of a request's head to its answer.");
         for route in self.routes.iter().filter(|route| route.count() > 0) {
             route.write_durations(&mut page, DURATION);
@@ -198,7 +199,7 @@ mod tests {
         let metrics = Metrics::new(Router::new().targets());
         metrics.answered(Some(0), StatusCode::OK, Duration::from_micros(500));
         metrics.answered(Some(0), StatusCode::SERVICE_UNAVAILABLE, Duration::from_millis(70));
-        metrics.answered(None, StatusCode::NOT_FOUND, Duration::from_secs(60));
+        metrics.answered(None, StatusCode::NOT_FOUND, Duration::from_mins(1));
         let _one = metrics.in_flight.enter();
         let page = metrics.page(Facts { started: 1.5, jobs: Some(3), ..Facts::default() });
         for line in [

@@ -43,14 +43,14 @@ pub struct SettingsArgs {
     #[arg(long, env = "MESSAGING_DATA", value_name = "DIRECTORY")]
     pub data: Option<PathBuf>,
 
-    /// The database: a path or sqlite://PATH [default: messaging.db in the data directory]
+    /// The database: a path or `sqlite://PATH` [default: messaging.db in the data directory]
     #[arg(long, env = "MESSAGING_DATABASE", value_name = "PATH")]
     pub database: Option<String>,
 
     /// How the server is reached from outside [default: http:// and the address it listens at]
     ///
     /// The base of tracking, unsubscribe, upload and callback links. Behind a proxy with TLS this is
-    /// the proxy's address, such as https://mail.example.org.
+    /// the proxy's address, such as `https://mail.example.org`.
     #[arg(long, env = "MESSAGING_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
 
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(settings.public_url.as_deref(), Some("https://m.example.org"));
         assert_eq!(settings.trusted_proxy.len(), 2);
         assert_eq!(settings.log_format, LogFormat::Json);
-        assert_eq!(settings.message_expiry, Duration::from_secs(60));
+        assert_eq!(settings.message_expiry, Duration::from_mins(1));
     }
 
     #[test]
