@@ -49,7 +49,7 @@ struct DevFile {
 /// The command.
 pub(crate) fn command() -> Command {
     let about = "Try it out: a server with a workspace, an API key and a captured mailbox, ready at once";
-    serve::with_settings(Command::new("dev").about(about).after_help(EXAMPLES))
+    serve::with_settings(Command::new("dev").after_help(EXAMPLES), about)
         .arg(arguments::json().help("Print what is written to dev.json, when the server is ready"))
 }
 

@@ -18,7 +18,7 @@ const ATTACH: &str = "attach";
 const HEADER: &str = "header";
 
 const EXAMPLES: &str = "Examples:
-  messaging message send --to ann@example.com --subject 'Order 17' --text 'Thanks' --attach invoice.pdf
+  messaging message send --to ann@example.com --subject 'Order 17' --text Thanks --attach a.pdf
   messaging message send --to ann@example.com --template-id tpl_… --variables '{\"order\": 17}'
   messaging message send --channel sms --to +491701234567 --text 'Your code is 123456'
   messaging message send --json-body message.json --idempotency-key order-17";
@@ -46,6 +46,12 @@ pub(crate) fn extend(command: Command, route: &str) -> Command {
         )
         // Base64 on a command line helps nobody; in `--json-body` it still works.
         .mut_arg(Part::Body.id("attachments"), |arg| arg.hide(true))
+        .mut_arg(Part::Body.id("channel"), |arg| arg.help("The channel [default: email]"))
+        // What every email needs comes first.
+        .mut_arg(Part::Body.id("to"), |arg| arg.display_order(0))
+        .mut_arg(Part::Body.id("subject"), |arg| arg.display_order(0))
+        .mut_arg(Part::Body.id("text"), |arg| arg.display_order(0))
+        .mut_arg(Part::Body.id("html"), |arg| arg.display_order(0))
         .after_help(format!("{EXAMPLES}\n\n{route}"))
 }
 

@@ -10,12 +10,14 @@ use crate::failure::Failure;
 
 /// The command.
 pub(crate) fn command() -> Command {
-    with_settings(Command::new("serve").about("Run the server with its workers"))
+    with_settings(Command::new("serve"), "Run the server with its workers")
 }
 
 /// Adds every setting of the server to a command.
-pub(crate) fn with_settings(command: Command) -> Command {
-    SettingsArgs::augment_args(command).mut_args(|arg| arg.hide_env_values(true).help_heading("Settings"))
+pub(crate) fn with_settings(command: Command, about: &'static str) -> Command {
+    // The settings bring a description of their own.
+    let command = SettingsArgs::augment_args(command).about(about).long_about(None);
+    command.mut_args(|arg| arg.hide_env_values(true).help_heading("Settings"))
 }
 
 /// Carries it out; returns when the server has stopped.

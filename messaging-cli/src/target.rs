@@ -120,6 +120,10 @@ fn list_workspaces() -> &'static Endpoint {
     ops::all().iter().find(|endpoint| endpoint.id == "listWorkspaces").expect("part of the contract")
 }
 
+fn query_string(pairs: &[(String, String)]) -> String {
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
+
 /// Runs something that waits, on this thread.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))

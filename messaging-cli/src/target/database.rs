@@ -11,7 +11,7 @@ use messaging_core::{App, Caller, Error};
 use messaging_http::standalone::{self, Role};
 use messaging_http::{Settings, SettingsArgs};
 
-use super::Reply;
+use super::{Reply, query_string};
 use crate::arguments::{self, DATA, DATABASE};
 use crate::dev;
 use crate::failure::Failure;
@@ -150,8 +150,4 @@ fn refusal(app: &App, error: &Error) -> Reply {
         replayed: false,
         body: error.to_body(&id).to_string().into(),
     }
-}
-
-fn query_string(pairs: &[(String, String)]) -> String {
-    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
