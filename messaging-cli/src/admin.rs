@@ -148,7 +148,8 @@ async fn carry_out(app: &App, admin: Admin, output: &Output) -> Result<(), Failu
             let is_secret = password.is_some();
             let report = admin::create_user(app, &user.email, password, user.name).await.map_err(refused)?;
             if !is_secret {
-                output.note("no password was given; set one with the same command and --password or --generate-password");
+                output
+                    .note("no password was given; set one with the same command and --password or --generate-password");
             }
             output.resource(&report)
         }

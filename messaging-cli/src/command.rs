@@ -75,12 +75,14 @@ impl Word {
         let mut command = match (self.endpoint, self.convenience) {
             (Some(endpoint), _) => {
                 let command = operation::command(self.word, endpoint);
-                if endpoint.id == send::OPERATION { send::extend(command, &operation::route(endpoint)) } else { command }
+                if endpoint.id == send::OPERATION {
+                    send::extend(command, &operation::route(endpoint))
+                } else {
+                    command
+                }
             }
             (None, Some(convenience)) => convenience(),
-            (None, None) => {
-                Command::new(self.word).about(verbs).subcommand_required(true).arg_required_else_help(true)
-            }
+            (None, None) => Command::new(self.word).about(verbs).subcommand_required(true).arg_required_else_help(true),
         };
         if !self.next.is_empty() {
             command = command.disable_help_subcommand(true).subcommand_negates_reqs(self.endpoint.is_some());

@@ -13,16 +13,9 @@ const EXAMPLES: &str = "Examples:
 
 /// The command.
 pub(crate) fn command() -> Command {
-    Command::new("completions")
-        .about("Print the completion script for a shell")
-        .after_help(EXAMPLES)
-        .arg(
-            Arg::new("shell")
-                .value_name("SHELL")
-                .required(true)
-                .value_parser(clap::value_parser!(Shell))
-                .help("The shell"),
-        )
+    Command::new("completions").about("Print the completion script for a shell").after_help(EXAMPLES).arg(
+        Arg::new("shell").value_name("SHELL").required(true).value_parser(clap::value_parser!(Shell)).help("The shell"),
+    )
 }
 
 /// Carries it out.

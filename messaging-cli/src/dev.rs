@@ -66,8 +66,7 @@ async fn run_prepared(settings: &Settings, output: &Output) -> Result<(), Failur
     let address = server.local_addr();
     let file = settings.data.join(FILE);
     let dev = prepare(server.app(), read(&file), &base_url(address)).await?;
-    write(&file, &dev)
-        .map_err(|error| Failure::unreachable(format!("cannot write {}", file.display()), &error))?;
+    write(&file, &dev).map_err(|error| Failure::unreachable(format!("cannot write {}", file.display()), &error))?;
     if output.is_json() {
         output.resource(&dev)?;
     } else {

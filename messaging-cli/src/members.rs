@@ -99,8 +99,13 @@ impl Schemas {
 
     fn members(&self) -> Vec<Member> {
         let root = self.resolve(&self.root, 0);
-        let required: Vec<_> =
-            root["required"].as_array().into_iter().flatten().filter_map(Value::as_str).map(ToOwned::to_owned).collect();
+        let required: Vec<_> = root["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(ToOwned::to_owned)
+            .collect();
         let properties = root["properties"].as_object();
         properties
             .into_iter()

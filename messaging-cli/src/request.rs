@@ -72,11 +72,15 @@ fn body(endpoint: &'static Endpoint, matches: &ArgMatches) -> Result<Bytes, Fail
     let file = arguments::text(matches, arguments::JSON_BODY);
     let mut object = match file {
         // Untouched, so that the API sees the file as it is.
-        Some(file) if flags.is_empty() && endpoint.id != send::OPERATION => return json_file(file).map(|(bytes, _)| bytes),
+        Some(file) if flags.is_empty() && endpoint.id != send::OPERATION => {
+            return json_file(file).map(|(bytes, _)| bytes);
+        }
         Some(file) => match json_file(file)? {
             (_, Value::Object(object)) => object,
             (bytes, _) if flags.is_empty() => return Ok(bytes),
-            _ => return Err(Failure::usage(format!("{} is not a JSON object, so flags cannot change it", shown(file)))),
+            _ => {
+                return Err(Failure::usage(format!("{} is not a JSON object, so flags cannot change it", shown(file))));
+            }
         },
         None => Map::new(),
     };
@@ -134,3 +138,6 @@ fn unreadable(file: &str, error: &std::io::Error) -> Failure {
 fn shown(file: &str) -> &str {
     if file == "-" { "standard input" } else { file }
 }
+
+#[cfg(test)]
+mod tests;

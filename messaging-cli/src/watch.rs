@@ -36,7 +36,8 @@ const PAGE: usize = 100;
 /// Messages that are followed at the same time; the oldest are given up.
 const MAX_FOLLOWED: usize = 10_000;
 
-const EXAMPLES: &str = "Follows the messages of the workspace, old and new, until Ctrl-C. Needs the scope messages:send.
+const EXAMPLES: &str =
+    "Follows the messages of the workspace, old and new, until Ctrl-C. Needs the scope messages:send.
 
 Examples:
   messaging message watch
@@ -49,10 +50,9 @@ pub(crate) fn command() -> Command {
         .about("Show the events of messages as they happen")
         .after_help(EXAMPLES)
         .arg(
-            Arg::new(UNTIL_FINAL)
-                .long("until-final")
-                .value_name("MESSAGE_ID")
-                .help("Show the events of this message only, from its first, and end when it has been sent or given up"),
+            Arg::new(UNTIL_FINAL).long("until-final").value_name("MESSAGE_ID").help(
+                "Show the events of this message only, from its first, and end when it has been sent or given up",
+            ),
         )
         .args(arguments::target())
         .arg(arguments::json().help("Print each event as a JSON object on a line of its own"))
@@ -187,13 +187,15 @@ impl Watcher {
 
     /// Shows the events of a message that were not shown yet.
     fn show_news(&mut self, id: &str, message: &Value) -> Result<(), Failure> {
-        let known = self.followed.entry(id.to_owned()).or_insert_with(|| Followed { shown: Some(0), ..Followed::default() });
+        let known =
+            self.followed.entry(id.to_owned()).or_insert_with(|| Followed { shown: Some(0), ..Followed::default() });
         let events = message["events"].as_array().map(Vec::as_slice).unwrap_or_default();
         let is_news = |at: usize, event: &Value| match known.shown {
             Some(shown) => at >= shown,
             None => event["at"].as_str().is_some_and(|time| time > known.updated_at.as_str()),
         };
-        let news: Vec<_> = events.iter().enumerate().filter(|(at, event)| is_news(*at, event)).map(|(_, e)| e).collect();
+        let news: Vec<_> =
+            events.iter().enumerate().filter(|(at, event)| is_news(*at, event)).map(|(_, e)| e).collect();
         let to = known.to.clone();
         known.shown = Some(events.len());
         message["updated_at"].as_str().unwrap_or_default().clone_into(&mut known.updated_at);

@@ -22,8 +22,14 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 const EXAMPLES: &[(&str, &str)] = &[
     ("A server to try things out; it says what to do next", "messaging dev"),
     ("Send an email through a server", "messaging message send --to ann@example.com --subject Hello --text 'It works'"),
-    ("The same on the data directory, without a server", "messaging message list --data ./messaging-data --workspace wsp_…"),
-    ("The whole body as JSON, the answer as JSON", "messaging message send --json-body message.json --json | jq -r .message_id"),
+    (
+        "The same on the data directory, without a server",
+        "messaging message list --data ./messaging-data --workspace wsp_…",
+    ),
+    (
+        "The whole body as JSON, the answer as JSON",
+        "messaging message send --json-body message.json --json | jq -r .message_id",
+    ),
     ("Watch what becomes of messages", "messaging message watch"),
     ("All flags of one command", "messaging message send --help"),
 ];

@@ -121,7 +121,9 @@ fn long_name(member: &str, noun: &str, longs: &mut HashSet<String>) -> String {
 
 /// `tag` for `tags`, so that the flag reads well when it is repeated.
 fn singular(long: &str, longs: &mut HashSet<String>) -> Option<String> {
-    let singular = long.strip_suffix('s').filter(|rest| !rest.ends_with(['s', 'e']))?;
+    // Not `addresse` or `propertie`.
+    let is_word = |rest: &&str| !["s", "sse", "xe", "che", "she", "ie"].iter().any(|end| rest.ends_with(end));
+    let singular = long.strip_suffix('s').filter(is_word)?;
     if arguments::is_taken(singular) || !longs.insert(singular.to_owned()) {
         return None;
     }
@@ -154,11 +156,9 @@ fn json_body() -> Arg {
 }
 
 fn idempotency_key() -> Arg {
-    Arg::new(arguments::IDEMPOTENCY_KEY)
-        .long("idempotency-key")
-        .value_name("KEY")
-        .help_heading("Request")
-        .help("Repeat safely: a second request with the same key within 24 hours answers like the first and does nothing")
+    Arg::new(arguments::IDEMPOTENCY_KEY).long("idempotency-key").value_name("KEY").help_heading("Request").help(
+        "Repeat safely: a second request with the same key within 24 hours answers like the first and does nothing",
+    )
 }
 
 fn number(text: &str, whole: bool) -> Result<Value, String> {

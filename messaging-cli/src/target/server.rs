@@ -1,7 +1,7 @@
 //! Operations by a server, over HTTP.
 
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::HeaderMap;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use messaging_core::error::Chain;
 use messaging_core::ops;
 use messaging_http::client::{Refusal, Success};

@@ -60,7 +60,11 @@ fn an_unreachable_database_is_3() {
     let directory = directory();
     let path = directory.path().join("file");
     std::fs::write(&path, "not a database, only some text that is long enough to look at".repeat(100)).unwrap();
-    run(["workspace", "list", "--workspace", "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", "--database"].map(Into::into).into_iter().chain([path.into_os_string()])).expect(3);
+    run(["workspace", "list", "--workspace", "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", "--database"]
+        .map(Into::into)
+        .into_iter()
+        .chain([path.into_os_string()]))
+    .expect(3);
 }
 
 #[test]

@@ -20,7 +20,8 @@ fn a_message_is_sent_shown_and_found_in_the_sandbox() {
     let id = sent["message_id"].as_str().unwrap();
 
     let ran = server.command(&["message", "watch", "--until-final", id, "--json"]).expect(0);
-    let kinds: Vec<_> = ran.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["kind"].clone()).collect();
+    let kinds: Vec<_> =
+        ran.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["kind"].clone()).collect();
     assert_eq!(kinds, ["queued", "sent", "delivered"]);
 
     let source = server.command(&["sandbox", "get", id]).expect(0).stdout;
