@@ -42,6 +42,7 @@ async fn an_accepted_message_is_sent_and_delivered() {
     assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
     insta::assert_json_snapshot!(product.last_meta(id).await, @r#"
     {
+      "mx": "mx.test",
       "recipient": "ann@example.com",
       "response": "2.0.0 kept",
       "smtp_code": 250
