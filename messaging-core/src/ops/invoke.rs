@@ -4,10 +4,12 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde::de::value::{Error as ValueError, MapDeserializer};
 
+use crate::app::App;
 use crate::changes::{Changes, Reply, ReplyKey, Write};
 use crate::error::Error;
 use crate::ops::context::{Context, ListingScope, Request};
@@ -54,7 +56,7 @@ pub(crate) async fn invoke<O: Operation>(request: Request<'_>) -> Result<Answer,
         Err(refusal) if !matches!(refusal, Error::Unavailable { .. }) => {
             let now = request.app.now();
             match request.app.store().reply(&key, now).await? {
-                Some(reply) => replay(reply, print),
+                Some(reply) => replay::<O>(request.app, reply, print),
                 None => Err(refusal),
             }
         }
@@ -81,11 +83,15 @@ async fn run_until_committed<O: Operation>(
             scope: ListingScope::of(request.path, request.query),
         };
         let output = O::run(&mut cx, call).await;
-        // Contract section 1.4: field errors come before the specific codes.
+        // Contract section 1.4: field errors come before the specific codes; section 1.3: not before
+        // what is checked earlier, such as whether the resource of the path is there.
         let output = match output {
             Err(Error::Validation(more)) => {
                 cx.violations.merge(more);
                 Err(Error::Validation(cx.violations))
+            }
+            Err(error) if !matches!(error.status(), StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY) => {
+                Err(error)
             }
             _ if !cx.violations.is_empty() => Err(Error::Validation(cx.violations)),
             output => output,
@@ -99,7 +105,7 @@ async fn run_until_committed<O: Operation>(
                 fingerprint,
                 status: answer.status.as_u16(),
                 content_type: answer.content_type.unwrap_or_default().to_owned(),
-                body: answer.body.clone(),
+                body: if O::ANSWERS_SECRET { seal(app, key, &answer.body)? } else { answer.body.clone() },
                 expires_at: now + REMEMBERED_FOR,
                 created_at: now,
             })));
@@ -113,7 +119,7 @@ async fn run_until_committed<O: Operation>(
                 if let Some((key, fingerprint)) = key
                     && let Some(reply) = app.store().reply(key, now).await?
                 {
-                    return replay(reply, fingerprint);
+                    return replay::<O>(app, reply, fingerprint);
                 }
             }
             Err(CommitError::Store(error)) => return Err(error.into()),
@@ -162,16 +168,31 @@ fn parse_key(header: &[u8]) -> Result<String, Error> {
     Ok(inner.iter().map(|byte| char::from(*byte)).collect())
 }
 
-fn replay(reply: Reply, fingerprint: u128) -> Result<Answer, Error> {
+fn replay<O: Operation>(app: &App, reply: Reply, fingerprint: u128) -> Result<Answer, Error> {
     if reply.fingerprint != fingerprint {
         return Err(Error::IdempotencyKeyReused);
     }
     Ok(Answer {
         status: StatusCode::from_u16(reply.status).map_err(Error::internal)?,
         content_type: (!reply.content_type.is_empty()).then_some(JSON),
-        body: reply.body,
+        body: if O::ANSWERS_SECRET { unseal(app, &reply.key, &reply.body)? } else { reply.body },
         replayed: true,
     })
+}
+
+fn seal(app: &App, key: &ReplyKey, body: &[u8]) -> Result<Bytes, Error> {
+    let text = std::str::from_utf8(body).map_err(Error::internal)?;
+    Ok(app.vault().seal(&sealed_place(key), text, app.entropy()).into())
+}
+
+fn unseal(app: &App, key: &ReplyKey, body: &[u8]) -> Result<Bytes, Error> {
+    let sealed = std::str::from_utf8(body).map_err(Error::internal)?;
+    Ok(app.vault().open(&sealed_place(key), sealed).map_err(Error::internal)?.into())
+}
+
+/// What a remembered secret is bound to.
+fn sealed_place(key: &ReplyKey) -> String {
+    format!("reply/{:032x}/{}/{}", u128::from_be_bytes(key.credential), key.route, key.key)
 }
 
 /// The Idempotency-Keys whose first request is running in this process.

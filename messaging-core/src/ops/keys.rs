@@ -20,7 +20,7 @@ use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
 use crate::scope::{Access, Role, Scope};
 use crate::time::Timestamp;
-use crate::violation::{FieldCode, refuse};
+use crate::violation::FieldCode;
 
 /// Requests a minute of a key that says nothing else (contract section 1.6).
 pub(crate) const DEFAULT_RATE_LIMIT: u32 = 600;
@@ -131,6 +131,8 @@ impl Operation for CreateApiKey {
     const SUCCESS: StatusCode = StatusCode::CREATED;
     const CLI: &'static str = "key create";
     const SUMMARY: &'static str = "Create an API key; the answer is the only place where the whole key is shown";
+    const LOOKS_UP: bool = true;
+    const ANSWERS_SECRET: bool = true;
     type Path = InWorkspace;
     type Query = Empty;
     type Body = ApiKeyInput;
@@ -141,7 +143,7 @@ impl Operation for CreateApiKey {
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
         let ApiKeyInput { name, scopes, rate_limit, ip_allowlist, expires_at } = call.body;
         if expires_at.is_some_and(|end| end <= cx.now) {
-            return Err(refuse("/expires_at", FieldCode::OutOfRange, "must be in the future"));
+            cx.violations.add("/expires_at", FieldCode::OutOfRange, "must be in the future");
         }
         let (prefix, secret) = api_key::generate(cx.app.entropy());
         let text = format!("{prefix}.{secret}");

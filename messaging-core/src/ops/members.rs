@@ -155,6 +155,8 @@ impl Operation for UpdateMember {
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "member update";
     const SUMMARY: &'static str = "Change a member's role";
+    // So that an unknown member is 404 before an unknown role is 422.
+    const LOOKS_UP: bool = true;
     type Path = MemberPath;
     type Query = Empty;
     type Body = MemberPatch;

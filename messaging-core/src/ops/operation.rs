@@ -44,6 +44,10 @@ pub trait Operation: Sized + Send + Sync + 'static {
     /// reported at once; nothing of that run is kept.
     const LOOKS_UP: bool = false;
 
+    /// Whether the answer holds a secret that is shown once: while it is remembered for an
+    /// Idempotency-Key, it is sealed.
+    const ANSWERS_SECRET: bool = false;
+
     /// The parameters of the path, by name.
     type Path: Serialize + DeserializeOwned + JsonSchema + Send + 'static;
     /// The query.

@@ -77,7 +77,7 @@ impl<'a> SchemaCheck<'a> {
         }
         if let Some(allowed) = allowed_values(schema)
             && !allowed.contains(&&value)
-            && !value.is_null()
+            && !(value.is_null() && schema.get("type").is_some())
         {
             if !value.is_string() {
                 self.fault(pointer, FieldCode::InvalidType, "must be a string");
@@ -121,6 +121,24 @@ impl<'a> SchemaCheck<'a> {
         schema
     }
 
+    /// Whether a member that may be left out cannot be cleared: `null` is not one of its values, or an
+    /// empty text is none.
+    fn refuses_missing(&self, schema: &Value, missing: &Value) -> bool {
+        let schema = self.resolve(schema, &Value::Null);
+        let allowed = allowed_values(schema);
+        let nullable = match (schema.get("type"), &allowed) {
+            (Some(types), _) => type_fits(types, &Value::Null),
+            (None, Some(values)) => values.contains(&&Value::Null),
+            (None, None) => true,
+        };
+        let is_text = allowed.is_some() || schema["type"] == "string";
+        let needs_text = allowed.is_some()
+            || schema["minLength"].as_u64().is_some_and(|least| least > 0)
+            || schema.get("format").is_some()
+            || schema.get("pattern").is_some();
+        !nullable && (missing.is_null() || (is_text && needs_text))
+    }
+
     fn string(&mut self, schema: &Value, text: String, pointer: &str) -> Option<Value> {
         let length = text.chars().count() as u64;
         if text.contains('\0') {
@@ -141,11 +159,13 @@ impl<'a> SchemaCheck<'a> {
     }
 
     fn number(&mut self, schema: &Value, value: Value, pointer: &str) -> Option<Value> {
+        let value = as_integer(schema, value);
         let number = value.as_f64().unwrap_or(f64::NAN);
         let low = schema["minimum"].as_f64().is_some_and(|least| number < least)
             || schema["exclusiveMinimum"].as_f64().is_some_and(|bound| number <= bound);
         let high = schema["maximum"].as_f64().is_some_and(|most| number > most)
             || schema["exclusiveMaximum"].as_f64().is_some_and(|bound| number >= bound);
+        let (low, high) = (low || number < representable(schema).0, high || number > representable(schema).1);
         if low || high {
             let message = match (schema["minimum"].as_f64(), schema["maximum"].as_f64()) {
                 (Some(least), Some(most)) => format!("must be from {least} to {most}"),
@@ -217,6 +237,9 @@ impl<'a> SchemaCheck<'a> {
                     continue;
                 }
                 kept.insert(name, member);
+            } else if is_missing(&member) && self.refuses_missing(property, &member) {
+                // A member that may be left out but, like a name in a PATCH, not be cleared.
+                self.fault(&at, FieldCode::Required, "cannot be cleared");
             } else if let Some(member) = self.value(property, member, &at, depth + 1) {
                 kept.insert(name, member);
             }
@@ -258,6 +281,35 @@ fn type_fits(types: &Value, value: &Value) -> bool {
         Value::String(only) => fits(only),
         Value::Array(several) => several.iter().filter_map(Value::as_str).any(fits),
         _ => true,
+    }
+}
+
+/// `600.0` and `6e2` are integers in JSON Schema, and not in serde.
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "the range is checked")]
+fn as_integer(schema: &Value, value: Value) -> Value {
+    let is_integer = schema["type"] == "integer"
+        || schema["type"].as_array().is_some_and(|types| types.iter().any(|one| one == "integer"));
+    match value.as_f64() {
+        Some(number) if is_integer && value.is_f64() && number.fract() == 0.0 && number.abs() < i64::MAX as f64 => {
+            Value::from(number as i64)
+        }
+        _ => value,
+    }
+}
+
+/// What the integer type behind a member can hold; schemars writes its name as the format.
+#[expect(clippy::cast_precision_loss, reason = "at the ends of 64 bits the next number is far away")]
+fn representable(schema: &Value) -> (f64, f64) {
+    match schema["format"].as_str() {
+        Some("uint8") => (0.0, f64::from(u8::MAX)),
+        Some("uint16") => (0.0, f64::from(u16::MAX)),
+        Some("uint32") => (0.0, f64::from(u32::MAX)),
+        Some("uint" | "uint64") => (0.0, u64::MAX as f64),
+        Some("int8") => (f64::from(i8::MIN), f64::from(i8::MAX)),
+        Some("int16") => (f64::from(i16::MIN), f64::from(i16::MAX)),
+        Some("int32") => (f64::from(i32::MIN), f64::from(i32::MAX)),
+        Some("int" | "int64") => (i64::MIN as f64, i64::MAX as f64),
+        _ => (f64::NEG_INFINITY, f64::INFINITY),
     }
 }
 

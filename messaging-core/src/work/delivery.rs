@@ -43,8 +43,8 @@ pub(super) struct Impossible {
 }
 
 impl Impossible {
-    pub(super) fn new(reason: &'static str, message: impl ToString) -> Self {
-        Self { reason, message: message.to_string() }
+    pub(super) fn new(reason: &'static str, message: impl std::fmt::Display) -> Self {
+        Self { reason, message: format!("{message}") }
     }
 
     pub(super) fn judgment(&self) -> Judgment {
