@@ -136,7 +136,8 @@ impl BodyBudget {
         if announced == Some(first.len() as u64) {
             return Ok(Received { bytes: first, _held: held });
         }
-        let mut whole = Vec::with_capacity(announced.map_or(first.len(), |length| usize::try_from(length).unwrap_or(0)));
+        let mut whole =
+            Vec::with_capacity(announced.map_or(first.len(), |length| usize::try_from(length).unwrap_or(0)));
         let mut piece = Some(first);
         while let Some(bytes) = piece {
             if whole.len() + bytes.len() > limit {

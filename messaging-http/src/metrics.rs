@@ -130,7 +130,12 @@ impl Metrics {
         }
         let count = |value: &AtomicU64| value.load(Relaxed).to_string();
         let rows = [
-            ("messaging_http_requests_in_flight", "gauge", "Requests being answered.", self.in_flight.get().to_string()),
+            (
+                "messaging_http_requests_in_flight",
+                "gauge",
+                "Requests being answered.",
+                self.in_flight.get().to_string(),
+            ),
             ("messaging_http_connections", "gauge", "Open connections.", self.connections.get().to_string()),
             ("messaging_http_connections_total", "counter", "Connections accepted.", count(&self.accepted)),
             ("messaging_http_rate_limited_total", "counter", "Requests over a rate limit.", count(&self.rate_limited)),

@@ -252,9 +252,9 @@ impl Pipeline {
             let request_id = request_id.to_str().unwrap_or_default();
             tracing::error!(route = notes.route, request_id, error = %Chain(cause.as_ref()), "a request failed");
         }
-        let is_health = notes.slot.is_some_and(|slot| {
-            matches!(self.router.targets()[slot].1, Target::Operation(endpoint) if endpoint.id == HEALTH)
-        });
+        let is_health = notes.slot.is_some_and(
+            |slot| matches!(self.router.targets()[slot].1, Target::Operation(endpoint) if endpoint.id == HEALTH),
+        );
         if is_health { reply::unhealthy() } else { reply::refusal(&error, request_id) }
     }
 
@@ -315,14 +315,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// One line per request: no body, no address, no key, and the template instead of the path.
-fn log(
-    method: &Method,
-    status: StatusCode,
-    reply: &Reply,
-    took: std::time::Duration,
-    request_id: &str,
-    notes: &Notes,
-) {
+fn log(method: &Method, status: StatusCode, reply: &Reply, took: std::time::Duration, request_id: &str, notes: &Notes) {
     tracing::info!(
         target: "messaging_http::access",
         method = method.as_str(),

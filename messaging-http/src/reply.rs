@@ -67,7 +67,8 @@ pub(crate) fn json(status: StatusCode, body: Bytes) -> Reply {
 
 /// A page for people. Nothing but its own style sheet may be loaded or run.
 pub(crate) fn page(body: Bytes) -> Reply {
-    const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    const POLICY: &str =
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     let mut reply = reply(StatusCode::OK, Some(HeaderValue::from_static("text/html; charset=utf-8")), body);
     let headers = reply.headers_mut();
     headers.insert(http::header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));

@@ -218,9 +218,7 @@ pub const THREAD_STACK: usize = 1 << 20;
 /// Lowers the priority of the calling thread. On Linux a thread can be named where a process is meant.
 fn give_way() {
     #[cfg(target_os = "linux")]
-    if let Err(error) =
-        rustix::process::setpriority_process(Some(rustix::thread::gettid()), BACKGROUND_NICENESS)
-    {
+    if let Err(error) = rustix::process::setpriority_process(Some(rustix::thread::gettid()), BACKGROUND_NICENESS) {
         tracing::debug!(%error, "a worker thread keeps its priority");
     }
 }
