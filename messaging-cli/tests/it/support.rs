@@ -106,7 +106,8 @@ impl Server {
 
     /// What `dev` wrote for other programs.
     pub(crate) fn dev_json(&self) -> Value {
-        serde_json::from_slice(&fs::read(self.data.join("dev.json")).unwrap()).unwrap()
+        // Written once the server listens, so that it can name the address.
+        wait_for(|| serde_json::from_slice(&fs::read(self.data.join("dev.json")).ok()?).ok())
     }
 
     /// Asks the server to stop and waits; answers its exit code.
