@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::caller::Caller;
 use crate::changes::{Changes, Write};
@@ -38,6 +39,9 @@ use passwords::PasswordWork;
 /// A key's last use is written at most this often.
 const LAST_USE_INTERVAL: Duration = Duration::from_mins(1);
 
+/// Attachments that are being sent at one time, in KiB; each is there twice, once as MIME.
+const FILE_MEMORY_KIB: u32 = 64 << 10;
+
 /// A handle to the application.
 #[derive(Clone)]
 pub struct App(Arc<Shared>);
@@ -56,6 +60,8 @@ struct Shared {
     login_attempts: Mutex<LoginAttempts>,
     passwords: PasswordWork,
     work: WorkSignal,
+    /// KiB of attachments that background work may hold in memory.
+    file_memory: Semaphore,
 }
 
 /// What the installation is told (contract section 22).
@@ -159,6 +165,7 @@ impl Builder {
             login_attempts: Mutex::default(),
             passwords: PasswordWork::default(),
             work: WorkSignal::default(),
+            file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
         }))
     }
 }
@@ -286,6 +293,12 @@ impl App {
 
     pub(crate) fn work(&self) -> &WorkSignal {
         &self.0.work
+    }
+
+    /// Waits for the room to hold `bytes` of attachments in memory. More than the whole room counts as all of it.
+    pub(crate) async fn file_memory(&self, bytes: u64) -> SemaphorePermit<'_> {
+        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(FILE_MEMORY_KIB);
+        self.0.file_memory.acquire_many(kib).await.expect("the semaphore is never closed")
     }
 
     pub(crate) fn running_keys(&self) -> &RunningKeys {

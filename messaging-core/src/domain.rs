@@ -7,6 +7,7 @@ pub mod attachment;
 pub mod bounce;
 pub mod channel;
 pub mod content;
+pub mod delivery;
 pub mod digest;
 pub mod headers;
 pub mod ip_block;

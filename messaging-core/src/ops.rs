@@ -14,6 +14,8 @@ mod schema_check;
 pub mod channels;
 pub mod keys;
 pub mod members;
+pub mod messages;
+pub mod sandbox;
 pub mod service;
 pub mod sessions;
 
@@ -42,10 +44,17 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<service::ListWorkspaces>(),
         Endpoint::of::<service::CreateWorkspace>(),
         Endpoint::of::<service::UpdateWorkspace>(),
+        // Section 4.
+        Endpoint::of::<messages::SendMessage>(),
+        Endpoint::of::<messages::GetMessage>(),
+        Endpoint::of::<messages::ListMessages>(),
         // Section 16.
         Endpoint::of::<channels::ListChannels>(),
         Endpoint::of::<channels::SetChannel>(),
         Endpoint::of::<channels::DeleteChannel>(),
+        // Section 22, sandbox inbox.
+        Endpoint::of::<sandbox::ListSandboxMessages>(),
+        Endpoint::of::<sandbox::GetSandboxMessage>(),
     ];
     ALL
 }

@@ -30,6 +30,10 @@ impl Transport for Sandbox {
     fn acceptance(&self) -> Acceptance {
         Acceptance::Delivered
     }
+
+    fn is_local(&self) -> bool {
+        true
+    }
 }
 
 fn accepted() -> Response {

@@ -105,6 +105,8 @@ pub struct StoredFile {
     pub filename: String,
     /// The media type.
     pub content_type: String,
+    /// Its length in bytes.
+    pub size: u64,
     /// Where the bytes are.
     pub blob: BlobId,
 }

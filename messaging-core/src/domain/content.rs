@@ -47,18 +47,14 @@ pub fn encode(raw: &Bytes, mut input: MessageInput, files: Vec<StoredFile>) -> M
 
 /// Reads the stored form.
 pub fn decode(content: &MessageContent) -> Result<RequestContent, Unreadable> {
-    match content.request.split_first() {
-        Some((&WITH_FILES, rest)) => {
-            let Envelope { input, files } = serde_json::from_slice(rest).map_err(Unreadable)?;
-            Ok(RequestContent { input, files })
-        }
-        _ => {
-            let input = serde_json::from_slice::<MessageInput>(&content.request).or_else(|_| {
-                // A member that is given twice: the last counts, as when the request was accepted.
-                let value: serde_json::Value = serde_json::from_slice(&content.request)?;
-                serde_json::from_value(value)
-            });
-            Ok(RequestContent { input: input.map_err(Unreadable)?, files: Vec::new() })
-        }
+    if let Some((&WITH_FILES, rest)) = content.request.split_first() {
+        let Envelope { input, files } = serde_json::from_slice(rest).map_err(Unreadable)?;
+        return Ok(RequestContent { input, files });
     }
+    let input = serde_json::from_slice::<MessageInput>(&content.request).or_else(|_| {
+        // A member that is given twice: the last counts, as when the request was accepted.
+        let value: serde_json::Value = serde_json::from_slice(&content.request)?;
+        serde_json::from_value(value)
+    });
+    Ok(RequestContent { input: input.map_err(Unreadable)?, files: Vec::new() })
 }

@@ -30,7 +30,7 @@ mod tests {
     fn walks_the_schedule_and_ends_at_the_expiry() {
         let schedule = [1, 5, 12].map(|minutes| Duration::from_secs(minutes * 60));
         let minute = |n: i64| Timestamp::from_millis(n * 60_000);
-        let expiry = Duration::from_secs(40 * 60);
+        let expiry = Duration::from_mins(40);
         let next = |attempt, now| next_attempt(&schedule, attempt, minute(now), minute(0), expiry);
         assert_eq!(next(1, 0), Some(minute(1)));
         assert_eq!(next(2, 1), Some(minute(6)));

@@ -25,6 +25,7 @@ use crate::ops::page::Page;
 use crate::scope::{Access, Scope};
 use crate::time::Timestamp;
 use crate::violation::FieldCode;
+use crate::work::Job as _;
 use crate::work::deliver_message::DeliverMessage;
 
 /// The longest body of `POST /messages` (contract section 1.1).
@@ -150,20 +151,18 @@ async fn require_transport(cx: &Context<'_>, workspace: WorkspaceId, channel: Ch
 
 /// Stores attachments beside the message. They are durable before the message is; what a crash leaves
 /// between is swept.
-async fn store_files(
-    cx: &Context<'_>,
-    workspace: WorkspaceId,
-    input: &MessageInput,
-) -> Result<Vec<StoredFile>, Error> {
+async fn store_files(cx: &Context<'_>, workspace: WorkspaceId, input: &MessageInput) -> Result<Vec<StoredFile>, Error> {
     let mut files = Vec::new();
     for file in input.attachments.iter().flatten() {
         let blob: BlobId = cx.new_id();
-        cx.store().put_blob(workspace, blob, file.content_b64.bytes()).await?;
+        let bytes = file.content_b64.bytes();
         files.push(StoredFile {
             filename: file.filename.clone(),
             content_type: attachment::content_type(file),
+            size: bytes.len() as u64,
             blob,
         });
+        cx.store().put_blob(workspace, blob, bytes).await?;
     }
     Ok(files)
 }

@@ -19,7 +19,7 @@ use crate::ops::page::Page;
 use crate::patch::{Patch, Replace};
 use crate::scope::{Access, Role};
 use crate::time::Timestamp;
-use crate::violation::{FieldCode, Violations, refuse};
+use crate::violation::{FieldCode, Violations};
 
 /// Whether the server can do its work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -203,9 +203,4 @@ impl Operation for UpdateWorkspace {
         }
         Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))
     }
-}
-
-/// Refuses what cannot be decided by the shape of a body: the member names something that is not there.
-pub(crate) fn not_found(pointer: &str) -> Error {
-    refuse(pointer, FieldCode::NotFound, "does not exist in this workspace")
 }
