@@ -99,14 +99,12 @@ fn role_suffices(access: Access, role: Role) -> bool {
         }
     };
     match access {
-        Access::Public | Access::AnyCredential | Access::Session => true,
         Access::Scope(scope) => has(scope),
         Access::Scopes(first, second) => has(first) && has(second),
-        Access::Administration => is_administrator,
+        Access::Administration | Access::SessionRole(Role::Admin) => is_administrator,
         Access::SessionRole(Role::Owner) => role == Role::Owner,
-        Access::SessionRole(Role::Admin) => is_administrator,
         Access::SessionRole(Role::Editor) => role != Role::Viewer,
-        Access::SessionRole(Role::Viewer) => true,
+        Access::Public | Access::AnyCredential | Access::Session | Access::SessionRole(Role::Viewer) => true,
     }
 }
 

@@ -176,9 +176,17 @@ impl TestServer {
         self.request("GET", path, &[("authorization", &format!("Bearer {token}"))], None).await
     }
 
+    pub(crate) async fn post(&self, path: &str, token: &str, body: &str) -> Response {
+        self.send("POST", path, token, body).await
+    }
+
     pub(crate) async fn put(&self, path: &str, token: &str, body: &str) -> Response {
+        self.send("PUT", path, token, body).await
+    }
+
+    async fn send(&self, method: &str, path: &str, token: &str, body: &str) -> Response {
         let headers = [("authorization", &*format!("Bearer {token}")), ("content-type", "application/json")];
-        self.request("PUT", path, &headers, Some(body)).await
+        self.request(method, path, &headers, Some(body)).await
     }
 
     /// One request on a connection of its own.

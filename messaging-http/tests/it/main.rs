@@ -6,6 +6,7 @@ mod client;
 mod connections;
 mod harness;
 mod limits;
+mod messages;
 mod openapi;
 mod standalone;
 mod wire;
