@@ -93,7 +93,8 @@ fn run(shared: &Shared, connection: &Connection) {
         shared.grown.store(false, Ordering::Release);
         match checkpoint(connection, "PRAGMA wal_checkpoint(PASSIVE)") {
             Ok((in_log, moved)) => {
-                if in_log > moved && in_log > WAL_LIMIT / PAGE_SIZE {
+                // Both numbers are of the moment when the checkpoint began; the writer has gone on.
+                if in_log > WAL_LIMIT / PAGE_SIZE {
                     shared.restart.store(true, Ordering::Relaxed);
                 }
             }
