@@ -1,1 +1,56 @@
-//! Placeholder.
+//! The command line `messaging`: the server, a try-out server, the administration of a database, and one
+//! command for every API operation.
+//!
+//! Nothing here knows a path, a scope or a rule. The operation commands are made from
+//! [`messaging_core::ops::all`]: [`command`] turns a row into a clap command, `request` turns what was typed
+//! into a request, `target` sends it to a server or runs it in this process, `output` prints the answer.
+//! Standard output belongs to `output` alone; everything that is not the answer goes to standard error.
+
+mod admin;
+mod api;
+mod arguments;
+pub mod command;
+mod completions;
+mod dev;
+mod failure;
+mod members;
+mod output;
+mod request;
+mod send;
+mod serve;
+mod target;
+mod watch;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::ArgMatches;
+
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// Carries out a command line and says how the process shall end.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let matches = match command::root().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => return output::usage(&error),
+    };
+    let output = Output::new(arguments::wants_json(&matches));
+    match carry_out(&matches, &output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output.failure(&failure);
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn carry_out(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+    match matches.subcommand() {
+        Some(("serve", matches)) => serve::run(matches),
+        Some(("dev", matches)) => dev::run(matches, output),
+        Some(("admin", matches)) => admin::run(matches, output),
+        Some(("completions", matches)) => completions::run(matches, output),
+        _ => api::run(matches, output),
+    }
+}

@@ -6,12 +6,14 @@
 
 mod cache;
 mod lookups;
+mod passwords;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::caller::Caller;
 use crate::changes::{Changes, Write};
@@ -30,10 +32,15 @@ use crate::vault::Vault;
 use crate::work::signal::WorkSignal;
 
 pub use lookups::Provider;
+pub(crate) use lookups::SESSION_MARKER;
 use lookups::{Lookups, Touched};
+use passwords::PasswordWork;
 
 /// A key's last use is written at most this often.
-const LAST_USE_INTERVAL: Duration = Duration::from_secs(60);
+const LAST_USE_INTERVAL: Duration = Duration::from_mins(1);
+
+/// Attachments that are being sent at one time, in KiB; each is there twice, once as MIME.
+const FILE_MEMORY_KIB: u32 = 64 << 10;
 
 /// A handle to the application.
 #[derive(Clone)]
@@ -51,7 +58,10 @@ struct Shared {
     last_uses: LastUses,
     running_keys: RunningKeys,
     login_attempts: Mutex<LoginAttempts>,
+    passwords: PasswordWork,
     work: WorkSignal,
+    /// KiB of attachments that background work may hold in memory.
+    file_memory: Semaphore,
 }
 
 /// What the installation is told (contract section 22).
@@ -153,7 +163,9 @@ impl Builder {
             last_uses: LastUses::default(),
             running_keys: RunningKeys::default(),
             login_attempts: Mutex::default(),
+            passwords: PasswordWork::default(),
             work: WorkSignal::default(),
+            file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
         }))
     }
 }
@@ -283,6 +295,12 @@ impl App {
         &self.0.work
     }
 
+    /// Waits for the room to hold `bytes` of attachments in memory. More than the whole room counts as all of it.
+    pub(crate) async fn file_memory(&self, bytes: u64) -> SemaphorePermit<'_> {
+        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(FILE_MEMORY_KIB);
+        self.0.file_memory.acquire_many(kib).await.expect("the semaphore is never closed")
+    }
+
     pub(crate) fn running_keys(&self) -> &RunningKeys {
         &self.0.running_keys
     }
@@ -290,6 +308,10 @@ impl App {
     /// Failed sign-ins of the last minutes.
     pub(crate) fn login_attempts<T>(&self, look: impl FnOnce(&mut LoginAttempts) -> T) -> T {
         look(&mut self.0.login_attempts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn passwords(&self) -> &PasswordWork {
+        &self.0.passwords
     }
 
     fn lookups(&self) -> &Lookups {

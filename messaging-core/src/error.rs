@@ -150,6 +150,12 @@ impl Unprocessable {
     }
 }
 
+impl From<Unprocessable> for Error {
+    fn from(cause: Unprocessable) -> Self {
+        Self::Unprocessable(cause)
+    }
+}
+
 impl Error {
     /// Wraps a cause that the caller can do nothing about.
     pub fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {

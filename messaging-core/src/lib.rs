@@ -4,6 +4,7 @@
 //! Core opens no socket and no file. Front ends (HTTP, command line) call [`ops`]; stores and transports
 //! implement [`ports`]. Start reading at [`app`].
 
+pub mod admin;
 pub mod app;
 pub mod caller;
 pub mod changes;

@@ -11,7 +11,13 @@ pub mod operation;
 pub mod page;
 mod schema_check;
 
+pub mod channels;
+pub mod keys;
+pub mod members;
+pub mod messages;
+pub mod sandbox;
 pub mod service;
+pub mod sessions;
 
 pub use context::{Context, Request};
 pub use endpoint::Endpoint;
@@ -22,11 +28,33 @@ pub use page::Page;
 /// Every operation, in the order of the contract.
 pub const fn all() -> &'static [Endpoint] {
     const ALL: &[Endpoint] = &[
+        // Section 2.
+        Endpoint::of::<keys::ListApiKeys>(),
+        Endpoint::of::<keys::CreateApiKey>(),
+        Endpoint::of::<keys::DeleteApiKey>(),
+        Endpoint::of::<sessions::Login>(),
+        Endpoint::of::<sessions::Logout>(),
+        Endpoint::of::<sessions::GetMe>(),
+        Endpoint::of::<members::ListMembers>(),
+        Endpoint::of::<members::CreateMember>(),
+        Endpoint::of::<members::UpdateMember>(),
+        Endpoint::of::<members::DeleteMember>(),
         // Section 3.
         Endpoint::of::<service::GetHealth>(),
         Endpoint::of::<service::ListWorkspaces>(),
         Endpoint::of::<service::CreateWorkspace>(),
         Endpoint::of::<service::UpdateWorkspace>(),
+        // Section 4.
+        Endpoint::of::<messages::SendMessage>(),
+        Endpoint::of::<messages::GetMessage>(),
+        Endpoint::of::<messages::ListMessages>(),
+        // Section 16.
+        Endpoint::of::<channels::ListChannels>(),
+        Endpoint::of::<channels::SetChannel>(),
+        Endpoint::of::<channels::DeleteChannel>(),
+        // Section 22, sandbox inbox.
+        Endpoint::of::<sandbox::ListSandboxMessages>(),
+        Endpoint::of::<sandbox::GetSandboxMessage>(),
     ];
     ALL
 }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use validator::ValidateLength;
 
 /// What a PATCH says about one member. Use with `#[serde(default, skip_serializing_if = "Patch::is_absent")]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -72,5 +73,70 @@ impl<T: JsonSchema> JsonSchema for Patch<T> {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         Option::<T>::json_schema(generator)
+    }
+}
+
+/// `validate(length(…))` concerns the value only.
+impl<T: ValidateLength<u64>> ValidateLength<u64> for Patch<T> {
+    fn length(&self) -> Option<u64> {
+        self.as_value().and_then(ValidateLength::length)
+    }
+}
+
+/// What a PATCH says about a member that cannot be cleared: left out, or a value; `null` is refused.
+/// Use with `#[serde(default, skip_serializing_if = "Replace::is_absent")]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replace<T>(Option<T>);
+
+impl<T> Replace<T> {
+    /// Replaces what is there.
+    pub const fn with(value: T) -> Self {
+        Self(Some(value))
+    }
+
+    /// Whether the member was left out.
+    pub const fn is_absent(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The new value, if there is one.
+    pub fn value(self) -> Option<T> {
+        self.0
+    }
+}
+
+impl<T> Default for Replace<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T: Serialize> Serialize for Replace<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Replace<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(Self::with)
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Replace<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+impl<T: ValidateLength<u64>> ValidateLength<u64> for Replace<T> {
+    fn length(&self) -> Option<u64> {
+        self.0.length()
     }
 }

@@ -81,17 +81,13 @@ impl Violations {
         }
     }
 
-    /// Adds those of `other` whose place, or a place above it, has none yet.
+    /// Adds those of `other` unless their place, a place above it or one inside it has one already: a
+    /// member that is broken in part is not also broken as a whole.
     pub fn merge(&mut self, other: Self) {
         for violation in other.0 {
             let covered = match &violation.at {
                 At::Pointer(pointer) => self.0.iter().any(|known| match &known.at {
-                    At::Pointer(above) => {
-                        pointer
-                            .strip_prefix(above.as_str())
-                            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-                            && !above.is_empty()
-                    }
+                    At::Pointer(known) => is_within(pointer, known) || is_within(known, pointer),
                     At::Parameter(_) => false,
                 }),
                 At::Parameter(_) => false,
@@ -100,6 +96,21 @@ impl Violations {
                 self.push(violation.at, violation.code, violation.message);
             }
         }
+    }
+
+    /// The same about a query, whose members are parameters.
+    pub(crate) fn of_parameters(self) -> Self {
+        let mut renamed = Self::new();
+        for violation in self.0 {
+            let at = match violation.at {
+                At::Pointer(pointer) => {
+                    At::Parameter(pointer.split('/').nth(1).unwrap_or_default().replace("~1", "/").replace("~0", "~"))
+                }
+                parameter @ At::Parameter(_) => parameter,
+            };
+            renamed.push(at, violation.code, violation.message);
+        }
+        renamed
     }
 
     /// Whether nothing is wrong.
@@ -124,6 +135,11 @@ impl Violations {
             count => format!("{count} fields are invalid"),
         }
     }
+}
+
+/// Whether a pointer names the place `outer` or one inside it. The whole body does not count as a place.
+fn is_within(pointer: &str, outer: &str) -> bool {
+    !outer.is_empty() && pointer.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// A violation as an error of its own, for the many places that find exactly one.

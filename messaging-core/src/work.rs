@@ -1,3 +1,22 @@
-//! Background work: jobs and what runs them.
+//! Background work: jobs, and what runs them.
+//!
+//! A job is a row written in the transaction of its cause, so nothing is lost between "saved" and
+//! "queued". The runner claims due jobs in batches over fair lanes, runs each on its own task, and is
+//! woken by commits. A job does its own last commit, because only it knows what to decide again when
+//! the data changed meanwhile. To add one: a type that implements [`Job`], a line in [`all`].
 
-pub mod signal;
+pub mod deliver_message;
+mod delivery;
+pub mod job;
+mod runner;
+pub(crate) mod signal;
+pub mod sweep;
+
+pub use job::{Job, JobContext, JobError, JobType};
+pub use runner::Workers;
+
+/// Every job type.
+pub(crate) const fn all() -> &'static [JobType] {
+    const ALL: &[JobType] = &[JobType::of::<deliver_message::DeliverMessage>()];
+    ALL
+}

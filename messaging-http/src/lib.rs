@@ -1,1 +1,39 @@
-//! Placeholder.
+//! The HTTP side: the server, the OpenAPI document, a typed client, and the program `messaging-server`.
+//!
+//! Nothing here knows an operation by name. The router, the access check, the document and the client
+//! read [`messaging_core::ops::all`]; an operation added there is answered, documented and callable.
+//!
+//! To serve an application of your own:
+//!
+//! ```no_run
+//! # async fn example(app: messaging_core::App) -> std::io::Result<()> {
+//! use messaging_http::{Server, ServerOptions};
+//!
+//! let server = Server::bind(app, ServerOptions::new(([127, 0, 0, 1], 8080).into()))?;
+//! println!("http://{}/docs", server.local_addr());
+//! server.run(std::future::pending()).await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod body;
+mod caller_address;
+pub mod client;
+mod connection;
+mod docs_page;
+mod documents;
+pub mod logging;
+mod metrics;
+pub mod openapi;
+mod pipeline;
+mod rate_limit;
+mod reply;
+mod request_id;
+mod router;
+mod server;
+pub mod settings;
+pub mod standalone;
+
+pub use client::{Client, ClientError};
+pub use server::{Listener, Server, ServerOptions};
+pub use settings::{Settings, SettingsArgs};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::time::Timestamp;
 
 const MAX_FAILURES: usize = 10;
-const WINDOW: Duration = Duration::from_secs(15 * 60);
+const WINDOW: Duration = Duration::from_mins(15);
 /// A bound on memory; beyond it pairs without a recent failure are dropped, then the rest.
 const MAX_PAIRS: usize = 10_000;
 
@@ -25,7 +25,18 @@ impl LoginAttempts {
             failures.pop_front();
         }
         let oldest = failures.front().filter(|_| failures.len() >= MAX_FAILURES)?;
-        Some((*oldest + WINDOW).since(now).as_secs().max(1))
+        // Rounded up: whoever waits this long is let in.
+        Some((*oldest + WINDOW).since(now).as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX))
+    }
+
+    /// Lets an attempt begin, or says how many seconds to wait. A begun attempt counts as failed until
+    /// [`LoginAttempts::succeeded`], so that attempts made at the same moment are counted too.
+    pub fn begin(&mut self, email: &str, address: Option<IpAddr>, now: Timestamp) -> Result<(), u64> {
+        if let Some(seconds) = self.wait(email, address, now) {
+            return Err(seconds);
+        }
+        self.failed(email, address, now);
+        Ok(())
     }
 
     /// Counts a failure.
@@ -62,9 +73,22 @@ mod tests {
             attempts.failed("a@b.co", None, second(n));
         }
         assert_eq!(attempts.wait("a@b.co", None, second(10)), Some(890));
+        assert_eq!(attempts.wait("a@b.co", None, Timestamp::from_millis(10_001)), Some(890));
+        assert_eq!(attempts.wait("a@b.co", None, Timestamp::from_millis(899_999)), Some(1));
         assert_eq!(attempts.wait("other@b.co", None, second(10)), None);
         assert_eq!(attempts.wait("a@b.co", None, second(900)), None);
         attempts.succeeded("a@b.co", None);
         assert_eq!(attempts.wait("a@b.co", None, second(11)), None);
+    }
+
+    #[test]
+    fn attempts_at_the_same_moment_are_counted_before_they_end() {
+        let mut attempts = LoginAttempts::default();
+        let now = Timestamp::from_millis(0);
+        let begun = (0..50).filter(|_| attempts.begin("a@b.co", None, now).is_ok()).count();
+        assert_eq!(begun, 10);
+        assert_eq!(attempts.begin("a@b.co", None, now), Err(900));
+        attempts.succeeded("a@b.co", None);
+        assert_eq!(attempts.begin("a@b.co", None, now), Ok(()));
     }
 }

@@ -10,6 +10,9 @@ use crate::violation::{FieldCode, Violations};
 /// The text that stands for a stored secret in answers, and keeps it when it is sent back.
 pub const MASK: &str = "***";
 
+/// The provider of email that delivers to the recipients' own servers; it needs no settings.
+pub const BUILTIN: &str = "builtin";
+
 /// One provider of a channel.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ProviderKind {
@@ -66,7 +69,7 @@ const MAX_DOCUMENT: usize = 64 << 10;
 
 /// Every provider of every channel; the first of a channel is its default.
 pub const PROVIDERS: &[ProviderKind] = &[
-    provider(Channel::Email, "builtin", &[]),
+    provider(Channel::Email, BUILTIN, &[]),
     provider(
         Channel::Email,
         "smtp",

@@ -39,6 +39,14 @@ impl SuppressionReason {
     }
 }
 
+impl Suppression {
+    /// The record after the address was reported again: the reason rises, never falls (contract section
+    /// 10). `None` when nothing changes.
+    pub fn raised(&self, reason: SuppressionReason, detail: Option<String>) -> Option<Self> {
+        (reason > self.reason).then(|| Self { reason, detail, ..self.clone() })
+    }
+}
+
 /// Who put an address on the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -12,6 +12,7 @@ use crate::ids::{Id, WorkspaceId};
 use crate::ports::Store;
 use crate::scope::Scope;
 use crate::time::Timestamp;
+use crate::violation::Violations;
 
 /// A call before it is decoded; what a front end hands to [`Endpoint::call`](crate::ops::Endpoint).
 #[derive(Debug, Clone)]
@@ -47,6 +48,10 @@ pub struct Context<'a> {
     pub now: Timestamp,
     /// What shall change.
     pub changes: Changes,
+    /// What is wrong with the request; see [`Operation::LOOKS_UP`](crate::ops::Operation::LOOKS_UP).
+    pub violations: Violations,
+    /// The body as it was received.
+    pub body: Bytes,
     /// The caller's address, where there is one.
     pub client: Option<IpAddr>,
     pub(super) workspace: Option<WorkspaceId>,

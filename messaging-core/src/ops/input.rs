@@ -64,6 +64,13 @@ impl Input for PageQuery {}
 
 /// Reads a body.
 pub fn body<T: Input>(bytes: &[u8]) -> Result<T, Error> {
+    let (input, violations) = body_with_faults(bytes)?;
+    violations.into_result().map(|()| input)
+}
+
+/// Reads a body as far as it can be read: what is left without its broken members, and what is broken.
+/// For operations that find more faults by looking things up.
+pub(super) fn body_with_faults<T: Input>(bytes: &[u8]) -> Result<(T, Violations), Error> {
     let bytes = match T::BODY {
         BodyKind::None => b"{}",
         BodyKind::Optional if bytes.trim_ascii().is_empty() => b"{}",
@@ -78,7 +85,7 @@ pub fn body<T: Input>(bytes: &[u8]) -> Result<T, Error> {
     {
         let mut violations = Violations::new();
         input.check(&mut violations);
-        return violations.into_result().map(|()| input);
+        return Ok((input, violations));
     }
     let Ok(Value::Object(object)) = serde_json::from_slice::<Value>(bytes) else {
         return Err(Error::InvalidJson);
@@ -103,43 +110,66 @@ pub fn query<T: Input>(query: &str) -> Result<T, Error> {
         };
         object.insert(name.into_owned(), value);
     }
-    if let Ok(input) = serde_json::from_value::<T>(Value::Object(object.clone()))
+    let has_nul = object.values().any(|value| value.as_str().is_some_and(|text| text.contains('\0')));
+    if !has_nul
+        && let Ok(input) = serde_json::from_value::<T>(Value::Object(object.clone()))
         && input.validate().is_ok()
     {
-        return Ok(input);
+        let mut violations = Violations::new();
+        input.check(&mut violations);
+        return violations.of_parameters().into_result().map(|()| input);
     }
-    explain(object, Place::Query)
+    let (input, violations) = explain(object, Place::Query)?;
+    violations.into_result().map(|()| input)
 }
 
 /// Finds everything that is wrong. Answers the input all the same when it turns out to be good: serde's
 /// derived code is stricter than the contract in one point, members that are given twice.
-fn explain<T: Input>(object: Map<String, Value>, place: Place) -> Result<T, Error> {
+fn explain<T: Input>(object: Map<String, Value>, place: Place) -> Result<(T, Violations), Error> {
     let schema = schema_of::<T>();
     let mut check = SchemaCheck::new(&schema, place);
-    let rest = check.object(object);
+    let mut rest = check.object(object);
     let mut violations = check.finish();
+    stand_in(&schema, &mut rest);
     match serde_json::from_value::<T>(Value::Object(rest)) {
         Ok(input) => {
             let mut meaning = Violations::new();
             input.check(&mut meaning);
-            violations.merge(meaning);
-            if violations.is_empty() {
-                if let Err(errors) = input.validate() {
-                    // A rule that the schema does not show; name the member at least.
-                    for member in errors.errors().keys() {
-                        violations.add(format!("/{member}"), FieldCode::InvalidFormat, "breaks a rule of this member");
-                    }
-                } else {
-                    return Ok(input);
+            if meaning.is_empty()
+                && violations.is_empty()
+                && let Err(errors) = input.validate()
+            {
+                // A rule that the schema does not show; name the member at least.
+                for member in errors.errors().keys() {
+                    meaning.add(format!("/{member}"), FieldCode::InvalidFormat, "breaks a rule of this member");
                 }
             }
-            Err(Error::Validation(violations))
+            violations.merge(if place == Place::Query { meaning.of_parameters() } else { meaning });
+            Ok((input, violations))
         }
         Err(_) if !violations.is_empty() => Err(Error::Validation(violations)),
         Err(_) => {
             violations.add("", FieldCode::InvalidType, "has a member of the wrong type");
             Err(Error::Validation(violations))
         }
+    }
+}
+
+/// Puts empty values where required members were cut out, so that the others get their meaning checked.
+///
+/// What the check says about an empty value is not reported: its place has a fault already. Where no
+/// value is empty, as in an enumeration, nothing stands in, because the rules for the other members may
+/// depend on it.
+fn stand_in(schema: &Value, rest: &mut Map<String, Value>) {
+    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        let property = &schema["properties"][name];
+        let empty = match property["type"].as_str() {
+            Some("string") if property.get("enum").is_none() => Value::String(String::new()),
+            Some("array") => Value::Array(Vec::new()),
+            Some("object") => Value::Object(Map::new()),
+            _ => continue,
+        };
+        rest.entry(name).or_insert(empty);
     }
 }
 

@@ -4,10 +4,12 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde::de::value::{Error as ValueError, MapDeserializer};
 
+use crate::app::App;
 use crate::changes::{Changes, Reply, ReplyKey, Write};
 use crate::error::Error;
 use crate::ops::context::{Context, ListingScope, Request};
@@ -15,12 +17,13 @@ use crate::ops::fingerprint::fingerprint;
 use crate::ops::input::{self, BodyKind, Input};
 use crate::ops::operation::{Answer, Call, JSON, Operation, Output};
 use crate::ports::store::CommitError;
+use crate::violation::Violations;
 
 /// How often an operation is run again because the data changed while it decided.
 const MAX_RUNS: usize = 8;
 
 /// How long a reply is remembered (contract section 1.7).
-const REMEMBERED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+const REMEMBERED_FOR: Duration = Duration::from_hours(24);
 
 /// The longest Idempotency-Key (contract section 20).
 const MAX_KEY_LENGTH: usize = 64;
@@ -53,7 +56,7 @@ pub(crate) async fn invoke<O: Operation>(request: Request<'_>) -> Result<Answer,
         Err(refusal) if !matches!(refusal, Error::Unavailable { .. }) => {
             let now = request.app.now();
             match request.app.store().reply(&key, now).await? {
-                Some(reply) => replay(reply, print),
+                Some(reply) => replay::<O>(request.app, reply, print),
                 None => Err(refusal),
             }
         }
@@ -67,17 +70,33 @@ async fn run_until_committed<O: Operation>(
 ) -> Result<Answer, Error> {
     let app = request.app;
     for _ in 0..MAX_RUNS {
-        let call = decode::<O>(request)?;
+        let (call, violations) = decode::<O>(request)?;
         let mut cx = Context {
             app,
             caller: request.caller,
             now: app.now(),
             changes: Changes::default(),
+            violations,
+            body: request.body.clone(),
             client: request.client,
             workspace: request.workspace,
             scope: ListingScope::of(request.path, request.query),
         };
-        let answer = O::run(&mut cx, call).await?.into_answer(O::SUCCESS)?;
+        let output = O::run(&mut cx, call).await;
+        // Contract section 1.4: field errors come before the specific codes; section 1.3: not before
+        // what is checked earlier, such as whether the resource of the path is there.
+        let output = match output {
+            Err(Error::Validation(more)) => {
+                cx.violations.merge(more);
+                Err(Error::Validation(cx.violations))
+            }
+            Err(error) if !matches!(error.status(), StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY) => {
+                Err(error)
+            }
+            _ if !cx.violations.is_empty() => Err(Error::Validation(cx.violations)),
+            output => output,
+        };
+        let answer = output?.into_answer(O::SUCCESS)?;
         let now = cx.now;
         let mut changes = cx.changes;
         if let Some((key, fingerprint)) = key {
@@ -86,7 +105,7 @@ async fn run_until_committed<O: Operation>(
                 fingerprint,
                 status: answer.status.as_u16(),
                 content_type: answer.content_type.unwrap_or_default().to_owned(),
-                body: answer.body.clone(),
+                body: if O::ANSWERS_SECRET { seal(app, key, &answer.body)? } else { answer.body.clone() },
                 expires_at: now + REMEMBERED_FOR,
                 created_at: now,
             })));
@@ -100,7 +119,7 @@ async fn run_until_committed<O: Operation>(
                 if let Some((key, fingerprint)) = key
                     && let Some(reply) = app.store().reply(key, now).await?
                 {
-                    return replay(reply, fingerprint);
+                    return replay::<O>(app, reply, fingerprint);
                 }
             }
             Err(CommitError::Store(error)) => return Err(error.into()),
@@ -109,22 +128,29 @@ async fn run_until_committed<O: Operation>(
     Err(Error::Unavailable { retry_after: 1 })
 }
 
-fn decode<O: Operation>(request: &Request<'_>) -> Result<Call<O>, Error> {
+fn decode<O: Operation>(request: &Request<'_>) -> Result<(Call<O>, Violations), Error> {
     // Check 9 goes before check 11: a body that is no JSON is refused even if the resource is not there.
-    let body = input::body::<O::Body>(&request.body);
+    let body = input::body_with_faults::<O::Body>(&request.body);
     if let Err(Error::InvalidJson) = body {
         return Err(Error::InvalidJson);
     }
     let parameters = request.path_parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let path = O::Path::deserialize(MapDeserializer::<_, ValueError>::new(parameters)).map_err(|_| Error::NotFound)?;
-    let query = input::query::<O::Query>(request.query);
-    match (query, body) {
-        (Ok(query), Ok(body)) => Ok(Call { path, query, body }),
-        (Err(Error::Validation(mut violations)), Err(Error::Validation(more))) => {
-            violations.merge(more);
-            Err(Error::Validation(violations))
+    match (input::query::<O::Query>(request.query), body) {
+        (Ok(query), Ok((body, violations))) if O::LOOKS_UP || violations.is_empty() => {
+            Ok((Call { path, query, body }, violations))
         }
-        (Err(error), _) | (_, Err(error)) => Err(error),
+        (query, body) => {
+            let mut found = Violations::new();
+            for fault in [query.err(), body.map_or_else(Some, |(_, violations)| violations.into_result().err())] {
+                match fault {
+                    Some(Error::Validation(violations)) => found.merge(violations),
+                    Some(other) => return Err(other),
+                    None => {}
+                }
+            }
+            Err(Error::Validation(found))
+        }
     }
 }
 
@@ -142,16 +168,31 @@ fn parse_key(header: &[u8]) -> Result<String, Error> {
     Ok(inner.iter().map(|byte| char::from(*byte)).collect())
 }
 
-fn replay(reply: Reply, fingerprint: u128) -> Result<Answer, Error> {
+fn replay<O: Operation>(app: &App, reply: Reply, fingerprint: u128) -> Result<Answer, Error> {
     if reply.fingerprint != fingerprint {
         return Err(Error::IdempotencyKeyReused);
     }
     Ok(Answer {
         status: StatusCode::from_u16(reply.status).map_err(Error::internal)?,
         content_type: (!reply.content_type.is_empty()).then_some(JSON),
-        body: reply.body,
+        body: if O::ANSWERS_SECRET { unseal(app, &reply.key, &reply.body)? } else { reply.body },
         replayed: true,
     })
+}
+
+fn seal(app: &App, key: &ReplyKey, body: &[u8]) -> Result<Bytes, Error> {
+    let text = std::str::from_utf8(body).map_err(Error::internal)?;
+    Ok(app.vault().seal(&sealed_place(key), text, app.entropy()).into())
+}
+
+fn unseal(app: &App, key: &ReplyKey, body: &[u8]) -> Result<Bytes, Error> {
+    let sealed = std::str::from_utf8(body).map_err(Error::internal)?;
+    Ok(app.vault().open(&sealed_place(key), sealed).map_err(Error::internal)?.into())
+}
+
+/// What a remembered secret is bound to.
+fn sealed_place(key: &ReplyKey) -> String {
+    format!("reply/{:032x}/{}/{}", u128::from_be_bytes(key.credential), key.route, key.key)
 }
 
 /// The Idempotency-Keys whose first request is running in this process.

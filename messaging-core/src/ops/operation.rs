@@ -39,6 +39,15 @@ pub trait Operation: Sized + Send + Sync + 'static {
     /// The longest body in bytes.
     const BODY_LIMIT: usize = BODY_LIMIT;
 
+    /// Whether `run` looks up what the body names and adds what it does not find to `cx.violations`. Such
+    /// an operation also runs on a body with faults, without its broken members, so that all faults are
+    /// reported at once; nothing of that run is kept.
+    const LOOKS_UP: bool = false;
+
+    /// Whether the answer holds a secret that is shown once: while it is remembered for an
+    /// Idempotency-Key, it is sealed.
+    const ANSWERS_SECRET: bool = false;
+
     /// The parameters of the path, by name.
     type Path: Serialize + DeserializeOwned + JsonSchema + Send + 'static;
     /// The query.

@@ -8,6 +8,8 @@
 use serde_json::{Map, Value};
 
 use crate::domain::address::EmailAddress;
+use crate::domain::ip_block::IpBlock;
+use crate::domain::user_email::UserEmail;
 use crate::time::Timestamp;
 use crate::violation::{FieldCode, Violations, escape};
 
@@ -75,8 +77,12 @@ impl<'a> SchemaCheck<'a> {
         }
         if let Some(allowed) = allowed_values(schema)
             && !allowed.contains(&&value)
-            && !value.is_null()
+            && !(value.is_null() && schema.get("type").is_some())
         {
+            if !value.is_string() {
+                self.fault(pointer, FieldCode::InvalidType, "must be a string");
+                return None;
+            }
             let texts: Vec<_> = allowed.iter().filter_map(|one| one.as_str()).collect();
             self.fault(pointer, FieldCode::UnknownValue, &format!("must be one of {}", texts.join(", ")));
             return None;
@@ -115,6 +121,24 @@ impl<'a> SchemaCheck<'a> {
         schema
     }
 
+    /// Whether a member that may be left out cannot be cleared: `null` is not one of its values, or an
+    /// empty text is none.
+    fn refuses_missing(&self, schema: &Value, missing: &Value) -> bool {
+        let schema = self.resolve(schema, &Value::Null);
+        let allowed = allowed_values(schema);
+        let nullable = match (schema.get("type"), &allowed) {
+            (Some(types), _) => type_fits(types, &Value::Null),
+            (None, Some(values)) => values.contains(&&Value::Null),
+            (None, None) => true,
+        };
+        let is_text = allowed.is_some() || schema["type"] == "string";
+        let needs_text = allowed.is_some()
+            || schema["minLength"].as_u64().is_some_and(|least| least > 0)
+            || schema.get("format").is_some()
+            || schema.get("pattern").is_some();
+        !nullable && (missing.is_null() || (is_text && needs_text))
+    }
+
     fn string(&mut self, schema: &Value, text: String, pointer: &str) -> Option<Value> {
         let length = text.chars().count() as u64;
         if text.contains('\0') {
@@ -135,11 +159,13 @@ impl<'a> SchemaCheck<'a> {
     }
 
     fn number(&mut self, schema: &Value, value: Value, pointer: &str) -> Option<Value> {
+        let value = as_integer(schema, value);
         let number = value.as_f64().unwrap_or(f64::NAN);
         let low = schema["minimum"].as_f64().is_some_and(|least| number < least)
             || schema["exclusiveMinimum"].as_f64().is_some_and(|bound| number <= bound);
         let high = schema["maximum"].as_f64().is_some_and(|most| number > most)
             || schema["exclusiveMaximum"].as_f64().is_some_and(|bound| number >= bound);
+        let (low, high) = (low || number < representable(schema).0, high || number > representable(schema).1);
         if low || high {
             let message = match (schema["minimum"].as_f64(), schema["maximum"].as_f64()) {
                 (Some(least), Some(most)) => format!("must be from {least} to {most}"),
@@ -173,6 +199,10 @@ impl<'a> SchemaCheck<'a> {
     }
 
     fn members(&mut self, schema: &Value, members: Map<String, Value>, pointer: &str, depth: usize) -> Option<Value> {
+        if schema["maxProperties"].as_u64().is_some_and(|most| members.len() as u64 > most) {
+            self.fault(pointer, FieldCode::TooManyItems, &format!("at most {} members", schema["maxProperties"]));
+            return None;
+        }
         let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let mut complete = true;
         for name in &required {
@@ -207,6 +237,9 @@ impl<'a> SchemaCheck<'a> {
                     continue;
                 }
                 kept.insert(name, member);
+            } else if is_missing(&member) && self.refuses_missing(property, &member) {
+                // A member that may be left out but, like a name in a PATCH, not be cleared.
+                self.fault(&at, FieldCode::Required, "cannot be cleared");
             } else if let Some(member) = self.value(property, member, &at, depth + 1) {
                 kept.insert(name, member);
             }
@@ -251,6 +284,35 @@ fn type_fits(types: &Value, value: &Value) -> bool {
     }
 }
 
+/// `600.0` and `6e2` are integers in JSON Schema, and not in serde.
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "the range is checked")]
+fn as_integer(schema: &Value, value: Value) -> Value {
+    let is_integer = schema["type"] == "integer"
+        || schema["type"].as_array().is_some_and(|types| types.iter().any(|one| one == "integer"));
+    match value.as_f64() {
+        Some(number) if is_integer && value.is_f64() && number.fract() == 0.0 && number.abs() < i64::MAX as f64 => {
+            Value::from(number as i64)
+        }
+        _ => value,
+    }
+}
+
+/// What the integer type behind a member can hold; schemars writes its name as the format.
+#[expect(clippy::cast_precision_loss, reason = "at the ends of 64 bits the next number is far away")]
+fn representable(schema: &Value) -> (f64, f64) {
+    match schema["format"].as_str() {
+        Some("uint8") => (0.0, f64::from(u8::MAX)),
+        Some("uint16") => (0.0, f64::from(u16::MAX)),
+        Some("uint32") => (0.0, f64::from(u32::MAX)),
+        Some("uint" | "uint64") => (0.0, u64::MAX as f64),
+        Some("int8") => (f64::from(i8::MIN), f64::from(i8::MAX)),
+        Some("int16") => (f64::from(i16::MIN), f64::from(i16::MAX)),
+        Some("int32") => (f64::from(i32::MIN), f64::from(i32::MAX)),
+        Some("int" | "int64") => (i64::MIN as f64, i64::MAX as f64),
+        _ => (f64::NEG_INFINITY, f64::INFINITY),
+    }
+}
+
 fn type_name(types: &Value) -> String {
     let name = match types {
         Value::String(only) => only.as_str(),
@@ -289,6 +351,8 @@ fn format_fits(format: &str, text: &str) -> bool {
     match format {
         "date-time" => text.parse::<Timestamp>().is_ok(),
         "email" => EmailAddress::parse(text).is_ok(),
+        "user-email" => text.parse::<UserEmail>().is_ok(),
+        "ip-block" => text.parse::<IpBlock>().is_ok(),
         _ => true,
     }
 }

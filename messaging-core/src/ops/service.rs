@@ -16,10 +16,10 @@ use crate::ops::context::Context;
 use crate::ops::input::{Empty, Input, PageQuery};
 use crate::ops::operation::{Call, InWorkspace, Operation};
 use crate::ops::page::Page;
-use crate::patch::Patch;
+use crate::patch::{Patch, Replace};
 use crate::scope::{Access, Role};
 use crate::time::Timestamp;
-use crate::violation::{FieldCode, Violations, refuse};
+use crate::violation::{FieldCode, Violations};
 
 /// Whether the server can do its work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -152,25 +152,16 @@ impl Operation for CreateWorkspace {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 pub struct WorkspacePatch {
     /// 1 to 200 characters.
-    #[serde(default, skip_serializing_if = "Patch::is_absent")]
-    #[schemars(length(min = 1, max = 200))]
-    pub name: Patch<String>,
-    /// An IANA time zone name.
+    #[serde(default, skip_serializing_if = "Replace::is_absent")]
+    #[validate(length(min = 1, max = 200))]
+    pub name: Replace<String>,
+    /// An IANA time zone name; null means UTC.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub timezone: Patch<String>,
 }
 
 impl Input for WorkspacePatch {
     fn check(&self, violations: &mut Violations) {
-        match &self.name {
-            Patch::Absent => {}
-            Patch::Set(name) if !name.is_empty() => {
-                if name.chars().count() > 200 {
-                    violations.add("/name", FieldCode::TooLong, "must have at most 200 characters");
-                }
-            }
-            Patch::Null | Patch::Set(_) => violations.add("/name", FieldCode::Required, "cannot be cleared"),
-        }
         if let Patch::Set(timezone) = &self.timezone
             && jiff::tz::TimeZone::get(timezone).is_err()
         {
@@ -198,7 +189,7 @@ impl Operation for UpdateWorkspace {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<WorkspaceView, Error> {
         let stored = cx.store().workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
         let mut workspace = stored.record.clone();
-        if let Patch::Set(name) = call.body.name {
+        if let Some(name) = call.body.name.value() {
             workspace.name = name;
         }
         match call.body.timezone {
@@ -212,9 +203,4 @@ impl Operation for UpdateWorkspace {
         }
         Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))
     }
-}
-
-/// Refuses what cannot be decided by the shape of a body: the member names something that is not there.
-pub(crate) fn not_found(pointer: &str) -> Error {
-    refuse(pointer, FieldCode::NotFound, "does not exist in this workspace")
 }

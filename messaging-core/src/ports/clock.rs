@@ -39,7 +39,7 @@ impl Clock for SystemClock {
 
     async fn sleep_until(&self, at: Timestamp) {
         // The wall clock may be stepped while we wait: look again at least every minute.
-        const LOOK_AGAIN: Duration = Duration::from_secs(60);
+        const LOOK_AGAIN: Duration = Duration::from_mins(1);
         loop {
             let left = at.since(self.now());
             if left.is_zero() {

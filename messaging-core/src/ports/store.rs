@@ -27,7 +27,7 @@ use crate::error::Error;
 pub use accounts::Accounts;
 pub use blobs::Blobs;
 pub use channels::Channels;
-pub use jobs::Jobs;
+pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
 pub use messages::Messages;
 pub use replies::Replies;

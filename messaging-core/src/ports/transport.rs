@@ -28,6 +28,12 @@ pub trait Transport: Debug + Send + Sync {
 
     /// What a recipient's `sent` means here.
     fn acceptance(&self) -> Acceptance;
+
+    /// Whether nothing leaves the process. Core then saves itself the note that an attempt has begun,
+    /// which after a crash tells that somebody outside may have the message.
+    fn is_local(&self) -> bool {
+        false
+    }
 }
 
 /// What it means that the peer said yes.

@@ -1,0 +1,67 @@
+//! A transport of your own: this one writes every email to a directory as an `.eml` file.
+//!
+//! Run it with `cargo run -p messaging-examples --bin custom_transport`.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use messaging_core::domain::channel::Channel;
+use messaging_core::ops::Empty;
+use messaging_core::ops::messages::SendMessage;
+use messaging_core::ports::transport::{
+    Acceptance, Content, Outcome, Outgoing, Response, Sent, Transport, TransportError,
+};
+use messaging_core::{App, Caller, admin};
+use messaging_store::{SqliteOptions, SqliteStore};
+use messaging_transport::mime;
+
+/// Delivers email into a directory.
+#[derive(Debug)]
+struct MailDirectory(PathBuf);
+
+#[async_trait]
+impl Transport for MailDirectory {
+    async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
+        let Content::Email(email) = &outgoing.content else {
+            return Err(TransportError::Content("this transport carries email only".to_owned()));
+        };
+        let bytes = mime::build(email).map_err(|error| TransportError::Content(error.to_string()))?;
+        let path = self.0.join(format!("{}.eml", outgoing.message_id));
+        // A full disk is no reason to give up: the message is tried again later.
+        tokio::fs::write(&path, bytes).await.map_err(|error| TransportError::Unreachable(error.to_string()))?;
+        let written = Outcome::Accepted(Response { text: "written".to_owned(), ..Response::default() });
+        Ok(Sent { outcomes: vec![written; outgoing.recipients.len()], captured: None })
+    }
+
+    fn acceptance(&self) -> Acceptance {
+        Acceptance::Delivered
+    }
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "this program shows what happened")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let directory = tempfile::tempdir()?;
+    let mail = directory.path().join("mail");
+    std::fs::create_dir(&mail)?;
+    let store = SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db")))?;
+    let app = App::builder(Arc::new(store))
+        // Under the name of a provider that workspaces can choose; the development workspace chose this one.
+        .transport(Channel::Email, "sandbox", Arc::new(MailDirectory(mail.clone())))
+        .build();
+
+    let dev = admin::prepare_dev(&app).await?;
+    let message = serde_json::from_value(serde_json::json!({
+        "channel": "email", "to": "ann@example.com", "subject": "Grüße", "text": "Hello, Ann.",
+    }))?;
+    let caller = Caller::Operator(Some(dev.workspace_id));
+    app.call::<SendMessage>(&caller, &Empty {}, &Empty {}, &message).await?;
+    app.run_until_idle().await?;
+
+    for entry in std::fs::read_dir(&mail)? {
+        println!("{}", std::fs::read_to_string(entry?.path())?);
+    }
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! `admin`: users, workspaces and API keys, straight on the database, also while a server works on it.
+
+use std::io::Read as _;
+
+use clap::builder::PossibleValuesParser;
+use clap::{ArgMatches, Args, Command, FromArgMatches as _, Subcommand};
+use messaging_core::domain::api_key::random_text;
+use messaging_core::ids::{ApiKeyId, WorkspaceId};
+use messaging_core::ops::keys::ApiKeyInput;
+use messaging_core::ops::{PageQuery, input};
+use messaging_core::scope::Scope;
+use messaging_core::{App, Error, admin};
+use serde_json::{Map, Value, json};
+
+use crate::arguments;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::target;
+
+const EXAMPLES: &str = "Examples:
+  messaging admin create-user --email ann@example.com --generate-password
+  messaging admin create-workspace --name Acme --owner ann@example.com
+  messaging admin create-key --workspace wsp_… --name backend --scopes messages:send,events:write
+  messaging admin create-key --workspace wsp_… --name everything --scopes '*' --json | jq -r .key";
+
+/// The length of a made-up password.
+pub(crate) const PASSWORD_LENGTH: usize = 20;
+/// Without characters that look alike.
+pub(crate) const PASSWORD_ALPHABET: &[u8] = b"abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+
+#[derive(Debug, Subcommand)]
+enum Admin {
+    /// Create a user who can sign in, or set the password or name of one
+    CreateUser(CreateUser),
+    /// Create a workspace; the owner is a user
+    CreateWorkspace(CreateWorkspace),
+    /// Create an API key; the answer is the only place where the whole key is shown
+    CreateKey(CreateKey),
+    /// Revoke an API key; a running server notices within a second
+    RevokeKey(RevokeKey),
+    /// List the API keys of a workspace, revoked ones included
+    ListKeys(ListKeys),
+}
+
+#[derive(Debug, Args)]
+struct CreateUser {
+    /// The sign-in name
+    #[arg(long, value_name = "EMAIL")]
+    email: String,
+    /// The password; `-` reads it from standard input. Without one a new user cannot sign in yet
+    #[arg(long, value_name = "PASSWORD", conflicts_with = "generate_password")]
+    password: Option<String>,
+    /// Make a password up and print it once, on standard error
+    #[arg(long)]
+    generate_password: bool,
+    /// A display name
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct CreateWorkspace {
+    /// Its name, 1 to 200 characters
+    #[arg(long, value_name = "NAME")]
+    name: String,
+    /// The email of the user who owns it
+    #[arg(long, value_name = "EMAIL")]
+    owner: String,
+}
+
+#[derive(Debug, Args)]
+struct CreateKey {
+    /// The workspace that the key opens
+    #[arg(long, value_name = "ID", env = "MESSAGING_WORKSPACE", hide_env_values = true)]
+    workspace: String,
+    /// What the key is for, 1 to 100 characters
+    #[arg(long, value_name = "NAME")]
+    name: String,
+    /// What it opens
+    #[arg(long, value_name = "SCOPE,…", value_delimiter = ',', required = true, value_parser = scopes())]
+    scopes: Vec<String>,
+    /// Requests a minute [default: 600]
+    #[arg(long, value_name = "N")]
+    rate_limit: Option<u32>,
+    /// Addresses and blocks from which it works; everywhere unless given
+    #[arg(long, value_name = "CIDR,…", value_delimiter = ',')]
+    ip_allow: Vec<String>,
+    /// When it stops working, RFC 3339
+    #[arg(long, value_name = "TIME")]
+    expires_at: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct RevokeKey {
+    /// The key's id
+    #[arg(long, value_name = "KEY_ID")]
+    id: String,
+}
+
+#[derive(Debug, Args)]
+struct ListKeys {
+    /// The workspace
+    #[arg(long, value_name = "ID", env = "MESSAGING_WORKSPACE", hide_env_values = true)]
+    workspace: String,
+    /// At most this many items
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
+    limit: Option<u32>,
+    /// `next_cursor` of the previous page
+    #[arg(long, value_name = "TEXT")]
+    cursor: Option<String>,
+}
+
+fn scopes() -> PossibleValuesParser {
+    PossibleValuesParser::new(Scope::ALL.iter().map(|scope| scope.as_str()))
+}
+
+/// The command.
+pub(crate) fn command() -> Command {
+    let command = Command::new("admin")
+        .about("Create users, workspaces and API keys straight on the database, also while a server runs")
+        .after_help(EXAMPLES)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true);
+    let mut command = Admin::augment_subcommands(command);
+    let names: Vec<_> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    for name in names {
+        command = command.mut_subcommand(name, |verb| verb.args(arguments::database_target()).arg(arguments::json()));
+    }
+    command
+}
+
+/// Carries it out.
+pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+    let admin = Admin::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))?;
+    let (_, matches) = matches.subcommand().expect("required");
+    target::block_on(async {
+        let app = target::open(matches)?;
+        carry_out(&app, admin, output).await
+    })?
+}
+
+async fn carry_out(app: &App, admin: Admin, output: &Output) -> Result<(), Failure> {
+    let refused = |error: Error| target::refused(app, error);
+    match admin {
+        Admin::CreateUser(user) => {
+            let password = password(app, &user, output)?;
+            let is_secret = password.is_some();
+            let report = admin::create_user(app, &user.email, password, user.name).await.map_err(refused)?;
+            if !is_secret {
+                output
+                    .note("no password was given; set one with the same command and --password or --generate-password");
+            }
+            output.resource(&report)
+        }
+        Admin::CreateWorkspace(workspace) => {
+            let view = admin::create_workspace(app, &workspace.name, &workspace.owner).await.map_err(refused)?;
+            output.resource(&view)
+        }
+        Admin::CreateKey(key) => {
+            let workspace = workspace(&key.workspace)?;
+            let input = key_input(key).map_err(refused)?;
+            let view = admin::create_key(app, workspace, &input).await.map_err(refused)?;
+            if !output.is_json() {
+                output.note("keep the key; it cannot be shown again");
+            }
+            output.resource(&view)
+        }
+        Admin::RevokeKey(key) => {
+            let id = key.id.parse::<ApiKeyId>().map_err(|_| refused(Error::NotFound))?;
+            output.resource(&admin::revoke_key(app, id).await.map_err(refused)?)
+        }
+        Admin::ListKeys(keys) => {
+            let page = PageQuery { limit: keys.limit, cursor: keys.cursor };
+            output.resource(&admin::list_keys(app, workspace(&keys.workspace)?, &page).await.map_err(refused)?)
+        }
+    }
+}
+
+fn workspace(text: &str) -> Result<WorkspaceId, Failure> {
+    text.parse().map_err(|_| Failure::usage("--workspace is not a workspace id"))
+}
+
+fn password(app: &App, user: &CreateUser, output: &Output) -> Result<Option<String>, Failure> {
+    if user.generate_password {
+        let password = random_text(app.entropy(), PASSWORD_ALPHABET, PASSWORD_LENGTH);
+        output.note(&format!("password: {password}"));
+        return Ok(Some(password));
+    }
+    if user.password.as_deref() != Some("-") {
+        return Ok(user.password.clone());
+    }
+    let mut text = String::new();
+    std::io::stdin()
+        .lock()
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::usage(format!("cannot read the password from standard input: {error}")))?;
+    Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
+}
+
+/// The flags as the body of the operation that does the same, so that its rules and field errors apply.
+fn key_input(key: CreateKey) -> Result<ApiKeyInput, Error> {
+    let mut body = Map::new();
+    body.insert("name".to_owned(), json!(key.name));
+    body.insert("scopes".to_owned(), json!(key.scopes));
+    body.insert("ip_allowlist".to_owned(), json!(key.ip_allow));
+    body.extend(key.rate_limit.map(|limit| ("rate_limit".to_owned(), json!(limit))));
+    body.extend(key.expires_at.map(|time| ("expires_at".to_owned(), json!(time))));
+    input::body(Value::Object(body).to_string().as_bytes())
+}

@@ -1,0 +1,30 @@
+//! One command for every operation: read the arguments, carry the request out, print the answer.
+
+use clap::ArgMatches;
+
+use crate::command;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::request::Request;
+use crate::target::{self, Target};
+use crate::watch;
+
+/// Carries out the operation that the command line names.
+pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+    let mut words = Vec::new();
+    let mut matches = matches;
+    while let Some((word, inner)) = matches.subcommand() {
+        words.push(word);
+        matches = inner;
+    }
+    if words == watch::WORDS {
+        return target::block_on(watch::run(matches, output))?;
+    }
+    let endpoint = command::endpoint(&words).expect("the tree is made of the operations");
+    let request = Request::read(endpoint, matches)?;
+    target::block_on(async {
+        let target = Target::choose(matches, endpoint.access).await?;
+        let reply = target.call(&request).await?;
+        output.reply(reply)
+    })?
+}

@@ -1,0 +1,126 @@
+//! The arguments that many commands share.
+
+use std::path::PathBuf;
+
+use clap::builder::ValueParser;
+use clap::{Arg, ArgAction, ArgMatches};
+
+/// Ids of the shared arguments. Flags of members never take their long names, see [`is_taken`].
+pub(crate) const URL: &str = "url";
+pub(crate) const API_KEY: &str = "api_key";
+pub(crate) const WORKSPACE: &str = "workspace";
+pub(crate) const DATA: &str = "data";
+pub(crate) const DATABASE: &str = "database";
+pub(crate) const JSON: &str = "json";
+pub(crate) const JSON_BODY: &str = "json_body";
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency_key";
+
+/// The directory when nothing is said (contract section 22).
+pub(crate) const DEFAULT_DATA: &str = "./messaging-data";
+
+const TARGET: &str = "Target";
+const DATABASE_HELP: &str = "The database, a path or `sqlite://…` [default: DIR/messaging.db]";
+
+/// Whether a shared argument has this long name.
+pub(crate) fn is_taken(long: &str) -> bool {
+    let own = ["url", "api-key", "workspace", "data", "database", "json", "json-body", "idempotency-key"];
+    own.contains(&long) || ["help", "version"].contains(&long)
+}
+
+/// The arguments that may also stand before the command; hidden there, shown with each command that reads them.
+pub(crate) fn anywhere() -> [Arg; 4] {
+    [url(), api_key(), workspace(), json()].map(|arg| arg.global(true).hide(true).help_heading(None::<&str>))
+}
+
+/// Where an operation is carried out.
+pub(crate) fn target() -> [Arg; 5] {
+    [
+        with_env(url(), "MESSAGING_URL"),
+        with_env(api_key(), "MESSAGING_API_KEY"),
+        with_env(data(), "MESSAGING_DATA").default_value(DEFAULT_DATA),
+        with_env(database(), "MESSAGING_DATABASE"),
+        with_env(workspace(), "MESSAGING_WORKSPACE"),
+    ]
+}
+
+/// The database of commands that need no server.
+pub(crate) fn database_target() -> [Arg; 2] {
+    [
+        with_env(data().help("The data directory"), "MESSAGING_DATA").default_value(DEFAULT_DATA),
+        with_env(database().help(DATABASE_HELP), "MESSAGING_DATABASE"),
+    ]
+}
+
+/// `--json`.
+pub(crate) fn json() -> Arg {
+    Arg::new(JSON)
+        .long("json")
+        .action(ArgAction::SetTrue)
+        .help_heading("Output")
+        .help("Print exactly one JSON document on standard output, errors too; everything else goes to standard error")
+}
+
+/// Whether `--json` was given, before or after the command.
+pub(crate) fn wants_json(matches: &ArgMatches) -> bool {
+    let mut at = matches;
+    while let Some((_, inner)) = at.subcommand() {
+        at = inner;
+    }
+    at.try_get_one::<bool>(JSON).ok().flatten().copied().unwrap_or(false)
+}
+
+/// The text of an argument, if it was given.
+pub(crate) fn text<'a>(matches: &'a ArgMatches, id: &str) -> Option<&'a str> {
+    matches.try_get_one::<String>(id).ok().flatten().map(String::as_str).filter(|text| !text.is_empty())
+}
+
+fn with_env(arg: Arg, variable: &'static str) -> Arg {
+    // Values of the environment are not for the help page: one of them is a secret.
+    arg.env(variable).hide_env_values(true)
+}
+
+fn url() -> Arg {
+    Arg::new(URL)
+        .long("url")
+        .value_name("URL")
+        .help_heading(TARGET)
+        .help("The server, `http://127.0.0.1:8080/v1`; without it the database is used in this process")
+}
+
+fn api_key() -> Arg {
+    Arg::new(API_KEY)
+        .long("api-key")
+        .value_name("KEY")
+        .help_heading(TARGET)
+        .help("The API key for the server, or a session token from `auth login`")
+}
+
+fn data() -> Arg {
+    Arg::new(DATA)
+        .long("data")
+        .value_name("DIR")
+        .value_parser(ValueParser::path_buf())
+        .help_heading(TARGET)
+        .help("The data directory, when no server is named")
+}
+
+fn database() -> Arg {
+    Arg::new(DATABASE)
+        .long("database")
+        .value_name("URL")
+        .help_heading(TARGET)
+        .help(format!("When no server is named: {DATABASE_HELP}"))
+}
+
+fn workspace() -> Arg {
+    Arg::new(WORKSPACE)
+        .long("workspace")
+        .value_name("ID")
+        .help_heading(TARGET)
+        .help("The workspace; with a server it is found from the API key")
+}
+
+/// `--data`, which always has a value where it is defined.
+pub(crate) fn data_directory(matches: &ArgMatches) -> PathBuf {
+    matches.try_get_one::<PathBuf>(DATA).ok().flatten().cloned().unwrap_or_else(|| PathBuf::from(DEFAULT_DATA))
+}

@@ -1,0 +1,191 @@
+//! One row of the operations as a clap command.
+
+use std::collections::HashSet;
+
+use clap::builder::{PossibleValuesParser, ValueParser};
+use clap::{Arg, ArgAction, Command};
+use messaging_core::ops::{BodyKind, Endpoint};
+use messaging_core::scope::Access;
+use serde_json::{Number, Value};
+
+use crate::arguments;
+use crate::members::{self, Kind, Member};
+
+/// Which part of a request a flag belongs to; the prefix of its id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Path,
+    Query,
+    Body,
+}
+
+impl Part {
+    /// The id of a member's argument.
+    pub(crate) fn id(self, member: &str) -> String {
+        let prefix = match self {
+            Self::Path => "path",
+            Self::Query => "query",
+            Self::Body => "body",
+        };
+        format!("{prefix}.{member}")
+    }
+}
+
+/// The command of an operation.
+pub(crate) fn command(word: &'static str, endpoint: &Endpoint) -> Command {
+    let mut command = Command::new(word).about(endpoint.summary).after_help(route(endpoint));
+    for member in members::of_path(endpoint) {
+        command = command.arg(positional(&member));
+    }
+    let noun = endpoint.cli.split(' ').next().unwrap_or_default();
+    let mut longs = HashSet::new();
+    for member in members::of_query(endpoint) {
+        command = command.arg(flag(Part::Query, &member, noun, &mut longs));
+    }
+    for member in members::of_body(endpoint) {
+        command = command.arg(flag(Part::Body, &member, noun, &mut longs));
+    }
+    if endpoint.body != BodyKind::None {
+        command = command.arg(json_body());
+    }
+    if (endpoint.method)() != http::Method::GET {
+        command = command.arg(idempotency_key());
+    }
+    command.args(arguments::target()).arg(arguments::json())
+}
+
+/// The request behind a command, for those who know the API.
+pub(crate) fn route(endpoint: &Endpoint) -> String {
+    format!("Request: {} {} ({})", (endpoint.method)(), endpoint.path, access(endpoint.access))
+}
+
+fn positional(member: &Member) -> Arg {
+    let id = Part::Path.id(&member.name);
+    let arg = Arg::new(id).value_name(member.name.to_uppercase()).required(true).allow_hyphen_values(false);
+    let arg = match &member.kind {
+        Kind::Choice(choices) => arg.value_parser(PossibleValuesParser::new(choices)),
+        _ => arg,
+    };
+    arg.help(member.help.clone().unwrap_or_default())
+}
+
+fn flag(part: Part, member: &Member, noun: &str, longs: &mut HashSet<String>) -> Arg {
+    let long = long_name(&member.name, noun, longs);
+    let singular = match &member.kind {
+        Kind::Texts | Kind::Choices(_) => singular(&long, longs),
+        _ => None,
+    };
+    let mut arg = Arg::new(part.id(&member.name)).long(long).help(help(member)).allow_negative_numbers(true);
+    arg = match part {
+        Part::Body => arg.help_heading("Body"),
+        Part::Path | Part::Query => arg.help_heading("Query"),
+    };
+    if let Some(singular) = singular {
+        arg = arg.visible_alias(singular);
+    }
+    match &member.kind {
+        Kind::Text => arg.value_name("TEXT").allow_hyphen_values(true),
+        Kind::Time => arg.value_name("TIME"),
+        Kind::Choice(choices) => arg.value_name("WORD").value_parser(PossibleValuesParser::new(choices)),
+        Kind::Number { whole } => {
+            let whole = *whole;
+            arg.value_name("N").value_parser(ValueParser::new(move |text: &str| number(text, whole)))
+        }
+        Kind::Boolean => arg
+            .value_name("BOOL")
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .value_parser(clap::value_parser!(bool)),
+        Kind::Texts => arg.value_name("TEXT,…").value_delimiter(',').action(ArgAction::Append),
+        Kind::Choices(choices) => arg
+            .value_name("WORD,…")
+            .value_delimiter(',')
+            .action(ArgAction::Append)
+            .value_parser(PossibleValuesParser::new(choices)),
+        Kind::Json => arg.value_name("JSON").allow_hyphen_values(true).value_parser(ValueParser::new(json)),
+    }
+}
+
+/// The flag of a member. One whose name is a shared argument's gets the noun before it: a webhook's `url` is
+/// `--webhook-url`, because `--url` is the server.
+fn long_name(member: &str, noun: &str, longs: &mut HashSet<String>) -> String {
+    let plain = member.replace('_', "-");
+    let noun = noun.replace('_', "-");
+    let candidates = [plain.clone(), format!("{noun}-{plain}"), format!("body-{plain}")];
+    let free = candidates.into_iter().find(|long| !arguments::is_taken(long) && !longs.contains(long));
+    let long = free.unwrap_or(plain);
+    longs.insert(long.clone());
+    long
+}
+
+/// `tag` for `tags`, so that the flag reads well when it is repeated.
+fn singular(long: &str, longs: &mut HashSet<String>) -> Option<String> {
+    // Not `addresse` or `propertie`.
+    let is_word = |rest: &&str| !["s", "sse", "xe", "che", "she", "ie"].iter().any(|end| rest.ends_with(end));
+    let singular = long.strip_suffix('s').filter(is_word)?;
+    if arguments::is_taken(singular) || !longs.insert(singular.to_owned()) {
+        return None;
+    }
+    Some(singular.to_owned())
+}
+
+fn help(member: &Member) -> String {
+    let mut help = member.help.clone().unwrap_or_default();
+    let mut add = |text: &str| {
+        if !help.is_empty() {
+            help.push(' ');
+        }
+        help.push_str(text);
+    };
+    if member.required {
+        add("[required]");
+    }
+    if let Some(default) = &member.default {
+        add(&format!("[default: {default}]"));
+    }
+    help
+}
+
+fn json_body() -> Arg {
+    Arg::new(arguments::JSON_BODY)
+        .long("json-body")
+        .value_name("FILE")
+        .help_heading("Body")
+        .help("Read the whole body as JSON from a file, or with `-` from standard input; flags replace its members")
+}
+
+fn idempotency_key() -> Arg {
+    Arg::new(arguments::IDEMPOTENCY_KEY).long("idempotency-key").value_name("KEY").help_heading("Request").help(
+        "Repeat safely: a second request with the same key within 24 hours answers like the first and does nothing",
+    )
+}
+
+fn number(text: &str, whole: bool) -> Result<Value, String> {
+    let number: Number = serde_json::from_str(text.trim_start_matches('+')).map_err(|_| "not a number".to_owned())?;
+    if whole && !(number.is_i64() || number.is_u64()) {
+        return Err("not a whole number".to_owned());
+    }
+    Ok(Value::Number(number))
+}
+
+fn json(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))
+}
+
+/// What the caller needs, in words.
+fn access(access: Access) -> String {
+    match access {
+        Access::Public => "no credentials".to_owned(),
+        Access::AnyCredential => "any API key or session".to_owned(),
+        Access::Scope(scope) => format!("scope {scope}"),
+        Access::Scopes(first, second) => format!("scopes {first} and {second}"),
+        Access::Session => "session token".to_owned(),
+        Access::SessionRole(least) => format!("session token with role {} or higher", role(least)),
+        Access::Administration => "scope *, or a session token with role admin".to_owned(),
+    }
+}
+
+fn role(role: messaging_core::scope::Role) -> String {
+    serde_json::to_value(role).ok().and_then(|value| value.as_str().map(ToOwned::to_owned)).unwrap_or_default()
+}

@@ -1,0 +1,64 @@
+//! Why a command did not do what it was asked, and the exit code that says so.
+
+use std::fmt::Display;
+
+use messaging_core::error::Chain;
+use messaging_http::standalone::StartError;
+
+use crate::target::Reply;
+
+/// A command that failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The API answered, and the answer is no.
+    #[error("refused by the API with status {}", .0.status)]
+    Refused(Reply),
+    /// The command line makes no sense, or a file it names cannot be read.
+    #[error("{0}")]
+    Usage(String),
+    /// Neither server nor database can be reached.
+    #[error("{0}")]
+    Unreachable(String),
+    /// Whoever reads standard output has gone.
+    #[error("cannot write to standard output")]
+    Output(#[from] std::io::Error),
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        Self::Unreachable(Chain(&error).to_string())
+    }
+}
+
+impl Failure {
+    /// A usage failure.
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self::Usage(text.into())
+    }
+
+    /// `cannot … : cause: its cause`.
+    pub(crate) fn unreachable(tried: impl Display, cause: &(dyn std::error::Error + 'static)) -> Self {
+        Self::Unreachable(format!("{tried}: {}", Chain(cause)))
+    }
+
+    /// The exit code (contract section 22).
+    pub(crate) const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Refused(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Unreachable(_) => 3,
+            // A closed pipe is how `| head` ends; nothing went wrong.
+            Self::Output(_) => 0,
+        }
+    }
+
+    /// The code in the error document of `--json`.
+    pub(crate) const fn code(&self) -> &'static str {
+        match self {
+            Self::Refused(_) => "refused",
+            Self::Usage(_) => "usage",
+            Self::Unreachable(_) => "unreachable",
+            Self::Output(_) => "output",
+        }
+    }
+}

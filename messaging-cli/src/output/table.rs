@@ -1,0 +1,94 @@
+//! Answers as tables for people: a page row by row, a resource member by member.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+
+use super::node::Node;
+
+/// A cell of a page is cut after this many characters; ids have 30.
+const MAX_CELL: usize = 40;
+
+/// The space between columns.
+const GAP: usize = 2;
+
+/// A page as a table, and the names of the columns that had no room.
+pub(super) fn page(rows: &[Node], width: Option<usize>) -> (String, Vec<String>) {
+    let columns = columns(rows);
+    let cell = |row: &Node, column: &str| {
+        let line = row.member(column).map_or_else(|| "-".to_owned(), Node::line);
+        if line.chars().count() > MAX_CELL { line.chars().take(MAX_CELL - 1).chain(['…']).collect() } else { line }
+    };
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    let mut shown = Vec::new();
+    let mut hidden = Vec::new();
+    let mut used = 0;
+    for column in columns {
+        let widest = rows.iter().map(|row| cell(row, &column).chars().count()).max().unwrap_or(0);
+        let needed = widest.max(column.len()) + GAP;
+        if width.is_some_and(|width| !shown.is_empty() && used + needed > width) {
+            hidden.push(column);
+        } else {
+            used += needed;
+            shown.push(column);
+        }
+    }
+    table.set_header(shown.iter().map(|column| column.to_uppercase()));
+    for row in rows {
+        table.add_row(shown.iter().map(|column| cell(row, column)));
+    }
+    (trimmed(&mut table), hidden)
+}
+
+/// A resource as pairs; lists of objects follow as tables of their own.
+pub(super) fn resource(members: &[(String, Node)], width: Option<usize>) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    if let Some(width) = width.and_then(|width| u16::try_from(width).ok()) {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
+    for (name, value) in members.iter().filter(|(_, value)| value.rows().is_none()) {
+        table.add_row([name.clone(), value.block()]);
+    }
+    let mut text = trimmed(&mut table);
+    for (name, value) in members {
+        let Some(rows) = value.rows() else { continue };
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(name);
+        text.push('\n');
+        for line in page(rows, None).0.lines() {
+            text.push_str("  ");
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// The members of the rows in their order, without those that are empty in every row.
+fn columns(rows: &[Node]) -> Vec<String> {
+    let mut columns: Vec<String> = Vec::new();
+    for row in rows {
+        let Node::Object(members) = row else { continue };
+        for (name, value) in members {
+            if value.line() != "-" && !columns.contains(name) {
+                columns.push(name.clone());
+            }
+        }
+    }
+    // A member that is empty in the first row and not in a later one still stands where the API has it.
+    if let Some(Node::Object(first)) = rows.first() {
+        columns.sort_by_key(|column| first.iter().position(|(name, _)| name == column).unwrap_or(usize::MAX));
+    }
+    columns
+}
+
+/// The table with a line feed after each line and no spaces at their ends.
+fn trimmed(table: &mut Table) -> String {
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}

@@ -1,0 +1,143 @@
+//! From what was typed to a request of the API. No rule is checked here: the API says what is wrong, all at once.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use bytes::Bytes;
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use messaging_core::ops::{BodyKind, Endpoint};
+use serde_json::{Map, Value};
+
+use crate::arguments;
+use crate::command::operation::Part;
+use crate::failure::Failure;
+use crate::members::{self, Kind, Member};
+use crate::send;
+
+/// A request that still lacks its workspace.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    /// The operation.
+    pub(crate) endpoint: &'static Endpoint,
+    /// The parameters of the path, without the workspace.
+    pub(crate) path: Vec<(String, String)>,
+    /// The parameters of the query.
+    pub(crate) query: Vec<(String, String)>,
+    /// The body; empty for none.
+    pub(crate) body: Bytes,
+    /// The Idempotency-Key.
+    pub(crate) idempotency_key: Option<String>,
+}
+
+impl Request {
+    /// A request without a body.
+    pub(crate) fn new(endpoint: &'static Endpoint) -> Self {
+        Self { endpoint, path: Vec::new(), query: Vec::new(), body: Bytes::new(), idempotency_key: None }
+    }
+
+    /// The request that a command's arguments make.
+    pub(crate) fn read(endpoint: &'static Endpoint, matches: &ArgMatches) -> Result<Self, Failure> {
+        let texts = |part: Part, members: Vec<Member>| -> Vec<(String, String)> {
+            let given = members.into_iter().filter_map(|member| {
+                let value = value(matches, &part.id(&member.name), &member.kind)?;
+                Some((member.name, plain(value)))
+            });
+            given.collect()
+        };
+        Ok(Self {
+            path: texts(Part::Path, members::of_path(endpoint)),
+            query: texts(Part::Query, members::of_query(endpoint)),
+            body: body(endpoint, matches)?,
+            idempotency_key: arguments::text(matches, arguments::IDEMPOTENCY_KEY).map(ToOwned::to_owned),
+            endpoint,
+        })
+    }
+}
+
+/// The body: that of `--json-body`, its members replaced by those that have flags.
+fn body(endpoint: &'static Endpoint, matches: &ArgMatches) -> Result<Bytes, Failure> {
+    if endpoint.body == BodyKind::None {
+        return Ok(Bytes::new());
+    }
+    let mut flags = Map::new();
+    for member in members::of_body(endpoint) {
+        if let Some(value) = value(matches, &Part::Body.id(&member.name), &member.kind) {
+            flags.insert(member.name, value);
+        }
+    }
+    if endpoint.id == send::OPERATION {
+        send::add_conveniences(matches, &mut flags)?;
+    }
+    let file = arguments::text(matches, arguments::JSON_BODY);
+    let mut object = match file {
+        // Untouched, so that the API sees the file as it is.
+        Some(file) if flags.is_empty() && endpoint.id != send::OPERATION => {
+            return json_file(file).map(|(bytes, _)| bytes);
+        }
+        Some(file) => match json_file(file)? {
+            (_, Value::Object(object)) => object,
+            (bytes, _) if flags.is_empty() => return Ok(bytes),
+            _ => {
+                return Err(Failure::usage(format!("{} is not a JSON object, so flags cannot change it", shown(file))));
+            }
+        },
+        None => Map::new(),
+    };
+    let is_empty = flags.is_empty() && file.is_none();
+    object.extend(flags);
+    if endpoint.id == send::OPERATION {
+        send::add_defaults(&mut object);
+    }
+    if is_empty && endpoint.body == BodyKind::Optional {
+        return Ok(Bytes::new());
+    }
+    Ok(Value::Object(object).to_string().into())
+}
+
+/// What was given for a member, if anything.
+fn value(matches: &ArgMatches, id: &str, kind: &Kind) -> Option<Value> {
+    if matches.value_source(id).is_none_or(|source| source == ValueSource::DefaultValue) {
+        return None;
+    }
+    let texts = |id: &str| matches.get_many::<String>(id).map(|texts| texts.cloned().map(Value::String).collect());
+    match kind {
+        Kind::Text | Kind::Time | Kind::Choice(_) => matches.get_one::<String>(id).cloned().map(Value::String),
+        Kind::Number { .. } | Kind::Json => matches.get_one::<Value>(id).cloned(),
+        Kind::Boolean => matches.get_one::<bool>(id).copied().map(Value::Bool),
+        Kind::Texts | Kind::Choices(_) => texts(id).map(Value::Array),
+    }
+}
+
+/// A value as it stands in a path or query; lists are separated by commas.
+fn plain(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        Value::Array(items) => items.into_iter().map(plain).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+/// A JSON file, as bytes and as a value; `-` is standard input.
+fn json_file(file: &str) -> Result<(Bytes, Value), Failure> {
+    let bytes = if file == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes).map_err(|error| unreadable(file, &error))?
+    } else {
+        std::fs::read(Path::new(file)).map_err(|error| unreadable(file, &error))?
+    };
+    let value = serde_json::from_slice(&bytes)
+        .map_err(|error| Failure::usage(format!("{} is not JSON: {error}", shown(file))))?;
+    Ok((bytes.into(), value))
+}
+
+fn unreadable(file: &str, error: &std::io::Error) -> Failure {
+    Failure::usage(format!("cannot read {}: {error}", shown(file)))
+}
+
+fn shown(file: &str) -> &str {
+    if file == "-" { "standard input" } else { file }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Where an operation is carried out: by a server, or in this process on its database.
+
+mod database;
+mod server;
+
+use std::future::Future;
+
+use bytes::Bytes;
+use clap::ArgMatches;
+use http::StatusCode;
+use messaging_core::ops::{self, Endpoint};
+use messaging_core::scope::Access;
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use crate::arguments::{self, API_KEY, URL, WORKSPACE};
+use crate::failure::Failure;
+use crate::request::Request;
+
+pub(crate) use database::{open, refused};
+
+/// An answer of the API, from wherever.
+#[derive(Debug, Clone)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) content_type: Option<String>,
+    pub(crate) retry_after: Option<String>,
+    /// Whether it repeats the answer to an earlier request with the same Idempotency-Key.
+    pub(crate) replayed: bool,
+    pub(crate) body: Bytes,
+}
+
+impl Reply {
+    /// Whether the body is JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.content_type.as_deref().is_some_and(|kind| kind.starts_with("application/json"))
+    }
+}
+
+/// Where operations are carried out.
+pub(crate) struct Target {
+    place: Place,
+    /// The workspace that was named.
+    named: Option<String>,
+    /// The workspace that was found.
+    found: OnceCell<String>,
+}
+
+enum Place {
+    Server(server::Server),
+    Database(database::Database),
+}
+
+impl Target {
+    /// The place that the arguments name. Asks nobody yet.
+    pub(crate) async fn choose(matches: &ArgMatches, access: Access) -> Result<Self, Failure> {
+        let named = arguments::text(matches, WORKSPACE).map(ToOwned::to_owned);
+        let key = arguments::text(matches, API_KEY);
+        let place = match arguments::text(matches, URL) {
+            Some(_) if key.is_none() && access != Access::Public => {
+                return Err(Failure::usage(
+                    "a server needs an API key: give --api-key, or set MESSAGING_API_KEY (`messaging admin create-key` \
+                     makes one, `messaging dev` writes one to dev.json in its data directory)",
+                ));
+            }
+            Some(url) => Place::Server(server::Server::new(url, key, named.as_deref())?),
+            None => Place::Database(database::Database::open(matches, named.as_deref(), access).await?),
+        };
+        Ok(Self { place, named, found: OnceCell::new() })
+    }
+
+    /// Carries out a request. A refusal is an answer as well.
+    pub(crate) async fn call(&self, request: &Request) -> Result<Reply, Failure> {
+        let mut path = request.path.clone();
+        if request.endpoint.is_in_workspace() {
+            path.insert(0, ("workspace_id".to_owned(), self.workspace().await?.to_owned()));
+        }
+        self.send(request, &path).await
+    }
+
+    async fn send(&self, request: &Request, path: &[(String, String)]) -> Result<Reply, Failure> {
+        match &self.place {
+            Place::Server(server) => server.call(request, path).await,
+            Place::Database(database) => database.call(request, path).await,
+        }
+    }
+
+    /// The workspace for the path: the named one, or that of the database or the API key.
+    async fn workspace(&self) -> Result<&str, Failure> {
+        if let Some(named) = &self.named {
+            return Ok(named);
+        }
+        if let Place::Database(database) = &self.place {
+            return database.workspace();
+        }
+        self.found.get_or_try_init(|| self.ask_for_workspace()).await.map(String::as_str)
+    }
+
+    /// A key opens exactly one workspace, and the API lists it. A session may open several.
+    async fn ask_for_workspace(&self) -> Result<String, Failure> {
+        let reply = self.send(&Request::new(list_workspaces()), &[]).await?;
+        if !reply.status.is_success() {
+            return Err(Failure::Refused(reply));
+        }
+        let page: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        let ids: Vec<_> =
+            page["data"].as_array().into_iter().flatten().filter_map(|workspace| workspace["id"].as_str()).collect();
+        match ids.as_slice() {
+            [only] => Ok((*only).to_owned()),
+            [] => Err(Failure::usage("these credentials open no workspace; give --workspace")),
+            several => {
+                let several = several.join(", ");
+                Err(Failure::usage(format!("these credentials open several workspaces; give --workspace: {several}")))
+            }
+        }
+    }
+}
+
+fn list_workspaces() -> &'static Endpoint {
+    ops::all().iter().find(|endpoint| endpoint.id == "listWorkspaces").expect("part of the contract")
+}
+
+fn query_string(pairs: &[(String, String)]) -> String {
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
+
+/// Runs something that waits, on this thread.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
+}

@@ -1,0 +1,153 @@
+//! Operations in this process, on the database that a server may be working on.
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use messaging_core::error::Chain;
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ops::operation::Answer;
+use messaging_core::ops::{self, context};
+use messaging_core::scope::Access;
+use messaging_core::{App, Caller, Error};
+use messaging_http::standalone::{self, Role};
+use messaging_http::{Settings, SettingsArgs};
+
+use super::{Reply, query_string};
+use crate::arguments::{self, DATA, DATABASE};
+use crate::dev;
+use crate::failure::Failure;
+use crate::request::Request;
+
+const WHERE: &str = "name a server with --url and --api-key (MESSAGING_URL, MESSAGING_API_KEY), or the data directory of \
+                     this machine's server with --data and --workspace; `messaging dev` starts a server to try things out";
+
+const WHICH: &str = "without a server the workspace must be named: give --workspace (`messaging admin create-workspace` \
+                     makes one and prints its id)";
+
+/// The application on a database.
+pub(super) struct Database {
+    app: App,
+    workspace: Option<WorkspaceId>,
+    text: String,
+}
+
+impl Database {
+    /// Opens what the arguments name. The workspace of `messaging dev` counts as named.
+    pub(super) async fn open(matches: &ArgMatches, named: Option<&str>, access: Access) -> Result<Self, Failure> {
+        let data = arguments::data_directory(matches);
+        let is_named = arguments::text(matches, DATABASE).is_some()
+            || matches.value_source(DATA).is_some_and(|source| source != ValueSource::DefaultValue);
+        if !is_named && !data.exists() {
+            return Err(Failure::usage(format!("neither a server nor a database is named: {WHERE}")));
+        }
+        let settings = settings(matches)?;
+        if !settings.database.exists() {
+            let path = settings.database.display();
+            return Err(Failure::Unreachable(format!("there is no database {path}: {WHERE}")));
+        }
+        let app = open_with(&settings)?;
+        let text = named.map(ToOwned::to_owned).or_else(|| dev::workspace_of(&data)).unwrap_or_default();
+        let workspace = match text.as_str() {
+            "" if access == Access::Public => None,
+            "" => return Err(Failure::usage(WHICH)),
+            text => Some(text.parse::<WorkspaceId>().map_err(|_| Failure::usage("--workspace is not a workspace id"))?),
+        };
+        let database = Self { app, workspace, text };
+        if let Some(id) = database.workspace {
+            let known = database.app.store().workspace(id).await;
+            let known = known.map_err(|error| refused(&database.app, error.into()))?;
+            if known.is_none() {
+                return Err(refused(&database.app, Error::WorkspaceForbidden));
+            }
+        }
+        Ok(database)
+    }
+
+    /// The workspace for the path.
+    pub(super) fn workspace(&self) -> Result<&str, Failure> {
+        if self.workspace.is_some() { Ok(&self.text) } else { Err(Failure::usage(WHICH)) }
+    }
+
+    /// Carries out a request.
+    pub(super) async fn call(&self, request: &Request, path: &[(String, String)]) -> Result<Reply, Failure> {
+        let caller = Caller::Operator(self.workspace);
+        let query = query_string(&request.query);
+        let filled = ops::fill_path(request.endpoint.path, path);
+        let in_path = path.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
+        let answer = match caller.admit(request.endpoint.access, in_path, None) {
+            Err(error) => Err(error),
+            Ok(workspace) => {
+                let call = context::Request {
+                    app: &self.app,
+                    caller: &caller,
+                    workspace,
+                    path: &filled,
+                    path_parameters: path.to_vec(),
+                    query: &query,
+                    body: request.body.clone(),
+                    idempotency_key: request.idempotency_key.as_deref().map(str::as_bytes),
+                    client: None,
+                };
+                (request.endpoint.call)(call).await
+            }
+        };
+        match answer {
+            Ok(answer) => Ok(reply(answer)),
+            Err(error) => match refused(&self.app, error) {
+                Failure::Refused(reply) => Ok(reply),
+                failure => Err(failure),
+            },
+        }
+    }
+}
+
+/// Opens the application on the database that the arguments name, without doing its work. Makes what is
+/// not there: this is how an installation begins.
+pub(crate) fn open(matches: &ArgMatches) -> Result<App, Failure> {
+    open_with(&settings(matches)?)
+}
+
+fn open_with(settings: &Settings) -> Result<App, Failure> {
+    Ok(standalone::open(settings, Role::Command, &format!("http://{}", settings.listen))?)
+}
+
+fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
+    let given = SettingsArgs {
+        data: Some(arguments::data_directory(matches)),
+        database: arguments::text(matches, DATABASE).map(ToOwned::to_owned),
+        ..SettingsArgs::default()
+    };
+    given.resolve().map_err(|error| Failure::usage(Chain(&error).to_string()))
+}
+
+/// What an error of the application means for the command.
+pub(crate) fn refused(app: &App, error: Error) -> Failure {
+    match error {
+        // Here nobody stands between us and the database: it is what failed.
+        Error::Internal(cause) => Failure::unreachable("cannot use the database", cause.as_ref()),
+        Error::Unavailable { .. } => Failure::Unreachable("the database is busy; try again".to_owned()),
+        error => Failure::Refused(refusal(app, &error)),
+    }
+}
+
+fn reply(answer: Answer) -> Reply {
+    Reply {
+        status: answer.status,
+        content_type: answer.content_type.map(ToOwned::to_owned),
+        retry_after: None,
+        replayed: answer.replayed,
+        body: answer.body,
+    }
+}
+
+/// A refusal as the server would send it.
+fn refusal(app: &App, error: &Error) -> Reply {
+    // The id of a request that no log knows; the shape is that of the server's.
+    let id = app.new_id::<WorkspaceId>(app.now()).to_string().replace("wsp_", "req_");
+    Reply {
+        status: error.status(),
+        content_type: Some(ops::operation::JSON.to_owned()),
+        retry_after: error.retry_after().map(|seconds| seconds.to_string()),
+        replayed: false,
+        body: error.to_body(&id).to_string().into(),
+    }
+}

@@ -1,0 +1,82 @@
+//! Operations by a server, over HTTP.
+
+use http::HeaderMap;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use messaging_core::error::Chain;
+use messaging_core::ops;
+use messaging_http::client::{Refusal, Success};
+use messaging_http::{Client, ClientError};
+
+use super::{Reply, query_string};
+use crate::failure::Failure;
+use crate::request::Request;
+
+/// A server and the credentials for it.
+pub(super) struct Server {
+    client: Client,
+    /// For sessions, which may open several: what operations without a workspace in the path are about.
+    workspace: Option<HeaderValue>,
+}
+
+impl Server {
+    /// A server by its address.
+    pub(super) fn new(url: &str, token: Option<&str>, workspace: Option<&str>) -> Result<Self, Failure> {
+        let mut client = Client::new(url).map_err(failed)?;
+        if let Some(token) = token {
+            client = client.token(token).map_err(failed)?;
+        }
+        let workspace = workspace.map(|id| header("--workspace", id)).transpose()?;
+        Ok(Self { client, workspace })
+    }
+
+    /// Carries out a request.
+    pub(super) async fn call(&self, request: &Request, path: &[(String, String)]) -> Result<Reply, Failure> {
+        let mut target = ops::fill_path(request.endpoint.path, path);
+        if !request.query.is_empty() {
+            target = format!("{target}?{}", query_string(&request.query));
+        }
+        let mut headers = HeaderMap::new();
+        if let Some(workspace) = self.workspace.clone().filter(|_| !request.endpoint.is_in_workspace()) {
+            headers.insert(HeaderName::from_static("x-workspace-id"), workspace);
+        }
+        if let Some(key) = &request.idempotency_key {
+            headers.insert(HeaderName::from_static("idempotency-key"), header("--idempotency-key", key)?);
+        }
+        let body = Some(request.body.clone()).filter(|body| !body.is_empty());
+        match self.client.request((request.endpoint.method)(), &target, body, headers).await {
+            Ok(success) => Ok(accepted(success)),
+            Err(ClientError::Refused(refusal)) => Ok(refused(*refusal)),
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+fn accepted(success: Success) -> Reply {
+    let text = |name: HeaderName| success.headers.get(name).and_then(|value| value.to_str().ok());
+    Reply {
+        status: success.status,
+        content_type: text(CONTENT_TYPE).map(ToOwned::to_owned),
+        retry_after: None,
+        replayed: text(HeaderName::from_static("idempotent-replayed")) == Some("true"),
+        body: success.body,
+    }
+}
+
+fn refused(refusal: Refusal) -> Reply {
+    Reply {
+        status: refusal.status,
+        content_type: refusal.body.is_some().then(|| ops::operation::JSON.to_owned()),
+        retry_after: refusal.retry_after.map(|seconds| seconds.to_string()),
+        replayed: false,
+        body: refusal.body.map(|body| body.to_string().into()).unwrap_or_default(),
+    }
+}
+
+fn failed(error: ClientError) -> Failure {
+    let text = Chain(&error).to_string();
+    if error.is_unreachable() { Failure::Unreachable(text) } else { Failure::Usage(text) }
+}
+
+fn header(flag: &str, text: &str) -> Result<HeaderValue, Failure> {
+    HeaderValue::try_from(text).map_err(|_| Failure::usage(format!("{flag} has characters that cannot be")))
+}

@@ -1,0 +1,84 @@
+//! `admin`: straight on the database.
+
+use crate::support::{Ran, Server, directory, run, run_with_input};
+
+fn admin(data: &std::path::Path, line: &[&str]) -> Ran {
+    run([&["admin"], line, &["--json", "--data", data.to_str().unwrap()]].concat())
+}
+
+#[test]
+fn an_installation_begins_with_a_user_a_workspace_and_a_key() {
+    let directory = directory();
+    let data = &directory.path().join("not yet there");
+    let user = admin(data, &["create-user", "--email", "Ann@Example.com", "--name", "Ann"]).expect(0).json();
+    assert_eq!((&user["email"], &user["name"]), (&"ann@example.com".into(), &"Ann".into()), "{user}");
+    let made_up = admin(data, &["create-user", "--email", "ann@example.com", "--generate-password"]).expect(0);
+    assert_eq!(made_up.json()["id"], user["id"]);
+    assert!(made_up.stderr.starts_with("password: "), "{made_up:?}");
+
+    let workspace = admin(data, &["create-workspace", "--name", "Acme", "--owner", "ann@example.com"]).expect(0).json();
+    let id = workspace["id"].as_str().unwrap();
+    let line = ["create-key", "--workspace", id, "--name", "backend", "--scopes", "messages:send,pii:read"];
+    let more = ["--rate-limit", "10", "--ip-allow", "10.0.0.0/8,127.0.0.1", "--expires-at", "2999-01-01T00:00:00Z"];
+    let key = admin(data, &[&line[..], &more[..]].concat()).expect(0).json();
+    assert_eq!(key["scopes"], serde_json::json!(["messages:send", "pii:read"]));
+    assert_eq!(key["ip_allowlist"].as_array().unwrap().len(), 2);
+    assert!(key["key"].as_str().unwrap().starts_with("mk_live_"), "{key}");
+
+    let revoked = admin(data, &["revoke-key", "--id", key["id"].as_str().unwrap()]).expect(0).json();
+    assert!(revoked["revoked_at"].is_string(), "{revoked}");
+    let page = admin(data, &["list-keys", "--workspace", id]).expect(0).json();
+    assert_eq!(page["data"][0]["id"], key["id"]);
+    assert!(page["next_cursor"].is_null());
+}
+
+#[test]
+fn what_breaks_a_rule_is_refused_with_the_rule() {
+    let directory = directory();
+    let data = directory.path();
+    let ran = admin(data, &["create-user", "--email", "nobody", "--password", "short"]).expect(1);
+    assert_eq!(ran.json()["error"]["details"]["errors"].as_array().unwrap().len(), 2);
+    admin(data, &["create-workspace", "--name", "Acme", "--owner", "nobody@example.com"]).expect(1);
+    admin(data, &["revoke-key", "--id", "key_1"]).expect(1);
+    admin(data, &["create-key", "--workspace", "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", "--name", "x", "--scopes", "*"])
+        .expect(1);
+    for line in [
+        &["create-user"][..],
+        &["create-key", "--workspace", "wsp_1", "--name", "x", "--scopes", "nonsense"],
+        &["create-key", "--workspace", "wsp_1", "--name", "x", "--scopes", "*"],
+        &["create-user", "--email", "a@example.com", "--password", "x", "--generate-password"],
+    ] {
+        admin(data, line).expect(2);
+    }
+}
+
+#[test]
+fn it_works_beside_a_running_server() {
+    let directory = directory();
+    let server = Server::dev(directory.path());
+    let dev = server.dev_json();
+    let id = dev["workspace_id"].as_str().unwrap();
+    let line = ["create-key", "--workspace", id, "--name", "second", "--scopes", "messages:send"];
+    let key = admin(directory.path(), &line).expect(0).json();
+    let secret = key["key"].as_str().unwrap();
+    server.command(&["message", "list", "--api-key", secret]).expect(0);
+    let ran = server.command(&["channel", "list", "--api-key", secret]).expect(1);
+    assert!(ran.stderr.contains("scope required: *"), "{ran:?}");
+    admin(directory.path(), &["revoke-key", "--id", key["id"].as_str().unwrap()]).expect(0);
+    crate::support::wait_for(|| {
+        (server.command(&["message", "list", "--api-key", secret]).code == Some(1)).then_some(())
+    });
+}
+
+#[test]
+fn a_password_from_standard_input_signs_in() {
+    let directory = directory();
+    let server = Server::dev(directory.path());
+    let data = directory.path().to_str().unwrap();
+    let line = ["admin", "create-user", "--email", "ann@example.com", "--password", "-", "--data", data];
+    run_with_input(&line, "correct horse battery\n").expect(0);
+    let line = ["auth", "login", "--email", "ann@example.com", "--password", "correct horse battery", "--json"];
+    let session = server.command(&line).expect(0).json();
+    assert_eq!(session["user"]["email"], "ann@example.com");
+    server.command(&["auth", "me", "--api-key", session["token"].as_str().unwrap()]).expect(0);
+}

@@ -1,0 +1,57 @@
+//! `dev`: from an empty directory to the first message.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+
+use crate::support::{Server, directory, run, wait_for};
+
+#[test]
+fn an_empty_directory_becomes_a_working_server() {
+    let directory = directory();
+    let server = Server::dev(directory.path());
+    let dev = server.dev_json();
+    let mut members: Vec<_> = dev.as_object().unwrap().keys().map(String::as_str).collect();
+    members.sort_unstable();
+    assert_eq!(members, ["api_key", "base_url", "console_email", "console_password", "from_email", "workspace_id"]);
+    assert_eq!(dev["base_url"], format!("http://{}/v1", server.address));
+    assert_eq!(dev["console_email"], "admin@localhost");
+    assert!(dev["from_email"].as_str().unwrap().ends_with("@sandbox.test"), "{dev}");
+    let mode = directory.path().join("dev.json").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    let key = dev["api_key"].as_str().unwrap();
+    let message = json!({"channel": "email", "from_email": dev["from_email"], "to": "ann@example.com", "subject": "Hello", "text": "It works"});
+    let (status, accepted) = server.request("POST", "/v1/messages", key, &message);
+    assert_eq!((status, &accepted["status"]), (202, &json!("queued")), "{accepted}");
+    let path = format!("/v1/messages/{}", accepted["message_id"].as_str().unwrap());
+    wait_for(|| (server.request("GET", &path, key, &json!(null)).1["status"] == "delivered").then_some(()));
+}
+
+#[test]
+fn a_later_start_keeps_key_and_workspace() {
+    let directory = directory();
+    let server = Server::dev(directory.path());
+    let first = server.dev_json();
+    assert_eq!(server.stop(), Some(0));
+    let server = Server::dev(directory.path());
+    let second = server.dev_json();
+    for member in ["api_key", "workspace_id", "console_email", "console_password", "from_email"] {
+        assert_eq!(first[member], second[member], "{member}");
+    }
+    assert_eq!(second["base_url"], format!("http://{}/v1", server.address));
+    server.command(&["workspace", "list"]).expect(0);
+    server.kill();
+    // A killed server leaves nothing that keeps the next one from starting.
+    let server = Server::dev(directory.path());
+    server.command(&["workspace", "list"]).expect(0);
+}
+
+#[test]
+fn the_database_of_a_running_server_can_be_used_without_it() {
+    let directory = directory();
+    let server = Server::dev(directory.path());
+    let data = directory.path().to_str().unwrap();
+    let ran = run(["workspace", "list", "--json", "--data", data]).expect(0);
+    assert_eq!(ran.json()["data"][0]["id"], server.dev_json()["workspace_id"]);
+}

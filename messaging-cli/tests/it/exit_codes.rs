@@ -1,0 +1,82 @@
+//! The exit codes of contract section 22, and what stands on which stream.
+
+use std::net::TcpListener;
+
+use crate::support::{Server, directory, run};
+
+#[test]
+fn what_cannot_be_understood_is_2() {
+    for line in [
+        vec!["workspace", "list", "--nonsense"],
+        vec!["nonsense"],
+        vec!["message"],
+        vec![],
+        vec!["message", "list", "--limit", "many"],
+        vec!["message", "list", "--status", "lost"],
+        vec!["message", "get"],
+    ] {
+        let ran = run(&line).expect(2);
+        assert_eq!(ran.stdout, "", "{line:?}");
+        assert!(!ran.stderr.is_empty(), "{line:?}");
+    }
+}
+
+#[test]
+fn help_and_version_are_0() {
+    assert!(run(["--help"]).expect(0).stdout.contains("MESSAGING_API_KEY"));
+    assert!(run(["message", "send", "--help"]).expect(0).stdout.contains("--attach"));
+    assert!(run(["--version"]).expect(0).stdout.starts_with("messaging "));
+}
+
+#[test]
+fn without_server_and_database_the_way_out_is_said() {
+    let empty = directory();
+    let output = crate::support::program().args(["workspace", "list"]).current_dir(empty.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).unwrap();
+    for word in ["--url", "--api-key", "--data", "--workspace"] {
+        assert!(text.contains(word), "{text}");
+    }
+    // Nothing was made by looking.
+    assert_eq!(empty.path().read_dir().unwrap().count(), 0);
+    let ran = run(["workspace", "list", "--url", "http://127.0.0.1:1/v1"]).expect(2);
+    assert!(ran.stderr.contains("MESSAGING_API_KEY"), "{ran:?}");
+}
+
+#[test]
+fn an_unreachable_server_is_3() {
+    // A port that was free a moment ago, and on which nobody listens.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/v1");
+    let ran = run(["health", "get", "--url", &url, "--json"]).expect(3);
+    assert_eq!(ran.json()["error"]["code"], "unreachable");
+    let ran = run(["workspace", "list", "--url", &url, "--api-key", "mk_live_x"]).expect(3);
+    assert_eq!(ran.stdout, "");
+    assert!(ran.stderr.starts_with("error: "), "{ran:?}");
+}
+
+#[test]
+fn an_unreachable_database_is_3() {
+    let directory = directory();
+    let path = directory.path().join("file");
+    std::fs::write(&path, "not a database, only some text that is long enough to look at".repeat(100)).unwrap();
+    run(["workspace", "list", "--workspace", "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", "--database"]
+        .map(Into::into)
+        .into_iter()
+        .chain([path.into_os_string()]))
+    .expect(3);
+}
+
+#[test]
+fn a_refusal_is_1_with_the_broken_rules() {
+    let directory = directory();
+    let server = Server::dev(directory.path());
+    let ran = server.command(&["message", "send", "--subject", "Hello"]).expect(1);
+    assert_eq!(ran.stdout, "");
+    assert!(ran.stderr.contains("validation_failed"), "{ran:?}");
+    assert!(ran.stderr.lines().any(|line| line.trim_start().starts_with("/to ")), "{ran:?}");
+    let ran = server.command(&["message", "send", "--subject", "Hello", "--json"]).expect(1);
+    assert_eq!(ran.json()["error"]["code"], "validation_failed");
+    server.command(&["message", "get", "msg_00000000000000000000000000"]).expect(1);
+    server.command(&["message", "list", "--api-key", "mk_live_unknown"]).expect(1);
+}

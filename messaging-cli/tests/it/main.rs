@@ -1,0 +1,9 @@
+//! The command line as people and scripts use it.
+
+mod admin;
+mod completions;
+mod dev;
+mod exit_codes;
+mod help;
+mod messages;
+mod support;

@@ -1,0 +1,178 @@
+//! Running the real program.
+
+use std::ffi::OsStr;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Nothing here takes this long unless something is broken.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The program, without the settings of whoever runs the tests.
+pub(crate) fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_messaging"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("MESSAGING_") {
+            command.env_remove(name);
+        }
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs a command line to its end.
+pub(crate) fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Ran {
+    Ran::new(&program().args(arguments).output().unwrap())
+}
+
+/// Runs a command line with something on standard input.
+pub(crate) fn run_with_input(arguments: &[&str], input: &str) -> Ran {
+    let mut command = program();
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    Ran::new(&child.wait_with_output().unwrap())
+}
+
+/// How a command line ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    fn new(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+
+    /// Asserts the exit code.
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// Standard output, which must be one JSON document.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+}
+
+/// A running server; killed when dropped.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) data: PathBuf,
+    pub(crate) address: SocketAddr,
+}
+
+impl Server {
+    /// Starts `messaging dev` on a data directory and a free port.
+    pub(crate) fn dev(data: &Path) -> Self {
+        Self::start("dev", data, &[])
+    }
+
+    /// Starts `messaging serve` or `dev` and waits until it takes connections.
+    pub(crate) fn start(command: &str, data: &Path, more: &[&str]) -> Self {
+        let listen = data.join("listen");
+        // What an earlier run left there is not ours.
+        let _ = fs::remove_file(&listen);
+        let mut child = program()
+            .args([command, "--listen", "127.0.0.1:0", "--data"])
+            .arg(data)
+            .args(more)
+            .stdout(Stdio::null())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let address = wait_for(|| {
+            if let Some(status) = child.try_wait().unwrap() {
+                panic!("the server ended with {status}");
+            }
+            let address = fs::read_to_string(&listen).ok()?.trim().parse::<SocketAddr>().ok()?;
+            TcpStream::connect(address).ok().map(|_| address)
+        });
+        Self { child, data: data.to_owned(), address }
+    }
+
+    /// What `dev` wrote for other programs.
+    pub(crate) fn dev_json(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.data.join("dev.json")).unwrap()).unwrap()
+    }
+
+    /// Asks the server to stop and waits; answers its exit code.
+    pub(crate) fn stop(mut self) -> Option<i32> {
+        let id = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        wait_for(|| self.child.try_wait().unwrap()).code()
+    }
+
+    /// Ends the server as a power failure would.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Sends a request and answers status and body.
+    pub(crate) fn request(&self, method: &str, path: &str, key: &str, body: &Value) -> (u16, Value) {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            self.address,
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(body).unwrap_or(Value::Null))
+    }
+
+    /// Runs an API command against the server.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Ran {
+        let dev = self.dev_json();
+        let mut command = program();
+        command.env("MESSAGING_URL", dev["base_url"].as_str().unwrap());
+        command.env("MESSAGING_API_KEY", dev["api_key"].as_str().unwrap());
+        Ran::new(&command.args(arguments).output().unwrap())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Looks again and again until there is something, or fails after the deadline.
+#[track_caller]
+pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(started.elapsed() < DEADLINE, "nothing came within {DEADLINE:?}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// An empty directory, removed when dropped.
+pub(crate) fn directory() -> TempDir {
+    tempfile::tempdir().unwrap()
+}

@@ -1,0 +1,167 @@
+//! Attachments of a message: what is accepted, and what type a file has.
+//!
+//! Contract section 4.1 (`attachments`).
+
+use std::borrow::Cow;
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use validator::Validate;
+
+use crate::ids::BlobId;
+
+/// At most this many (contract section 20).
+pub const MAX_ATTACHMENTS: usize = 10;
+/// Decoded, all together (contract section 20).
+pub const MAX_TOTAL_BYTES: usize = 15 << 20;
+
+/// A file as it is sent in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
+pub struct AttachmentInput {
+    /// The name the recipient sees, 1 to 255 characters.
+    #[validate(length(min = 1, max = 255))]
+    pub filename: String,
+    /// A media type; found by the file's extension, then its first bytes, when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(max = 255))]
+    pub content_type: Option<String>,
+    /// The content in padded base64 without line breaks.
+    pub content_b64: Base64,
+}
+
+/// Bytes that travel as base64.
+///
+/// Decoded while the body is parsed, straight from the request's buffer, so that a large file exists
+/// once. What does not decode is kept as such and refused with its place.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Base64 {
+    /// The bytes.
+    Decoded(Bytes),
+    /// Not padded base64.
+    Malformed,
+}
+
+impl Base64 {
+    /// The bytes; empty when malformed.
+    pub fn bytes(&self) -> Bytes {
+        match self {
+            Self::Decoded(bytes) => bytes.clone(),
+            Self::Malformed => Bytes::new(),
+        }
+    }
+}
+
+impl fmt::Debug for Base64 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Decoded(bytes) => write!(f, "{} bytes", bytes.len()),
+            Self::Malformed => f.write_str("malformed base64"),
+        }
+    }
+}
+
+impl Serialize for Base64 {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(self.bytes()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Base64 {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Decode;
+        impl de::Visitor<'_> for Decode {
+            type Value = Base64;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a base64 string")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Base64, E> {
+                Ok(STANDARD.decode(text).map_or(Base64::Malformed, |bytes| Base64::Decoded(bytes.into())))
+            }
+        }
+        deserializer.deserialize_str(Decode)
+    }
+}
+
+impl JsonSchema for Base64 {
+    fn schema_name() -> Cow<'static, str> {
+        "Base64".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "contentEncoding": "base64"})
+    }
+}
+
+/// A file as it is stored beside the message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredFile {
+    /// The name the recipient sees.
+    pub filename: String,
+    /// The media type.
+    pub content_type: String,
+    /// Its length in bytes.
+    pub size: u64,
+    /// Where the bytes are.
+    pub blob: BlobId,
+}
+
+/// The media type of a file: as given, by its extension, by its first bytes, or unknown.
+pub fn content_type(file: &AttachmentInput) -> String {
+    if let Some(given) = file.content_type.as_deref().filter(|given| !given.is_empty()) {
+        return given.to_owned();
+    }
+    if let Some(guess) = mime_guess::from_path(&file.filename).first() {
+        return guess.essence_str().to_owned();
+    }
+    infer::get(&file.content_b64.bytes()).map_or("application/octet-stream", |kind| kind.mime_type()).to_owned()
+}
+
+/// `type/subtype`, optionally with parameters; printable ASCII, so that it fits a header.
+pub fn is_media_type(text: &str) -> bool {
+    let essence = text.split(';').next().unwrap_or_default().trim_end();
+    let token =
+        |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b));
+    text.bytes().all(|byte| (0x20..=0x7E).contains(&byte))
+        && essence.split_once('/').is_some_and(|(kind, subtype)| token(kind) && token(subtype))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(filename: &str, given: Option<&str>, bytes: &'static [u8], expected: &str) {
+        let file = AttachmentInput {
+            filename: filename.to_owned(),
+            content_type: given.map(str::to_owned),
+            content_b64: Base64::Decoded(Bytes::from_static(bytes)),
+        };
+        assert_eq!(content_type(&file), expected);
+    }
+
+    #[test]
+    fn the_type_is_given_or_found() {
+        check("a.pdf", Some("application/x-own"), b"x", "application/x-own");
+        check("a.pdf", None, b"x", "application/pdf");
+        check("a.PDF", None, b"x", "application/pdf");
+        check("a", None, b"%PDF-1.7", "application/pdf");
+        check("a", None, b"\x89PNG\r\n\x1a\n", "image/png");
+        check("a", None, b"hello", "application/octet-stream");
+    }
+
+    #[test]
+    fn media_types() {
+        for good in ["text/plain", "application/vnd.ms-excel", "text/csv; charset=utf-8"] {
+            assert!(is_media_type(good), "{good}");
+        }
+        for bad in ["", "text", "/plain", "text/", "text/plain\r\nX: y", "te xt/plain", "text/plä"] {
+            assert!(!is_media_type(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! When a temporary refusal is tried again, and when it is given up.
+//!
+//! Contract section 4.2, last paragraph.
+
+use std::time::Duration;
+
+use crate::time::Timestamp;
+
+/// When to try again after attempt number `attempt` (the first is 1), made at `now`, was put off.
+/// `None`: the message has expired. The last wait of the schedule repeats; the last attempt is made
+/// when the message expires.
+pub fn next_attempt(
+    schedule: &[Duration],
+    attempt: u32,
+    now: Timestamp,
+    accepted: Timestamp,
+    expiry: Duration,
+) -> Option<Timestamp> {
+    let end = accepted + expiry;
+    let index = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
+    let wait = schedule.get(index).or(schedule.last())?;
+    (now < end).then(|| (now + *wait).min(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walks_the_schedule_and_ends_at_the_expiry() {
+        let schedule = [1, 5, 12].map(|minutes| Duration::from_secs(minutes * 60));
+        let minute = |n: i64| Timestamp::from_millis(n * 60_000);
+        let expiry = Duration::from_mins(40);
+        let next = |attempt, now| next_attempt(&schedule, attempt, minute(now), minute(0), expiry);
+        assert_eq!(next(1, 0), Some(minute(1)));
+        assert_eq!(next(2, 1), Some(minute(6)));
+        assert_eq!(next(3, 6), Some(minute(18)));
+        assert_eq!(next(4, 18), Some(minute(30)));
+        assert_eq!(next(5, 30), Some(minute(40)));
+        assert_eq!(next(6, 40), None);
+        assert_eq!(next_attempt(&[], 1, minute(0), minute(0), expiry), None);
+    }
+}

@@ -1,0 +1,65 @@
+//! A text that must not be printed: passwords, tokens, API keys on their way in or out.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use validator::ValidateLength;
+
+/// A secret in clear. It is written where it is serialized, and nowhere else: `Debug` hides it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The secret in clear.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// The secret in clear, for whoever keeps it.
+    pub fn into_inner(self) -> String {
+        self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+impl ValidateLength<u64> for Secret {
+    fn length(&self) -> Option<u64> {
+        self.0.length()
+    }
+}
+
+impl JsonSchema for Secret {
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_output_hides_it() {
+        assert_eq!(format!("{:?}", Some(Secret::from("hunter22".to_owned()))), "Some(Secret(…))");
+    }
+}

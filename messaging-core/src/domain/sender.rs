@@ -1,0 +1,98 @@
+//! Who an email is from.
+//!
+//! Contract section 4.1 (`from_email`, `sending_domain_id`).
+
+use crate::domain::address::EmailAddress;
+use crate::domain::sending_domain::{DomainStatus, SendingDomain, responsible};
+use crate::error::Unprocessable;
+
+/// The local part of a sender that nobody chose.
+const DEFAULT_LOCAL_PART: &str = "noreply";
+
+/// Decides the sender: the address asked for, else `noreply@` the named domain, else `noreply@` the only
+/// verified domain. It must belong to a verified domain, and to the named one if one is named.
+pub fn decide(
+    asked: Option<&EmailAddress>,
+    named: Option<&SendingDomain>,
+    domains: &[SendingDomain],
+) -> Result<EmailAddress, Unprocessable> {
+    if named.is_some_and(|domain| domain.status != DomainStatus::Verified) {
+        return Err(Unprocessable::SenderDomainNotVerified);
+    }
+    let Some(asked) = asked else {
+        let mut verified = domains.iter().filter(|domain| domain.status == DomainStatus::Verified);
+        let domain = match (named, verified.next(), verified.next()) {
+            (Some(named), _, _) => named,
+            (None, Some(only), None) => only,
+            (None, _, _) => return Err(Unprocessable::SenderMissing),
+        };
+        return EmailAddress::parse(&format!("{DEFAULT_LOCAL_PART}@{}", domain.domain))
+            .map_err(|_| Unprocessable::SenderMissing);
+    };
+    let host = asked.ascii_domain();
+    let allowed = match named {
+        Some(named) => named.covers(&host),
+        None => responsible(domains, &host).is_some_and(|domain| domain.status == DomainStatus::Verified),
+    };
+    if allowed { Ok(asked.clone()) } else { Err(Unprocessable::SenderDomainNotVerified) }
+}
+
+/// Whether a sender decided on earlier may still send.
+pub fn may_send(sender: &EmailAddress, domains: &[SendingDomain]) -> bool {
+    responsible(domains, &sender.ascii_domain()).is_some_and(|domain| domain.status == DomainStatus::Verified)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Timestamp;
+
+    fn domain(name: &str, status: DomainStatus) -> SendingDomain {
+        SendingDomain {
+            id: "dom_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+            workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+            domain: name.to_owned(),
+            status,
+            created_at: Timestamp::from_millis(0),
+            verified_at: None,
+        }
+    }
+
+    #[track_caller]
+    fn check(
+        asked: Option<&str>,
+        named: Option<usize>,
+        domains: &[SendingDomain],
+        expected: Result<&str, Unprocessable>,
+    ) {
+        let asked = asked.map(|text| EmailAddress::parse(text).unwrap());
+        let decided = decide(asked.as_ref(), named.map(|index| &domains[index]), domains);
+        assert_eq!(decided.as_ref().map(EmailAddress::as_str).map_err(|error| *error), expected);
+    }
+
+    #[test]
+    fn decides_by_the_contract() {
+        use DomainStatus::{Failed, Pending, Verified};
+        use Unprocessable::{SenderDomainNotVerified, SenderMissing};
+        let one = [domain("acme.com", Verified)];
+        let two = [domain("acme.com", Verified), domain("acme.org", Verified)];
+        let mixed = [domain("acme.com", Verified), domain("mail.acme.com", Pending), domain("acme.org", Failed)];
+
+        check(None, None, &[], Err(SenderMissing));
+        check(None, None, &one, Ok("noreply@acme.com"));
+        check(None, None, &two, Err(SenderMissing));
+        check(None, Some(1), &two, Ok("noreply@acme.org"));
+        check(None, None, &mixed, Ok("noreply@acme.com"));
+        check(None, Some(1), &mixed, Err(SenderDomainNotVerified));
+
+        check(Some("a@acme.com"), None, &one, Ok("a@acme.com"));
+        check(Some("a@ACME.com"), None, &one, Ok("a@ACME.com"));
+        check(Some("a@eu.acme.com"), None, &one, Ok("a@eu.acme.com"));
+        check(Some("a@notacme.com"), None, &one, Err(SenderDomainNotVerified));
+        // The longest match is pending, though a shorter one is verified.
+        check(Some("a@mail.acme.com"), None, &mixed, Err(SenderDomainNotVerified));
+        check(Some("a@acme.org"), None, &mixed, Err(SenderDomainNotVerified));
+        check(Some("a@acme.com"), Some(1), &two, Err(SenderDomainNotVerified));
+        check(Some("a@acme.org"), Some(1), &two, Ok("a@acme.org"));
+    }
+}

@@ -1,0 +1,372 @@
+//! Sending messages and following them.
+//!
+//! Contract section 4.
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use validator::Validate;
+
+use crate::changes::Write;
+use crate::domain::address::{self, EmailAddress};
+use crate::domain::attachment::{self, StoredFile};
+use crate::domain::channel::Channel;
+use crate::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
+use crate::domain::message_input::MessageInput;
+use crate::domain::sending_domain::SendingDomain;
+use crate::domain::{content, sender};
+use crate::error::{Error, Unprocessable};
+use crate::ids::{AutomationId, BlobId, CampaignId, ContactId, MessageId, TemplateId, WorkspaceId};
+use crate::ops::context::Context;
+use crate::ops::input::{Empty, Input, PageQuery};
+use crate::ops::operation::{Call, Operation};
+use crate::ops::page::Page;
+use crate::scope::{Access, Scope};
+use crate::time::Timestamp;
+use crate::violation::FieldCode;
+use crate::work::Job as _;
+use crate::work::deliver_message::DeliverMessage;
+
+/// The longest body of `POST /messages` (contract section 1.1).
+const MESSAGE_BODY_LIMIT: usize = 25 << 20;
+
+/// A message shows at most this many events; a message has a handful, opens and clicks may add more.
+const MAX_EVENTS_SHOWN: usize = 1000;
+
+/// What accepting a message answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AcceptedMessage {
+    /// The id to follow it by.
+    pub message_id: MessageId,
+    /// Always `queued`.
+    pub status: MessageStatus,
+}
+
+/// `POST /messages`
+pub struct SendMessage;
+
+impl Operation for SendMessage {
+    const ID: &'static str = "sendMessage";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/messages";
+    const ACCESS: Access = Access::Scope(Scope::MessagesSend);
+    const SUCCESS: StatusCode = StatusCode::ACCEPTED;
+    const CLI: &'static str = "message send";
+    const SUMMARY: &'static str = "Send one message";
+    const BODY_LIMIT: usize = MESSAGE_BODY_LIMIT;
+    const LOOKS_UP: bool = true;
+    type Path = Empty;
+    type Query = Empty;
+    type Body = MessageInput;
+    type Output = AcceptedMessage;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<AcceptedMessage, Error> {
+        let workspace = cx.workspace()?;
+        let input = call.body;
+        let named_domain = look_up(cx, workspace, &input).await?;
+        if !cx.violations.is_empty() {
+            return Err(std::mem::take(&mut cx.violations).into());
+        }
+        let from_email = match input.channel {
+            Channel::Email => Some(decide_sender(cx, workspace, &input, named_domain.as_ref()).await?),
+            _ => None,
+        };
+        require_transport(cx, workspace, input.channel).await?;
+        let to = input.to.clone().filter(|to| !to.is_empty()).ok_or(Unprocessable::ContactAddressMissing)?;
+
+        let message = Message {
+            id: cx.new_id(),
+            workspace_id: workspace,
+            revision: 1,
+            status: MessageStatus::Queued,
+            channel: input.channel,
+            to,
+            from_email: from_email.map(|from| from.as_str().to_owned()),
+            contact_id: None,
+            campaign_id: None,
+            automation_id: None,
+            template_id: None,
+            tags: input.tags.clone().unwrap_or_default(),
+            metadata: input.metadata.clone().unwrap_or_default(),
+            created_at: cx.now,
+            updated_at: cx.now,
+        };
+        let files = store_files(cx, workspace, &input).await?;
+        let content = content::encode(&cx.body, input, files);
+        let job = DeliverMessage::first(&message).enqueue(cx.new_id(), cx.now)?;
+        let message_id = message.id;
+        cx.change(Write::InsertMessage(Box::new(message), content));
+        cx.change(Write::Enqueue(job));
+        Ok(AcceptedMessage { message_id, status: MessageStatus::Queued })
+    }
+}
+
+/// Looks up what the request names. What is not there is added to the violations.
+async fn look_up(
+    cx: &mut Context<'_>,
+    workspace: WorkspaceId,
+    input: &MessageInput,
+) -> Result<Option<SendingDomain>, Error> {
+    let given = |id: &Option<String>| id.as_ref().is_some_and(|id| !id.is_empty());
+    // Neither contacts nor templates exist yet, so no id can be one of them.
+    if given(&input.contact_id) {
+        cx.violations.add("/contact_id", FieldCode::NotFound, "no such contact in this workspace");
+    }
+    if given(&input.template_id) {
+        cx.violations.add("/template_id", FieldCode::NotFound, "no such template in this workspace");
+    }
+    let Some(id) = input.sending_domain_id.as_ref().filter(|id| !id.is_empty()) else { return Ok(None) };
+    if input.channel != Channel::Email {
+        return Ok(None);
+    }
+    let domain = match id.parse() {
+        Ok(id) => cx.store().domain(workspace, id).await?,
+        Err(_) => None,
+    };
+    if domain.is_none() {
+        cx.violations.add("/sending_domain_id", FieldCode::NotFound, "no such sending domain in this workspace");
+    }
+    Ok(domain.map(|stored| stored.record))
+}
+
+async fn decide_sender(
+    cx: &Context<'_>,
+    workspace: WorkspaceId,
+    input: &MessageInput,
+    named: Option<&SendingDomain>,
+) -> Result<EmailAddress, Error> {
+    let domains = cx.app.sending_domains(workspace).await?;
+    let asked = input.from_email.as_deref().filter(|text| !text.is_empty());
+    let asked = asked.map(EmailAddress::parse).transpose().map_err(Error::internal)?;
+    Ok(sender::decide(asked.as_ref(), named, &domains)?)
+}
+
+/// Refuses a channel that nothing carries: no settings, or a provider this installation does not have.
+async fn require_transport(cx: &Context<'_>, workspace: WorkspaceId, channel: Channel) -> Result<(), Error> {
+    let provider = cx.app.provider(workspace, channel).await?;
+    let known = provider.is_some_and(|provider| cx.app.transport(channel, &provider.name).is_some());
+    if known { Ok(()) } else { Err(Unprocessable::ChannelNotConfigured.into()) }
+}
+
+/// Stores attachments beside the message. They are durable before the message is; what a crash leaves
+/// between is swept.
+async fn store_files(cx: &Context<'_>, workspace: WorkspaceId, input: &MessageInput) -> Result<Vec<StoredFile>, Error> {
+    let mut files = Vec::new();
+    for file in input.attachments.iter().flatten() {
+        let blob: BlobId = cx.new_id();
+        let bytes = file.content_b64.bytes();
+        files.push(StoredFile {
+            filename: file.filename.clone(),
+            content_type: attachment::content_type(file),
+            size: bytes.len() as u64,
+            blob,
+        });
+        cx.store().put_blob(workspace, blob, bytes).await?;
+    }
+    Ok(files)
+}
+
+/// What a message shows in a listing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MessageSummary {
+    /// Its id.
+    pub message_id: MessageId,
+    /// Its state.
+    pub status: MessageStatus,
+    /// Its channel.
+    pub channel: Channel,
+    /// The recipient; masked without `pii:read`.
+    pub to: String,
+    /// The contact it is attributed to.
+    pub contact_id: Option<ContactId>,
+    /// The campaign it belongs to.
+    pub campaign_id: Option<CampaignId>,
+    /// The automation it belongs to.
+    pub automation_id: Option<AutomationId>,
+    /// The template it is rendered from.
+    pub template_id: Option<TemplateId>,
+    /// The sender's tags.
+    pub tags: Vec<String>,
+    /// The sender's data.
+    pub metadata: Map<String, Value>,
+    /// When it was accepted.
+    pub created_at: Timestamp,
+    /// When its state last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A message with everything that happened to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MessageStatusReport")]
+pub struct MessageReport {
+    /// Its id.
+    pub message_id: MessageId,
+    /// Its state.
+    pub status: MessageStatus,
+    /// Its channel.
+    pub channel: Channel,
+    /// The contact it is attributed to.
+    pub contact_id: Option<ContactId>,
+    /// The campaign it belongs to.
+    pub campaign_id: Option<CampaignId>,
+    /// The automation it belongs to.
+    pub automation_id: Option<AutomationId>,
+    /// The template it is rendered from.
+    pub template_id: Option<TemplateId>,
+    /// The sender's tags.
+    pub tags: Vec<String>,
+    /// The sender's data.
+    pub metadata: Map<String, Value>,
+    /// When it was accepted.
+    pub created_at: Timestamp,
+    /// When its state last changed.
+    pub updated_at: Timestamp,
+    /// What happened, in order.
+    pub events: Vec<EventView>,
+}
+
+/// Something that happened to a message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MessageEvent")]
+pub struct EventView {
+    /// What.
+    pub kind: EventKind,
+    /// When.
+    pub at: Timestamp,
+    /// More, by kind.
+    pub meta: Map<String, Value>,
+}
+
+/// The path of an operation on a message.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+pub struct MessagePath {
+    /// The message.
+    pub id: MessageId,
+}
+
+/// `GET /messages/{id}`
+pub struct GetMessage;
+
+impl Operation for GetMessage {
+    const ID: &'static str = "getMessage";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/messages/{id}";
+    const ACCESS: Access = Access::Scope(Scope::MessagesSend);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "message get";
+    const SUMMARY: &'static str = "Show a message and everything that happened to it";
+    type Path = MessagePath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = MessageReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<MessageReport, Error> {
+        let workspace = cx.workspace()?;
+        let message = cx.store().message(workspace, call.path.id).await?.ok_or(Error::NotFound)?;
+        let events = cx.store().message_events(workspace, message.id, MAX_EVENTS_SHOWN).await?;
+        let clear = cx.sees_addresses();
+        // The first event is not stored: it is the message's creation.
+        let queued = EventView { kind: EventKind::Queued, at: message.created_at, meta: Map::new() };
+        let happened = events.into_iter().map(|event| EventView {
+            kind: event.kind,
+            at: event.at,
+            meta: if clear { event.meta } else { mask_meta(message.channel, event.meta) },
+        });
+        Ok(MessageReport {
+            message_id: message.id,
+            status: message.status,
+            channel: message.channel,
+            contact_id: message.contact_id,
+            campaign_id: message.campaign_id,
+            automation_id: message.automation_id,
+            template_id: message.template_id,
+            created_at: message.created_at,
+            updated_at: message.updated_at,
+            events: std::iter::once(queued).chain(happened).collect(),
+            tags: message.tags,
+            metadata: message.metadata,
+        })
+    }
+}
+
+/// Masks the recipient of an event (contract section 2.4).
+fn mask_meta(channel: Channel, mut meta: Map<String, Value>) -> Map<String, Value> {
+    if let Some(Value::String(recipient)) = meta.get("recipient") {
+        let masked = address::mask(channel, recipient);
+        meta.insert("recipient".to_owned(), json!(masked));
+    }
+    meta
+}
+
+/// What `GET /messages` is narrowed to.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+pub struct MessageQuery {
+    /// Of this campaign.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub campaign_id: Option<CampaignId>,
+    /// Of this automation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub automation_id: Option<AutomationId>,
+    /// Of this contact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contact_id: Option<ContactId>,
+    /// In this state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<MessageStatus>,
+    /// With this tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// Of this channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<Channel>,
+    /// At most this many items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 1, max = 200))]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+impl Input for MessageQuery {}
+
+/// `GET /messages`
+pub struct ListMessages;
+
+impl Operation for ListMessages {
+    const ID: &'static str = "listMessages";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/messages";
+    const ACCESS: Access = Access::Scope(Scope::MessagesSend);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "message list";
+    const SUMMARY: &'static str = "List messages, newest first";
+    type Path = Empty;
+    type Query = MessageQuery;
+    type Body = Empty;
+    type Output = Page<MessageSummary>;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<MessageSummary>, Error> {
+        let workspace = cx.workspace()?;
+        let MessageQuery { campaign_id, automation_id, contact_id, status, tag, channel, limit, cursor } = call.query;
+        let filter = MessageFilter { campaign_id, automation_id, contact_id, status, tag, channel };
+        let page = cx.page(&PageQuery { limit, cursor })?;
+        let slice = cx.store().messages(workspace, &filter, page).await?;
+        let clear = cx.sees_addresses();
+        Ok(cx.answer_page(slice, |message| MessageSummary {
+            message_id: message.id,
+            status: message.status,
+            channel: message.channel,
+            to: if clear { message.to } else { address::mask(message.channel, &message.to) },
+            contact_id: message.contact_id,
+            campaign_id: message.campaign_id,
+            automation_id: message.automation_id,
+            template_id: message.template_id,
+            tags: message.tags,
+            metadata: message.metadata,
+            created_at: message.created_at,
+            updated_at: message.updated_at,
+        }))
+    }
+}

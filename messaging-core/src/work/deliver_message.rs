@@ -1,0 +1,250 @@
+//! The job that delivers a message: one attempt, then done or later.
+//!
+//! Contract section 4.2. Delivery is at least once: the attempt is made, then its outcome committed; a
+//! crash between the two repeats the attempt with the same Message-ID and marks it `ambiguous`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::changes::{Changes, Expect, MoveMessage, Write};
+use crate::domain::address::{self, EmailAddress};
+use crate::domain::channel::Channel;
+use crate::domain::content::{self, RequestContent};
+use crate::domain::delivery::Judgment;
+use crate::domain::message::{Capture, Message, MessageEvent, MessageStatus};
+use crate::domain::recipients::{self, Recipient};
+use crate::domain::suppression::{Suppression, SuppressionSource};
+use crate::ids::{MessageId, WorkspaceId};
+use crate::ports::store::{CommitError, StoreError};
+use crate::work::delivery::{Impossible, Performed, perform, prepare};
+use crate::work::job::{Job, JobContext, JobError};
+
+/// How often an outcome is decided again because the message changed meanwhile.
+const MAX_COMMITS: usize = 8;
+
+/// Delivers a message to those of its recipients that are still open.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DeliverMessage {
+    workspace_id: WorkspaceId,
+    message_id: MessageId,
+    lane: String,
+    /// Counts from 1.
+    attempt: u32,
+    /// Who is still open; `None` before the first attempt: everybody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    open: Option<Vec<Recipient>>,
+}
+
+impl DeliverMessage {
+    /// The job of a new message.
+    pub fn first(message: &Message) -> Self {
+        Self {
+            workspace_id: message.workspace_id,
+            message_id: message.id,
+            lane: lane_of(message),
+            attempt: 1,
+            open: None,
+        }
+    }
+}
+
+/// Email shares a lane by the recipient's domain, so that one dead domain delays nobody else; the other
+/// channels by workspace, each of which has its own provider account.
+fn lane_of(message: &Message) -> String {
+    if message.channel == Channel::Email
+        && let Ok(to) = EmailAddress::parse(&message.to)
+    {
+        return format!("email:{}", to.ascii_domain());
+    }
+    format!("{}:{}", message.channel, message.workspace_id)
+}
+
+impl Job for DeliverMessage {
+    const KIND: &'static str = "deliver_message";
+
+    fn lane(&self) -> String {
+        self.lane.clone()
+    }
+
+    async fn run(self, cx: &JobContext) -> Result<(), JobError> {
+        let store = cx.app.store();
+        let Some((mut message, stored)) = store.message_with_content(self.workspace_id, self.message_id).await? else {
+            return Ok(cx.finish(Changes::default()).await?);
+        };
+        if message.status == MessageStatus::Cancelled {
+            return Ok(cx.finish(Changes::default()).await?);
+        }
+        // Only an attempt that was cut off leaves a message in this state.
+        let interrupted = message.status == MessageStatus::Sending;
+        let request = match stored.map(|stored| content::decode(&stored)) {
+            Some(Ok(request)) => request,
+            Some(Err(error)) => {
+                let impossible = Impossible::new("render_error", error);
+                return self.record(cx, message, None, only(impossible.judgment())).await;
+            }
+            None => {
+                let impossible = Impossible::new("render_error", "the content is no longer stored");
+                return self.record(cx, message, None, only(impossible.judgment())).await;
+            }
+        };
+        let recipients = self.recipients(&message, &request);
+        let memory = cx.app.file_memory(request.files.iter().map(|file| file.size).sum()).await;
+        let performed = match prepare(&cx.app, &message, &request, recipients).await? {
+            Ok(prepared) => {
+                if prepared.leaves_the_process() && may_be_marked(&message) {
+                    mark_sending(cx, &mut message).await?;
+                }
+                perform(&cx.app, &message, self.attempt, interrupted, prepared).await
+            }
+            Err(impossible) => only(impossible.judgment()),
+        };
+        drop(memory);
+        self.record(cx, message, Some(&request), performed).await
+    }
+}
+
+fn only(judgment: Judgment) -> Performed {
+    Performed { judgment, captured: None }
+}
+
+/// A message whose `to` recipient is served, with a copy still open, keeps its state.
+fn may_be_marked(message: &Message) -> bool {
+    message.status.may_become(MessageStatus::Sending)
+}
+
+/// Notes, before anything leaves, that an attempt has begun.
+async fn mark_sending(cx: &JobContext, message: &mut Message) -> Result<(), JobError> {
+    let now = cx.app.now();
+    let mark = MoveMessage {
+        workspace_id: message.workspace_id,
+        message_id: message.id,
+        revision: message.revision,
+        status: MessageStatus::Sending,
+        at: now,
+    };
+    cx.app.commit_in_background(Changes::from_iter([Write::MoveMessage(mark)])).await?;
+    message.status = MessageStatus::Sending;
+    message.revision += 1;
+    Ok(())
+}
+
+impl DeliverMessage {
+    fn recipients(&self, message: &Message, request: &RequestContent) -> Vec<Recipient> {
+        self.open.clone().unwrap_or_else(|| {
+            let list = |copies: &Option<Vec<String>>| copies.clone().unwrap_or_default();
+            recipients::all(&message.to, &list(&request.input.cc), &list(&request.input.bcc))
+        })
+    }
+
+    /// Commits the outcome. What left cannot be taken back: when the message changed meanwhile, the same
+    /// outcome is written over its new state.
+    async fn record(
+        self,
+        cx: &JobContext,
+        mut message: Message,
+        request: Option<&RequestContent>,
+        performed: Performed,
+    ) -> Result<(), JobError> {
+        let Performed { judgment, captured } = performed;
+        for _ in 0..MAX_COMMITS {
+            let mut changes = self.outcome(cx, &message, &judgment).await?;
+            if let (Some(source), Some(request)) = (&captured, request) {
+                changes.push(Write::PutCapture(Box::new(Capture {
+                    workspace_id: message.workspace_id,
+                    message_id: message.id,
+                    channel: message.channel,
+                    to: message.to.clone(),
+                    from: message.from_email.clone(),
+                    subject: request.input.subject.clone(),
+                    captured_at: cx.app.now(),
+                    source: source.clone(),
+                })));
+            }
+            let committed = match judgment.next_attempt_at {
+                Some(due_at) => {
+                    let again = Self { attempt: self.attempt + 1, open: Some(judgment.open.clone()), ..self.clone() };
+                    cx.again_at(due_at, &again, changes).await
+                }
+                None => cx.finish(changes).await.map_err(JobError::from),
+            };
+            match committed {
+                Err(JobError::Commit(CommitError::Conflict)) => {
+                    let read = cx.app.store().message(self.workspace_id, self.message_id).await?;
+                    let Some(fresh) = read else { return Ok(cx.finish(Changes::default()).await?) };
+                    message = fresh;
+                }
+                other => return other,
+            }
+        }
+        Err(JobError::Commit(CommitError::Conflict))
+    }
+
+    async fn outcome(&self, cx: &JobContext, message: &Message, judgment: &Judgment) -> Result<Changes, StoreError> {
+        let now = cx.app.now();
+        let mut changes = Changes::default();
+        if let Some(status) = judgment.status
+            && (message.status.may_become(status) || moves_through_sending(message.status, status))
+        {
+            changes.push(Write::MoveMessage(MoveMessage {
+                workspace_id: message.workspace_id,
+                message_id: message.id,
+                revision: message.revision,
+                status,
+                at: now,
+            }));
+        }
+        for (kind, meta) in &judgment.events {
+            changes.push(Write::AppendEvent(Box::new(MessageEvent {
+                id: cx.app.new_id(now),
+                workspace_id: message.workspace_id,
+                message_id: message.id,
+                kind: *kind,
+                at: now,
+                meta: meta.clone(),
+            })));
+        }
+        for write in suppress(cx, message, judgment).await? {
+            changes.push(write);
+        }
+        Ok(changes)
+    }
+}
+
+/// An attempt that stays in the process is not marked; its message moves through `sending` in one step.
+const fn moves_through_sending(from: MessageStatus, to: MessageStatus) -> bool {
+    from.may_become(MessageStatus::Sending)
+        && (MessageStatus::Sending.may_become(to) || matches!(to, MessageStatus::Complained))
+}
+
+/// Contract section 10, "Automatic": the addresses that bounced hard or complained.
+async fn suppress(cx: &JobContext, message: &Message, judgment: &Judgment) -> Result<Vec<Write>, StoreError> {
+    if judgment.suppress.is_empty() {
+        return Ok(Vec::new());
+    }
+    let now = cx.app.now();
+    let spelled: Vec<_> =
+        judgment.suppress.iter().map(|(text, reason)| (address::normalize(message.channel, text), *reason)).collect();
+    let addresses: Vec<_> = spelled.iter().map(|(address, _)| address.clone()).collect();
+    let listed = cx.app.store().suppressed(message.workspace_id, message.channel, &addresses).await?;
+    let writes = spelled.into_iter().filter_map(|(address, reason)| {
+        match listed.iter().find(|stored| stored.record.address == address) {
+            Some(stored) => {
+                let raised = stored.record.raised(reason, None)?;
+                Some(Write::PutSuppression(raised, Expect::Revision(stored.revision)))
+            }
+            None => Some(Write::PutSuppression(
+                Suppression {
+                    id: cx.app.new_id(now),
+                    workspace_id: message.workspace_id,
+                    channel: message.channel,
+                    address,
+                    reason,
+                    detail: None,
+                    source: SuppressionSource::System,
+                    created_at: now,
+                },
+                Expect::Absent,
+            )),
+        }
+    });
+    Ok(writes.collect())
+}

@@ -1,0 +1,112 @@
+//! What a job is.
+
+use std::future::Future;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::app::App;
+use crate::changes::{Changes, JobHandle, NewJob, Reschedule, Write};
+use crate::error::Error;
+use crate::ids::JobId;
+use crate::ports::store::{ClaimedJob, CommitError, StoreError};
+use crate::time::Timestamp;
+
+/// A kind of background work. The value itself is the payload.
+///
+/// `run` owes a last commit that finishes or reschedules the job, through [`JobContext::finish`] or
+/// [`JobContext::again_at`]. A job may run more than once: after a crash, or when its commit is lost.
+pub trait Job: Serialize + DeserializeOwned + Send + Sized + 'static {
+    /// The name in the store; never changes.
+    const KIND: &'static str;
+
+    /// What the job shares concurrency and pace with.
+    fn lane(&self) -> String;
+
+    /// Does the work.
+    fn run(self, cx: &JobContext) -> impl Future<Output = Result<(), JobError>> + Send;
+
+    /// The row to enqueue.
+    fn enqueue(&self, id: JobId, due_at: Timestamp) -> Result<NewJob, Error> {
+        let payload = serde_json::to_vec(self).map_err(Error::internal)?;
+        Ok(NewJob { id, kind: Self::KIND, lane: self.lane(), due_at, payload: payload.into() })
+    }
+}
+
+/// A job could not do its work or its commit. The runner puts it back for later.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// The payload is not what this version writes.
+    #[error("the payload of a job cannot be read")]
+    Payload(#[source] serde_json::Error),
+    /// A commit did not go through.
+    #[error("the outcome of a job was not committed")]
+    Commit(#[from] CommitError),
+    /// A read failed.
+    #[error("a job could not read what it needs")]
+    Store(#[from] StoreError),
+}
+
+/// The surroundings of one run of a job.
+#[derive(Debug)]
+pub struct JobContext {
+    /// The application.
+    pub app: App,
+    handle: JobHandle,
+}
+
+impl JobContext {
+    pub(super) const fn new(app: App, handle: JobHandle) -> Self {
+        Self { app, handle }
+    }
+
+    /// Commits the outcome and removes the job.
+    pub async fn finish(&self, mut changes: Changes) -> Result<(), CommitError> {
+        changes.push(Write::FinishJob(self.handle.clone()));
+        self.app.commit_in_background(changes).await
+    }
+
+    /// Commits the outcome and puts the job, changed, back for later.
+    pub async fn again_at<J: Job>(&self, due_at: Timestamp, job: &J, mut changes: Changes) -> Result<(), JobError> {
+        let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
+        changes.push(Write::RescheduleJob(self.handle.clone(), Reschedule { due_at, payload: payload.into() }));
+        Ok(self.app.commit_in_background(changes).await?)
+    }
+
+    pub(super) async fn again_unchanged(&self, due_at: Timestamp, payload: Bytes) -> Result<(), CommitError> {
+        let write = Write::RescheduleJob(self.handle.clone(), Reschedule { due_at, payload });
+        self.app.commit_in_background(Changes::from_iter([write])).await
+    }
+}
+
+/// A job type with its types erased.
+#[derive(Clone, Copy)]
+pub struct JobType {
+    /// [`Job::KIND`]
+    pub kind: &'static str,
+    /// Decodes the payload and runs.
+    pub run: for<'a> fn(&'a JobContext, &'a ClaimedJob) -> BoxFuture<'a, Result<(), JobError>>,
+}
+
+impl JobType {
+    /// The row of a job type.
+    pub const fn of<J: Job>() -> Self {
+        Self {
+            kind: J::KIND,
+            run: |cx, claimed| {
+                Box::pin(async move {
+                    let job: J = serde_json::from_slice(&claimed.payload).map_err(JobError::Payload)?;
+                    job.run(cx).await
+                })
+            },
+        }
+    }
+}
+
+impl std::fmt::Debug for JobType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.kind)
+    }
+}

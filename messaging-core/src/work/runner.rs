@@ -1,0 +1,223 @@
+//! Claims jobs and runs them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::app::App;
+use crate::error::Chain;
+use crate::ports::store::{Claim, ClaimedJob, StoreError};
+use crate::work::job::{JobContext, JobError};
+use crate::work::{all, sweep};
+
+/// Jobs in work at the same time, all lanes together.
+const WINDOW: usize = 256;
+/// Jobs of one lane in work at the same time.
+const LANE_WINDOW: usize = 128;
+/// Jobs of one lane in one claim: small enough that many busy lanes take turns.
+const LANE_SHARE: usize = 64;
+/// A claim outlasts every attempt: SMTP alone may take half an hour (RFC 5321 section 4.5.3.2).
+const LEASE: Duration = Duration::from_hours(1);
+/// A lane that is full is looked at again after this.
+const HOLD: Duration = Duration::from_millis(200);
+/// A job that could not be done is tried again after this.
+const RETRY: Duration = Duration::from_secs(30);
+/// Jobs that another process committed (the command line beside a server) announce nothing here.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// How long running jobs may take to end when the workers stop.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The background work of a process, running.
+#[derive(Debug)]
+pub struct Workers {
+    stop: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Workers {
+    /// Starts working on `runtime`, which may differ from the one that serves requests.
+    pub fn start(app: &App, runtime: &Handle) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let tasks = vec![
+            runtime.spawn(work(app.clone(), stopped.clone())),
+            runtime.spawn(sweep::keep_sweeping(app.clone(), stopped)),
+        ];
+        Self { stop, tasks }
+    }
+
+    /// Claims nothing more and waits for what runs, at most 10 seconds. What does not end until then is
+    /// dropped; its jobs are still stored and will be run again.
+    pub async fn stop(self) {
+        self.stop.send_replace(true);
+        for task in self.tasks {
+            if let Err(error) = task.await
+                && error.is_panic()
+            {
+                tracing::error!("a worker panicked");
+            }
+        }
+    }
+}
+
+/// What is in work.
+#[derive(Default)]
+struct InWork {
+    tasks: JoinSet<String>,
+    lanes: HashMap<String, usize>,
+}
+
+impl InWork {
+    fn start(&mut self, app: &App, job: ClaimedJob) {
+        *self.lanes.entry(job.handle.lane.clone()).or_default() += 1;
+        let app = app.clone();
+        self.tasks.spawn(async move {
+            let lane = job.handle.lane.clone();
+            run(&app, job).await;
+            lane
+        });
+    }
+
+    fn ended(&mut self, lane: &str) {
+        if let Some(count) = self.lanes.get_mut(lane) {
+            *count -= 1;
+            if *count == 0 {
+                self.lanes.remove(lane);
+            }
+        }
+    }
+
+    /// Takes notice of everything that has ended.
+    fn collect(&mut self) {
+        while let Some(ended) = self.tasks.try_join_next() {
+            // `run` catches panics, so that the lane is always known.
+            if let Ok(lane) = ended {
+                self.ended(&lane);
+            }
+        }
+    }
+
+    async fn one_ended(&mut self) {
+        if let Some(Ok(lane)) = self.tasks.join_next().await {
+            self.ended(&lane);
+        }
+    }
+}
+
+async fn work(app: App, mut stopped: watch::Receiver<bool>) {
+    let mut in_work = InWork::default();
+    while !*stopped.borrow() {
+        in_work.collect();
+        let claimed = match claim(&app, &in_work).await {
+            Ok(claimed) => claimed,
+            Err(error) => {
+                tracing::warn!(error = %Chain(&error), "no jobs could be claimed");
+                tokio::select! {
+                    () = app.clock().sleep_until(app.now() + LOOK_AGAIN) => {}
+                    _ = stopped.changed() => {}
+                }
+                continue;
+            }
+        };
+        let found = !claimed.is_empty();
+        for job in claimed {
+            in_work.start(&app, job);
+        }
+        if found && in_work.tasks.len() < WINDOW {
+            continue;
+        }
+        let next = wake_at(&app).await;
+        tokio::select! {
+            () = in_work.one_ended(), if !in_work.tasks.is_empty() => {}
+            () = app.work().changed(), if in_work.tasks.len() < WINDOW => {}
+            () = app.clock().sleep_until(next), if in_work.tasks.len() < WINDOW => {}
+            _ = stopped.changed() => {}
+        }
+    }
+    let ending = async { while in_work.tasks.join_next().await.is_some() {} };
+    if tokio::time::timeout(GRACE, ending).await.is_err() {
+        tracing::warn!("some jobs did not end in time and will be run again");
+    }
+}
+
+async fn wake_at(app: &App) -> crate::time::Timestamp {
+    let latest = app.now() + LOOK_AGAIN;
+    match app.store().next_due().await {
+        // A job that is due but held by its lane is looked for after a moment, not at once.
+        Ok(Some(due)) => due.max(app.now() + HOLD).min(latest),
+        Ok(None) | Err(_) => latest,
+    }
+}
+
+async fn claim(app: &App, in_work: &InWork) -> Result<Vec<ClaimedJob>, StoreError> {
+    let room = WINDOW.saturating_sub(in_work.tasks.len());
+    if room == 0 {
+        return Ok(Vec::new());
+    }
+    let now = app.now();
+    let full = in_work.lanes.iter().filter(|(_, count)| **count >= LANE_WINDOW);
+    app.store()
+        .claim(Claim {
+            now,
+            lease_until: now + LEASE,
+            max: room,
+            per_lane: LANE_SHARE,
+            hold: full.map(|(lane, _)| (lane.clone(), now + HOLD)).collect(),
+        })
+        .await
+}
+
+/// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again.
+async fn run(app: &App, job: ClaimedJob) {
+    let cx = JobContext::new(app.clone(), job.handle.clone());
+    let Some(job_type) = all().iter().find(|one| one.kind == job.kind) else {
+        // Written by a newer version; it stays for that version.
+        tracing::error!(kind = job.kind, "a job of an unknown kind is left for later");
+        put_back(&cx, &job).await;
+        return;
+    };
+    let outcome = std::panic::AssertUnwindSafe((job_type.run)(&cx, &job)).catch_unwind().await;
+    match outcome {
+        Ok(Ok(())) => {}
+        Ok(Err(JobError::Commit(crate::ports::store::CommitError::Conflict))) => {
+            tracing::warn!(kind = job.kind, job = %job.handle.id, "a job lost its lease");
+        }
+        Ok(Err(error)) => {
+            tracing::error!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job failed");
+            put_back(&cx, &job).await;
+        }
+        Err(_) => {
+            tracing::error!(kind = job.kind, job = %job.handle.id, "a job panicked");
+            put_back(&cx, &job).await;
+        }
+    }
+}
+
+async fn put_back(cx: &JobContext, job: &ClaimedJob) {
+    let later = cx.app.now() + RETRY;
+    if let Err(error) = cx.again_unchanged(later, job.payload.clone()).await {
+        tracing::warn!(kind = job.kind, error = %Chain(&error), "a job was not put back and waits for its lease to end");
+    }
+}
+
+impl App {
+    /// Does all work that is due, and what follows from it, until nothing is due any more. For tests and
+    /// for programs that send and exit; a server runs [`Workers`].
+    pub async fn run_until_idle(&self) -> Result<(), StoreError> {
+        let mut in_work = InWork::default();
+        loop {
+            let claimed = claim(self, &in_work).await?;
+            if claimed.is_empty() && in_work.tasks.is_empty() {
+                return Ok(());
+            }
+            for job in claimed {
+                in_work.start(self, job);
+            }
+            in_work.one_ended().await;
+            in_work.collect();
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Housekeeping: what expired is removed, a little at a time.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::app::App;
+use crate::changes::{Changes, Write};
+use crate::error::Chain;
+use crate::ports::store::{CommitError, StoreError};
+
+/// How often expired things are looked for.
+const INTERVAL: Duration = Duration::from_mins(1);
+/// Rows removed in one commit: few enough that a request never waits for them noticeably.
+const SLICE: usize = 500;
+/// Commits in one sweep; what is left waits for the next.
+const MAX_SLICES: usize = 200;
+/// Captures kept per workspace (contract section 22, "Sandbox inbox").
+const KEPT_CAPTURES: usize = 10_000;
+/// What was sent is kept this long after it was accepted, for retries and for support; the status and
+/// events stay. The contract is silent here.
+const CONTENT_KEPT: Duration = Duration::from_hours(30 * 24);
+
+/// Sweeps now and then until told to stop.
+pub(super) async fn keep_sweeping(app: App, mut stopped: watch::Receiver<bool>) {
+    loop {
+        let next = app.now() + INTERVAL;
+        tokio::select! {
+            () = app.clock().sleep_until(next) => {}
+            _ = stopped.changed() => return,
+        }
+        if let Err(error) = sweep(&app).await {
+            tracing::warn!(error = %Chain(&error), "a sweep was cut short");
+        }
+    }
+}
+
+/// Removes what expired: remembered replies, sessions, captures beyond the newest, old contents and files.
+pub async fn sweep(app: &App) -> Result<(), StoreError> {
+    let store = app.store();
+    let now = app.now();
+    let old = now - CONTENT_KEPT;
+    for _ in 0..MAX_SLICES {
+        let removed = store.forget_expired(now, SLICE).await?
+            + store.trim_captures(KEPT_CAPTURES, SLICE).await?
+            + store.forget_contents(old, SLICE).await?
+            + forget_files(app, old).await?;
+        if removed == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn forget_files(app: &App, old: crate::time::Timestamp) -> Result<u64, StoreError> {
+    let files = app.store().blobs_before(old, SLICE).await?;
+    if files.is_empty() {
+        return Ok(0);
+    }
+    let changes: Changes = files.iter().map(|(workspace, blob)| Write::DeleteBlob(*workspace, *blob)).collect();
+    match app.commit_in_background(changes).await {
+        Ok(()) | Err(CommitError::Conflict) => Ok(files.len() as u64),
+        Err(CommitError::Store(error)) => Err(error),
+    }
+}

@@ -1,0 +1,113 @@
+//! A whole product without its edges.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use messaging_core::changes::Changes;
+use messaging_core::domain::channel::Channel;
+use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ops::messages::{GetMessage, MessagePath, MessageReport, SendMessage};
+use messaging_core::ops::{Empty, Endpoint, Operation, Request};
+use messaging_core::ports::Store as _;
+use messaging_core::ports::clock::{ManualClock, SeededEntropy};
+use messaging_core::ports::store::Priority;
+use messaging_core::time::Timestamp;
+use messaging_core::{App, Caller, Error, admin};
+use messaging_store::{SqliteOptions, SqliteStore};
+use messaging_transport::testing::MemoryTransport;
+use serde_json::Value;
+
+/// A workspace that sends email through a [`MemoryTransport`], and its surroundings.
+pub(crate) struct Product {
+    pub(crate) app: App,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) transport: Arc<MemoryTransport>,
+    pub(crate) store: Arc<SqliteStore>,
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) caller: Caller,
+    _directory: tempfile::TempDir,
+}
+
+/// When every test begins: a Saturday morning.
+pub(crate) fn beginning() -> Timestamp {
+    "2026-01-31T09:15:00Z".parse().unwrap()
+}
+
+impl Product {
+    pub(crate) async fn start() -> Self {
+        Self::with(MemoryTransport::default()).await
+    }
+
+    pub(crate) async fn with(transport: MemoryTransport) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("m.db"))).unwrap());
+        let clock = Arc::new(ManualClock::new(beginning()));
+        let transport = Arc::new(transport);
+        let app = App::builder(Arc::clone(&store) as _)
+            .clock(Arc::clone(&clock) as _)
+            .entropy(Arc::new(SeededEntropy::new(7)))
+            .transport(Channel::Email, "sandbox", Arc::clone(&transport) as _)
+            .build();
+        let workspace = admin::prepare_dev(&app).await.unwrap().workspace_id;
+        let caller = Caller::Operator(Some(workspace));
+        Self { app, clock, transport, store, workspace, caller, _directory: directory }
+    }
+
+    /// Calls `POST /messages` as a front end does.
+    pub(crate) async fn post(&self, body: &Value, key: Option<&str>) -> Result<(Value, bool), Error> {
+        let answer = (Endpoint::of::<SendMessage>().call)(Request {
+            app: &self.app,
+            caller: &self.caller,
+            workspace: Some(self.workspace),
+            path: SendMessage::PATH,
+            path_parameters: Vec::new(),
+            query: "",
+            body: body.to_string().into_bytes().into(),
+            idempotency_key: key.map(str::as_bytes),
+            client: None,
+        })
+        .await?;
+        Ok((serde_json::from_slice(&answer.body).unwrap(), answer.replayed))
+    }
+
+    /// Sends a message and answers its id.
+    pub(crate) async fn send(&self, body: &Value) -> MessageId {
+        let (answer, _) = self.post(body, None).await.unwrap();
+        answer["message_id"].as_str().unwrap().parse().unwrap()
+    }
+
+    /// Sends a plain email.
+    pub(crate) async fn send_to(&self, to: &str) -> MessageId {
+        self.send(&serde_json::json!({"channel": "email", "to": to, "subject": "s", "text": "t"})).await
+    }
+
+    pub(crate) async fn report(&self, id: MessageId) -> MessageReport {
+        let path = MessagePath { id };
+        self.app.call::<GetMessage>(&self.caller, &path, &Empty {}, &Empty {}).await.unwrap()
+    }
+
+    /// `delivered: Queued Sent Delivered`
+    pub(crate) async fn story(&self, id: MessageId) -> String {
+        let report = self.report(id).await;
+        let events: Vec<_> = report.events.iter().map(|event| format!("{:?}", event.kind)).collect();
+        format!("{}: {}", report.status.as_str(), events.join(" "))
+    }
+
+    /// The `meta` of the last event.
+    pub(crate) async fn last_meta(&self, id: MessageId) -> Value {
+        Value::Object(self.report(id).await.events.pop().unwrap().meta)
+    }
+
+    pub(crate) async fn work(&self) {
+        self.app.run_until_idle().await.unwrap();
+    }
+
+    pub(crate) async fn pass(&self, span: Duration) {
+        self.clock.advance(span);
+        self.work().await;
+    }
+
+    pub(crate) async fn commit(&self, changes: Changes) {
+        self.store.commit(changes, Priority::Foreground).await.unwrap();
+    }
+}

@@ -1,0 +1,54 @@
+//! The server without the rest of the command line.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use messaging_core::error::Chain;
+use messaging_http::{SettingsArgs, logging, standalone};
+
+/// A self-hosted platform for transactional email and campaigns: the server.
+///
+/// Every setting is a flag, an environment variable and a key of the file named by --config.
+#[derive(Debug, Parser)]
+#[command(name = "messaging-server", version, max_term_width = 100)]
+struct Arguments {
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+/// Wrong usage; what clap uses, too.
+const WRONG_USAGE: u8 = 2;
+
+/// No database, or no address to listen at.
+const CANNOT_START: u8 = 3;
+
+fn main() -> ExitCode {
+    let settings = match Arguments::parse().settings.resolve() {
+        Ok(settings) => settings,
+        Err(error) => return fail(WRONG_USAGE, &error),
+    };
+    let _log = match logging::start(&settings.log, settings.log_format) {
+        Ok(guard) => guard,
+        Err(error) => return fail(WRONG_USAGE, &error),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_name("http")
+        .thread_stack_size(standalone::THREAD_STACK)
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(CANNOT_START, &error),
+    };
+    let served = runtime.block_on(standalone::serve(&settings));
+    runtime.shutdown_background();
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(CANNOT_START, &error),
+    }
+}
+
+fn fail(code: u8, error: &(dyn std::error::Error + 'static)) -> ExitCode {
+    eprintln!("messaging-server: {}", Chain(error));
+    ExitCode::from(code)
+}

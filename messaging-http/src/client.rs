@@ -1,0 +1,268 @@
+//! A client of the API: typed by operation, or by method and path.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), messaging_http::ClientError> {
+//! use messaging_core::ops::{Empty, PageQuery, service::ListWorkspaces};
+//!
+//! let client = messaging_http::Client::new("http://127.0.0.1:8080/v1")?.token("mk_live_…")?;
+//! let page = client.call::<ListWorkspaces>(&Empty {}, &PageQuery::default(), &Empty {}, None).await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::{self, connect::HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use messaging_core::ops::{self, BodyKind, Input, Operation, Output};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use serde_json::Value;
+
+pub use error::{ClientError, Refusal};
+
+use crate::router::BASE;
+
+/// Answers longer than this are not read.
+const MAX_ANSWER: usize = 256 << 20;
+
+/// How long a connection may take to be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long an answer may take unless told otherwise.
+const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// How long an unused connection is kept.
+const POOL_IDLE: Duration = Duration::from_secs(30);
+
+/// A client of one server. Clones share its connections.
+#[derive(Debug, Clone)]
+pub struct Client {
+    base: String,
+    authorization: Option<HeaderValue>,
+    http: Http,
+    timeout: Duration,
+}
+
+#[derive(Debug, Clone)]
+enum Http {
+    Plain(legacy::Client<HttpConnector, Full<Bytes>>),
+    Tls(legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
+}
+
+/// An answer with a status of 2xx.
+#[derive(Debug, Clone)]
+pub struct Success {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+}
+
+impl Client {
+    /// A client of the server at a URL. Without a path, `/v1` is meant.
+    pub fn new(url: &str) -> Result<Self, ClientError> {
+        let uri: Uri = url.parse().map_err(|_| ClientError::Url)?;
+        if uri.host().is_none_or(str::is_empty) || uri.query().is_some() {
+            return Err(ClientError::Url);
+        }
+        let http = match uri.scheme_str() {
+            Some("http") => Http::Plain(legacy_builder().build(connector())),
+            Some("https") => Http::Tls(legacy_builder().build(tls_connector()?)),
+            _ => return Err(ClientError::Url),
+        };
+        let mut base = url.trim_end_matches('/').to_owned();
+        if uri.path() == "/" {
+            base.push_str(BASE);
+        }
+        Ok(Self { base, authorization: None, http, timeout: TIMEOUT })
+    }
+
+    /// Calls with an API key or a session token.
+    pub fn token(mut self, token: &str) -> Result<Self, ClientError> {
+        let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| ClientError::Token)?;
+        value.set_sensitive(true);
+        self.authorization = Some(value);
+        Ok(self)
+    }
+
+    /// How long an answer may take in all.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// The URL that paths are appended to.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Calls an operation.
+    pub async fn call<O: Operation>(
+        &self,
+        path: &O::Path,
+        query: &O::Query,
+        body: &O::Body,
+        idempotency_key: Option<&str>,
+    ) -> Result<O::Output, ClientError> {
+        let target = target::<O>(path, query).map_err(ClientError::Input)?;
+        let body = match <O::Body as Input>::BODY {
+            BodyKind::None => None,
+            BodyKind::Optional | BodyKind::Required => {
+                Some(serde_json::to_vec(body).map_err(ClientError::Input)?.into())
+            }
+        };
+        let mut headers = HeaderMap::new();
+        if let Some(key) = idempotency_key {
+            let key = HeaderValue::try_from(key).map_err(|_| ClientError::IdempotencyKey)?;
+            headers.insert(HeaderName::from_static("idempotency-key"), key);
+        }
+        let success = self.request(O::METHOD, &target, body, headers).await?;
+        O::Output::from_body(&success.body).map_err(|source| ClientError::Answer { status: success.status, source })
+    }
+
+    /// Sends a request to a path below the base, query included. A body is sent as JSON.
+    pub async fn request(
+        &self,
+        method: Method,
+        path_and_query: &str,
+        body: Option<Bytes>,
+        mut headers: HeaderMap,
+    ) -> Result<Success, ClientError> {
+        let uri: Uri = format!("{}{path_and_query}", self.base).parse().map_err(|_| ClientError::Url)?;
+        if let Some(authorization) = &self.authorization {
+            headers.insert(AUTHORIZATION, authorization.clone());
+        }
+        if body.is_some() {
+            headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
+        }
+        headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json, */*;q=0.5"));
+        headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(concat!("messaging/", env!("CARGO_PKG_VERSION"))));
+        let mut request = Request::new(Full::new(body.unwrap_or_default()));
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        tokio::time::timeout(self.timeout, self.send(request)).await.map_err(|_| ClientError::TimedOut)?
+    }
+
+    async fn send(&self, request: Request<Full<Bytes>>) -> Result<Success, ClientError> {
+        let response = match &self.http {
+            Http::Plain(client) => client.request(request).await,
+            Http::Tls(client) => client.request(request).await,
+        }
+        .map_err(|error| ClientError::Unreachable(error.into()))?;
+        let (head, body) = response.into_parts();
+        let body = read(body).await?;
+        if head.status.is_success() {
+            return Ok(Success { status: head.status, headers: head.headers, body });
+        }
+        Err(ClientError::Refused(Box::new(Refusal::read(head.status, &head.headers, &body))))
+    }
+}
+
+async fn read(body: Incoming) -> Result<Bytes, ClientError> {
+    Limited::new(body, MAX_ANSWER)
+        .collect()
+        .await
+        .map(http_body_util::Collected::to_bytes)
+        .map_err(ClientError::Unreachable)
+}
+
+/// The path and query of a call.
+fn target<O: Operation>(path: &O::Path, query: &O::Query) -> Result<String, serde_json::Error> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+    let members = |value: Value| match value {
+        Value::Object(members) => members,
+        _ => serde_json::Map::new(),
+    };
+    let parameters: Vec<_> =
+        members(serde_json::to_value(path)?).iter().map(|(name, value)| (name.clone(), text(value))).collect();
+    let mut target = ops::fill_path(O::PATH, &parameters);
+    let mut pairs = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in members(serde_json::to_value(query)?) {
+        if !value.is_null() {
+            pairs.append_pair(&name, &text(&value));
+        }
+    }
+    let query = pairs.finish();
+    if !query.is_empty() {
+        target.push('?');
+        target.push_str(&query);
+    }
+    Ok(target)
+}
+
+fn legacy_builder() -> legacy::Builder {
+    let mut builder = legacy::Client::builder(TokioExecutor::new());
+    builder.pool_timer(TokioTimer::new()).pool_idle_timeout(POOL_IDLE);
+    builder
+}
+
+fn connector() -> HttpConnector {
+    let mut connector = HttpConnector::new();
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    connector.set_nodelay(true);
+    connector
+}
+
+/// TLS with the roots of the machine.
+fn tls_connector() -> Result<HttpsConnector<HttpConnector>, ClientError> {
+    let failed = |error: rustls::Error| ClientError::Tls(error.into());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(failed)?
+        .with_platform_verifier()
+        .map_err(failed)?
+        .with_no_client_auth();
+    let mut connector = connector();
+    connector.enforce_http(false);
+    Ok(HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1().wrap_connector(connector))
+}
+
+#[cfg(test)]
+mod tests {
+    use messaging_core::ops::service::{ListWorkspaces, UpdateWorkspace};
+    use messaging_core::ops::{Empty, InWorkspace, PageQuery};
+
+    use super::*;
+
+    #[test]
+    fn a_url_without_a_path_means_the_first_version() {
+        for (url, base) in [
+            ("http://localhost:8080", "http://localhost:8080/v1"),
+            ("http://localhost:8080/", "http://localhost:8080/v1"),
+            ("http://localhost:8080/v1/", "http://localhost:8080/v1"),
+            ("http://localhost/mail/api/v1", "http://localhost/mail/api/v1"),
+        ] {
+            assert_eq!(Client::new(url).unwrap().base(), base);
+        }
+        for bad in ["localhost:8080", "ftp://localhost", "http://", "", "http://localhost/?a=b"] {
+            assert!(matches!(Client::new(bad), Err(ClientError::Url)), "{bad}");
+        }
+    }
+
+    #[test]
+    fn targets_are_filled_in() {
+        let query = PageQuery { limit: Some(2), cursor: Some("a b".to_owned()) };
+        assert_eq!(target::<ListWorkspaces>(&Empty {}, &query).unwrap(), "/workspaces?cursor=a+b&limit=2");
+        let path = InWorkspace { workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap() };
+        assert_eq!(target::<UpdateWorkspace>(&path, &Empty {}).unwrap(), "/workspaces/wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH");
+    }
+
+    #[test]
+    fn the_token_is_not_shown() {
+        let client = Client::new("http://localhost").unwrap().token("mk_live_secret").unwrap();
+        assert!(!format!("{client:?}").contains("mk_live_secret"));
+    }
+}

@@ -1,0 +1,371 @@
+//! A request's way through the server, check by check.
+//!
+//! The order is that of contract section 1.3, and it is all here: 1 route, 2 credentials, 3 address,
+//! 4 rate limit, 5 to 7 workspace, role and scope, 8 size and media type. 9 to 13 are the operation's.
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::{Body as _, Incoming};
+use ipnet::IpNet;
+use messaging_core::error::Chain;
+use messaging_core::ids::{ApiKeyId, UserId};
+use messaging_core::ops::{self, BodyKind, Endpoint};
+use messaging_core::scope::Access;
+use messaging_core::{App, Caller, Error};
+
+use crate::body::{BodyBudget, BodyError, BodyTimes};
+use crate::caller_address::caller_address;
+use crate::connection::Activity;
+use crate::documents::Documents;
+use crate::metrics::{Facts, Metrics};
+use crate::rate_limit::{RateLimiter, Standing};
+use crate::reply::{self, Reply, X_REQUEST_ID};
+use crate::request_id::request_id;
+use crate::router::{Found, Router, Slot, Target};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const X_WORKSPACE_ID: HeaderName = HeaderName::from_static("x-workspace-id");
+
+/// The id of the operation whose failure has an answer of its own (contract section 3).
+const HEALTH: &str = <ops::service::GetHealth as ops::Operation>::ID;
+
+/// What all requests share.
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    pub(crate) app: App,
+    pub(crate) router: Router,
+    pub(crate) metrics: Metrics,
+    pub(crate) budget: BodyBudget,
+    pub(crate) times: BodyTimes,
+    pub(crate) trusted_proxies: Vec<IpNet>,
+    limiter: RateLimiter,
+    documents: Documents,
+    started: f64,
+}
+
+/// What is known of a request besides its answer: for the headers every answer has, the log, the metrics.
+#[derive(Debug, Default)]
+struct Notes {
+    slot: Option<Slot>,
+    route: Option<&'static str>,
+    credential: Option<Credential>,
+    standing: Option<Standing>,
+    bytes_in: u64,
+    /// Whether the body was read to its end, or there was none.
+    read: bool,
+}
+
+/// Whose request it was, as the log names it.
+#[derive(Debug, Clone, Copy)]
+enum Credential {
+    Key(ApiKeyId),
+    User(UserId),
+}
+
+/// Why there is no ordinary answer.
+#[derive(Debug)]
+enum Refusal {
+    /// To be answered.
+    Answer(Error),
+    /// The body did not arrive; the peer is gone or does not keep to the protocol.
+    Broken,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Answer(error)
+    }
+}
+
+impl Pipeline {
+    pub(crate) fn new(app: App, budget: u64, times: BodyTimes, trusted_proxies: Vec<IpNet>) -> Self {
+        let router = Router::new();
+        let metrics = Metrics::new(router.targets());
+        #[expect(clippy::cast_precision_loss, reason = "milliseconds since the epoch fit for a long time")]
+        let started = app.now().as_millis() as f64 / 1000.0;
+        Self {
+            app,
+            router,
+            metrics,
+            budget: BodyBudget::new(budget),
+            times,
+            trusted_proxies,
+            limiter: RateLimiter::default(),
+            documents: Documents::default(),
+            started,
+        }
+    }
+
+    /// Answers a request.
+    pub(crate) async fn serve(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        peer: IpAddr,
+        activity: Arc<Activity>,
+    ) -> Result<Response<Full<Bytes>>, Infallible> {
+        let began = Instant::now();
+        let running = Arc::clone(&activity).begin(request.version());
+        let in_flight = self.metrics.in_flight.enter();
+        let (head, body) = request.into_parts();
+        let mut notes = Notes::default();
+        let request_id = request_id(&head.headers, &self.app);
+        notes.read = body.is_end_stream();
+
+        let outcome = self.run(&head, body, peer, &request_id, &mut notes).await;
+        if !notes.read {
+            activity.leave_unread();
+        }
+        let mut reply = match outcome {
+            Ok(reply) => reply,
+            Err(refusal) => self.refuse(refusal, &request_id, &notes),
+        };
+        let status = reply.status();
+        let log_id = request_id.clone();
+        reply.headers_mut().insert(X_REQUEST_ID, request_id);
+        if let Some(standing) = notes.standing.take() {
+            reply::add_standing(&mut reply, standing);
+        }
+        let took = began.elapsed();
+        self.metrics.answered(notes.slot, status, took);
+        log(&head.method, status, &reply, took, log_id.to_str().unwrap_or_default(), &notes);
+        drop((in_flight, running));
+        Ok(reply)
+    }
+
+    async fn run(
+        &self,
+        head: &Parts,
+        body: Incoming,
+        peer: IpAddr,
+        request_id: &http::HeaderValue,
+        notes: &mut Notes,
+    ) -> Result<Reply, Refusal> {
+        // 1: the route.
+        let found = self.router.find(&head.method, head.uri.path())?;
+        notes.slot = Some(found.slot);
+        notes.route = Some(found.target.route());
+        let endpoint = match found.target {
+            Target::Operation(endpoint) => endpoint,
+            Target::OpenApi => return Ok(reply::json(StatusCode::OK, self.documents.openapi())),
+            Target::Docs => return Ok(reply::page(self.documents.page())),
+        };
+
+        // 2: credentials.
+        let client = caller_address(peer, &head.headers, &self.trusted_proxies);
+        let caller = if endpoint.access == Access::Public {
+            Caller::Anonymous
+        } else {
+            self.app.authenticate(bearer(&head.headers)?).await?
+        };
+        notes.credential = Credential::of(&caller);
+        // 3: the address. Costs no token.
+        if !caller.admits(client) {
+            return Err(Error::IpNotAllowed.into());
+        }
+        // 4: the rate limit.
+        if let (Some(credential), Some(limit)) = (caller.credential(), caller.rate_limit()) {
+            let standing = self.limiter.take(credential, limit, self.app.now());
+            let (granted, retry_after) = (standing.granted, standing.seconds);
+            notes.standing = Some(standing);
+            if !granted {
+                self.metrics.rate_limited.fetch_add(1, Relaxed);
+                return Err(Error::RateLimited { retry_after }.into());
+            }
+        }
+        // 5 to 7: the workspace, the role, the scope.
+        let in_path = if endpoint.is_in_workspace() { found.parameter("workspace_id") } else { None };
+        // What is no text names no workspace either.
+        let in_header = head.headers.get(X_WORKSPACE_ID).map(|value| value.to_str().unwrap_or_default());
+        let workspace = caller.admit(endpoint.access, in_path, in_header)?;
+
+        // 8: size and media type.
+        let received = if endpoint.body == BodyKind::None {
+            crate::body::Received::default()
+        } else {
+            let is_json = is_json(&head.headers);
+            match self.budget.receive(body, endpoint.body_limit, is_json, self.times).await {
+                Ok(received) => received,
+                Err(BodyError::Refused(error)) => return Err(error.into()),
+                Err(BodyError::Broken) => return Err(Refusal::Broken),
+            }
+        };
+        notes.read |= endpoint.body != BodyKind::None;
+        notes.bytes_in = received.bytes.len() as u64;
+        let _turn = self.budget.turn(received.bytes.len()).await?;
+
+        // 9 to 13: the operation.
+        let request = ops::Request {
+            app: &self.app,
+            caller: &caller,
+            workspace,
+            path: found.path,
+            path_parameters: found.parameters,
+            query: head.uri.query().unwrap_or_default(),
+            body: received.bytes.clone(),
+            idempotency_key: head.headers.get(IDEMPOTENCY_KEY).map(http::HeaderValue::as_bytes),
+            client: Some(client),
+        };
+        let answer = self.call(endpoint, request, request_id).await?;
+        Ok(reply::answer(answer))
+    }
+
+    /// Runs the operation; a bug in it costs this request, not the server.
+    async fn call(
+        &self,
+        endpoint: &'static Endpoint,
+        request: ops::Request<'_>,
+        request_id: &http::HeaderValue,
+    ) -> Result<ops::Answer, Error> {
+        // The operation has written nothing it did not commit, so nothing half done can be seen later.
+        let outcome = AssertUnwindSafe(async { (endpoint.call)(request).await }).catch_unwind().await;
+        outcome.unwrap_or_else(|panic| {
+            self.metrics.panics.fetch_add(1, Relaxed);
+            let text = panic
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_default();
+            let request_id = request_id.to_str().unwrap_or_default();
+            tracing::error!(operation = endpoint.id, request_id, panic = text, "an operation panicked");
+            Err(Error::internal("the operation panicked"))
+        })
+    }
+
+    fn refuse(&self, refusal: Refusal, request_id: &http::HeaderValue, notes: &Notes) -> Reply {
+        let error = match refusal {
+            Refusal::Answer(error) => error,
+            // Nobody reads it; the connection ends with it.
+            Refusal::Broken => Error::InvalidJson,
+        };
+        if let Error::Internal(cause) = &error {
+            let request_id = request_id.to_str().unwrap_or_default();
+            tracing::error!(route = notes.route, request_id, error = %Chain(cause.as_ref()), "a request failed");
+        }
+        let is_health = notes.slot.is_some_and(
+            |slot| matches!(self.router.targets()[slot].1, Target::Operation(endpoint) if endpoint.id == HEALTH),
+        );
+        if is_health { reply::unhealthy() } else { reply::refusal(&error, request_id) }
+    }
+
+    /// The page for Prometheus.
+    pub(crate) async fn metrics_page(&self) -> String {
+        let facts = Facts {
+            started: self.started,
+            jobs: self.app.store().job_count().await.ok(),
+            body_bytes: self.budget.used(),
+            log_lines_dropped: crate::logging::dropped_lines(),
+        };
+        self.metrics.page(facts)
+    }
+}
+
+impl Found<'_> {
+    fn parameter(&self, wanted: &str) -> Option<&str> {
+        self.parameters.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+    }
+}
+
+impl Credential {
+    fn of(caller: &Caller) -> Option<Self> {
+        match caller {
+            Caller::Key(key) => Some(Self::Key(key.id)),
+            Caller::Session(session) => Some(Self::User(session.user.id)),
+            Caller::Anonymous | Caller::Operator(_) => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Credential {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Key(id) => id.fmt(f),
+            Self::User(id) => id.fmt(f),
+        }
+    }
+}
+
+/// The token of `Authorization: Bearer …`.
+fn bearer(headers: &HeaderMap) -> Result<&str, Error> {
+    let value = headers.get(AUTHORIZATION).ok_or(Error::MissingCredentials)?;
+    let text = value.to_str().map_err(|_| Error::InvalidCredentials)?;
+    let (scheme, token) = text.trim().split_once(' ').ok_or(Error::MissingCredentials)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(Error::MissingCredentials);
+    }
+    Ok(token.trim_start())
+}
+
+/// Whether the body is declared as `application/json`, parameters aside.
+fn is_json(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|text| {
+        let essence = text.split_once(';').map_or(text, |(essence, _)| essence);
+        essence.trim().eq_ignore_ascii_case("application/json")
+    })
+}
+
+/// One line per request: no body, no address, no key, and the template instead of the path.
+fn log(method: &Method, status: StatusCode, reply: &Reply, took: std::time::Duration, request_id: &str, notes: &Notes) {
+    tracing::info!(
+        target: "messaging_http::access",
+        method = method.as_str(),
+        route = notes.route.unwrap_or("unmatched"),
+        status = status.as_u16(),
+        duration_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+        request_id,
+        credential = notes.credential.as_ref().map(tracing::field::display),
+        bytes_in = notes.bytes_in,
+        bytes_out = reply.body().size_hint().exact(),
+        "answered"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_bearer(header: Option<&str>, expected: &str) {
+        let headers: HeaderMap = header.map(|value| (AUTHORIZATION, value.parse().unwrap())).into_iter().collect();
+        let found = bearer(&headers).map_or_else(|error| error.code().to_owned(), ToOwned::to_owned);
+        assert_eq!(found, expected, "{header:?}");
+    }
+
+    #[test]
+    fn the_scheme_is_bearer_in_any_case() {
+        check_bearer(Some("Bearer abc"), "abc");
+        check_bearer(Some("bEARER   abc"), "abc");
+        check_bearer(Some("Bearer a b"), "a b");
+        check_bearer(Some("Basic abc"), "missing_credentials");
+        check_bearer(Some("Bearer"), "missing_credentials");
+        check_bearer(Some(""), "missing_credentials");
+        check_bearer(None, "missing_credentials");
+    }
+
+    #[test]
+    fn json_may_have_parameters() {
+        for (value, expected) in [
+            ("application/json", true),
+            ("Application/JSON; charset=utf-8", true),
+            ("application/json;charset=utf-8", true),
+            ("application/jsonp", false),
+            ("application/problem+json", false),
+            ("text/json", false),
+            ("", false),
+        ] {
+            let headers: HeaderMap = [(CONTENT_TYPE, value.parse().unwrap())].into_iter().collect();
+            assert_eq!(is_json(&headers), expected, "{value}");
+        }
+        assert!(!is_json(&HeaderMap::new()));
+    }
+}

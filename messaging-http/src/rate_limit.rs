@@ -1,0 +1,172 @@
+//! Requests a minute, per credential: token buckets (contract section 1.6).
+//!
+//! All arithmetic is in whole numbers: a token is [`TOKEN`] drops, and a bucket of `limit` tokens gains
+//! `limit` drops a millisecond, so that an empty one is full after 60 seconds exactly.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use http::HeaderValue;
+use messaging_core::time::Timestamp;
+
+/// Drops in a token: as many as there are milliseconds in the window.
+const TOKEN: u64 = 60_000;
+
+/// Separate locks, so that credentials rarely wait for one another.
+const SHARDS: usize = 16;
+
+/// Buckets kept in a shard. A bucket untouched for a minute is full and need not be kept at all.
+const SHARD_CAPACITY: usize = 4096;
+
+/// The buckets.
+#[derive(Debug, Default)]
+pub(crate) struct RateLimiter {
+    shards: [Mutex<HashMap<[u8; 16], Bucket>>; SHARDS],
+}
+
+#[derive(Debug)]
+struct Bucket {
+    drops: u64,
+    at: Timestamp,
+    limit: u32,
+    /// The header that tells the limit; the same on every answer.
+    policy: HeaderValue,
+}
+
+/// How a credential stands after a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    /// Whether there was a token.
+    pub(crate) granted: bool,
+    /// Whole tokens left.
+    pub(crate) left: u64,
+    /// Whole seconds until the bucket is full, or until the next token when none is left.
+    pub(crate) seconds: u64,
+    /// `RateLimit-Policy`.
+    pub(crate) policy: HeaderValue,
+}
+
+impl Standing {
+    /// `RateLimit`.
+    pub(crate) fn state(&self) -> HeaderValue {
+        let text = format!("\"default\";r={};t={}", self.left, self.seconds);
+        HeaderValue::from_maybe_shared(bytes::Bytes::from(text)).expect("digits and ASCII signs")
+    }
+}
+
+impl RateLimiter {
+    /// Takes a token from a credential's bucket if there is one.
+    pub(crate) fn take(&self, credential: [u8; 16], limit: u32, now: Timestamp) -> Standing {
+        // The last byte of an id is random.
+        let shard = &self.shards[usize::from(credential[15]) % SHARDS];
+        let mut buckets = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        if buckets.len() >= SHARD_CAPACITY && !buckets.contains_key(&credential) {
+            make_room(&mut buckets, now);
+        }
+        buckets.entry(credential).or_insert_with(|| Bucket::full(limit, now)).take(limit, now)
+    }
+}
+
+/// Forgets buckets that are full by now, and if there are none, an arbitrary one.
+fn make_room(buckets: &mut HashMap<[u8; 16], Bucket>, now: Timestamp) {
+    buckets.retain(|_, bucket| bucket.level(now) < u64::from(bucket.limit) * TOKEN);
+    if buckets.len() >= SHARD_CAPACITY
+        && let Some(any) = buckets.keys().next().copied()
+    {
+        buckets.remove(&any);
+    }
+}
+
+impl Bucket {
+    fn full(limit: u32, now: Timestamp) -> Self {
+        Self { drops: u64::from(limit) * TOKEN, at: now, limit, policy: policy(limit) }
+    }
+
+    fn level(&self, now: Timestamp) -> u64 {
+        let millis = u64::try_from(now.since(self.at).as_millis()).unwrap_or(u64::MAX);
+        let gained = millis.saturating_mul(u64::from(self.limit));
+        self.drops.saturating_add(gained).min(u64::from(self.limit) * TOKEN)
+    }
+
+    fn take(&mut self, limit: u32, now: Timestamp) -> Standing {
+        let mut drops = self.level(now);
+        if self.limit != limit {
+            self.limit = limit;
+            self.policy = policy(limit);
+            drops = drops.min(u64::from(limit) * TOKEN);
+        }
+        self.at = self.at.max(now);
+        let granted = drops >= TOKEN;
+        if granted {
+            drops -= TOKEN;
+        }
+        self.drops = drops;
+        let wanted = if drops < TOKEN { TOKEN } else { u64::from(limit) * TOKEN };
+        let millis = (wanted - drops).div_ceil(u64::from(limit.max(1)));
+        Standing { granted, left: drops / TOKEN, seconds: millis.div_ceil(1000).max(1), policy: self.policy.clone() }
+    }
+}
+
+fn policy(limit: u32) -> HeaderValue {
+    HeaderValue::try_from(format!("\"default\";q={limit};w=60")).expect("digits and ASCII signs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    #[track_caller]
+    fn check(limiter: &RateLimiter, limit: u32, now: i64, expected: &str) {
+        let standing = limiter.take([1; 16], limit, at(now));
+        let verdict = if standing.granted { "ok" } else { "no" };
+        assert_eq!(format!("{verdict} {}", standing.state().to_str().unwrap()), expected);
+    }
+
+    #[test]
+    fn the_first_request_leaves_all_but_one() {
+        let limiter = RateLimiter::default();
+        check(&limiter, 600, 0, "ok \"default\";r=599;t=1");
+        assert_eq!(limiter.take([2; 16], 600, at(0)).policy, "\"default\";q=600;w=60");
+    }
+
+    #[test]
+    fn an_empty_bucket_tells_when_the_next_token_comes() {
+        let limiter = RateLimiter::default();
+        check(&limiter, 2, 0, "ok \"default\";r=1;t=30");
+        check(&limiter, 2, 0, "ok \"default\";r=0;t=30");
+        check(&limiter, 2, 0, "no \"default\";r=0;t=30");
+        check(&limiter, 2, 29_001, "no \"default\";r=0;t=1");
+        check(&limiter, 2, 30_000, "ok \"default\";r=0;t=30");
+        // A minute later it is full again, not fuller.
+        check(&limiter, 2, 600_000, "ok \"default\";r=1;t=30");
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_gives_nothing() {
+        let limiter = RateLimiter::default();
+        check(&limiter, 1, 100_000, "ok \"default\";r=0;t=60");
+        check(&limiter, 1, 0, "no \"default\";r=0;t=60");
+        check(&limiter, 1, 100_000, "no \"default\";r=0;t=60");
+        check(&limiter, 1, 160_000, "ok \"default\";r=0;t=60");
+    }
+
+    #[test]
+    fn a_lowered_limit_counts_at_once() {
+        let limiter = RateLimiter::default();
+        check(&limiter, 600, 0, "ok \"default\";r=599;t=1");
+        check(&limiter, 10, 0, "ok \"default\";r=9;t=6");
+    }
+
+    #[test]
+    fn credentials_beyond_the_capacity_do_not_grow_the_table() {
+        let limiter = RateLimiter::default();
+        for number in 0..2 * SHARD_CAPACITY as u128 {
+            limiter.take((number << 8).to_be_bytes(), 1, at(0));
+        }
+        assert_eq!(limiter.shards[0].lock().unwrap().len(), SHARD_CAPACITY);
+    }
+}

@@ -1,0 +1,90 @@
+//! Answers as HTTP.
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+use messaging_core::Error;
+use messaging_core::ops::Answer;
+use messaging_core::ops::operation::JSON;
+
+use crate::rate_limit::Standing;
+
+/// The header that names a request.
+pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// An answer that still lacks the headers every answer has.
+pub(crate) type Reply = Response<Full<Bytes>>;
+
+fn reply(status: StatusCode, content_type: Option<HeaderValue>, body: Bytes) -> Reply {
+    // Room for what an answer usually has: type, length, date, request id, two about the rate limit.
+    let mut headers = HeaderMap::with_capacity(6);
+    if let Some(content_type) = content_type {
+        headers.insert(CONTENT_TYPE, content_type);
+    }
+    let mut reply = Response::new(Full::new(body));
+    *reply.status_mut() = status;
+    *reply.headers_mut() = headers;
+    reply
+}
+
+/// The answer of an operation.
+pub(crate) fn answer(answer: Answer) -> Reply {
+    let mut reply = reply(answer.status, answer.content_type.map(HeaderValue::from_static), answer.body);
+    if answer.replayed {
+        reply.headers_mut().insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
+    }
+    reply
+}
+
+/// A refusal (contract section 1.4).
+pub(crate) fn refusal(error: &Error, request_id: &HeaderValue) -> Reply {
+    let request_id = request_id.to_str().unwrap_or_default();
+    let mut reply = json(error.status(), error.to_body(request_id).to_string().into());
+    let headers = reply.headers_mut();
+    if error.status() == StatusCode::UNAUTHORIZED {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if let Error::MethodNotAllowed { allow } = error
+        && let Ok(allow) = HeaderValue::try_from(allow)
+    {
+        headers.insert(ALLOW, allow);
+    }
+    if let Some(seconds) = error.retry_after() {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    reply
+}
+
+/// JSON.
+pub(crate) fn json(status: StatusCode, body: Bytes) -> Reply {
+    reply(status, Some(HeaderValue::from_static(JSON)), body)
+}
+
+/// A page for people. Nothing but its own style sheet may be loaded or run.
+pub(crate) fn page(body: Bytes) -> Reply {
+    const POLICY: &str =
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    let mut reply = reply(StatusCode::OK, Some(HeaderValue::from_static("text/html; charset=utf-8")), body);
+    let headers = reply.headers_mut();
+    headers.insert(http::header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(http::header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    reply
+}
+
+/// What `/health` answers while the server cannot do its work.
+pub(crate) fn unhealthy() -> Reply {
+    json(StatusCode::SERVICE_UNAVAILABLE, Bytes::from_static(br#"{"status":"unavailable"}"#))
+}
+
+/// Adds what the credential's rate limit says (contract section 1.6).
+pub(crate) fn add_standing(reply: &mut Reply, standing: Standing) {
+    let headers = reply.headers_mut();
+    headers.insert(RATE_LIMIT, standing.state());
+    headers.insert(RATE_LIMIT_POLICY, standing.policy);
+}

@@ -1,0 +1,195 @@
+//! From method and path to an operation.
+//!
+//! Contract section 1.1: the operations answer under `/v1` and `/api/v1` alike; a few paths answer at
+//! the root of the server. Whatever else answers there later (tracking, unsubscribe, uploads,
+//! callbacks) gets a [`Target`] of its own.
+
+use http::Method;
+use messaging_core::Error;
+use messaging_core::ops::{self, Endpoint};
+use percent_encoding::percent_decode_str;
+
+/// The prefixes of the operations.
+const BASES: [&str; 2] = ["/v1", "/api/v1"];
+
+/// Where the first version's operations answer, for documents.
+pub(crate) const BASE: &str = BASES[0];
+
+/// What answers a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Target {
+    /// An operation.
+    Operation(&'static Endpoint),
+    /// The OpenAPI document.
+    OpenApi,
+    /// The reference page.
+    Docs,
+}
+
+impl Target {
+    /// The path for logs and metrics: the template, never what was called.
+    pub(crate) fn route(self) -> &'static str {
+        match self {
+            Self::Operation(endpoint) => endpoint.path,
+            Self::OpenApi => "/openapi.json",
+            Self::Docs => "/docs",
+        }
+    }
+}
+
+/// The number of a [`Target`], for counting.
+pub(crate) type Slot = usize;
+
+/// The table of paths; built once.
+#[derive(Debug)]
+pub(crate) struct Router {
+    below_base: matchit::Router<Path>,
+    at_root: matchit::Router<Path>,
+    targets: Vec<(Method, Target)>,
+}
+
+/// What a path answers to.
+#[derive(Debug, Default)]
+struct Path {
+    methods: Vec<(Method, Slot)>,
+    allow: String,
+}
+
+/// What was found for a request.
+#[derive(Debug)]
+pub(crate) struct Found<'p> {
+    /// What answers.
+    pub(crate) target: Target,
+    /// Its number.
+    pub(crate) slot: Slot,
+    /// The path below the version prefix, as it was called.
+    pub(crate) path: &'p str,
+    /// The parameters of the path, percent-decoded.
+    pub(crate) parameters: Vec<(String, String)>,
+}
+
+impl Router {
+    /// The table of every operation and document.
+    pub(crate) fn new() -> Self {
+        let mut below_base = Table::default();
+        let mut at_root = Table::default();
+        let mut targets = Vec::new();
+        for endpoint in ops::all() {
+            let slot = targets.len();
+            targets.push(((endpoint.method)(), Target::Operation(endpoint)));
+            below_base.add(endpoint.path, (endpoint.method)(), slot);
+            if endpoint.path == "/health" {
+                at_root.add(endpoint.path, (endpoint.method)(), slot);
+            }
+        }
+        for (table, target) in [(&mut below_base, Target::OpenApi), (&mut at_root, Target::Docs)] {
+            table.add(target.route(), Method::GET, targets.len());
+            targets.push((Method::GET, target));
+        }
+        Self { below_base: below_base.finish(), at_root: at_root.finish(), targets }
+    }
+
+    /// Every target with its method, by slot.
+    pub(crate) fn targets(&self) -> &[(Method, Target)] {
+        &self.targets
+    }
+
+    /// What answers a request (check 1 of contract section 1.3).
+    pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> Result<Found<'p>, Error> {
+        let below = BASES.iter().find_map(|base| path.strip_prefix(base).filter(|rest| rest.starts_with('/')));
+        let (table, path) = match below {
+            Some(below) => (&self.below_base, below),
+            None => (&self.at_root, path),
+        };
+        let matched = table.at(path).map_err(|_| Error::RouteNotFound)?;
+        // HEAD is a GET whose body is not sent; hyper leaves it out.
+        let wanted = if method == Method::HEAD { &Method::GET } else { method };
+        let Some((_, slot)) = matched.value.methods.iter().find(|(method, _)| method == wanted) else {
+            return Err(Error::MethodNotAllowed { allow: matched.value.allow.clone() });
+        };
+        let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let parameters = matched.params.iter().map(|(name, value)| (name.to_owned(), decode(value))).collect();
+        Ok(Found { target: self.targets[*slot].1, slot: *slot, path, parameters })
+    }
+}
+
+/// Paths while they are gathered: matchit takes each only once.
+#[derive(Debug, Default)]
+struct Table(Vec<(&'static str, Path)>);
+
+impl Table {
+    fn add(&mut self, path: &'static str, method: Method, slot: Slot) {
+        let at = self.0.iter().position(|(known, _)| *known == path).unwrap_or_else(|| {
+            self.0.push((path, Path::default()));
+            self.0.len() - 1
+        });
+        self.0[at].1.methods.push((method, slot));
+    }
+
+    fn finish(self) -> matchit::Router<Path> {
+        let mut router = matchit::Router::new();
+        for (path, mut entry) in self.0 {
+            let mut names: Vec<_> = entry.methods.iter().map(|(method, _)| method.as_str()).collect();
+            if names.contains(&"GET") {
+                names.push("HEAD");
+            }
+            names.sort_unstable();
+            entry.allow = names.join(", ");
+            router.insert(path, entry).expect("the paths of the contract do not overlap");
+        }
+        router
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(method: &Method, path: &str, expected: &str) {
+        let found = match Router::new().find(method, path) {
+            Ok(found) => {
+                let parameters: Vec<_> =
+                    found.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                format!("{} {} [{}]", found.target.route(), found.path, parameters.join(","))
+            }
+            Err(Error::MethodNotAllowed { allow }) => format!("allow {allow}"),
+            Err(error) => error.code().to_owned(),
+        };
+        assert_eq!(found, expected, "{method} {path}");
+    }
+
+    #[test]
+    fn both_prefixes_lead_to_the_same_operations() {
+        check(&Method::GET, "/v1/workspaces", "/workspaces /workspaces []");
+        check(&Method::GET, "/api/v1/workspaces", "/workspaces /workspaces []");
+        check(&Method::GET, "/workspaces", "route_not_found");
+        check(&Method::GET, "/v2/workspaces", "route_not_found");
+        check(&Method::GET, "/v1workspaces", "route_not_found");
+        check(&Method::GET, "/v1", "route_not_found");
+        check(&Method::GET, "/v1/workspaces/", "route_not_found");
+    }
+
+    #[test]
+    fn health_and_docs_answer_at_the_root() {
+        check(&Method::GET, "/health", "/health /health []");
+        check(&Method::GET, "/v1/health", "/health /health []");
+        check(&Method::HEAD, "/health", "/health /health []");
+        check(&Method::GET, "/docs", "/docs /docs []");
+        check(&Method::GET, "/v1/docs", "route_not_found");
+        check(&Method::GET, "/v1/openapi.json", "/openapi.json /openapi.json []");
+        check(&Method::GET, "/openapi.json", "route_not_found");
+    }
+
+    #[test]
+    fn other_methods_learn_which_are_allowed() {
+        check(&Method::DELETE, "/v1/workspaces", "allow GET, HEAD, POST");
+        check(&Method::PUT, "/health", "allow GET, HEAD");
+    }
+
+    #[test]
+    fn parameters_are_percent_decoded() {
+        let path = "/v1/workspaces/a%20%C3%A4%2Fb";
+        check(&Method::PATCH, path, "/workspaces/{workspace_id} /workspaces/a%20%C3%A4%2Fb [workspace_id=a ä/b]");
+    }
+}

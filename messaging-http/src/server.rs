@@ -1,0 +1,230 @@
+//! The server: a listener, its connections, and their end.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use ipnet::IpNet;
+use messaging_core::App;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
+
+use crate::body::BodyTimes;
+use crate::connection::{self, Patience, Phase};
+use crate::metrics::listener::MetricsListener;
+use crate::pipeline::Pipeline;
+
+/// Connections that the kernel keeps for us while we are busy.
+const BACKLOG: u32 = 1024;
+
+/// Header lines of a request.
+const MAX_HEADERS: usize = 100;
+
+/// Bytes of a request's head, and the most that is read of a body at once.
+const MAX_HEAD: usize = 64 * 1024;
+
+/// Requests of one HTTP/2 connection that are answered side by side.
+const MAX_STREAMS: u32 = 128;
+
+/// What a request of an HTTP/2 connection may send before we have read it.
+const STREAM_WINDOW: u32 = 256 * 1024;
+
+/// The same for all requests of a connection.
+const CONNECTION_WINDOW: u32 = 1 << 20;
+
+/// How long nothing is accepted after accepting failed: most likely there are no file descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How a server listens and how patient it is.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Where it listens; port 0 takes any free one.
+    pub listen: SocketAddr,
+    /// Where Prometheus finds `/metrics`; nowhere unless given.
+    pub metrics_listen: Option<SocketAddr>,
+    /// Peers whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Connections at a time; further ones wait until one ends.
+    pub max_connections: usize,
+    /// How long the head of a request may take.
+    pub head_timeout: Duration,
+    /// How long a connection may be without a request.
+    pub idle_timeout: Duration,
+    /// How long a body may stand still.
+    pub body_stall_timeout: Duration,
+    /// How long a body may take in all.
+    pub body_timeout: Duration,
+    /// How many bytes of long bodies are in memory at a time; further requests wait.
+    pub body_budget: u64,
+    /// How long running requests may take once the server is to stop.
+    pub stop_grace: Duration,
+}
+
+impl ServerOptions {
+    /// The options of a server that listens at an address.
+    pub fn new(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            metrics_listen: None,
+            trusted_proxies: Vec::new(),
+            max_connections: 4096,
+            head_timeout: Duration::from_secs(15),
+            idle_timeout: Duration::from_secs(75),
+            body_stall_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_mins(5),
+            body_budget: 160 << 20,
+            stop_grace: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A server that has its address and does not answer yet.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    metrics: Option<MetricsListener>,
+    address: SocketAddr,
+    pipeline: Arc<Pipeline>,
+    options: ServerOptions,
+}
+
+/// A listening socket, opened before there is an application to answer on it: links name its address.
+#[derive(Debug)]
+pub struct Listener(TcpListener);
+
+impl Listener {
+    /// Listens at an address.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // A restart must not wait for the connections of the process before.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG).map(Self)
+    }
+
+    /// The address, with the port that was found.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+
+    pub(crate) fn into_inner(self) -> TcpListener {
+        self.0
+    }
+}
+
+impl Server {
+    /// Listens where the options say.
+    ///
+    /// Must be called within a tokio runtime, like everything here.
+    pub fn bind(app: App, options: ServerOptions) -> io::Result<Self> {
+        Self::on(Listener::bind(options.listen)?, app, options)
+    }
+
+    /// Takes over a socket that listens already.
+    pub fn on(listener: Listener, app: App, options: ServerOptions) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        let metrics = options.metrics_listen.map(MetricsListener::bind).transpose()?;
+        let times = BodyTimes { stall: options.body_stall_timeout, total: options.body_timeout };
+        let pipeline = Pipeline::new(app, options.body_budget, times, options.trusted_proxies.clone());
+        Ok(Self { listener: listener.0, metrics, address, pipeline: Arc::new(pipeline), options })
+    }
+
+    /// Where it listens.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where Prometheus finds its page.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(MetricsListener::local_addr)
+    }
+
+    /// Answers requests until `shutdown` is done; then takes no further ones, finishes those that run
+    /// within [`ServerOptions::stop_grace`], and returns.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let Self { listener, metrics, pipeline, options, .. } = self;
+        let builder = Arc::new(builder());
+        let patience = Patience { head: options.head_timeout, idle: options.idle_timeout };
+        let places = Arc::new(Semaphore::new(options.max_connections));
+        let (phase, _) = watch::channel(Phase::Running);
+        let metrics = metrics.map(|metrics| tokio::spawn(metrics.run(Arc::clone(&pipeline))));
+
+        let accepting = async {
+            loop {
+                // Beyond the cap nothing is accepted: the kernel keeps who comes until somebody goes.
+                let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+                let socket = accept(&listener).await;
+                let connection =
+                    connection::serve(socket, Arc::clone(&builder), Arc::clone(&pipeline), patience, phase.subscribe());
+                let pipeline = Arc::clone(&pipeline);
+                tokio::spawn(async move {
+                    pipeline.metrics.accepted.fetch_add(1, Relaxed);
+                    let _open = pipeline.metrics.connections.enter();
+                    connection.await;
+                    drop(place);
+                });
+            }
+        };
+        tokio::select! {
+            () = accepting => {}
+            () = shutdown => {}
+        }
+        drop(listener);
+        phase.send_replace(Phase::Stopping);
+        let all = u32::try_from(options.max_connections).unwrap_or(u32::MAX);
+        if timeout(options.stop_grace, places.acquire_many(all)).await.is_err() {
+            tracing::warn!("requests were still running when the time to stop was up");
+            phase.send_replace(Phase::Aborting);
+        }
+        if let Some(metrics) = metrics {
+            metrics.abort();
+        }
+    }
+}
+
+pub(crate) async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((socket, _)) => return socket,
+            // The peer was gone before we looked.
+            Err(error) if is_about_one_connection(&error) => {}
+            Err(error) => {
+                tracing::error!(%error, "failed to accept a connection");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+fn is_about_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset
+    )
+}
+
+fn builder() -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        // See `connection` for the time-outs.
+        .timer(TokioTimer::new())
+        .header_read_timeout(None)
+        .pipeline_flush(true)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEAD);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_STREAMS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX));
+    builder
+}

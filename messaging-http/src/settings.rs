@@ -1,0 +1,372 @@
+//! What the server is told: flags, environment, a file, defaults, in this order (contract section 22).
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use ipnet::IpNet;
+use messaging_core::domain::api_key::parse_block;
+use serde::{Deserialize, Deserializer, de};
+
+use crate::logging::LogFormat;
+
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+const DEFAULT_DATA: &str = "./messaging-data";
+const DATABASE_FILE: &str = "messaging.db";
+
+/// The settings as they are given: every one may be missing.
+///
+/// The same type is read from flags, the environment and the file, so no setting can be known to one
+/// and unknown to another.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SettingsArgs {
+    /// TOML file with further settings; its keys are the flags' names with `_` for `-`
+    ///
+    /// A flag beats the environment, which beats the file. An unknown key is an error.
+    #[arg(long, env = "MESSAGING_CONFIG", value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+
+    /// Address of the API [default: 127.0.0.1:8080]
+    ///
+    /// Port 0 takes any free port. The address that was found is logged and written to the file
+    /// `listen` in the data directory.
+    #[arg(long, env = "MESSAGING_LISTEN", value_name = "IP:PORT")]
+    pub listen: Option<SocketAddr>,
+
+    /// Directory of the database, the secret key and files [default: ./messaging-data]
+    ///
+    /// Made when it is not there, for its owner alone (0700).
+    #[arg(long, env = "MESSAGING_DATA", value_name = "DIRECTORY")]
+    pub data: Option<PathBuf>,
+
+    /// The database: a path or `sqlite://PATH` [default: messaging.db in the data directory]
+    #[arg(long, env = "MESSAGING_DATABASE", value_name = "PATH")]
+    pub database: Option<String>,
+
+    /// How the server is reached from outside [default: http:// and the address it listens at]
+    ///
+    /// The base of tracking, unsubscribe, upload and callback links. Behind a proxy with TLS this is
+    /// the proxy's address, such as `https://mail.example.org`.
+    #[arg(long, env = "MESSAGING_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<String>,
+
+    /// The name this machine sends mail under [default: the machine's host name]
+    ///
+    /// Said in EHLO, and the right side of Message-IDs. Receivers look it up: use a name that resolves
+    /// to the address mail is sent from.
+    #[arg(long, env = "MESSAGING_HOSTNAME", value_name = "NAME")]
+    pub hostname: Option<String>,
+
+    /// Seconds between attempts to deliver an email, comma separated; the last one repeats
+    /// [default: 60,300,900,1800,3600,7200,14400,28800,43200]
+    #[arg(long, env = "MESSAGING_MESSAGE_RETRY", value_name = "SECONDS,…", value_delimiter = ',')]
+    pub message_retry: Option<Vec<u64>>,
+
+    /// Seconds after acceptance at which an email is given up [default: 259200, three days]
+    #[arg(long, env = "MESSAGING_MESSAGE_EXPIRY", value_name = "SECONDS")]
+    pub message_expiry: Option<u64>,
+
+    /// Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks, comma separated [default: none]
+    ///
+    /// Without it the caller's address, which the allowlists of API keys look at, is that of the TCP
+    /// connection.
+    #[arg(
+        long,
+        env = "MESSAGING_TRUSTED_PROXY",
+        value_name = "CIDR,…",
+        value_delimiter = ',',
+        value_parser = block
+    )]
+    #[serde(deserialize_with = "blocks")]
+    pub trusted_proxy: Option<Vec<IpNet>>,
+
+    /// Where the data is, as shown on workspaces [default: local]
+    #[arg(long, env = "MESSAGING_DATA_REGION", value_name = "NAME")]
+    pub data_region: Option<String>,
+
+    /// What is logged to standard error: a level, or levels by module [default: info]
+    ///
+    /// For example `warn`, or `info,messaging_http=debug`. Requests are logged at info, one line each,
+    /// without bodies, addresses or keys.
+    #[arg(long, env = "MESSAGING_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+
+    /// How log lines look [default: text]
+    #[arg(long, env = "MESSAGING_LOG_FORMAT", value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+
+    /// Address at which Prometheus finds /metrics [default: off]
+    ///
+    /// Not meant for the public: it tells what the server is used for.
+    #[arg(long, env = "MESSAGING_METRICS_LISTEN", value_name = "IP:PORT")]
+    pub metrics_listen: Option<SocketAddr>,
+}
+
+/// The settings, complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Address of the API.
+    pub listen: SocketAddr,
+    /// The data directory.
+    pub data: PathBuf,
+    /// The SQLite file.
+    pub database: PathBuf,
+    /// How the server is reached from outside; `None` for the address it listens at.
+    pub public_url: Option<String>,
+    /// The name this machine sends mail under.
+    pub hostname: String,
+    /// Waits between email attempts.
+    pub message_retry: Vec<Duration>,
+    /// How long after acceptance an email is given up.
+    pub message_expiry: Duration,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxy: Vec<IpNet>,
+    /// Where the data is.
+    pub data_region: String,
+    /// What is logged.
+    pub log: String,
+    /// How log lines look.
+    pub log_format: LogFormat,
+    /// Address of the metrics page.
+    pub metrics_listen: Option<SocketAddr>,
+}
+
+/// The settings make no sense.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The file cannot be read.
+    #[error("failed to read the settings file {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file has an unknown key, or a value of the wrong type.
+    #[error("the settings file {} is not right:\n{problem}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What and where, in several lines.
+        problem: String,
+    },
+    /// The database is of a kind that is not built in.
+    #[error("this build has SQLite only; give --database a path or sqlite://PATH")]
+    UnknownDatabase,
+    /// The public URL cannot be the base of links.
+    #[error("--public-url must be http:// or https://, a host, and no query or fragment")]
+    PublicUrl,
+    /// The host name cannot be said in EHLO.
+    #[error("--hostname must be a domain name such as mail.example.org")]
+    Hostname,
+    /// There is no first wait, or a wait of no time.
+    #[error("--message-retry must be a list of at least one number of seconds, each at least 1")]
+    MessageRetry,
+    /// Emails would be given up at once.
+    #[error("--message-expiry must be at least 1 second")]
+    MessageExpiry,
+}
+
+impl SettingsArgs {
+    /// Adds the file and the defaults, and checks that the whole makes sense.
+    pub fn resolve(self) -> Result<Settings, SettingsError> {
+        let file = match &self.config {
+            Some(path) => Self::read(path)?,
+            None => Self::default(),
+        };
+        self.or(file).complete()
+    }
+
+    fn read(path: &Path) -> Result<Self, SettingsError> {
+        let text =
+            fs::read_to_string(path).map_err(|source| SettingsError::Unreadable { path: path.to_owned(), source })?;
+        toml::from_str(&text)
+            .map_err(|error| SettingsError::Malformed { path: path.to_owned(), problem: error.to_string() })
+    }
+
+    /// Takes from `other` what is missing here.
+    fn or(self, other: Self) -> Self {
+        Self {
+            config: self.config,
+            listen: self.listen.or(other.listen),
+            data: self.data.or(other.data),
+            database: self.database.or(other.database),
+            public_url: self.public_url.or(other.public_url),
+            hostname: self.hostname.or(other.hostname),
+            message_retry: self.message_retry.or(other.message_retry),
+            message_expiry: self.message_expiry.or(other.message_expiry),
+            trusted_proxy: self.trusted_proxy.or(other.trusted_proxy),
+            data_region: self.data_region.or(other.data_region),
+            log: self.log.or(other.log),
+            log_format: self.log_format.or(other.log_format),
+            metrics_listen: self.metrics_listen.or(other.metrics_listen),
+        }
+    }
+
+    fn complete(self) -> Result<Settings, SettingsError> {
+        let defaults = messaging_core::Settings::default();
+        let data = self.data.unwrap_or_else(|| DEFAULT_DATA.into());
+        let database = match self.database {
+            Some(text) => database_path(&text)?,
+            None => data.join(DATABASE_FILE),
+        };
+        let public_url = self.public_url.map(|url| url.trim_end_matches('/').to_owned());
+        if public_url.as_deref().is_some_and(|url| !is_base_url(url)) {
+            return Err(SettingsError::PublicUrl);
+        }
+        let hostname = match self.hostname {
+            Some(name) if is_hostname(&name) => name,
+            Some(_) => return Err(SettingsError::Hostname),
+            None => machine_name().unwrap_or(defaults.hostname),
+        };
+        let message_retry = match self.message_retry {
+            Some(seconds) if seconds.is_empty() || seconds.contains(&0) => return Err(SettingsError::MessageRetry),
+            Some(seconds) => seconds.into_iter().map(Duration::from_secs).collect(),
+            None => defaults.message_retry,
+        };
+        let message_expiry = self.message_expiry.map_or(defaults.message_expiry, Duration::from_secs);
+        if message_expiry.is_zero() {
+            return Err(SettingsError::MessageExpiry);
+        }
+        Ok(Settings {
+            listen: self.listen.unwrap_or(DEFAULT_LISTEN),
+            data,
+            database,
+            public_url,
+            hostname,
+            message_retry,
+            message_expiry,
+            trusted_proxy: self.trusted_proxy.unwrap_or_default(),
+            data_region: self.data_region.unwrap_or(defaults.data_region),
+            log: self.log.unwrap_or_else(|| "info".to_owned()),
+            log_format: self.log_format.unwrap_or_default(),
+            metrics_listen: self.metrics_listen,
+        })
+    }
+}
+
+fn database_path(text: &str) -> Result<PathBuf, SettingsError> {
+    match text.split_once("://") {
+        Some(("sqlite", path)) if !path.is_empty() => Ok(path.into()),
+        Some(_) => Err(SettingsError::UnknownDatabase),
+        None if text.is_empty() => Err(SettingsError::UnknownDatabase),
+        None => Ok(text.into()),
+    }
+}
+
+fn is_base_url(url: &str) -> bool {
+    let Ok(uri) = url.parse::<http::Uri>() else { return false };
+    matches!(uri.scheme_str(), Some("http" | "https"))
+        && uri.host().is_some_and(|host| !host.is_empty())
+        && uri.query().is_none()
+        && !url.contains('#')
+}
+
+fn is_hostname(name: &str) -> bool {
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    name.len() <= 253 && name.split('.').all(is_label)
+}
+
+/// What the machine calls itself, if that can be said in EHLO.
+fn machine_name() -> Option<String> {
+    let name = rustix::system::uname().nodename().to_str().ok()?.to_owned();
+    is_hostname(&name).then_some(name)
+}
+
+fn block(text: &str) -> Result<IpNet, String> {
+    parse_block(text.trim()).ok_or_else(|| "expected an address or a CIDR block such as 10.0.0.0/8".to_owned())
+}
+
+fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<IpNet>>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    texts.iter().map(|text| block(text)).collect::<Result<_, _>>().map(Some).map_err(de::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from_toml(text: &str) -> Result<Settings, String> {
+        let args: SettingsArgs = toml::from_str(text).map_err(|error| error.to_string())?;
+        args.complete().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn nothing_is_needed() {
+        let settings = from_toml("").unwrap();
+        assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
+        assert_eq!(settings.database, Path::new("./messaging-data/messaging.db"));
+        assert_eq!(settings.log, "info");
+        assert_eq!(settings.message_retry.len(), 9);
+    }
+
+    #[test]
+    fn the_file_takes_every_setting() {
+        let settings = from_toml(
+            r#"
+            listen = "[::1]:0"
+            data = "/var/lib/messaging"
+            database = "sqlite:///var/db/m.db"
+            public_url = "https://m.example.org/"
+            hostname = "m.example.org"
+            message_retry = [1, 2]
+            message_expiry = 60
+            trusted_proxy = ["10.0.0.0/8", "192.0.2.1"]
+            data_region = "eu"
+            log = "debug"
+            log_format = "json"
+            metrics_listen = "127.0.0.1:9100"
+            "#,
+        )
+        .unwrap();
+        assert_eq!(settings.database, Path::new("/var/db/m.db"));
+        assert_eq!(settings.public_url.as_deref(), Some("https://m.example.org"));
+        assert_eq!(settings.trusted_proxy.len(), 2);
+        assert_eq!(settings.log_format, LogFormat::Json);
+        assert_eq!(settings.message_expiry, Duration::from_mins(1));
+    }
+
+    #[test]
+    fn the_first_source_wins() {
+        let flags = SettingsArgs { log: Some("warn".to_owned()), ..SettingsArgs::default() };
+        let file: SettingsArgs = toml::from_str("log = \"debug\"\ndata = \"/x\"").unwrap();
+        let settings = flags.or(file).complete().unwrap();
+        assert_eq!((settings.log.as_str(), settings.data.as_path()), ("warn", Path::new("/x")));
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_place() {
+        let problem = from_toml("log = \"info\"\nlisten_on = \"127.0.0.1:1\"").unwrap_err();
+        assert!(problem.contains("line 2, column 1") && problem.contains("listen_on"), "{problem}");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (bad, word) in [
+            ("database = \"postgres://localhost/x\"", "SQLite only"),
+            ("public_url = \"example.org\"", "--public-url"),
+            ("public_url = \"ftp://example.org\"", "--public-url"),
+            ("public_url = \"https://example.org/?a\"", "--public-url"),
+            ("hostname = \"a b\"", "--hostname"),
+            ("message_retry = []", "--message-retry"),
+            ("message_retry = [0]", "--message-retry"),
+            ("message_expiry = 0", "--message-expiry"),
+            ("trusted_proxy = [\"x\"]", "CIDR"),
+            ("listen = \"8080\"", "line 1"),
+            ("log_format = \"xml\"", "line 1"),
+        ] {
+            let problem = from_toml(bad).unwrap_err();
+            assert!(problem.contains(word), "{bad}: {problem}");
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The server as a program of its own: data directory, database, keys, signals.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use messaging_core::App;
+use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
+use messaging_store::{OpenError, SqliteOptions, SqliteStore};
+use tokio::runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::server::{Listener, Server, ServerOptions};
+use crate::settings::Settings;
+
+/// The file with the key that stored secrets are sealed under.
+const SECRET_KEY: &str = "secret.key";
+
+/// The file with the address that the server listens at.
+const LISTEN: &str = "listen";
+
+/// How much less than a request background work gets of a processor that is wanted by both.
+const BACKGROUND_NICENESS: i32 = 10;
+
+/// Why the server could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data directory or a file in it cannot be used.
+    #[error("failed to {attempt} {}", path.display())]
+    File {
+        /// What was attempted.
+        attempt: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+    /// The secret key is not one.
+    #[error("{} must hold 32 bytes; restore it from a backup", .0.display())]
+    SecretKey(PathBuf),
+    /// The database cannot be opened.
+    #[error("failed to open the database {}", path.display())]
+    Database {
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: OpenError,
+    },
+    /// An address cannot be listened at.
+    #[error("failed to listen at {address}")]
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The process cannot get what it runs on.
+    #[error("failed to {attempt}")]
+    System {
+        /// What was attempted.
+        attempt: &'static str,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Who works on the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The one server, which also does the jobs.
+    Server,
+    /// A command beside it, or without it.
+    Command,
+}
+
+/// Opens the data directory and the database: the application without a server.
+///
+/// `base` is where links point when the settings do not say.
+pub fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartError> {
+    make_private_directory(&settings.data)?;
+    let key = secret_key(&settings.data.join(SECRET_KEY))?;
+    let mut options = SqliteOptions::new(&settings.database);
+    options.exclusive = role == Role::Server;
+    let store = SqliteStore::open(options)
+        .map_err(|source| StartError::Database { path: settings.database.clone(), source })?;
+    let app = App::builder(Arc::new(store))
+        .transports(messaging_transport::defaults(&settings.hostname))
+        .vault_key(key)
+        .settings(messaging_core::Settings {
+            public_url: settings.public_url.clone().unwrap_or_else(|| base.to_owned()),
+            hostname: settings.hostname.clone(),
+            data_region: settings.data_region.clone(),
+            message_retry: settings.message_retry.clone(),
+            message_expiry: settings.message_expiry,
+        })
+        .build();
+    Ok(app)
+}
+
+/// A server with its workers, ready to run.
+#[derive(Debug)]
+pub struct Standalone {
+    app: App,
+    server: Server,
+    background: Background,
+    listen_file: PathBuf,
+}
+
+/// Runs a server until the process is told to stop (SIGTERM or SIGINT).
+///
+/// Must be called within a tokio runtime; the workers get one of their own.
+pub async fn serve(settings: &Settings) -> Result<(), StartError> {
+    // Before anything else: a signal that comes while starting must not be lost.
+    let stop = stop_signal()?;
+    Standalone::start(settings)?.run(stop).await;
+    Ok(())
+}
+
+impl Standalone {
+    /// Opens everything and starts the workers. Requests are answered once it runs.
+    pub fn start(settings: &Settings) -> Result<Self, StartError> {
+        let failed = |address| move |source| StartError::Listen { address, source };
+        let listener = Listener::bind(settings.listen).map_err(failed(settings.listen))?;
+        let address = listener.local_addr().map_err(failed(settings.listen))?;
+        let app = open(settings, Role::Server, &format!("http://{address}"))?;
+        let options = ServerOptions {
+            metrics_listen: settings.metrics_listen,
+            trusted_proxies: settings.trusted_proxy.clone(),
+            ..ServerOptions::new(settings.listen)
+        };
+        let metrics_address = settings.metrics_listen.unwrap_or(settings.listen);
+        let server = Server::on(listener, app.clone(), options).map_err(failed(metrics_address))?;
+        let listen_file = settings.data.join(LISTEN);
+        fs::write(&listen_file, format!("{address}\n")).map_err(file("write", &listen_file))?;
+        let background = Background::start(&app)?;
+        tracing::info!(%address, metrics = server.metrics_addr().map(tracing::field::display), "listening");
+        Ok(Self { app, server, background, listen_file })
+    }
+
+    /// The application.
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// Where the API is.
+    pub fn local_addr(&self) -> std::net::SocketAddr {
+        self.server.local_addr()
+    }
+
+    /// Answers until `stop` is done; then finishes what runs, requests and attempts side by side.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let Self { app, server, background, listen_file } = self;
+        let (stopping, mut stopped) = tokio::sync::watch::channel(false);
+        let stop = async {
+            stop.await;
+            tracing::info!("stopping");
+            stopping.send_replace(true);
+        };
+        let workers = async {
+            // An error means that `stop` is gone, which is as good.
+            let _ = stopped.wait_for(|stopping| *stopping).await;
+            background.stop().await;
+        };
+        tokio::join!(server.run(stop), workers);
+        app.store().close().await;
+        // A stale address would mislead whoever looks for a running server.
+        let _ = fs::remove_file(listen_file);
+        tracing::info!("stopped");
+    }
+}
+
+/// The workers, on threads that give way to those that answer requests.
+#[derive(Debug)]
+struct Background {
+    runtime: Option<runtime::Runtime>,
+}
+
+impl Background {
+    fn start(_app: &App) -> Result<Self, StartError> {
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("work")
+            .thread_stack_size(THREAD_STACK)
+            .enable_all()
+            .on_thread_start(give_way)
+            .build()
+            .map_err(|source| StartError::System { attempt: "start the threads of the workers", source })?;
+        // THE WORKERS START HERE: `Workers::start(app.clone(), runtime.handle())`, kept in `Self`.
+        Ok(Self { runtime: Some(runtime) })
+    }
+
+    async fn stop(mut self) {
+        // THE WORKERS STOP HERE: `workers.stop().await`, at most ten seconds.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        // A runtime must not be dropped where there may be another one.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// The stack of our threads: nothing here recurses deeply.
+pub const THREAD_STACK: usize = 1 << 20;
+
+/// Lowers the priority of the calling thread. On Linux a thread can be named where a process is meant.
+fn give_way() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(Some(rustix::thread::gettid()), BACKGROUND_NICENESS) {
+        tracing::debug!(%error, "a worker thread keeps its priority");
+    }
+}
+
+/// Done when the process is told to stop.
+pub fn stop_signal() -> Result<impl Future<Output = ()>, StartError> {
+    let listen = |kind| signal(kind).map_err(|source| StartError::System { attempt: "listen for signals", source });
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+fn file(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StartError {
+    let path = path.to_owned();
+    move |source| StartError::File { attempt, path, source }
+}
+
+fn make_private_directory(path: &Path) -> Result<(), StartError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(file("make the directory", path))
+}
+
+/// The 32 bytes of the key file, made when it is not there.
+fn secret_key(path: &Path) -> Result<[u8; 32], StartError> {
+    match fs::File::open(path) {
+        Ok(mut opened) => {
+            let mut bytes = Vec::new();
+            opened.read_to_end(&mut bytes).map_err(file("read", path))?;
+            bytes.try_into().map_err(|_| StartError::SecretKey(path.to_owned()))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => make_secret_key(path),
+        Err(error) => Err(file("open", path)(error)),
+    }
+}
+
+fn make_secret_key(path: &Path) -> Result<[u8; 32], StartError> {
+    let mut key = [0; 32];
+    SystemEntropy::default().fill(&mut key);
+    // Written aside and linked into place: it is there completely or not at all, and of two programs
+    // that start at once both use the same.
+    let aside = path.with_extension(format!("new.{}", std::process::id()));
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&aside)
+        .and_then(|mut file| file.write_all(&key).and_then(|()| file.sync_all()));
+    let placed = written.and_then(|()| fs::hard_link(&aside, path));
+    let _ = fs::remove_file(&aside);
+    match placed {
+        Ok(()) => Ok(key),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => secret_key(path),
+        Err(error) => Err(file("make the secret key", path)(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn the_secret_key_is_made_once_and_private() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(SECRET_KEY);
+        let key = secret_key(&path).unwrap();
+        assert_eq!(secret_key(&path).unwrap(), key);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        fs::write(&path, "short").unwrap();
+        assert!(matches!(secret_key(&path), Err(StartError::SecretKey(_))));
+    }
+}

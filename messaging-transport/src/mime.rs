@@ -1,0 +1,245 @@
+//! An email as the octets of RFC 5322 and MIME.
+//!
+//! [`build`] is a pure function: the same [`Email`] gives the same octets, so every attempt at a
+//! delivery, and every signature over it, is of the same message. For that the boundaries are derived
+//! from the `Message-ID`, and nothing is taken from the clock or from chance.
+//!
+//! `mail-builder` supplies the encoders of bodies. Headers and structure are written here, because
+//! that crate draws boundaries from the clock, and because headers are where a message breaks: an
+//! encoded-word look-alike passes it unencoded, and header names, addresses and media types may carry
+//! line ends.
+//!
+//! What holds for every result: lines end in CRLF and nowhere else is there a CR or LF; no line is
+//! longer than 998 octets; there is no control character but tab, and no octet above 127 unless the
+//! local part of an address in a header needs one (RFC 6532; see [`needs_utf8`]); blind copies appear
+//! nowhere, as [`Email`] does not know them.
+
+mod body;
+mod encoded;
+mod header;
+
+use messaging_core::domain::address::EmailAddress;
+use messaging_core::ports::transport::{AttachedFile, Email};
+
+use self::body::TextPart;
+use self::header::Headers;
+
+/// The longest line RFC 5322 section 2.1.1 allows, without its CRLF.
+pub const MAX_LINE: usize = 998;
+
+/// The longest `Message-ID` that leaves its line within [`MAX_LINE`].
+const MAX_MESSAGE_ID: usize = 900;
+
+/// The longest header field name; with a word of [`header::MAX_WORD`] octets it fits a line.
+const MAX_HEADER_NAME: usize = 76;
+
+/// The longest media type written as given.
+const MAX_CONTENT_TYPE: usize = 400;
+
+/// Fields that are written from the members of [`Email`] and would appear twice.
+const OWN_FIELDS: [&str; 10] =
+    ["from", "to", "cc", "bcc", "reply-to", "subject", "date", "message-id", "mime-version", "return-path"];
+
+/// The email cannot be turned into a message. Core checks all of this first; these are its safety net.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MimeError {
+    /// A header name has characters other than printable ASCII, or is too long.
+    #[error("header {index} has a malformed name")]
+    HeaderName {
+        /// Its place in [`Email::headers`], from 0.
+        index: usize,
+    },
+    /// A header would repeat one that the message has anyway, or reveal blind copies.
+    #[error("header {index} is not the sender's to set")]
+    ReservedHeader {
+        /// Its place in [`Email::headers`], from 0.
+        index: usize,
+    },
+    /// The `Message-ID` has spaces, brackets, or characters other than printable ASCII.
+    #[error("the message id is malformed")]
+    MessageId,
+    /// An address has characters that would end it.
+    #[error("the address in {field} is malformed")]
+    Address {
+        /// The header field.
+        field: &'static str,
+    },
+}
+
+/// The message, ready for DATA but for dot-stuffing. Ends in CRLF.
+pub fn build(email: &Email) -> Result<Vec<u8>, MimeError> {
+    check_message_id(&email.message_id)?;
+    let texts = text_parts(email);
+    let estimate = 2048
+        + email.cc.len() * 64
+        + email.headers.iter().map(|(name, value)| name.len() + value.len() * 2 + 8).sum::<usize>()
+        + texts.iter().map(|part| part.encoded_length() + 256).sum::<usize>()
+        + email
+            .attachments
+            .iter()
+            .map(|file| body::base64_length(file.content.len()) + file.filename.len() * 4 + 768)
+            .sum::<usize>();
+    let mut out = Vec::with_capacity(estimate);
+    write_fields(&mut out, email)?;
+
+    let boundaries = Boundaries::of(&email.message_id);
+    if email.attachments.is_empty() {
+        write_texts(&mut out, &texts, &boundaries);
+    } else {
+        write_multipart(&mut out, "mixed", &boundaries.mixed);
+        open_part(&mut out, &boundaries.mixed);
+        write_texts(&mut out, &texts, &boundaries);
+        for file in &email.attachments {
+            open_part(&mut out, &boundaries.mixed);
+            write_file(&mut out, file);
+        }
+        close_parts(&mut out, &boundaries.mixed);
+    }
+    if !out.ends_with(b"\r\n") {
+        out.extend_from_slice(b"\r\n");
+    }
+    Ok(out)
+}
+
+/// Whether a header of the message holds an address that only SMTPUTF8 (RFC 6531) can carry.
+pub fn needs_utf8(email: &Email) -> bool {
+    std::iter::once(&email.from.address)
+        .chain([&email.to])
+        .chain(&email.cc)
+        .chain(&email.reply_to)
+        .any(|address| !address.local().is_ascii())
+}
+
+/// An address as headers and envelope spell it: the domain in A-labels.
+pub(crate) fn wire_address(address: &EmailAddress) -> Option<String> {
+    let local = address.local();
+    let breaks = |c: char| c.is_control() || c.is_whitespace() || "<>()[],;:\\\"@".contains(c);
+    (!local.is_empty() && !local.contains(breaks)).then(|| format!("{local}@{}", address.ascii_domain()))
+}
+
+fn write_fields(out: &mut Vec<u8>, email: &Email) -> Result<(), MimeError> {
+    let spelled = |field, address| wire_address(address).ok_or(MimeError::Address { field });
+    let mut headers = Headers(out);
+    headers.mailbox("From", email.from.name.as_deref(), &spelled("From", &email.from.address)?);
+    headers.addresses("To", &[spelled("To", &email.to)?]);
+    if !email.cc.is_empty() {
+        let cc = email.cc.iter().map(|address| spelled("Cc", address)).collect::<Result<Vec<_>, _>>()?;
+        headers.addresses("Cc", &cc);
+    }
+    if let Some(address) = &email.reply_to {
+        headers.addresses("Reply-To", &[spelled("Reply-To", address)?]);
+    }
+    headers.unstructured("Subject", &email.subject);
+    headers.verbatim("Date", &email.date.to_jiff().strftime("%a, %d %b %Y %H:%M:%S +0000").to_string());
+    headers.verbatim("Message-ID", &format!("<{}>", email.message_id));
+    for (index, (name, value)) in email.headers.iter().enumerate() {
+        check_name(index, name)?;
+        headers.unstructured(name, value);
+    }
+    headers.verbatim("MIME-Version", "1.0");
+    Ok(())
+}
+
+/// The text parts in the order of `multipart/alternative`: the plainest first.
+fn text_parts(email: &Email) -> Vec<TextPart<'_>> {
+    let text = email.text.as_deref().map(|text| TextPart::new("plain", text));
+    let html = email.html.as_deref().map(|html| TextPart::new("html", html));
+    let mut parts: Vec<_> = text.into_iter().chain(html).collect();
+    if parts.is_empty() {
+        parts.push(TextPart::new("plain", ""));
+    }
+    parts
+}
+
+fn write_texts(out: &mut Vec<u8>, texts: &[TextPart<'_>], boundaries: &Boundaries) {
+    if let [only] = texts {
+        only.write(out);
+        return;
+    }
+    write_multipart(out, "alternative", &boundaries.alternative);
+    for part in texts {
+        open_part(out, &boundaries.alternative);
+        part.write(out);
+    }
+    close_parts(out, &boundaries.alternative);
+}
+
+fn write_file(out: &mut Vec<u8>, file: &AttachedFile) {
+    let mut headers = Headers(out);
+    headers.verbatim("Content-Type", media_type(&file.content_type));
+    headers.disposition(&file.filename);
+    headers.verbatim("Content-Transfer-Encoding", "base64");
+    out.extend_from_slice(b"\r\n");
+    body::write_base64(out, &file.content);
+}
+
+/// The media type as given, unless a reader could not understand it. `multipart/*` and `message/*` may
+/// not be encoded (RFC 2046 sections 5.1 and 5.2), but files are: those go as plain bytes.
+fn media_type(given: &str) -> &str {
+    let essence = given.split(';').next().unwrap_or_default().trim();
+    let is_token =
+        |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b));
+    let well_formed = given.len() <= MAX_CONTENT_TYPE
+        && given.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+        && essence.split_once('/').is_some_and(|(kind, subtype)| {
+            is_token(kind)
+                && is_token(subtype)
+                && !kind.eq_ignore_ascii_case("multipart")
+                && !kind.eq_ignore_ascii_case("message")
+        });
+    if well_formed { given.trim() } else { "application/octet-stream" }
+}
+
+fn check_name(index: usize, name: &str) -> Result<(), MimeError> {
+    if name.is_empty() || name.len() > MAX_HEADER_NAME || !name.bytes().all(|b| b.is_ascii_graphic() && b != b':') {
+        return Err(MimeError::HeaderName { index });
+    }
+    let is_own = OWN_FIELDS.iter().any(|own| own.eq_ignore_ascii_case(name))
+        || name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
+    if is_own { Err(MimeError::ReservedHeader { index }) } else { Ok(()) }
+}
+
+fn check_message_id(id: &str) -> Result<(), MimeError> {
+    let well_formed = !id.is_empty()
+        && id.len() <= MAX_MESSAGE_ID
+        && id.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>".contains(&byte));
+    if well_formed { Ok(()) } else { Err(MimeError::MessageId) }
+}
+
+/// Both boundaries hold `=_`, which neither base64 nor quoted-printable can produce; a plain text with
+/// that in it is encoded (see [`body`]). So no part can close its neighbour, whatever its content.
+struct Boundaries {
+    mixed: String,
+    alternative: String,
+}
+
+impl Boundaries {
+    fn of(message_id: &str) -> Self {
+        // FNV-1a: not secret, only stable and different from message to message.
+        let hash = message_id
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        Self { mixed: format!("=_mixed_{hash:016x}"), alternative: format!("=_alternative_{hash:016x}") }
+    }
+}
+
+/// The empty line after these fields is the line end that belongs to the first boundary.
+fn write_multipart(out: &mut Vec<u8>, subtype: &str, boundary: &str) {
+    Headers(out).verbatim("Content-Type", &format!("multipart/{subtype};\r\n boundary=\"{boundary}\""));
+}
+
+fn open_part(out: &mut Vec<u8>, boundary: &str) {
+    delimit(out, boundary);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn close_parts(out: &mut Vec<u8>, boundary: &str) {
+    delimit(out, boundary);
+    out.extend_from_slice(b"--");
+}
+
+/// The CRLF before the dashes belongs to the boundary, not to the part (RFC 2046 section 5.1.1).
+fn delimit(out: &mut Vec<u8>, boundary: &str) {
+    out.extend_from_slice(b"\r\n--");
+    out.extend_from_slice(boundary.as_bytes());
+}

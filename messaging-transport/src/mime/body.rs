@@ -1,0 +1,178 @@
+//! Bodies: line ends, the choice of a transfer encoding, the encodings.
+
+use std::borrow::Cow;
+
+use mail_builder::encoders::{Base64Encoder, QuotedPrintableEncoder};
+
+use super::MAX_LINE;
+use super::header::Headers;
+
+/// Octets of one line of base64, with its CRLF.
+const BASE64_LINE: usize = 78;
+
+/// What every boundary line starts with; see `Boundaries`.
+const BOUNDARY_START: &str = "--=_";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    SevenBit,
+    QuotedPrintable,
+    Base64,
+}
+
+impl Encoding {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::SevenBit => "7bit",
+            Self::QuotedPrintable => "quoted-printable",
+            Self::Base64 => "base64",
+        }
+    }
+}
+
+/// A `text/…` part.
+pub(super) struct TextPart<'a> {
+    subtype: &'static str,
+    text: Cow<'a, str>,
+    encoding: Encoding,
+    encoded_length: usize,
+}
+
+impl<'a> TextPart<'a> {
+    pub(super) fn new(subtype: &'static str, text: &'a str) -> Self {
+        let text = normalize(text);
+        let (encoding, encoded_length) = choose(&text);
+        Self { subtype, text, encoding, encoded_length }
+    }
+
+    /// About how many octets the encoded body has; never much too few.
+    pub(super) const fn encoded_length(&self) -> usize {
+        self.encoded_length
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let mut headers = Headers(out);
+        headers.verbatim("Content-Type", &format!("text/{}; charset=utf-8", self.subtype));
+        headers.verbatim("Content-Transfer-Encoding", self.encoding.as_str());
+        out.extend_from_slice(b"\r\n");
+        match self.encoding {
+            Encoding::SevenBit => out.extend_from_slice(self.text.as_bytes()),
+            Encoding::QuotedPrintable => {
+                QuotedPrintableEncoder::new().preserve_line_breaks().encode_into(self.text.as_bytes(), out);
+            }
+            Encoding::Base64 => write_base64(out, self.text.as_bytes()),
+        }
+    }
+}
+
+/// Base64 in lines of 76.
+pub(super) fn write_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    Base64Encoder::new().wrap_lines().encode_into(bytes, out);
+}
+
+/// How many octets [`write_base64`] writes.
+pub(super) const fn base64_length(octets: usize) -> usize {
+    let encoded = octets.div_ceil(3) * 4;
+    encoded + encoded.div_ceil(BASE64_LINE - 2) * 2
+}
+
+/// Every line end as CRLF: a CR or LF that stands alone is one too.
+fn normalize(text: &str) -> Cow<'_, str> {
+    if !text.contains('\r') {
+        return if text.contains('\n') { Cow::Owned(text.replace('\n', "\r\n")) } else { Cow::Borrowed(text) };
+    }
+    let bytes = text.as_bytes();
+    let is_bare = |(at, &byte): (usize, &u8)| match byte {
+        b'\r' => bytes.get(at + 1) != Some(&b'\n'),
+        b'\n' => at == 0 || bytes[at - 1] != b'\r',
+        _ => false,
+    };
+    if !bytes.iter().enumerate().any(is_bare) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + text.len() / 16);
+    let mut rest = text;
+    while let Some(at) = rest.find(['\r', '\n']) {
+        out.push_str(&rest[..at]);
+        out.push_str("\r\n");
+        rest = &rest[at..];
+        rest = rest.strip_prefix("\r\n").unwrap_or_else(|| &rest[1..]);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// The encoding of a normalised text, and about how many octets it will have.
+///
+/// Control characters go as base64, whose octets are harmless and whose decoding gives them back: the
+/// contract promises that texts are sent verbatim.
+fn choose(text: &str) -> (Encoding, usize) {
+    let high = count(text, |byte| byte >= 128);
+    let equals = count(text, |byte| byte == b'=');
+    let controls = count(text, |byte| (byte < b' ' && !b"\r\n\t".contains(&byte)) || byte == 127);
+    let longest = text.split('\n').map(|line| line.trim_end_matches('\r').len()).max().unwrap_or(0);
+    let base64 = base64_length(text.len());
+    if controls > 0 {
+        return (Encoding::Base64, base64);
+    }
+    if high == 0 && longest <= MAX_LINE && (equals == 0 || !text.contains(BOUNDARY_START)) {
+        return (Encoding::SevenBit, text.len());
+    }
+    let escaped = text.len() + 2 * (high + equals);
+    let quoted = escaped + escaped / 70 * 3;
+    if quoted <= base64 { (Encoding::QuotedPrintable, quoted) } else { (Encoding::Base64, base64) }
+}
+
+/// One simple pass for each question: the compiler makes it wide, unlike one pass for all of them.
+fn count(text: &str, is: impl Fn(u8) -> bool) -> usize {
+    text.as_bytes().chunks(128).map(|chunk| usize::from(chunk.iter().map(|&byte| u8::from(is(byte))).sum::<u8>())).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_lines(text: &str, expected: &str) {
+        assert_eq!(normalize(text), expected);
+    }
+
+    #[test]
+    fn every_line_end_becomes_crlf() {
+        check_lines("", "");
+        check_lines("a\r\nb", "a\r\nb");
+        check_lines("a\nb", "a\r\nb");
+        check_lines("a\rb", "a\r\nb");
+        check_lines("\n\r\r\n\n", "\r\n\r\n\r\n\r\n");
+        check_lines("é\ré", "é\r\né");
+        check_lines("a\r", "a\r\n");
+    }
+
+    #[track_caller]
+    fn check_choice(text: &str, expected: Encoding) {
+        assert_eq!(choose(text).0, expected, "{} octets", text.len());
+    }
+
+    #[test]
+    fn the_encoding_follows_the_text() {
+        check_choice("", Encoding::SevenBit);
+        check_choice("plain\r\ntext = plain\r\n", Encoding::SevenBit);
+        check_choice(&"x".repeat(998), Encoding::SevenBit);
+        check_choice(&format!("{}\r\n{}", "x".repeat(998), "y".repeat(998)), Encoding::SevenBit);
+        check_choice(&format!("{}\r\nz", "x".repeat(999)), Encoding::QuotedPrintable);
+        check_choice(&"x".repeat(999), Encoding::QuotedPrintable);
+        check_choice("Grüße aus Köln, und noch mehr Text", Encoding::QuotedPrintable);
+        check_choice("Привет, мир", Encoding::Base64);
+        check_choice("a\0b", Encoding::Base64);
+        check_choice("\r\n--=_mixed_0\r\n, then more text that is plain", Encoding::QuotedPrintable);
+    }
+
+    #[test]
+    fn base64_length_is_exact() {
+        for octets in [0, 1, 2, 3, 56, 57, 58, 114, 1000] {
+            let mut out = Vec::new();
+            write_base64(&mut out, &vec![7; octets]);
+            assert_eq!(out.len(), base64_length(octets), "{octets}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The connection: commands out, replies in, both within bounds.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::client::TlsStream;
+
+use super::reply::{Collector, MAX_LINE, Reply};
+
+/// The connection is of no further use.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WireError {
+    #[error("no answer within {0:?}")]
+    TimedOut(Duration),
+    #[error("the connection was closed")]
+    Closed,
+    #[error("the connection broke: {0}")]
+    Broken(#[from] io::Error),
+    #[error("the reply is malformed: {0}")]
+    Malformed(&'static str),
+}
+
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// A connection and what was read of it beyond the last reply.
+pub(super) struct Wire {
+    stream: Stream,
+    unread: Vec<u8>,
+}
+
+impl Wire {
+    pub(super) fn plain(stream: TcpStream) -> Self {
+        Self { stream: Stream::Plain(stream), unread: Vec::new() }
+    }
+
+    pub(super) fn tls(stream: TlsStream<TcpStream>) -> Self {
+        Self { stream: Stream::Tls(Box::new(stream)), unread: Vec::new() }
+    }
+
+    /// Gives the connection back for the TLS handshake.
+    ///
+    /// What came after the reply to STARTTLS was sent before the peer proved its name. It must not be
+    /// taken for an answer given under TLS, so it ends the connection.
+    pub(super) fn into_plain(self) -> Result<TcpStream, WireError> {
+        match self.stream {
+            Stream::Plain(stream) if self.unread.is_empty() => Ok(stream),
+            _ => Err(WireError::Malformed("something was sent ahead of the TLS handshake")),
+        }
+    }
+
+    /// Whether more came than was asked for.
+    pub(super) fn has_unread(&self) -> bool {
+        !self.unread.is_empty()
+    }
+
+    /// Writes everything and flushes.
+    pub(super) async fn write(&mut self, bytes: &[u8], limit: Duration) -> Result<(), WireError> {
+        let written = timeout(limit, async {
+            match &mut self.stream {
+                Stream::Plain(stream) => stream.write_all(bytes).await,
+                Stream::Tls(stream) => {
+                    stream.write_all(bytes).await?;
+                    stream.flush().await
+                }
+            }
+        });
+        written.await.map_err(|_| WireError::TimedOut(limit))?.map_err(WireError::Broken)
+    }
+
+    /// Reads one reply. The limit is for all of it: a line now and then does not extend it.
+    pub(super) async fn reply(&mut self, limit: Duration) -> Result<Reply, WireError> {
+        timeout(limit, self.read_reply()).await.map_err(|_| WireError::TimedOut(limit))?
+    }
+
+    async fn read_reply(&mut self) -> Result<Reply, WireError> {
+        let mut collector = Collector::default();
+        let mut searched = 0;
+        loop {
+            let Some(at) = self.unread[searched..].iter().position(|&byte| byte == b'\n') else {
+                searched = self.unread.len();
+                if searched >= MAX_LINE {
+                    return Err(WireError::Malformed("a line is too long"));
+                }
+                self.fill().await?;
+                continue;
+            };
+            let end = searched + at;
+            if end >= MAX_LINE {
+                return Err(WireError::Malformed("a line is too long"));
+            }
+            let line = &self.unread[..end];
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let complete = collector.push(line).map_err(WireError::Malformed)?;
+            self.unread.drain(..=end);
+            searched = 0;
+            if let Some(reply) = complete {
+                return Ok(reply);
+            }
+        }
+    }
+
+    async fn fill(&mut self) -> Result<(), WireError> {
+        // Without room of its own a read could grow the buffer as it likes.
+        self.unread.reserve(MAX_LINE);
+        let read = match &mut self.stream {
+            Stream::Plain(stream) => stream.read_buf(&mut self.unread).await?,
+            Stream::Tls(stream) => stream.read_buf(&mut self.unread).await?,
+        };
+        if read == 0 { Err(WireError::Closed) } else { Ok(()) }
+    }
+
+    /// Closes politely: with TLS, the peer learns that nothing was cut off.
+    pub(super) async fn shutdown(mut self, limit: Duration) {
+        let closed = timeout(limit, async {
+            match &mut self.stream {
+                Stream::Plain(stream) => stream.shutdown().await,
+                Stream::Tls(stream) => stream.shutdown().await,
+            }
+        });
+        // The connection is gone either way.
+        drop(closed.await);
+    }
+}

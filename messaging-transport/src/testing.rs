@@ -1,0 +1,23 @@
+//! Peers and doubles for tests, of this crate and of others (cargo feature `testing`).
+//!
+//! [`MemoryTransport`] stands in for a transport where a test is about what is sent.
+//! [`ScriptedSmtpServer`] is a real peer on a loopback socket, for tests of what goes over the wire.
+
+mod memory;
+mod scripted;
+
+use messaging_core::ports::transport::Outcome;
+
+use crate::smtp::parse_reply;
+
+pub use memory::MemoryTransport;
+pub use scripted::{Action, Gate, Received, ScriptedSmtpServer, ScriptedSmtpServerBuilder, Stage};
+
+/// The outcome of an SMTP reply, such as `550 5.1.1 no such user`.
+///
+/// # Panics
+///
+/// If that is not a final reply.
+pub fn outcome(reply: &str) -> Outcome {
+    parse_reply(reply.as_bytes()).and_then(|reply| reply.outcome("mx.test")).expect("a final reply")
+}

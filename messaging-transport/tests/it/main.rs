@@ -1,0 +1,7 @@
+//! The crate from outside: messages read back by a parser, transports against a scripted peer.
+
+mod memory;
+mod mime;
+mod sandbox;
+mod smtp;
+mod support;

@@ -1,0 +1,37 @@
+use messaging_core::domain::channel::Channel;
+use messaging_core::ports::transport::{Acceptance, Content, Outcome, TextMessage, Transport};
+use messaging_transport::{Sandbox, mime};
+use serde_json::{Value, json};
+
+use crate::support::{email, outgoing};
+
+#[tokio::test]
+async fn an_email_is_captured_as_its_source() {
+    let email = email();
+    let source = mime::build(&email).unwrap();
+    let sent =
+        Sandbox.send(&outgoing(&["ann@example.com", "b@example.com"], Content::Email(Box::new(email)))).await.unwrap();
+    assert_eq!(sent.captured.unwrap(), source);
+    assert_eq!(sent.outcomes.len(), 2);
+    for outcome in &sent.outcomes {
+        let Outcome::Accepted(response) = outcome else { panic!("{outcome:?}") };
+        assert_eq!((response.code, response.host.as_deref()), (Some(250), Some("sandbox")));
+        assert_eq!((response.enhanced.as_deref(), response.text.as_str()), (Some("2.0.0"), "2.0.0 captured"));
+    }
+    assert_eq!(Sandbox.acceptance(), Acceptance::Delivered);
+}
+
+#[tokio::test]
+async fn other_channels_are_captured_as_a_document() {
+    let message = TextMessage { channel: Channel::Push, title: Some("Hi".into()), text: "There".into(), html: None };
+    let sent = Sandbox.send(&outgoing(&["token"], Content::Text(message))).await.unwrap();
+    let document: Value = serde_json::from_slice(&sent.captured.unwrap()).unwrap();
+    assert_eq!(document, json!({"channel": "push", "to": "token", "title": "Hi", "text": "There", "html": null}));
+}
+
+#[tokio::test]
+async fn an_email_that_cannot_be_built_is_an_error() {
+    let mut email = email();
+    email.headers.push(("X Y".into(), "z".into()));
+    assert!(Sandbox.send(&outgoing(&["a@b.co"], Content::Email(Box::new(email)))).await.is_err());
+}

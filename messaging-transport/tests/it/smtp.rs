@@ -1,0 +1,107 @@
+//! The relay client against a scripted peer.
+
+mod opening;
+mod reuse;
+mod transaction;
+mod trouble;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use messaging_core::ports::transport::{Content, Email, Outcome, Outgoing, Response, Transport, TransportError};
+use messaging_transport::SmtpRelay;
+use messaging_transport::smtp::{SmtpRelayBuilder, Timeouts};
+use messaging_transport::testing::ScriptedSmtpServer;
+use serde_json::{Value, json};
+
+use crate::support::{email, outgoing};
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// For peers that are silent on purpose.
+const IMPATIENCE: Duration = Duration::from_millis(100);
+
+fn builder(server: &ScriptedSmtpServer) -> SmtpRelayBuilder {
+    let builder = SmtpRelay::builder().ehlo_name("client.test").timeouts(Timeouts::all(PATIENCE));
+    server.root().into_iter().fold(builder, SmtpRelayBuilder::extra_root)
+}
+
+fn relay(server: &ScriptedSmtpServer) -> SmtpRelay {
+    builder(server).build()
+}
+
+fn settings(server: &ScriptedSmtpServer, tls: &str) -> Value {
+    json!({"host": "127.0.0.1", "port": server.port(), "tls": tls})
+}
+
+fn with_login(server: &ScriptedSmtpServer, tls: &str, username: &str, password: &str) -> Value {
+    let mut settings = settings(server, tls);
+    settings["username"] = username.into();
+    settings["password"] = password.into();
+    settings
+}
+
+fn message(settings: &Value, recipients: &[&str], email: Email) -> Outgoing {
+    let mut message = outgoing(recipients, Content::Email(Box::new(email)));
+    message.settings = Arc::new(settings.as_object().unwrap().clone());
+    message
+}
+
+/// Sends the usual message in plain text.
+async fn send(
+    relay: &SmtpRelay,
+    server: &ScriptedSmtpServer,
+    recipients: &[&str],
+) -> Result<Vec<Outcome>, TransportError> {
+    send_with(relay, &settings(server, "none"), recipients, email()).await
+}
+
+async fn send_with(
+    relay: &SmtpRelay,
+    settings: &Value,
+    recipients: &[&str],
+    email: Email,
+) -> Result<Vec<Outcome>, TransportError> {
+    let message = message(settings, recipients, email);
+    let sent = tokio::time::timeout(3 * PATIENCE, relay.send(&message)).await.expect("every attempt ends");
+    sent.map(|sent| {
+        assert!(sent.captured.is_none());
+        assert_eq!(sent.outcomes.len(), recipients.len());
+        sent.outcomes
+    })
+}
+
+/// A word for the kind of result.
+fn word(result: &Result<Vec<Outcome>, TransportError>) -> String {
+    match result {
+        Ok(outcomes) => outcomes.iter().map(|outcome| summary(outcome).0).collect::<Vec<_>>().join(" "),
+        Err(TransportError::Misconfigured(_)) => "misconfigured".into(),
+        Err(TransportError::Unreachable(_)) => "unreachable".into(),
+        Err(TransportError::Ambiguous(_)) => "ambiguous".into(),
+        Err(TransportError::Content(_)) => "content".into(),
+    }
+}
+
+fn summary(outcome: &Outcome) -> (&'static str, &Response) {
+    match outcome {
+        Outcome::Accepted(response) => ("accepted", response),
+        Outcome::Deferred(response) => ("deferred", response),
+        Outcome::Refused(response) => ("refused", response),
+    }
+}
+
+#[track_caller]
+fn assert_outcome(outcome: &Outcome, kind: &str, code: u16, enhanced: Option<&str>, text: &str) {
+    let (found, response) = summary(outcome);
+    assert_eq!((found, response.code, response.enhanced.as_deref()), (kind, Some(code), enhanced));
+    assert_eq!(response.text, text);
+    assert_eq!(response.host.as_deref(), Some("127.0.0.1"));
+}
+
+/// An email whose content does not fit into the buffers of a socket.
+fn large_email() -> Email {
+    let mut email = email();
+    email.text = Some("A line of text that is not short, and so on and on.\r\n".repeat(400_000));
+    email
+}

@@ -1,0 +1,40 @@
+//! Messages to send.
+
+use std::sync::Arc;
+
+use messaging_core::domain::address::EmailAddress;
+use messaging_core::ids::{Id, MessageId, WorkspaceId};
+use messaging_core::ports::transport::{Content, Email, Mailbox, Outgoing};
+use messaging_core::time::Timestamp;
+use serde_json::{Map, Value};
+
+pub(crate) fn address(text: &str) -> EmailAddress {
+    EmailAddress::parse(text).unwrap()
+}
+
+pub(crate) fn email() -> Email {
+    Email {
+        envelope_from: address("bounce@mail.acme.com"),
+        from: Mailbox { name: Some("Acme".into()), address: address("shop@mail.acme.com") },
+        to: address("ann@example.com"),
+        cc: Vec::new(),
+        reply_to: None,
+        subject: "Order 17".into(),
+        date: Timestamp::from_millis(1_700_000_000_000),
+        message_id: "01JB3Q8Z5N6W7X8Y9ZABCDEFGH@mail.acme.com".into(),
+        headers: Vec::new(),
+        text: Some("Thanks".into()),
+        html: None,
+        attachments: Vec::new(),
+    }
+}
+
+pub(crate) fn outgoing(recipients: &[&str], content: Content) -> Outgoing {
+    Outgoing {
+        workspace_id: WorkspaceId::from_bytes([1; 16]),
+        message_id: MessageId::from_bytes([2; 16]),
+        settings: Arc::new(Map::<String, Value>::new()),
+        recipients: recipients.iter().map(|&recipient| recipient.to_owned()).collect(),
+        content,
+    }
+}
