@@ -49,8 +49,7 @@ mod tests {
     #[track_caller]
     fn check(peer: &str, headers: &[&str], expected: &str) {
         let trusted: Vec<IpNet> = vec!["10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()];
-        let map: HeaderMap =
-            headers.iter().map(|value| (X_FORWARDED_FOR, value.parse().unwrap())).collect();
+        let map: HeaderMap = headers.iter().map(|value| (X_FORWARDED_FOR, value.parse().unwrap())).collect();
         let caller = caller_address(peer.parse().unwrap(), &map, &trusted);
         assert_eq!(caller.to_string(), expected, "{peer} {headers:?}");
     }

@@ -171,7 +171,11 @@ impl Client {
 }
 
 async fn read(body: Incoming) -> Result<Bytes, ClientError> {
-    Limited::new(body, MAX_ANSWER).collect().await.map(http_body_util::Collected::to_bytes).map_err(ClientError::Unreachable)
+    Limited::new(body, MAX_ANSWER)
+        .collect()
+        .await
+        .map(http_body_util::Collected::to_bytes)
+        .map_err(ClientError::Unreachable)
 }
 
 /// The path and query of a call.
@@ -253,10 +257,7 @@ mod tests {
         let query = PageQuery { limit: Some(2), cursor: Some("a b".to_owned()) };
         assert_eq!(target::<ListWorkspaces>(&Empty {}, &query).unwrap(), "/workspaces?cursor=a+b&limit=2");
         let path = InWorkspace { workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap() };
-        assert_eq!(
-            target::<UpdateWorkspace>(&path, &Empty {}).unwrap(),
-            "/workspaces/wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH"
-        );
+        assert_eq!(target::<UpdateWorkspace>(&path, &Empty {}).unwrap(), "/workspaces/wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH");
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! same as one whose request trickles in, both HTTP versions need them, and a deadline that is looked
 //! at now and then costs a request nothing.
 
-use std::io::{self, IoSlice};
 use std::future::Future as _;
+use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};

@@ -38,7 +38,8 @@ pub(crate) fn render(document: &Value) -> String {
         base = text(&document["servers"][0]["url"]),
     );
     let groups = by_tag(document);
-    let tags: Vec<_> = document["tags"].as_array().into_iter().flatten().filter_map(|tag| tag["name"].as_str()).collect();
+    let tags: Vec<_> =
+        document["tags"].as_array().into_iter().flatten().filter_map(|tag| tag["name"].as_str()).collect();
     for tag in &tags {
         let _ = write!(page, "<a href=\"#{0}\">{0}</a>", escape(tag));
     }
@@ -247,7 +248,8 @@ mod tests {
 
     #[test]
     fn what_comes_from_the_document_is_escaped() {
-        let document = serde_json::json!({"info": {"title": "<b>", "description": "`<i>`"}, "servers": [{"url": "/v1"}]});
+        let document =
+            serde_json::json!({"info": {"title": "<b>", "description": "`<i>`"}, "servers": [{"url": "/v1"}]});
         let page = render(&document);
         assert!(page.contains("<h1>&lt;b&gt; API</h1><p><code>&lt;i&gt;</code></p>"), "{page}");
     }

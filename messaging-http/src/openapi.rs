@@ -166,7 +166,8 @@ fn parameters(endpoint: &Endpoint, inputs: &mut SchemaGenerator) -> Vec<Value> {
         let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         for (name, property) in schema["properties"].as_object().into_iter().flatten() {
             let mut property = property.clone();
-            let mut parameter = json!({"name": name, "in": place, "required": place == "path" || required.contains(&name.as_str())});
+            let mut parameter =
+                json!({"name": name, "in": place, "required": place == "path" || required.contains(&name.as_str())});
             if let Some(description) = property.as_object_mut().and_then(|members| members.remove("description")) {
                 parameter["description"] = description;
             }
@@ -387,7 +388,8 @@ mod tests {
             let method = (endpoint.method)().as_str().to_lowercase();
             let parameters = &document["paths"][endpoint.path][&method]["parameters"];
             for name in endpoint.path.split('{').skip(1).filter_map(|part| part.split('}').next()) {
-                let described = parameters.as_array().unwrap().iter().any(|one| one["name"] == name && one["in"] == "path");
+                let described =
+                    parameters.as_array().unwrap().iter().any(|one| one["name"] == name && one["in"] == "path");
                 assert!(described, "{endpoint:?} {name}");
             }
         }

@@ -103,12 +103,7 @@ impl Bucket {
         self.drops = drops;
         let wanted = if drops < TOKEN { TOKEN } else { u64::from(limit) * TOKEN };
         let millis = (wanted - drops).div_ceil(u64::from(limit.max(1)));
-        Standing {
-            granted,
-            left: drops / TOKEN,
-            seconds: millis.div_ceil(1000).max(1),
-            policy: self.policy.clone(),
-        }
+        Standing { granted, left: drops / TOKEN, seconds: millis.div_ceil(1000).max(1), policy: self.policy.clone() }
     }
 }
 

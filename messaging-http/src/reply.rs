@@ -60,6 +60,16 @@ pub(crate) fn refusal(error: &Error, request_id: &HeaderValue) -> Reply {
     reply
 }
 
+/// A body that did not arrive in time. The contract is silent on it; HTTP has a status for it.
+pub(crate) fn timed_out(request_id: &HeaderValue) -> Reply {
+    let body = serde_json::json!({"error": {
+        "code": "request_timeout",
+        "message": "the body did not arrive in time",
+        "request_id": request_id.to_str().unwrap_or_default(),
+    }});
+    json(StatusCode::REQUEST_TIMEOUT, body.to_string().into())
+}
+
 /// JSON.
 pub(crate) fn json(status: StatusCode, body: Bytes) -> Reply {
     reply(status, Some(HeaderValue::from_static(JSON)), body)
@@ -67,7 +77,8 @@ pub(crate) fn json(status: StatusCode, body: Bytes) -> Reply {
 
 /// A page for people. Nothing but its own style sheet may be loaded or run.
 pub(crate) fn page(body: Bytes) -> Reply {
-    const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    const POLICY: &str =
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     let mut reply = reply(StatusCode::OK, Some(HeaderValue::from_static("text/html; charset=utf-8")), body);
     let headers = reply.headers_mut();
     headers.insert(http::header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));

@@ -149,7 +149,8 @@ mod tests {
     fn check(method: &Method, path: &str, expected: &str) {
         let found = match Router::new().find(method, path) {
             Ok(found) => {
-                let parameters: Vec<_> = found.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                let parameters: Vec<_> =
+                    found.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 format!("{} {} [{}]", found.target.route(), found.path, parameters.join(","))
             }
             Err(Error::MethodNotAllowed { allow }) => format!("allow {allow}"),
@@ -189,10 +190,6 @@ mod tests {
     #[test]
     fn parameters_are_percent_decoded() {
         let path = "/v1/workspaces/a%20%C3%A4%2Fb";
-        check(
-            &Method::PATCH,
-            path,
-            "/workspaces/{workspace_id} /workspaces/a%20%C3%A4%2Fb [workspace_id=a ä/b]",
-        );
+        check(&Method::PATCH, path, "/workspaces/{workspace_id} /workspaces/a%20%C3%A4%2Fb [workspace_id=a ä/b]");
     }
 }

@@ -160,13 +160,8 @@ impl Server {
                 // Beyond the cap nothing is accepted: the kernel keeps who comes until somebody goes.
                 let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
                 let socket = accept(&listener).await;
-                let connection = connection::serve(
-                    socket,
-                    Arc::clone(&builder),
-                    Arc::clone(&pipeline),
-                    patience,
-                    phase.subscribe(),
-                );
+                let connection =
+                    connection::serve(socket, Arc::clone(&builder), Arc::clone(&pipeline), patience, phase.subscribe());
                 let pipeline = Arc::clone(&pipeline);
                 tokio::spawn(async move {
                     pipeline.metrics.accepted.fetch_add(1, Relaxed);

@@ -183,8 +183,8 @@ impl SettingsArgs {
     }
 
     fn read(path: &Path) -> Result<Self, SettingsError> {
-        let text = fs::read_to_string(path)
-            .map_err(|source| SettingsError::Unreadable { path: path.to_owned(), source })?;
+        let text =
+            fs::read_to_string(path).map_err(|source| SettingsError::Unreadable { path: path.to_owned(), source })?;
         toml::from_str(&text)
             .map_err(|error| SettingsError::Malformed { path: path.to_owned(), problem: error.to_string() })
     }

@@ -1,9 +1,10 @@
 //! How many messages a second the store accepts, and what one costs the writer.
 //!
-//! `cargo run --release -p messaging-store --example accept_rate -- [DIRECTORY] [TASKS] [SECONDS]`
+//! `cargo run --release -p messaging-store --example accept_rate -- [DIRECTORY] [TASKS] [SECONDS] [random|counting]`
 //!
 //! Every accept is what the API does: a message of 1 KiB with two tags, its job, its remembered reply,
-//! in one durable commit.
+//! in one durable commit. The last argument is how clients choose their idempotency keys: random ones
+//! touch a page of their own each, once there are many.
 #![expect(clippy::print_stdout, reason = "a program that prints its result")]
 
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ struct Bench {
     workspace: WorkspaceId,
     stop: AtomicBool,
     done: AtomicU64,
+    random_keys: bool,
 }
 
 fn main() {
@@ -35,6 +37,7 @@ fn main() {
     let directory = arguments.next().map_or_else(std::env::temp_dir, PathBuf::from);
     let tasks: usize = arguments.next().map_or(64, |text| text.parse().expect("a number of tasks"));
     let seconds: u64 = arguments.next().map_or(4, |text| text.parse().expect("a number of seconds"));
+    let random_keys = arguments.next().is_none_or(|text| text == "random");
     let place = tempfile::tempdir_in(directory).expect("a directory");
 
     let opened = Instant::now();
@@ -45,8 +48,8 @@ fn main() {
     let ids = IdSource::default();
     let entropy = SystemEntropy::default();
     let workspace = ids.next(SystemClock.now(), &entropy);
-    let bench =
-        Arc::new(Bench { store, ids, entropy, workspace, stop: AtomicBool::new(false), done: AtomicU64::new(0) });
+    let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
+    let bench = Arc::new(Bench { store, ids, entropy, workspace, stop, done, random_keys });
 
     let writer_before = writer_seconds();
     let started = Instant::now();
@@ -128,7 +131,7 @@ fn accept(bench: &Bench) -> Changes {
         key: ReplyKey {
             credential: [1; 16],
             route: "POST /messages".to_owned(),
-            key: format!("{:032x}", u128::from_be_bytes(noise)),
+            key: if bench.random_keys { format!("{:032x}", u128::from_be_bytes(noise)) } else { id.to_string() },
         },
         fingerprint: u128::from_be_bytes(noise),
         status: 202,

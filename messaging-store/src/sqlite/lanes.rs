@@ -6,6 +6,7 @@
 //! because the claimer holds it, is *parked*: its row says [`PARKED`], and memory knows until when.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use messaging_core::changes::JobHandle;
 use messaging_core::ids::JobId;
@@ -88,7 +89,8 @@ impl Default for Book {
             known: HashMap::new(),
             log: Vec::new(),
             rows_changed: false,
-            last_token: 0,
+            // Anywhere, so that handles of an earlier process mean nothing here.
+            last_token: RandomState::new().build_hasher().finish(),
             last_turn: 0,
             lost: true,
         }
@@ -285,7 +287,7 @@ impl Book {
 
     /// Claims a job; answers the token of the claim.
     pub(super) fn lease(&mut self, lane: &str, id: JobId, until: Timestamp) -> u64 {
-        self.last_token += 1;
+        self.last_token = self.last_token.wrapping_add(1);
         let token = self.last_token;
         if let Some(expired) = self.leases.insert(id, Lease { token, until }) {
             self.drop_end(lane, expired.until);
