@@ -47,7 +47,7 @@ pub(crate) struct Target {
 }
 
 enum Place {
-    Server(server::Server),
+    Server(Box<server::Server>),
     Database(database::Database),
 }
 
@@ -63,7 +63,7 @@ impl Target {
                      makes one, `messaging dev` writes one to dev.json in its data directory)",
                 ));
             }
-            Some(url) => Place::Server(server::Server::new(url, key, named.as_deref())?),
+            Some(url) => Place::Server(Box::new(server::Server::new(url, key, named.as_deref())?)),
             None => Place::Database(database::Database::open(matches, named.as_deref(), access).await?),
         };
         Ok(Self { place, named, found: OnceCell::new() })
