@@ -36,7 +36,7 @@ pub(super) fn text(reply: &Reply) -> String {
         && let Some(details) = error["details"].as_object()
     {
         for (name, value) in details {
-            let _ = writeln!(text, "  {name}: {value}");
+            let _ = writeln!(text, "  {name}: {}", plain(value));
         }
     }
     if let Some(wait) = reply.retry_after.as_deref() {
@@ -46,6 +46,14 @@ pub(super) fn text(reply: &Reply) -> String {
         let _ = writeln!(text, "  request {id}");
     }
     text
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
 }
 
 fn cleaned(value: Value) -> Value {

@@ -95,12 +95,12 @@ fn a_refusal_lists_what_is_wrong() {
       request req_1
     ");
     let body = json!({"error": {"code": "invalid_state", "message": "not possible while sent", "request_id": "req_1",
-        "details": {"status": "sent", "allowed": ["draft"]}}});
+        "details": {"status": "sent", "allowed": ["draft", "paused"]}}});
     let limited = Reply { retry_after: Some("3".to_owned()), ..reply(409, "application/json", &body.to_string()) };
     insta::assert_snapshot!(anstream::adapter::strip_str(&refusal::text(&limited)), @r"
     error: not possible while sent (invalid_state)
-      allowed: ["draft"]
-      status: "sent"
+      allowed: draft, paused
+      status: sent
       try again in 3 s
       request req_1
     ");
