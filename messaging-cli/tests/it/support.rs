@@ -1,10 +1,11 @@
 //! Running the real program.
 
 use std::ffi::OsStr;
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -28,16 +29,12 @@ pub(crate) fn program() -> Command {
 
 /// Runs a command line to its end.
 pub(crate) fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Ran {
-    Ran::new(&program().args(arguments).output().unwrap())
+    Ran::of(program().args(arguments), "")
 }
 
 /// Runs a command line with something on standard input.
 pub(crate) fn run_with_input(arguments: &[&str], input: &str) -> Ran {
-    let mut command = program();
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    Ran::new(&child.wait_with_output().unwrap())
+    Ran::of(program().args(arguments), input)
 }
 
 /// How a command line ended.
@@ -49,9 +46,32 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    fn new(output: &Output) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    /// Runs a program to its end, and fails when that does not come.
+    #[track_caller]
+    fn of(command: &mut Command, input: &str) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // A program that does not read its input may have closed it.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let (stdout, stderr) = (read_all(child.stdout.take().unwrap()), read_all(child.stderr.take().unwrap()));
+        let started = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break Some(status);
+            }
+            if started.elapsed() > DEADLINE {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                break None;
+            }
+            thread::sleep(Duration::from_millis(2));
+        };
+        let ran = Self {
+            code: status.and_then(|status| status.code()),
+            stdout: stdout.join().unwrap(),
+            stderr: stderr.join().unwrap(),
+        };
+        assert!(status.is_some(), "did not end within {DEADLINE:?}: {ran:#?}");
+        ran
     }
 
     /// Asserts the exit code.
@@ -90,6 +110,7 @@ impl Server {
             .args([command, "--listen", "127.0.0.1:0", "--data"])
             .arg(data)
             .args(more)
+            .env("MESSAGING_LOG", "warn")
             .stdout(Stdio::null())
             .stderr(Stdio::inherit())
             .spawn()
@@ -99,7 +120,11 @@ impl Server {
                 panic!("the server ended with {status}");
             }
             let address = fs::read_to_string(&listen).ok()?.trim().parse::<SocketAddr>().ok()?;
-            TcpStream::connect(address).ok().map(|_| address)
+            TcpStream::connect(address).ok()?;
+            // `dev` tells the rest in a file that an earlier run may have left.
+            let is_told =
+                || fs::read_to_string(data.join("dev.json")).is_ok_and(|text| text.contains(&address.to_string()));
+            (command != "dev" || is_told()).then_some(address)
         });
         Self { child, data: data.to_owned(), address }
     }
@@ -178,7 +203,7 @@ impl Server {
         let mut command = program();
         command.env("MESSAGING_URL", dev["base_url"].as_str().unwrap());
         command.env("MESSAGING_API_KEY", dev["api_key"].as_str().unwrap());
-        Ran::new(&command.args(arguments).output().unwrap())
+        Ran::of(command.args(arguments), "")
     }
 }
 
@@ -187,6 +212,14 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn read_all(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
 }
 
 /// Looks again and again until there is something, or fails after the deadline.
