@@ -68,6 +68,9 @@ impl<T: JsonSchema> JsonSchema for Patch<T> {
     fn schema_name() -> Cow<'static, str> {
         Option::<T>::schema_name()
     }
+    fn schema_id() -> Cow<'static, str> {
+        Option::<T>::schema_id()
+    }
     fn inline_schema() -> bool {
         Option::<T>::inline_schema()
     }
@@ -126,6 +129,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Replace<T> {
 impl<T: JsonSchema> JsonSchema for Replace<T> {
     fn schema_name() -> Cow<'static, str> {
         T::schema_name()
+    }
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
     }
     fn inline_schema() -> bool {
         T::inline_schema()

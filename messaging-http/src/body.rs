@@ -69,7 +69,9 @@ pub(crate) struct Received<'a> {
 pub(crate) enum BodyError {
     /// To be answered.
     Refused(Error),
-    /// The peer went away, broke the protocol or took too long; nobody waits for an answer.
+    /// It did not arrive in time.
+    TimedOut,
+    /// The peer went away or broke the protocol; nobody waits for an answer.
     Broken,
 }
 
@@ -156,6 +158,25 @@ impl BodyBudget {
     }
 }
 
+/// Reads and drops what is left of a body, if that is little: then the connection can be used again.
+/// Tells whether the end was reached.
+pub(crate) async fn drain<B: Body<Data = Bytes> + Unpin>(body: B, times: BodyTimes) -> bool {
+    if body.is_end_stream() {
+        return true;
+    }
+    if body.size_hint().exact().is_none_or(|left| left > SMALL) {
+        return false;
+    }
+    let mut pieces = Pieces::new(body, times);
+    loop {
+        match pieces.next().await {
+            Ok(Some(_)) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
 async fn in_time<'a>(
     permit: impl Future<Output = Result<SemaphorePermit<'a>, tokio::sync::AcquireError>>,
 ) -> Result<SemaphorePermit<'a>, Error> {
@@ -200,7 +221,7 @@ impl<B: Body<Data = Bytes> + Unpin> Pieces<B> {
                 timer.set(Some(sleep_until((now + self.times.stall).min(began + self.times.total))));
             }
             let sleep = timer.as_mut().as_pin_mut().expect("it was just set");
-            sleep.poll(cx).map(|()| Err(BodyError::Broken))
+            sleep.poll(cx).map(|()| Err(BodyError::TimedOut))
         })
         .await
     }
@@ -250,7 +271,7 @@ mod tests {
     async fn a_body_that_stalls_is_given_up() {
         let budget = BodyBudget::new(1 << 20);
         let stalled = StreamBody::new(futures_util::stream::pending::<Result<http_body::Frame<Bytes>, String>>());
-        assert!(matches!(budget.receive(stalled, 4, true, TIMES).await, Err(BodyError::Broken)));
+        assert!(matches!(budget.receive(stalled, 4, true, TIMES).await, Err(BodyError::TimedOut)));
     }
 
     #[tokio::test(start_paused = true)]

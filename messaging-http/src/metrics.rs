@@ -197,11 +197,11 @@ fn head(page: &mut String, name: &str, kind: &str, help: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::router::Router;
 
     #[test]
     fn requests_are_counted_by_route_class_and_duration() {
-        let metrics = Metrics::new(Router::new().targets());
+        let health = messaging_core::ops::all().iter().find(|endpoint| endpoint.path == "/health").unwrap();
+        let metrics = Metrics::new(&[(Method::GET, Target::Operation(health))]);
         metrics.answered(Some(0), StatusCode::OK, Duration::from_micros(500));
         metrics.answered(Some(0), StatusCode::SERVICE_UNAVAILABLE, Duration::from_millis(70));
         metrics.answered(None, StatusCode::NOT_FOUND, Duration::from_mins(1));

@@ -12,9 +12,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, EXPECT};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use ipnet::IpNet;
@@ -24,7 +24,7 @@ use messaging_core::ops::{self, BodyKind, Endpoint};
 use messaging_core::scope::Access;
 use messaging_core::{App, Caller, Error};
 
-use crate::body::{BodyBudget, BodyError, BodyTimes};
+use crate::body::{BodyBudget, BodyError, BodyTimes, Received, drain};
 use crate::caller_address::caller_address;
 use crate::connection::Activity;
 use crate::documents::Documents;
@@ -62,7 +62,7 @@ struct Notes {
     credential: Option<Credential>,
     standing: Option<Standing>,
     bytes_in: u64,
-    /// Whether the body was read to its end, or there was none.
+    /// Whether the body was read to its end.
     read: bool,
 }
 
@@ -78,8 +78,8 @@ enum Credential {
 enum Refusal {
     /// To be answered.
     Answer(Error),
-    /// The body did not arrive; the peer is gone or does not keep to the protocol.
-    Broken,
+    /// The body did not arrive.
+    NoBody,
 }
 
 impl From<Error> for Refusal {
@@ -117,19 +117,19 @@ impl Pipeline {
         let began = Instant::now();
         let running = Arc::clone(&activity).begin(request.version());
         let in_flight = self.metrics.in_flight.enter();
-        let (head, body) = request.into_parts();
+        let (head, mut body) = request.into_parts();
         let mut notes = Notes::default();
         let request_id = request_id(&head.headers, &self.app);
-        notes.read = body.is_end_stream();
 
-        let outcome = self.run(&head, body, peer, &request_id, &mut notes).await;
-        if !notes.read {
-            activity.leave_unread();
-        }
+        let outcome = self.run(&head, &mut body, peer, &request_id, &mut notes).await;
         let mut reply = match outcome {
             Ok(reply) => reply,
             Err(refusal) => self.refuse(refusal, &request_id, &notes),
         };
+        if !notes.read && head.version != Version::HTTP_2 && !self.skip(&head, &mut body).await {
+            activity.leave_unread();
+            reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         let status = reply.status();
         let log_id = request_id.clone();
         reply.headers_mut().insert(X_REQUEST_ID, request_id);
@@ -146,9 +146,9 @@ impl Pipeline {
     async fn run(
         &self,
         head: &Parts,
-        body: Incoming,
+        body: &mut Incoming,
         peer: IpAddr,
-        request_id: &http::HeaderValue,
+        request_id: &HeaderValue,
         notes: &mut Notes,
     ) -> Result<Reply, Refusal> {
         // 1: the route.
@@ -191,16 +191,17 @@ impl Pipeline {
 
         // 8: size and media type.
         let received = if endpoint.body == BodyKind::None {
-            crate::body::Received::default()
+            Received::default()
         } else {
             let is_json = is_json(&head.headers);
             match self.budget.receive(body, endpoint.body_limit, is_json, self.times).await {
                 Ok(received) => received,
                 Err(BodyError::Refused(error)) => return Err(error.into()),
-                Err(BodyError::Broken) => return Err(Refusal::Broken),
+                // Who broke off does not read the answer either.
+                Err(BodyError::TimedOut | BodyError::Broken) => return Err(Refusal::NoBody),
             }
         };
-        notes.read |= endpoint.body != BodyKind::None;
+        notes.read = endpoint.body != BodyKind::None;
         notes.bytes_in = received.bytes.len() as u64;
         let _turn = self.budget.turn(received.bytes.len()).await?;
 
@@ -213,11 +214,17 @@ impl Pipeline {
             path_parameters: found.parameters,
             query: head.uri.query().unwrap_or_default(),
             body: received.bytes.clone(),
-            idempotency_key: head.headers.get(IDEMPOTENCY_KEY).map(http::HeaderValue::as_bytes),
+            idempotency_key: head.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes),
             client: Some(client),
         };
         let answer = self.call(endpoint, request, request_id).await?;
         Ok(reply::answer(answer))
+    }
+
+    /// Gets a body out of the way that nobody wanted. Tells whether the next request can follow.
+    async fn skip(&self, head: &Parts, body: &mut Incoming) -> bool {
+        // Who asked first whether to send the body shall not send it now.
+        body.is_end_stream() || (!head.headers.contains_key(EXPECT) && drain(body, self.times).await)
     }
 
     /// Runs the operation; a bug in it costs this request, not the server.
@@ -225,7 +232,7 @@ impl Pipeline {
         &self,
         endpoint: &'static Endpoint,
         request: ops::Request<'_>,
-        request_id: &http::HeaderValue,
+        request_id: &HeaderValue,
     ) -> Result<ops::Answer, Error> {
         // The operation has written nothing it did not commit, so nothing half done can be seen later.
         let outcome = AssertUnwindSafe(async { (endpoint.call)(request).await }).catch_unwind().await;
@@ -242,11 +249,10 @@ impl Pipeline {
         })
     }
 
-    fn refuse(&self, refusal: Refusal, request_id: &http::HeaderValue, notes: &Notes) -> Reply {
+    fn refuse(&self, refusal: Refusal, request_id: &HeaderValue, notes: &Notes) -> Reply {
         let error = match refusal {
             Refusal::Answer(error) => error,
-            // Nobody reads it; the connection ends with it.
-            Refusal::Broken => Error::InvalidJson,
+            Refusal::NoBody => return reply::timed_out(request_id),
         };
         if let Error::Internal(cause) = &error {
             let request_id = request_id.to_str().unwrap_or_default();

@@ -60,6 +60,16 @@ pub(crate) fn refusal(error: &Error, request_id: &HeaderValue) -> Reply {
     reply
 }
 
+/// A body that did not arrive in time. The contract is silent on it; HTTP has a status for it.
+pub(crate) fn timed_out(request_id: &HeaderValue) -> Reply {
+    let body = serde_json::json!({"error": {
+        "code": "request_timeout",
+        "message": "the body did not arrive in time",
+        "request_id": request_id.to_str().unwrap_or_default(),
+    }});
+    json(StatusCode::REQUEST_TIMEOUT, body.to_string().into())
+}
+
 /// JSON.
 pub(crate) fn json(status: StatusCode, body: Bytes) -> Reply {
     reply(status, Some(HeaderValue::from_static(JSON)), body)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use messaging_core::App;
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
+use messaging_core::work::Workers;
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -178,34 +179,32 @@ impl Standalone {
 /// The workers, on threads that give way to those that answer requests.
 #[derive(Debug)]
 struct Background {
+    workers: Option<Workers>,
     runtime: Option<runtime::Runtime>,
 }
 
 impl Background {
-    fn start(_app: &App) -> Result<Self, StartError> {
+    fn start(app: &App) -> Result<Self, StartError> {
         let runtime = runtime::Builder::new_multi_thread()
-            .worker_threads(2)
             .thread_name("work")
             .thread_stack_size(THREAD_STACK)
             .enable_all()
             .on_thread_start(give_way)
             .build()
             .map_err(|source| StartError::System { attempt: "start the threads of the workers", source })?;
-        // THE WORKERS START HERE: `Workers::start(app.clone(), runtime.handle())`, kept in `Self`.
-        Ok(Self { runtime: Some(runtime) })
+        Ok(Self { workers: Some(Workers::start(app, runtime.handle())), runtime: Some(runtime) })
     }
 
     async fn stop(mut self) {
-        // THE WORKERS STOP HERE: `workers.stop().await`, at most ten seconds.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+        if let Some(workers) = self.workers.take() {
+            workers.stop().await;
         }
     }
 }
 
 impl Drop for Background {
     fn drop(&mut self) {
-        // A runtime must not be dropped where there may be another one.
+        // A runtime must not be waited for where another one runs.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

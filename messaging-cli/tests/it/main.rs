@@ -5,5 +5,6 @@ mod completions;
 mod dev;
 mod exit_codes;
 mod help;
+mod kill;
 mod messages;
 mod support;

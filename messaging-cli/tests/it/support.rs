@@ -106,7 +106,8 @@ impl Server {
 
     /// What `dev` wrote for other programs.
     pub(crate) fn dev_json(&self) -> Value {
-        serde_json::from_slice(&fs::read(self.data.join("dev.json")).unwrap()).unwrap()
+        // Written once the server listens, so that it can name the address.
+        wait_for(|| serde_json::from_slice(&fs::read(self.data.join("dev.json")).ok()?).ok())
     }
 
     /// Asks the server to stop and waits; answers its exit code.
@@ -122,24 +123,53 @@ impl Server {
         self.child.wait().unwrap();
     }
 
+    /// Ends the server as a power failure would, while others still talk to it.
+    pub(crate) fn kill_in_place(&self) {
+        let id = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+    }
+
     /// Sends a request and answers status and body.
     pub(crate) fn request(&self, method: &str, path: &str, key: &str, body: &Value) -> (u16, Value) {
+        self.exchange(method, path, key, &[], body).expect("the server answers")
+    }
+
+    /// Posts; `None` when no whole answer came.
+    pub(crate) fn try_request(
+        &self,
+        path: &str,
+        key: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> Option<(u16, Value)> {
+        self.exchange("POST", path, key, headers, body)
+    }
+
+    fn exchange(
+        &self,
+        method: &str,
+        path: &str,
+        key: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> Option<(u16, Value)> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let mut stream = TcpStream::connect(self.address).ok()?;
+        stream.set_read_timeout(Some(DEADLINE)).ok()?;
         write!(
             stream,
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n\
-             Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+             {headers}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
             self.address,
             body.len()
         )
-        .unwrap();
+        .ok()?;
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, serde_json::from_str(body).unwrap_or(Value::Null))
+        stream.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        Some((status, serde_json::from_str(body).unwrap_or(Value::Null)))
     }
 
     /// Runs an API command against the server.

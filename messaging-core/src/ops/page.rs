@@ -21,6 +21,7 @@ const DEFAULT_LIMIT: u32 = 50;
 
 /// A page.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PageOf{T}")]
 pub struct Page<T> {
     /// The items, newest first.
     pub data: Vec<T>,

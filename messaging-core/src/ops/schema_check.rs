@@ -204,11 +204,9 @@ impl<'a> SchemaCheck<'a> {
             return None;
         }
         let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let mut complete = true;
         for name in &required {
             if members.get(*name).is_none_or(is_missing) {
                 self.fault(&format!("{pointer}/{}", escape(name)), FieldCode::Required, "is required");
-                complete = false;
             }
         }
         let mut kept = Map::new();
@@ -245,6 +243,7 @@ impl<'a> SchemaCheck<'a> {
             }
         }
         // The outermost object goes on without its broken members; an incomplete inner one is dropped.
+        let complete = required.iter().all(|name| kept.contains_key(*name));
         (complete || pointer.is_empty()).then_some(Value::Object(kept))
     }
 }

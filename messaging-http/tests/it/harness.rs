@@ -1,0 +1,218 @@
+//! A server for one test, and what a test needs to talk to it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use messaging_core::App;
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::account::{Member, Session, User, Workspace};
+use messaging_core::domain::api_key::{self, ApiKey};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::digest::Digest;
+use messaging_core::ids::{UserId, WorkspaceId};
+use messaging_core::ports::clock::{Entropy, ManualClock, SystemEntropy};
+use messaging_core::ports::store::Priority;
+use messaging_core::scope::{Role, Scope};
+use messaging_core::time::Timestamp;
+use messaging_http::{Server, ServerOptions};
+use messaging_store::{SqliteOptions, SqliteStore};
+use messaging_transport::testing::MemoryTransport;
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::wire::{Response, Wire};
+
+/// A server with a database of its own.
+pub(crate) struct TestServer {
+    pub(crate) address: SocketAddr,
+    pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) app: App,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) transport: Arc<MemoryTransport>,
+    pub(crate) workspace: WorkspaceId,
+    stop: Option<oneshot::Sender<()>>,
+    running: JoinHandle<()>,
+    _directory: TempDir,
+}
+
+/// A port of the machine's choice.
+pub(crate) fn any_port() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, 0).into()
+}
+
+impl TestServer {
+    pub(crate) async fn start() -> Self {
+        Self::with(ServerOptions::new(any_port())).await
+    }
+
+    pub(crate) async fn with(options: ServerOptions) -> Self {
+        Self::with_entropy(options, Arc::new(SystemEntropy::default())).await
+    }
+
+    pub(crate) async fn with_entropy(options: ServerOptions, entropy: Arc<dyn Entropy>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(SqliteOptions::new(directory.path().join("test.db"))).unwrap();
+        let clock = Arc::new(ManualClock::new("2026-01-31T09:15:00.000Z".parse().unwrap()));
+        let transport = Arc::new(MemoryTransport::default());
+        let app = App::builder(Arc::new(store))
+            .clock(clock.clone())
+            .entropy(entropy)
+            .transport(Channel::Email, "smtp", transport.clone())
+            .build();
+        let server = Server::bind(app.clone(), options).unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let (address, metrics) = (server.local_addr(), server.metrics_addr());
+        let running = tokio::spawn(server.run(async {
+            let _ = stopped.await;
+        }));
+        let workspace = app.new_id(app.now());
+        let this = Self {
+            address,
+            metrics,
+            app,
+            clock,
+            transport,
+            workspace,
+            stop: Some(stop),
+            running,
+            _directory: directory,
+        };
+        this.commit([this.put_workspace(workspace)]).await;
+        this
+    }
+
+    /// Tells the server to stop, without waiting for it.
+    pub(crate) fn begin_to_stop(&mut self) {
+        let _ = self.stop.take().unwrap().send(());
+    }
+
+    pub(crate) async fn stopped(&mut self) {
+        (&mut self.running).await.unwrap();
+    }
+
+    pub(crate) async fn commit(&self, writes: impl IntoIterator<Item = Write>) {
+        self.app.store().commit(Changes::from_iter(writes), Priority::Foreground).await.unwrap();
+    }
+
+    fn put_workspace(&self, id: WorkspaceId) -> Write {
+        let workspace =
+            Workspace { id, name: "Test".to_owned(), timezone: "UTC".to_owned(), created_at: self.app.now() };
+        Write::PutWorkspace(workspace, Expect::Absent)
+    }
+
+    /// Another workspace.
+    pub(crate) async fn other_workspace(&self) -> WorkspaceId {
+        let id = self.app.new_id(self.app.now());
+        self.commit([self.put_workspace(id)]).await;
+        id
+    }
+
+    /// The text of a new key with these scopes.
+    pub(crate) async fn key(&self, scopes: &[Scope]) -> String {
+        self.key_with(scopes, |_| {}).await
+    }
+
+    /// The same, changed before it is stored.
+    pub(crate) async fn key_with(&self, scopes: &[Scope], change: impl FnOnce(&mut ApiKey)) -> String {
+        let (text, write) = self.new_key(scopes, change);
+        self.commit([write]).await;
+        text
+    }
+
+    pub(crate) fn new_key(&self, scopes: &[Scope], change: impl FnOnce(&mut ApiKey)) -> (String, Write) {
+        let (prefix, secret) = api_key::generate(self.app.entropy());
+        let mut key = ApiKey {
+            id: self.app.new_id(self.app.now()),
+            workspace_id: self.workspace,
+            name: "test".to_owned(),
+            prefix: prefix.clone(),
+            secret_digest: Digest::of(&secret),
+            scopes: scopes.to_vec(),
+            rate_limit: 100_000,
+            ip_allowlist: Vec::new(),
+            created_at: self.app.now(),
+            expires_at: None,
+            revoked_at: None,
+        };
+        change(&mut key);
+        (format!("{prefix}.{secret}"), Write::PutApiKey(key, Expect::Absent))
+    }
+
+    /// The token of a new session of a new person with this role in the test's workspace.
+    pub(crate) async fn session(&self, role: Option<Role>) -> String {
+        let (token, writes) = self.new_session(role);
+        self.commit(writes).await;
+        token
+    }
+
+    pub(crate) fn new_session(&self, role: Option<Role>) -> (String, Vec<Write>) {
+        let now = self.app.now();
+        let user_id: UserId = self.app.new_id(now);
+        let token = format!("ms_{}", api_key::random_text(self.app.entropy(), b"abcdefghijklmnop", 40));
+        let user = User {
+            id: user_id,
+            email: format!("{user_id}@example.com").to_lowercase(),
+            name: None,
+            password_hash: None,
+            created_at: now,
+        };
+        let session = Session {
+            token_digest: Digest::of(&token),
+            user_id,
+            created_at: now,
+            expires_at: now + Duration::from_hours(12),
+        };
+        let mut writes = vec![Write::PutUser(user, Expect::Absent), Write::PutSession(session)];
+        if let Some(role) = role {
+            let member = Member { workspace_id: self.workspace, user_id, role, created_at: now };
+            writes.push(Write::PutMember(member, Expect::Absent));
+        }
+        (token, writes)
+    }
+
+    pub(crate) async fn get(&self, path: &str, token: &str) -> Response {
+        self.request("GET", path, &[("authorization", &format!("Bearer {token}"))], None).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, token: &str, body: &str) -> Response {
+        self.send("POST", path, token, body).await
+    }
+
+    pub(crate) async fn put(&self, path: &str, token: &str, body: &str) -> Response {
+        self.send("PUT", path, token, body).await
+    }
+
+    async fn send(&self, method: &str, path: &str, token: &str, body: &str) -> Response {
+        let headers = [("authorization", &*format!("Bearer {token}")), ("content-type", "application/json")];
+        self.request(method, path, &headers, Some(body)).await
+    }
+
+    /// One request on a connection of its own.
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&str>,
+    ) -> Response {
+        let mut wire = Wire::connect(self.address).await;
+        wire.send(request_text(method, path, headers, body)).await;
+        let response = if method == "HEAD" { wire.head_response().await } else { wire.response().await };
+        response.expect("an answer")
+    }
+}
+
+/// A request as it goes over the wire.
+pub(crate) fn request_text(method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> String {
+    let mut lines = vec![format!("{method} {path} HTTP/1.1"), "host: test".to_owned()];
+    lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
+    lines.extend(body.map(|body| format!("content-length: {}", body.len())));
+    format!("{}\r\n\r\n{}", lines.join("\r\n"), body.unwrap_or_default())
+}
+
+/// A moment before every test.
+pub(crate) fn long_ago() -> Timestamp {
+    Timestamp::from_millis(0)
+}

@@ -1,0 +1,12 @@
+//! The server over real sockets.
+
+mod access_matrix;
+mod checks;
+mod client;
+mod connections;
+mod harness;
+mod limits;
+mod messages;
+mod openapi;
+mod standalone;
+mod wire;

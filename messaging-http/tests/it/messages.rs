@@ -1,0 +1,64 @@
+//! From a request to a message on its way.
+
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
+use messaging_core::ports::transport::Content;
+use messaging_core::scope::Scope;
+
+use crate::harness::TestServer;
+
+/// A server whose workspace may send from `acme.com` through the test's transport.
+async fn sending_server() -> TestServer {
+    let server = TestServer::start().await;
+    let domain = SendingDomain {
+        id: server.app.new_id(server.app.now()),
+        workspace_id: server.workspace,
+        domain: "acme.com".to_owned(),
+        status: DomainStatus::Verified,
+        created_at: server.app.now(),
+        verified_at: Some(server.app.now()),
+    };
+    server.commit([Write::PutDomain(domain, Expect::Absent)]).await;
+    let administrator = server.key(&[Scope::All]).await;
+    let path = format!("/v1/workspaces/{}/channels/email", server.workspace);
+    let settings = r#"{"provider":"smtp","config":{"host":"relay.test","port":25}}"#;
+    assert_eq!(server.put(&path, &administrator, settings).await.code(), "ok");
+    server
+}
+
+#[tokio::test]
+async fn an_accepted_message_is_sent_and_can_be_followed() {
+    let server = sending_server().await;
+    let key = server.key(&[Scope::MessagesSend]).await;
+    let body =
+        r#"{"channel":"email","to":"ann@example.com","from_email":"shop@acme.com","subject":"Hi","text":"Hello"}"#;
+    let accepted = server.post("/v1/messages", &key, body).await;
+    assert_eq!((accepted.status, &accepted.json()["status"]), (202, &"queued".into()));
+
+    server.app.run_until_idle().await.unwrap();
+    let sent = server.transport.take();
+    let Content::Email(email) = &sent[0].content else { panic!("{sent:?}") };
+    assert_eq!((sent.len(), email.subject.as_str(), email.to.as_str()), (1, "Hi", "ann@example.com"));
+
+    let id = accepted.json()["message_id"].as_str().unwrap().to_owned();
+    let status = server.get(&format!("/api/v1/messages/{id}"), &key).await;
+    assert_eq!(status.json()["status"], "delivered");
+    let unknown = server.get("/v1/messages/msg_nobody", &key).await;
+    assert_eq!((unknown.status, &*unknown.code()), (404, "not_found"));
+}
+
+#[tokio::test]
+async fn attachments_of_the_largest_size_are_taken_by_many_at_once() {
+    let server = sending_server().await;
+    let key = server.key(&[Scope::MessagesSend]).await;
+    // 15 MiB decoded.
+    let content = "AAAA".repeat(5 << 20);
+    let body = format!(
+        r#"{{"channel":"email","to":"ann@example.com","from_email":"shop@acme.com","subject":"Hi","text":"Hello",
+            "attachments":[{{"filename":"a.bin","content_b64":"{content}"}}]}}"#
+    );
+    let requests = (0..4).map(|_| server.post("/v1/messages", &key, &body));
+    let answers = futures_util::future::join_all(requests).await;
+    let codes: Vec<_> = answers.iter().map(crate::wire::Response::code).collect();
+    assert_eq!(codes, ["ok"; 4]);
+}

@@ -1,0 +1,81 @@
+//! The program: its files, its exit codes, its end.
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::harness::request_text;
+use crate::wire::Wire;
+
+fn program(data: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_messaging-server"));
+    command.env_clear().args(["--listen", "127.0.0.1:0", "--log-format", "json", "--data"]).arg(data);
+    command
+}
+
+/// Starts the program and waits until it listens.
+fn start(data: &Path) -> (Child, std::net::SocketAddr) {
+    let mut child = program(data).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = lines.find(|line| line.as_ref().unwrap().contains("\"listening\"")).unwrap().unwrap();
+    // Whoever does not read stops the writer.
+    std::thread::spawn(move || lines.for_each(drop));
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let address = line["address"].as_str().unwrap().parse().unwrap();
+    (child, address)
+}
+
+fn stop(mut child: Child, signal: Signal) -> Option<i32> {
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    child.wait().unwrap().code()
+}
+
+#[tokio::test]
+async fn it_keeps_its_files_private_tells_where_it_listens_and_stops_when_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    for signal in [Signal::TERM, Signal::INT] {
+        let (child, address) = start(&data);
+        assert_eq!(std::fs::read_to_string(data.join("listen")).unwrap(), format!("{address}\n"));
+        for (file, expected) in [(".", 0o700), ("secret.key", 0o600), ("messaging.db", 0o600)] {
+            let mode = std::fs::metadata(data.join(file)).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, expected, "{file}");
+        }
+        let mut wire = Wire::connect(address).await;
+        wire.send(request_text("GET", "/health", &[], None)).await;
+        assert_eq!(wire.response().await.unwrap().status, 200);
+        assert_eq!(stop(child, signal), Some(0));
+        assert!(!data.join("listen").exists());
+    }
+}
+
+#[test]
+fn what_cannot_work_is_said_and_numbered() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let (first, address) = start(&data);
+    let config = directory.path().join("settings.toml");
+    std::fs::write(&config, "log = \"info\"\nlistne = \"x\"\n").unwrap();
+    let other = directory.path().join("other");
+    for (arguments, code, words) in [
+        (vec!["--no-such-flag"], 2, "--no-such-flag"),
+        (vec!["--config", config.to_str().unwrap()], 2, "line 2, column 1"),
+        (vec!["--database", "postgres://localhost/x"], 2, "SQLite only"),
+        (vec!["--log", "a=b=c"], 2, "log filter"),
+        (vec![], 3, "another messaging server works on this database"),
+        (vec!["--data", other.to_str().unwrap(), "--listen", &address.to_string()], 3, "failed to listen"),
+    ] {
+        let mut command = program(&data);
+        if arguments.contains(&"--data") {
+            command = Command::new(env!("CARGO_BIN_EXE_messaging-server"));
+        }
+        let output = command.args(&arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+    assert_eq!(stop(first, Signal::TERM), Some(0));
+}
