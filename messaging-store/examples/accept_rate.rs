@@ -1,4 +1,4 @@
-//! How many messages a second the store accepts, and what one costs the writer.
+//! How many messages a second the store accepts and works off, and what one costs the writer.
 //!
 //! `cargo run --release -p messaging-store --example accept_rate -- [DIRECTORY] [TASKS] [SECONDS] [random|counting]`
 //!
@@ -13,12 +13,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use messaging_core::changes::{Changes, NewJob, Reply, ReplyKey, Write};
+use messaging_core::changes::{Changes, MoveMessage, NewJob, Reply, ReplyKey, Write};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::message::{Message, MessageContent, MessageStatus};
+use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageStatus};
 use messaging_core::ids::{IdSource, MessageId, WorkspaceId};
 use messaging_core::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
-use messaging_core::ports::store::{Priority, Store};
+use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
+use messaging_core::ports::store::{Jobs as _, Priority, Store};
 use messaging_store::{SqliteOptions, SqliteStore};
 use serde_json::Map;
 
@@ -78,11 +79,71 @@ fn main() {
         percentile(999),
     );
 
+    let writer_before = writer_seconds();
+    let started = Instant::now();
+    let finished = runtime.block_on(work_off(&bench));
+    let writer = writer_seconds() - writer_before;
+    #[expect(clippy::cast_precision_loss, reason = "counts are small")]
+    let finished = finished as f64;
+    println!(
+        "worked off {:.0} jobs/s, writer {:.1} µs each",
+        finished / started.elapsed().as_secs_f64(),
+        writer * 1e6 / finished,
+    );
+
     runtime.block_on(bench.store.close());
     let opened = Instant::now();
     let store = SqliteStore::open(SqliteOptions::new(place.path().join("messaging.db"))).expect("a store");
     println!("reopened in {:.2} ms", opened.elapsed().as_secs_f64() * 1e3);
     drop(store);
+}
+
+/// Claims what was accepted and commits an outcome for each, for a few seconds.
+async fn work_off(bench: &Arc<Bench>) -> usize {
+    let started = Instant::now();
+    let mut finished = 0;
+    while started.elapsed() < Duration::from_secs(3) {
+        let now = SystemClock.now();
+        let lease_until = now + Duration::from_mins(5);
+        let claim = Claim { now, lease_until, max: 512, per_lane: 32, hold: Vec::new() };
+        let claimed = bench.store.claim(claim).await.expect("a claim");
+        if claimed.is_empty() {
+            break;
+        }
+        finished += claimed.len();
+        let tasks: Vec<_> = claimed
+            .into_iter()
+            .map(|job| {
+                let bench = Arc::clone(bench);
+                tokio::spawn(async move {
+                    let changes = outcome(&bench, job);
+                    bench.store.commit(changes, Priority::Background).await.expect("a commit");
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.expect("a task");
+        }
+    }
+    finished
+}
+
+/// What a delivery commits: the new status, the event, the end of the job.
+fn outcome(bench: &Bench, job: ClaimedJob) -> Changes {
+    let message_id: MessageId = std::str::from_utf8(&job.payload).expect("text").parse().expect("an id");
+    let (workspace_id, at) = (bench.workspace, SystemClock.now());
+    let event = MessageEvent {
+        id: bench.ids.next(at, &bench.entropy),
+        workspace_id,
+        message_id,
+        kind: EventKind::Sent,
+        at,
+        meta: Map::new(),
+    };
+    let movement = MoveMessage { workspace_id, message_id, revision: 1, status: MessageStatus::Sent, at };
+    [Write::MoveMessage(movement), Write::AppendEvent(Box::new(event)), Write::FinishJob(job.handle)]
+        .into_iter()
+        .collect()
 }
 
 async fn accept_until_stopped(bench: Arc<Bench>) -> Vec<Duration> {
@@ -125,7 +186,7 @@ fn accept(bench: &Bench) -> Changes {
         kind: "deliver_message",
         lane: format!("email:{}.example", noise[0] % 20),
         due_at: now,
-        payload: Bytes::from(format!("{{\"workspace\":\"{}\",\"message\":\"{id}\"}}", bench.workspace)),
+        payload: Bytes::from(id.to_string()),
     };
     let reply = Reply {
         key: ReplyKey {

@@ -31,15 +31,14 @@ async fn a_new_key_is_shown_once_and_works() {
     assert_eq!((key.workspace_id, key.rate_limit), (workspace, 1200));
 
     // The listing tells when it was used, and never the key.
-    tokio::task::yield_now().await;
     expected.as_object_mut().unwrap().remove("key");
     let mut listed = Value::Null;
-    for _ in 0..100 {
+    // It is noted behind the caller's back; each look gives it time.
+    for _ in 0..10_000 {
         listed = bed.get(&owner, &keys(workspace)).await["data"][0].clone();
         if !listed["last_used_at"].is_null() {
             break;
         }
-        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     expected["last_used_at"] = json!("2026-01-31T09:15:00.000Z");
     assert_eq!(listed, expected);

@@ -84,10 +84,11 @@ impl Writer {
     /// Hands over changes and waits until they are durable.
     pub(super) async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
         let (reply, answer) = oneshot::channel();
-        self.desk.put(self.capacity, |waiting| match priority {
-            Priority::Foreground => waiting.foreground.push_back(Commit { changes, reply }),
-            Priority::Background => waiting.background.push_back(Commit { changes, reply }),
-        })?;
+        let queue: fn(&mut Waiting) -> &mut VecDeque<Commit> = match priority {
+            Priority::Foreground => |waiting| &mut waiting.foreground,
+            Priority::Background => |waiting| &mut waiting.background,
+        };
+        self.desk.put(Commit { changes, reply }, queue, self.capacity)?;
         Ok(answer.await.map_err(|_| Fault::Panicked)??)
     }
 
@@ -101,7 +102,7 @@ impl Writer {
         let errand: Errand = Box::new(move |bench| {
             let _ = reply.send(errand(bench));
         });
-        self.desk.put(self.capacity, |waiting| waiting.errands.push_back(errand))?;
+        self.desk.put(errand, |waiting| &mut waiting.errands, self.capacity)?;
         Ok(answer.await.map_err(|_| Fault::Panicked)??)
     }
 
@@ -120,14 +121,20 @@ impl Desk {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, capacity: usize, put: impl FnOnce(&mut Waiting)) -> Result<(), StoreError> {
+    /// Appends to a queue. Each has its own capacity, so that background work cannot crowd out requests.
+    fn put<T>(
+        &self,
+        item: T,
+        queue: impl FnOnce(&mut Waiting) -> &mut VecDeque<T>,
+        capacity: usize,
+    ) -> Result<(), StoreError> {
         let mut waiting = self.lock();
-        // The three queues together would let background work crowd out requests.
-        let longest = waiting.foreground.len().max(waiting.background.len()).max(waiting.errands.len());
-        if waiting.closed || longest >= capacity {
+        let closed = waiting.closed;
+        let queue = queue(&mut waiting);
+        if closed || queue.len() >= capacity {
             return Err(StoreError::Unavailable);
         }
-        put(&mut waiting);
+        queue.push_back(item);
         if waiting.sleeping {
             waiting.sleeping = false;
             drop(waiting);

@@ -32,7 +32,8 @@ pub struct Claim {
     pub max: usize,
     /// At most this many of one lane; lanes that waited longest come first.
     pub per_lane: usize,
-    /// Lanes to leave alone until a time: at their limit, or in back-off.
+    /// Lanes to leave alone until a time: at their limit, or in back-off. A later claim that does not
+    /// name a lane lets it go.
     pub hold: Vec<(String, Timestamp)>,
 }
 

@@ -1,0 +1,50 @@
+//! The server inside your own program: your routes and your shutdown beside its API.
+//!
+//! Run it with `cargo run -p messaging-examples --bin embed_server`. It serves on a free port, sends one
+//! message to itself over HTTP and stops.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use messaging_core::ops::Empty;
+use messaging_core::ops::messages::SendMessage;
+use messaging_core::work::Workers;
+use messaging_core::{App, admin};
+use messaging_http::{Client, Server, ServerOptions};
+use messaging_store::{SqliteOptions, SqliteStore};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "this program shows what happened")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let directory = tempfile::tempdir()?;
+    let store = SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db")))?;
+    let app = App::builder(Arc::new(store)).transports(messaging_transport::defaults("localhost")).build();
+    let dev = admin::prepare_dev(&app).await?;
+
+    let server = Server::bind(app.clone(), ServerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0))))?;
+    let url = format!("http://{}/v1", server.local_addr());
+    let workers = Workers::start(&app, &Handle::current());
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = tokio::spawn(server.run(async {
+        // Dropping the sender stops the server as well.
+        let _ = stopped.await;
+    }));
+    println!("serving {url}");
+
+    let key = dev.api_key.ok_or("a new workspace has a key")?;
+    let client = Client::new(&url)?.token(key.expose())?;
+    let message = serde_json::from_value(serde_json::json!({
+        "channel": "email", "to": "ann@example.com", "subject": "Order 17", "text": "Thanks",
+    }))?;
+    let accepted = client.call::<SendMessage>(&Empty {}, &Empty {}, &message, Some("order-17")).await?;
+    println!("accepted {}", accepted.message_id);
+
+    // What runs is finished; what is accepted is on disk and would be sent after the next start.
+    drop(stop);
+    serving.await?;
+    workers.stop().await;
+    Ok(())
+}
