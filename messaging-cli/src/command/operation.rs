@@ -61,7 +61,7 @@ pub(crate) fn route(endpoint: &Endpoint) -> String {
 
 fn positional(member: &Member) -> Arg {
     let id = Part::Path.id(&member.name);
-    let arg = Arg::new(id).value_name(member.name.to_uppercase()).required(true).allow_hyphen_values(false);
+    let arg = Arg::new(id).value_name(member.name.to_uppercase()).required(true);
     let arg = match &member.kind {
         Kind::Choice(choices) => arg.value_parser(PossibleValuesParser::new(choices)),
         _ => arg,
@@ -152,13 +152,15 @@ fn json_body() -> Arg {
         .long("json-body")
         .value_name("FILE")
         .help_heading("Body")
-        .help("Read the whole body as JSON from a file, or with `-` from standard input; flags replace its members")
+        .help("Read the body as JSON from a file, or with `-` from standard input; flags replace members")
 }
 
 fn idempotency_key() -> Arg {
-    Arg::new(arguments::IDEMPOTENCY_KEY).long("idempotency-key").value_name("KEY").help_heading("Request").help(
-        "Repeat safely: a second request with the same key within 24 hours answers like the first and does nothing",
-    )
+    Arg::new(arguments::IDEMPOTENCY_KEY)
+        .long("idempotency-key")
+        .value_name("KEY")
+        .help_heading("Request")
+        .help("A repeat with the same key within 24 hours answers like the first and does nothing")
 }
 
 fn number(text: &str, whole: bool) -> Result<Value, String> {
