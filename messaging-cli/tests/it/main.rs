@@ -6,5 +6,6 @@ mod dev;
 mod exit_codes;
 mod help;
 mod kill;
+mod memory;
 mod messages;
 mod support;

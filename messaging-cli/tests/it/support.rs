@@ -143,6 +143,11 @@ impl Server {
         wait_for(|| serde_json::from_slice(&fs::read(self.data.join("dev.json")).ok()?).ok())
     }
 
+    /// The process that serves.
+    pub(crate) fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks the server to stop and waits; answers its exit code.
     pub(crate) fn stop(mut self) -> Option<i32> {
         let id = rustix::process::Pid::from_child(&self.child);
