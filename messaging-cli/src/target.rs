@@ -64,6 +64,12 @@ impl Target {
                 ));
             }
             Some(url) => Place::Server(Box::new(server::Server::new(url, key, named.as_deref())?)),
+            None if key.is_some() && !database::is_named(matches) => {
+                return Err(Failure::usage(
+                    "an API key is for a server: give --url, or set MESSAGING_URL (or name a database with --data, which \
+                     needs no key)",
+                ));
+            }
             None => Place::Database(database::Database::open(matches, named.as_deref(), access).await?),
         };
         Ok(Self { place, named, found: OnceCell::new() })
