@@ -5,18 +5,22 @@ use comfy_table::{ContentArrangement, Table};
 
 use super::node::Node;
 
-/// A cell of a page is cut after this many characters; ids have 30.
+/// On a terminal a cell of a page is cut after this many characters; ids have 30.
 const MAX_CELL: usize = 40;
 
 /// The space between columns.
 const GAP: usize = 2;
 
-/// A page as a table, and the names of the columns that had no room.
+/// A page as a table, and the names of the columns that had no room. Without a width nothing is cut.
 pub(super) fn page(rows: &[Node], width: Option<usize>) -> (String, Vec<String>) {
     let columns = columns(rows);
     let cell = |row: &Node, column: &str| {
         let line = row.member(column).map_or_else(|| "-".to_owned(), Node::line);
-        if line.chars().count() > MAX_CELL { line.chars().take(MAX_CELL - 1).chain(['…']).collect() } else { line }
+        if width.is_some() && line.chars().count() > MAX_CELL {
+            line.chars().take(MAX_CELL - 1).chain(['…']).collect()
+        } else {
+            line
+        }
     };
     let mut table = Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);

@@ -54,6 +54,13 @@ fn columns_without_room_are_named() {
 }
 
 #[test]
+fn only_a_terminal_cuts_cells() {
+    let text = format!(r#"{{"data":[{{"id":"{}"}}],"next_cursor":null}}"#, "x".repeat(60));
+    assert!(page(&text, None).contains(&"x".repeat(60)));
+    assert!(page(&text, Some(80)).contains(&format!("\n{}…\n", "x".repeat(39))));
+}
+
+#[test]
 fn a_resource_is_pairs_and_its_lists_are_tables() {
     let text = r#"{"message_id":"msg_1","status":"delivered","tags":["a","b"],"metadata":{"order_id":17},"opened":true,
         "text":"line 1\nline 2","contact_id":null,
