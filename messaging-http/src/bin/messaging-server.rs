@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use messaging_core::error::Chain;
-use messaging_http::{SettingsArgs, logging, standalone};
+use messaging_http::{SettingsArgs, logging, memory, standalone};
 
 /// A self-hosted platform for transactional email and campaigns: the server.
 ///
@@ -23,6 +23,7 @@ const WRONG_USAGE: u8 = 2;
 const CANNOT_START: u8 = 3;
 
 fn main() -> ExitCode {
+    memory::keep_thresholds_fixed();
     let settings = match Arguments::parse().settings.resolve() {
         Ok(settings) => settings,
         Err(error) => return fail(WRONG_USAGE, &error),
