@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::arguments;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::target;
 
 const EXAMPLES: &str = "Examples:
@@ -131,7 +131,7 @@ pub(crate) fn command() -> Command {
 }
 
 /// Carries it out.
-pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let admin = Admin::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))?;
     let (_, matches) = matches.subcommand().expect("required");
     target::block_on(async {
@@ -140,16 +140,17 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     })?
 }
 
-async fn carry_out(app: &App, admin: Admin, output: &Output) -> Result<(), Failure> {
+async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failure> {
     let refused = |error: Error| target::refused(app, error);
     match admin {
         Admin::CreateUser(user) => {
-            let password = password(app, &user, output)?;
+            let password = password(app, &user)?;
             let is_secret = password.is_some();
             let report = admin::create_user(app, &user.email, password, user.name).await.map_err(refused)?;
             if !is_secret {
-                output
-                    .note("no password was given; set one with the same command and --password or --generate-password");
+                output::note(
+                    "no password was given; set one with the same command and --password or --generate-password",
+                );
             }
             output.resource(&report)
         }
@@ -162,7 +163,7 @@ async fn carry_out(app: &App, admin: Admin, output: &Output) -> Result<(), Failu
             let input = key_input(key).map_err(refused)?;
             let view = admin::create_key(app, workspace, &input).await.map_err(refused)?;
             if !output.is_json() {
-                output.note("keep the key; it cannot be shown again");
+                output::note("keep the key; it cannot be shown again");
             }
             output.resource(&view)
         }
@@ -181,10 +182,10 @@ fn workspace(text: &str) -> Result<WorkspaceId, Failure> {
     text.parse().map_err(|_| Failure::usage("--workspace is not a workspace id"))
 }
 
-fn password(app: &App, user: &CreateUser, output: &Output) -> Result<Option<String>, Failure> {
+fn password(app: &App, user: &CreateUser) -> Result<Option<String>, Failure> {
     if user.generate_password {
         let password = random_text(app.entropy(), PASSWORD_ALPHABET, PASSWORD_LENGTH);
-        output.note(&format!("password: {password}"));
+        output::note(&format!("password: {password}"));
         return Ok(Some(password));
     }
     if user.password.as_deref() != Some("-") {

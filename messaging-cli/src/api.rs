@@ -10,7 +10,7 @@ use crate::target::{self, Target};
 use crate::watch;
 
 /// Carries out the operation that the command line names.
-pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let mut words = Vec::new();
     let mut matches = matches;
     while let Some((word, inner)) = matches.subcommand() {

@@ -19,7 +19,6 @@ pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 pub(crate) const DEFAULT_DATA: &str = "./messaging-data";
 
 const TARGET: &str = "Target";
-const DATABASE_HELP: &str = "The database, a path or `sqlite://…` [default: DIR/messaging.db]";
 
 /// Whether a shared argument has this long name.
 pub(crate) fn is_taken(long: &str) -> bool {
@@ -47,7 +46,10 @@ pub(crate) fn target() -> [Arg; 5] {
 pub(crate) fn database_target() -> [Arg; 2] {
     [
         with_env(data().help("The data directory"), "MESSAGING_DATA").default_value(DEFAULT_DATA),
-        with_env(database().help(DATABASE_HELP), "MESSAGING_DATABASE"),
+        with_env(
+            database().help("The database, a path or `sqlite://…` [default: DIR/messaging.db]"),
+            "MESSAGING_DATABASE",
+        ),
     ]
 }
 
@@ -57,7 +59,7 @@ pub(crate) fn json() -> Arg {
         .long("json")
         .action(ArgAction::SetTrue)
         .help_heading("Output")
-        .help("Print exactly one JSON document on standard output, errors too; everything else goes to standard error")
+        .help("Print one JSON document on standard output, errors too; all else goes to standard error")
 }
 
 /// Whether `--json` was given, before or after the command.
@@ -84,7 +86,7 @@ fn url() -> Arg {
         .long("url")
         .value_name("URL")
         .help_heading(TARGET)
-        .help("The server, `http://127.0.0.1:8080/v1`; without it the database is used in this process")
+        .help("The server, such as http://127.0.0.1:8080/v1; without one the database is used in this process")
 }
 
 fn api_key() -> Arg {
@@ -109,7 +111,7 @@ fn database() -> Arg {
         .long("database")
         .value_name("URL")
         .help_heading(TARGET)
-        .help(format!("When no server is named: {DATABASE_HELP}"))
+        .help("The database, when no server is named: a path or `sqlite://…` [default: DIR/messaging.db]")
 }
 
 fn workspace() -> Arg {

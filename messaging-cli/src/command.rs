@@ -35,7 +35,7 @@ pub(crate) fn endpoint(words: &[&str]) -> Option<&'static Endpoint> {
 
 /// A word of the operations' commands and what follows it.
 pub(crate) struct Word {
-    pub(crate) word: &'static str,
+    pub(crate) name: &'static str,
     endpoint: Option<&'static Endpoint>,
     /// Written by hand, below the same noun.
     convenience: Option<fn() -> Command>,
@@ -56,8 +56,8 @@ fn tree() -> Vec<Word> {
 /// The entry for some words, made where it is missing.
 fn place<'a>(level: &'a mut Vec<Word>, words: &[&'static str]) -> &'a mut Word {
     let (first, rest) = words.split_first().expect("a command has at least one word");
-    let at = level.iter().position(|known| known.word == *first).unwrap_or_else(|| {
-        level.push(Word { word: first, endpoint: None, convenience: None, next: Vec::new() });
+    let at = level.iter().position(|known| known.name == *first).unwrap_or_else(|| {
+        level.push(Word { name: first, endpoint: None, convenience: None, next: Vec::new() });
         level.len() - 1
     });
     let entry = &mut level[at];
@@ -67,14 +67,14 @@ fn place<'a>(level: &'a mut Vec<Word>, words: &[&'static str]) -> &'a mut Word {
 impl Word {
     /// `send, get, list`: what can follow.
     pub(crate) fn verbs(&self) -> String {
-        self.next.iter().map(|next| next.word).collect::<Vec<_>>().join(", ")
+        self.next.iter().map(|next| next.name).collect::<Vec<_>>().join(", ")
     }
 
     fn into_command(self) -> Command {
         let verbs = self.verbs();
         let mut command = match (self.endpoint, self.convenience) {
             (Some(endpoint), _) => {
-                let command = operation::command(self.word, endpoint);
+                let command = operation::command(self.name, endpoint);
                 if endpoint.id == send::OPERATION {
                     send::extend(command, &operation::route(endpoint))
                 } else {
@@ -82,7 +82,7 @@ impl Word {
                 }
             }
             (None, Some(convenience)) => convenience(),
-            (None, None) => Command::new(self.word).about(verbs).subcommand_required(true).arg_required_else_help(true),
+            (None, None) => Command::new(self.name).about(verbs).subcommand_required(true).arg_required_else_help(true),
         };
         if !self.next.is_empty() {
             command = command.disable_help_subcommand(true).subcommand_negates_reqs(self.endpoint.is_some());

@@ -4,7 +4,7 @@ use clap::{Arg, ArgMatches, Command};
 use clap_complete::Shell;
 
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output;
 
 const EXAMPLES: &str = "Examples:
   bash:  messaging completions bash > ~/.local/share/bash-completion/completions/messaging
@@ -19,9 +19,9 @@ pub(crate) fn command() -> Command {
 }
 
 /// Carries it out.
-pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+pub(crate) fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let shell = *matches.get_one::<Shell>("shell").expect("required");
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut crate::command::root(), "messaging", &mut script);
-    output.raw(&script)
+    output::raw(&script)
 }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::{arguments, serve, target};
 
 /// What `dev` tells other programs, in the data directory.
@@ -54,12 +54,12 @@ pub(crate) fn command() -> Command {
 }
 
 /// Carries it out; returns when the server has stopped.
-pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let settings = serve::settings(matches)?;
     serve::run_server(&settings, run_prepared(&settings, output))
 }
 
-async fn run_prepared(settings: &Settings, output: &Output) -> Result<(), Failure> {
+async fn run_prepared(settings: &Settings, output: Output) -> Result<(), Failure> {
     // Before anything else: a signal that comes while starting must not be lost.
     let stop = standalone::stop_signal()?;
     let server = Standalone::start(settings)?;
@@ -70,7 +70,7 @@ async fn run_prepared(settings: &Settings, output: &Output) -> Result<(), Failur
     if output.is_json() {
         output.resource(&dev)?;
     } else {
-        output.raw(welcome(&dev, &file).as_bytes())?;
+        output::raw(welcome(&dev, &file).as_bytes())?;
     }
     server.run(stop).await;
     Ok(())

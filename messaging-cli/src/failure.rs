@@ -1,6 +1,7 @@
 //! Why a command did not do what it was asked, and the exit code that says so.
 
 use std::fmt::Display;
+use std::io::ErrorKind;
 
 use messaging_core::error::Chain;
 use messaging_http::standalone::StartError;
@@ -19,8 +20,8 @@ pub(crate) enum Failure {
     /// Neither server nor database can be reached.
     #[error("{0}")]
     Unreachable(String),
-    /// Whoever reads standard output has gone.
-    #[error("cannot write to standard output")]
+    /// Standard output takes nothing more.
+    #[error("cannot write to standard output: {0}")]
     Output(#[from] std::io::Error),
 }
 
@@ -42,14 +43,18 @@ impl Failure {
     }
 
     /// The exit code (contract section 22).
-    pub(crate) const fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
+            _ if self.is_closed_pipe() => 0,
             Self::Refused(_) => 1,
             Self::Usage(_) => 2,
-            Self::Unreachable(_) => 3,
-            // A closed pipe is how `| head` ends; nothing went wrong.
-            Self::Output(_) => 0,
+            Self::Unreachable(_) | Self::Output(_) => 3,
         }
+    }
+
+    /// Whether the reader of standard output has gone: that is how `| head` ends, and nothing went wrong.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == ErrorKind::BrokenPipe)
     }
 
     /// The code in the error document of `--json`.

@@ -36,7 +36,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return output::usage(&error),
     };
     let output = Output::new(arguments::wants_json(&matches));
-    match carry_out(&matches, &output) {
+    match carry_out(&matches, output) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             output.failure(&failure);
@@ -45,12 +45,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn carry_out(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+fn carry_out(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("serve", matches)) => serve::run(matches),
         Some(("dev", matches)) => dev::run(matches, output),
         Some(("admin", matches)) => admin::run(matches, output),
-        Some(("completions", matches)) => completions::run(matches, output),
+        Some(("completions", matches)) => completions::run(matches),
         _ => api::run(matches, output),
     }
 }

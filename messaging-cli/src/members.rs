@@ -207,3 +207,6 @@ fn shown_default(value: &Value) -> Option<String> {
         other => Some(other.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,11 +7,14 @@
 //! understood at all prints nothing there.
 
 mod node;
+mod refusal;
 mod table;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -45,21 +48,21 @@ impl Output {
             return Err(Failure::Refused(reply));
         }
         if reply.replayed {
-            self.note("the answer to an earlier request with the same idempotency key");
+            note("the answer to an earlier request with the same idempotency key");
         }
         if self.json {
-            return write(&one_document(&reply));
+            return raw(&one_document(&reply));
         }
         if reply.body.is_empty() {
-            self.note("done");
+            note("done");
             return Ok(());
         }
         if !reply.is_json() {
-            return self.raw(&reply.body);
+            return raw(&reply.body);
         }
         match serde_json::from_slice::<Node>(&reply.body) {
-            Ok(node) => self.node(&node),
-            Err(_) => self.raw(&reply.body),
+            Ok(node) => show(&node),
+            Err(_) => raw(&reply.body),
         }
     }
 
@@ -67,37 +70,25 @@ impl Output {
     pub(crate) fn resource<T: Serialize>(self, resource: &T) -> Result<(), Failure> {
         let text = serde_json::to_string(resource).map_err(io::Error::from)?;
         if self.json {
-            return write(format!("{text}\n").as_bytes());
+            return raw(format!("{text}\n").as_bytes());
         }
-        self.node(&serde_json::from_str::<Node>(&text).map_err(io::Error::from)?)
+        show(&serde_json::from_str::<Node>(&text).map_err(io::Error::from)?)
     }
 
     /// Prints a JSON document on one line, or a line for people.
     pub(crate) fn line(self, document: &Value, line: &str) -> Result<(), Failure> {
         let text = if self.json { document.to_string() } else { line.to_owned() };
-        write(format!("{text}\n").as_bytes())
-    }
-
-    /// Prints bytes as they are.
-    pub(crate) fn raw(self, bytes: &[u8]) -> Result<(), Failure> {
-        let mut out = io::stdout().lock();
-        out.write_all(bytes)?;
-        Ok(out.flush()?)
-    }
-
-    /// Says something that is not the answer.
-    pub(crate) fn note(self, text: &str) {
-        let _ = writeln!(anstream::stderr(), "{text}");
+        raw(format!("{text}\n").as_bytes())
     }
 
     /// Says why a command failed.
     pub(crate) fn failure(self, failure: &Failure) {
-        if let Failure::Output(_) = failure {
+        if failure.is_closed_pipe() {
             return;
         }
         let mut err = anstream::stderr();
         let _ = match failure {
-            Failure::Refused(reply) => write!(err, "{}", refusal(reply)),
+            Failure::Refused(reply) => write!(err, "{}", refusal::text(reply)),
             other => writeln!(err, "{RED}error:{RED:#} {other}"),
         };
         if self.json {
@@ -106,30 +97,31 @@ impl Output {
                 Failure::Refused(reply) => error_document(failure.code(), &format!("status {}", reply.status)),
                 other => error_document(other.code(), &other.to_string()),
             };
-            let _ = write(&document);
+            let _ = raw(&document);
         }
     }
+}
 
-    fn node(self, node: &Node) -> Result<(), Failure> {
-        let width = terminal_width();
-        let Node::Object(members) = node else { return write(format!("{}\n", node.line()).as_bytes()) };
-        let Some(Node::List(items)) = node.member("data").filter(|_| node.member("next_cursor").is_some()) else {
-            return write(table::resource(members, width).as_bytes());
-        };
-        if items.is_empty() {
-            self.note("nothing");
-            return Ok(());
-        }
-        let (text, hidden) = table::page(items, width);
-        write(text.as_bytes())?;
-        if !hidden.is_empty() {
-            self.note(&format!("not shown for want of room: {} (see --json)", hidden.join(", ")));
-        }
-        if let Some(Node::Text(cursor)) = node.member("next_cursor") {
-            self.note(&format!("there is more: --cursor {cursor}"));
-        }
-        Ok(())
+/// Prints an answer for people.
+fn show(node: &Node) -> Result<(), Failure> {
+    let width = terminal_width();
+    let Node::Object(members) = node else { return raw(format!("{}\n", node.line()).as_bytes()) };
+    let Some(Node::List(items)) = node.member("data").filter(|_| node.member("next_cursor").is_some()) else {
+        return raw(table::resource(members, width).as_bytes());
+    };
+    if items.is_empty() {
+        note("nothing");
+        return Ok(());
     }
+    let (text, hidden) = table::page(items, width);
+    raw(text.as_bytes())?;
+    if !hidden.is_empty() {
+        note(&format!("not shown for want of room: {} (see --json)", hidden.join(", ")));
+    }
+    if let Some(Node::Text(cursor)) = node.member("next_cursor") {
+        note(&format!("there is more: --cursor {cursor}"));
+    }
+    Ok(())
 }
 
 /// Prints what clap says about a command line, and gives the exit code: 0 for help, 2 for nonsense.
@@ -139,7 +131,13 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-fn write(bytes: &[u8]) -> Result<(), Failure> {
+/// Says something that is not the answer, on standard error.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
+
+/// Prints bytes as they are.
+pub(crate) fn raw(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
     Ok(out.flush()?)
@@ -153,14 +151,10 @@ fn one_document(reply: &Reply) -> Vec<u8> {
         reply.body.trim_ascii().to_vec()
     } else {
         let content_type = reply.content_type.as_deref().unwrap_or("application/octet-stream");
-        let wrapped = match std::str::from_utf8(&reply.body) {
-            Ok(text) => json!({"content_type": content_type, "body": text}),
-            Err(_) => {
-                use base64::Engine as _;
-                let text = base64::engine::general_purpose::STANDARD.encode(&reply.body);
-                json!({"content_type": content_type, "body_b64": text})
-            }
-        };
+        let wrapped = std::str::from_utf8(&reply.body).map_or_else(
+            |_| json!({"content_type": content_type, "body_b64": STANDARD.encode(&reply.body)}),
+            |text| json!({"content_type": content_type, "body": text}),
+        );
         wrapped.to_string().into_bytes()
     };
     document.push(b'\n');
@@ -171,45 +165,6 @@ fn error_document(code: &str, message: &str) -> Vec<u8> {
     format!("{}\n", json!({"error": {"code": code, "message": message}})).into_bytes()
 }
 
-/// A refusal for people: the sentence, then each broken rule on a line of its own.
-fn refusal(reply: &Reply) -> String {
-    let body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-    let error = &body["error"];
-    let mut text = match (error.as_str(), error["message"].as_str(), error["code"].as_str()) {
-        (Some(only), ..) => format!("{RED}error:{RED:#} {only}\n"),
-        (_, Some(message), Some(code)) => format!("{RED}error:{RED:#} {message} ({code})\n"),
-        _ => format!("{RED}error:{RED:#} status {}\n", reply.status),
-    };
-    let errors = error["details"]["errors"].as_array();
-    let rows: Vec<[&str; 3]> = errors
-        .into_iter()
-        .flatten()
-        .map(|one| {
-            let place = one["pointer"].as_str().or_else(|| one["parameter"].as_str()).unwrap_or_default();
-            [place, one["code"].as_str().unwrap_or_default(), one["message"].as_str().unwrap_or_default()]
-        })
-        .collect();
-    let widths = [0, 1].map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0));
-    for [place, code, message] in &rows {
-        text.push_str(format!("  {place:<0$}  {code:<1$}  {message}", widths[0], widths[1]).trim_end());
-        text.push('\n');
-    }
-    if rows.is_empty()
-        && let Some(details) = error["details"].as_object()
-    {
-        for (name, value) in details {
-            text.push_str(&format!("  {name}: {value}\n"));
-        }
-    }
-    if let Some(wait) = reply.retry_after.as_deref() {
-        text.push_str(&format!("  try again in {wait} s\n"));
-    }
-    if let Some(id) = error["request_id"].as_str() {
-        text.push_str(&format!("  request {id}\n"));
-    }
-    text
-}
-
 /// The width of the terminal on standard output; none in a pipe or file, where nothing is cut.
 fn terminal_width() -> Option<usize> {
     let out = io::stdout();
@@ -218,3 +173,6 @@ fn terminal_width() -> Option<usize> {
     }
     rustix::termios::tcgetwinsize(&out).ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0)
 }
+
+#[cfg(test)]
+mod tests;

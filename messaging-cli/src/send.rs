@@ -47,12 +47,18 @@ pub(crate) fn extend(command: Command, route: &str) -> Command {
         // Base64 on a command line helps nobody; in `--json-body` it still works.
         .mut_arg(Part::Body.id("attachments"), |arg| arg.hide(true))
         .mut_arg(Part::Body.id("channel"), |arg| arg.help("The channel [default: email]"))
-        // What every email needs comes first.
-        .mut_arg(Part::Body.id("to"), |arg| arg.display_order(0))
-        .mut_arg(Part::Body.id("subject"), |arg| arg.display_order(0))
-        .mut_arg(Part::Body.id("text"), |arg| arg.display_order(0))
-        .mut_arg(Part::Body.id("html"), |arg| arg.display_order(0))
+        .mut_args(ordered)
         .after_help(format!("{EXAMPLES}\n\n{route}"))
+}
+
+/// What every email needs comes first, the rest by name.
+fn ordered(arg: Arg) -> Arg {
+    const FIRST: &[&str] = &["to", "subject", "text", "html", "attach"];
+    if arg.get_help_heading() != Some("Body") {
+        return arg;
+    }
+    let order = FIRST.iter().position(|long| arg.get_long() == Some(long)).unwrap_or(FIRST.len());
+    arg.display_order(order)
 }
 
 /// Adds what the conveniences say to the members that have flags.

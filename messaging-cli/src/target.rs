@@ -47,7 +47,7 @@ pub(crate) struct Target {
 }
 
 enum Place {
-    Server(server::Server),
+    Server(Box<server::Server>),
     Database(database::Database),
 }
 
@@ -63,7 +63,13 @@ impl Target {
                      makes one, `messaging dev` writes one to dev.json in its data directory)",
                 ));
             }
-            Some(url) => Place::Server(server::Server::new(url, key, named.as_deref())?),
+            Some(url) => Place::Server(Box::new(server::Server::new(url, key, named.as_deref())?)),
+            None if key.is_some() && !database::is_named(matches) => {
+                return Err(Failure::usage(
+                    "an API key is for a server: give --url, or set MESSAGING_URL (or name a database with --data, which \
+                     needs no key)",
+                ));
+            }
             None => Place::Database(database::Database::open(matches, named.as_deref(), access).await?),
         };
         Ok(Self { place, named, found: OnceCell::new() })

@@ -2,7 +2,8 @@
 //!
 //! The API has no stream of events, so the newest messages are listed once a second and those that
 //! changed are read. A second costs at most [`MAX_REQUESTS`] requests, below the default rate limit of a
-//! key; when more has changed, the rest waits for its turn and nothing is left out.
+//! key; when more has changed, the rest waits for its turn and nothing is left out. Opens, clicks and the
+//! like do not change a message: for them the newest messages are read in turn, which takes some seconds.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use crate::arguments;
 use crate::command;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::request::Request;
 use crate::target::{Reply, Target};
 
@@ -29,6 +30,10 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// Requests in one period, the listing included.
 const MAX_REQUESTS: usize = 8;
+
+/// Messages that are read in turn for events that the listing does not show, and how many in one period.
+const RECENT: usize = 20;
+const RECENT_READS: usize = 2;
 
 /// Messages in one listing.
 const PAGE: usize = 100;
@@ -59,10 +64,11 @@ pub(crate) fn command() -> Command {
 }
 
 /// Carries it out; ends with Ctrl-C.
-pub(crate) async fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let list = operation("list")?;
     let target = Target::choose(matches, list.access).await?;
-    let watcher = Watcher { target, output: *output, list, get: operation("get")?, followed: HashMap::new() };
+    let watcher =
+        Watcher { target, output, list, get: operation("get")?, followed: HashMap::new(), recent: VecDeque::new() };
     let mut period = tokio::time::interval(PERIOD);
     period.set_missed_tick_behavior(MissedTickBehavior::Delay);
     tokio::select! {
@@ -81,6 +87,8 @@ struct Watcher {
     list: &'static Endpoint,
     get: &'static Endpoint,
     followed: HashMap<String, Followed>,
+    /// Messages that are read in turn.
+    recent: VecDeque<String>,
 }
 
 /// What is known of a message.
@@ -92,8 +100,8 @@ struct Followed {
     shown: Option<usize>,
     /// The recipient, as the listing shows it.
     to: String,
-    /// When it was first listed; the order in which messages are given up.
-    number: usize,
+    /// When it was accepted; the oldest are given up first.
+    created_at: String,
 }
 
 impl Watcher {
@@ -115,7 +123,7 @@ impl Watcher {
             let mut budget = MAX_REQUESTS;
             self.list_changes(&mut changed, is_first, &mut budget).await?;
             if is_first {
-                self.output.note("watching; Ctrl-C ends it");
+                output::note("watching; Ctrl-C ends it");
                 is_first = false;
             }
             while budget > 0
@@ -124,6 +132,13 @@ impl Watcher {
                 budget -= 1;
                 let message = self.read(&id).await?;
                 self.show_news(&id, &message)?;
+            }
+            for _ in 0..RECENT_READS.min(budget) {
+                let Some(id) = self.recent.pop_front() else { break };
+                let message = self.read(&id).await?;
+                self.skip_old_events(&id, &message);
+                self.show_news(&id, &message)?;
+                self.recent.push_back(id);
             }
         }
     }
@@ -151,17 +166,17 @@ impl Watcher {
                 else {
                     continue;
                 };
-                let number = self.followed.len();
-                let is_known = self.followed.contains_key(id);
-                reached_known |= is_known;
+                reached_known |= self.followed.contains_key(id);
                 let entry = self.followed.entry(id.to_owned()).or_insert_with(|| Followed {
                     updated_at: if is_first { updated_at.to_owned() } else { String::new() },
                     shown: (!is_first).then_some(0),
                     to: message["to"].as_str().unwrap_or_default().to_owned(),
-                    number,
+                    created_at: message["created_at"].as_str().unwrap_or_default().to_owned(),
                 });
                 if entry.updated_at != updated_at {
                     found.push(id.to_owned());
+                } else if is_sent(message) && !self.recent.iter().any(|known| known == id) {
+                    self.recent.push_back(id.to_owned());
                 }
             }
             cursor = page["next_cursor"].as_str().map(ToOwned::to_owned);
@@ -175,6 +190,7 @@ impl Watcher {
             }
         }
         self.give_up_oldest();
+        self.keep_newest_recent();
         Ok(())
     }
 
@@ -206,12 +222,30 @@ impl Watcher {
         Ok(())
     }
 
+    /// Of a message that was there before, and has not changed, what has happened so far is no news.
+    fn skip_old_events(&mut self, id: &str, message: &Value) {
+        if let Some(known) = self.followed.get_mut(id)
+            && known.shown.is_none()
+            && message["updated_at"] == known.updated_at.as_str()
+        {
+            known.shown = message["events"].as_array().map(Vec::len);
+        }
+    }
+
+    fn keep_newest_recent(&mut self) {
+        let created_at = |id: &String| self.followed.get(id).map(|known| known.created_at.as_str());
+        while self.recent.len() > RECENT {
+            let oldest = (0..self.recent.len()).min_by_key(|at| created_at(&self.recent[*at]));
+            self.recent.remove(oldest.unwrap_or_default());
+        }
+    }
+
     fn give_up_oldest(&mut self) {
         if self.followed.len() > MAX_FOLLOWED {
-            let mut numbers: Vec<_> = self.followed.values().map(|known| known.number).collect();
-            numbers.sort_unstable();
-            let first_kept = numbers[numbers.len() / 2];
-            self.followed.retain(|_, known| known.number >= first_kept);
+            let mut times: Vec<_> = self.followed.values().map(|known| known.created_at.clone()).collect();
+            times.sort_unstable();
+            let first_kept = times.swap_remove(times.len() / 2);
+            self.followed.retain(|_, known| known.created_at >= first_kept);
         }
     }
 }
@@ -235,6 +269,11 @@ fn shown(id: &str, to: &str, message: &Value, event: &Value) -> (Value, String) 
         }
     }
     (document, line.replace(char::is_control, " "))
+}
+
+/// Whether the recipient has it: now it can be opened.
+fn is_sent(message: &Value) -> bool {
+    matches!(message["status"].as_str(), Some("sent" | "delivered" | "complained"))
 }
 
 /// Whether nothing more is expected: sent or delivered, or given up (contract section 4.2).

@@ -54,14 +54,14 @@ pub(super) fn top(root: &Command, nouns: &[Word], last: &Command) -> StyledStr {
     section("Server", &root.get_subcommands().map(described).collect::<Vec<_>>());
     section(
         "API, one command for each operation",
-        &nouns.iter().map(|noun| (noun.word.to_owned(), noun.verbs())).collect::<Vec<_>>(),
+        &nouns.iter().map(|noun| (noun.name.to_owned(), noun.verbs())).collect::<Vec<_>>(),
     );
     section("Shell", &[described(last)]);
     page.push('\n');
     let _ = writeln!(page, "{heading}Options:{heading:#}\n{{options}}\n");
     let _ = writeln!(page, "{heading}Environment:{heading:#}");
     for (name, about) in ENVIRONMENT {
-        let _ = writeln!(page, "  {word}{name:<20}{word:#}{about}");
+        let _ = writeln!(page, "  {word}{name:<21}{word:#}{about}");
     }
     let _ = writeln!(page, "\n{heading}Examples:{heading:#}");
     for (about, example) in EXAMPLES {

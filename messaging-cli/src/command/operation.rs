@@ -61,7 +61,7 @@ pub(crate) fn route(endpoint: &Endpoint) -> String {
 
 fn positional(member: &Member) -> Arg {
     let id = Part::Path.id(&member.name);
-    let arg = Arg::new(id).value_name(member.name.to_uppercase()).required(true).allow_hyphen_values(false);
+    let arg = Arg::new(id).value_name(member.name.to_uppercase()).required(true);
     let arg = match &member.kind {
         Kind::Choice(choices) => arg.value_parser(PossibleValuesParser::new(choices)),
         _ => arg,
@@ -152,13 +152,15 @@ fn json_body() -> Arg {
         .long("json-body")
         .value_name("FILE")
         .help_heading("Body")
-        .help("Read the whole body as JSON from a file, or with `-` from standard input; flags replace its members")
+        .help("Read the body as JSON from a file, or with `-` from standard input; flags replace members")
 }
 
 fn idempotency_key() -> Arg {
-    Arg::new(arguments::IDEMPOTENCY_KEY).long("idempotency-key").value_name("KEY").help_heading("Request").help(
-        "Repeat safely: a second request with the same key within 24 hours answers like the first and does nothing",
-    )
+    Arg::new(arguments::IDEMPOTENCY_KEY)
+        .long("idempotency-key")
+        .value_name("KEY")
+        .help_heading("Request")
+        .help("A repeat with the same key within 24 hours answers like the first and does nothing")
 }
 
 fn number(text: &str, whole: bool) -> Result<Value, String> {
@@ -188,4 +190,41 @@ fn access(access: Access) -> String {
 
 fn role(role: messaging_core::scope::Role) -> String {
     serde_json::to_value(role).ok().and_then(|value| value.as_str().map(ToOwned::to_owned)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_give_way_to_shared_arguments() {
+        let mut longs = HashSet::new();
+        let mut long = |member: &str, noun: &str| long_name(member, noun, &mut longs);
+        assert_eq!(long("url", "webhook"), "webhook-url");
+        assert_eq!(long("from_email", "message"), "from-email");
+        assert_eq!(long("data", "event"), "event-data");
+        // In the query and in the body.
+        assert_eq!(long("limit", "segment"), "limit");
+        assert_eq!(long("limit", "segment"), "segment-limit");
+    }
+
+    #[test]
+    fn lists_may_be_given_one_by_one() {
+        let singular = |long: &str| singular(long, &mut HashSet::new());
+        assert_eq!(singular("tags").as_deref(), Some("tag"));
+        assert_eq!(singular("scopes").as_deref(), Some("scope"));
+        for long in ["cc", "addresses", "properties", "access", "urls"] {
+            assert_eq!(singular(long), None, "{long}");
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_form() {
+        assert_eq!(number("+17", true).unwrap().to_string(), "17");
+        assert_eq!(number("1.50", false).unwrap().to_string(), "1.5");
+        assert_eq!(number("-1", true).unwrap().to_string(), "-1");
+        for bad in ["1.5", "1e3", "x", "", "99999999999999999999999"] {
+            assert!(number(bad, true).is_err(), "{bad}");
+        }
+    }
 }

@@ -61,7 +61,7 @@ impl Node {
 }
 
 /// Text from outside without what could steer a terminal.
-fn clean(text: &str, line_break: char) -> String {
+pub(super) fn clean(text: &str, line_break: char) -> String {
     let shown = text.trim_end_matches(['\r', '\n']).replace("\r\n", "\n");
     let replace = |character: char| match character {
         '\n' => line_break,

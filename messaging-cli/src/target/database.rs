@@ -34,9 +34,7 @@ impl Database {
     /// Opens what the arguments name. The workspace of `messaging dev` counts as named.
     pub(super) async fn open(matches: &ArgMatches, named: Option<&str>, access: Access) -> Result<Self, Failure> {
         let data = arguments::data_directory(matches);
-        let is_named = arguments::text(matches, DATABASE).is_some()
-            || matches.value_source(DATA).is_some_and(|source| source != ValueSource::DefaultValue);
-        if !is_named && !data.exists() {
+        if !is_named(matches) && !data.exists() {
             return Err(Failure::usage(format!("neither a server nor a database is named: {WHERE}")));
         }
         let settings = settings(matches)?;
@@ -98,6 +96,12 @@ impl Database {
             },
         }
     }
+}
+
+/// Whether the arguments or the environment name a database.
+pub(super) fn is_named(matches: &ArgMatches) -> bool {
+    arguments::text(matches, DATABASE).is_some()
+        || matches.value_source(DATA).is_some_and(|source| source != ValueSource::DefaultValue)
 }
 
 /// Opens the application on the database that the arguments name, without doing its work. Makes what is

@@ -29,6 +29,36 @@ fn an_empty_directory_becomes_a_working_server() {
 }
 
 #[test]
+fn the_printed_curl_sends_a_message() {
+    let directory = directory();
+    let mut server = Server::dev(directory.path());
+    let printed = server.printed();
+    let curl: String = printed.lines().skip_while(|line| !line.starts_with("curl ")).take(4).collect();
+    let quoted: Vec<_> = curl.split('\'').skip(1).step_by(2).collect();
+    let key = quoted[0].strip_prefix("Authorization: Bearer ").unwrap();
+    assert_eq!(quoted[1], "Content-Type: application/json");
+    assert!(curl.starts_with(&format!("curl http://{}/v1/messages ", server.address)), "{curl}");
+    let (status, answer) = server.request("POST", "/v1/messages", key, &serde_json::from_str(quoted[2]).unwrap());
+    assert_eq!(status, 202, "{answer}");
+}
+
+#[test]
+fn a_lost_file_is_made_anew() {
+    let directory = directory();
+    let server = Server::dev(directory.path());
+    let first = server.dev_json();
+    server.kill();
+    std::fs::remove_file(directory.path().join("dev.json")).unwrap();
+    let server = Server::dev(directory.path());
+    let second = server.dev_json();
+    assert_eq!(first["workspace_id"], second["workspace_id"]);
+    assert_ne!(first["api_key"], second["api_key"]);
+    server.command(&["workspace", "list"]).expect(0);
+    let password = second["console_password"].as_str().unwrap();
+    server.command(&["auth", "login", "--email", "admin@localhost", "--password", password]).expect(0);
+}
+
+#[test]
 fn a_later_start_keeps_key_and_workspace() {
     let directory = directory();
     let server = Server::dev(directory.path());
@@ -54,4 +84,14 @@ fn the_database_of_a_running_server_can_be_used_without_it() {
     let data = directory.path().to_str().unwrap();
     let ran = run(["workspace", "list", "--json", "--data", data]).expect(0);
     assert_eq!(ran.json()["data"][0]["id"], server.dev_json()["workspace_id"]);
+    // The server finds what was left for it.
+    let line =
+        ["message", "send", "--to", "ann@example.com", "--subject", "Hi", "--text", "Hi", "--json", "--data", data];
+    let id = run(line).expect(0).json()["message_id"].as_str().unwrap().to_owned();
+    let ran = server.command(&["message", "watch", "--until-final", &id, "--json"]).expect(0);
+    assert!(ran.stdout.contains("\"delivered\""), "{ran:?}");
+    let ran = run(["message", "watch", "--until-final", &id, "--data", data]).expect(0);
+    assert!(ran.stdout.contains("delivered"), "{ran:?}");
+    server.kill();
+    run(["message", "get", &id, "--data", data]).expect(0);
 }

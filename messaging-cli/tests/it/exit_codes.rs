@@ -41,6 +41,11 @@ fn without_server_and_database_the_way_out_is_said() {
     assert_eq!(empty.path().read_dir().unwrap().count(), 0);
     let ran = run(["workspace", "list", "--url", "http://127.0.0.1:1/v1"]).expect(2);
     assert!(ran.stderr.contains("MESSAGING_API_KEY"), "{ran:?}");
+    let ran = run(["workspace", "list", "--api-key", "mk_live_x"]).expect(2);
+    assert!(ran.stderr.contains("MESSAGING_URL"), "{ran:?}");
+    let nowhere = empty.path().join("nowhere");
+    run(["health", "get", "--data", nowhere.to_str().unwrap()]).expect(3);
+    assert!(!nowhere.exists());
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn pages() -> BTreeMap<String, String> {
     let root = root();
     let mut pages = BTreeMap::new();
     let mut first = String::new();
-    add_page(&root, "messaging", &mut first);
+    add_page("messaging", &mut first);
     pages.insert("messaging.txt".to_owned(), first);
     for noun in root.get_subcommands() {
         let mut page = String::new();
@@ -70,20 +70,21 @@ fn pages() -> BTreeMap<String, String> {
 }
 
 fn add_pages(command: &Command, words: &str, page: &mut String) {
-    add_page(command, words, page);
+    add_page(words, page);
     for next in command.get_subcommands() {
         add_pages(next, &format!("{words} {}", next.get_name()), page);
     }
 }
 
-fn add_page(command: &Command, words: &str, page: &mut String) {
-    let help = command.clone().render_long_help().to_string();
-    let help = help.lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>();
+fn add_page(words: &str, page: &mut String) {
+    let line = words.split(' ').chain(["--help"]);
+    let help = messaging_cli::command::root().term_width(WIDTH).try_get_matches_from(line).unwrap_err();
+    let help = help.to_string().lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>();
     let _ = write!(page, "$ {words} --help\n{help}\n");
 }
 
 fn root() -> Command {
-    let mut root = messaging_cli::command::root().term_width(WIDTH);
+    let mut root = messaging_cli::command::root();
     root.build();
     root
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Nothing here takes this long unless something is broken.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_mins(2);
 
 /// The program, without the settings of whoever runs the tests.
 pub(crate) fn program() -> Command {
@@ -111,7 +111,7 @@ impl Server {
             .arg(data)
             .args(more)
             .env("MESSAGING_LOG", "warn")
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
@@ -127,6 +127,14 @@ impl Server {
             (command != "dev" || is_told()).then_some(address)
         });
         Self { child, data: data.to_owned(), address }
+    }
+
+    /// What the server printed when it was ready. Can be asked once.
+    pub(crate) fn printed(&mut self) -> String {
+        let mut bytes = [0; 4096];
+        // It is printed in one piece.
+        let length = self.child.stdout.take().unwrap().read(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
     }
 
     /// What `dev` wrote for other programs.

@@ -22,6 +22,8 @@ const LANE_WINDOW: usize = 128;
 const LANE_SHARE: usize = 64;
 /// A claim outlasts every attempt: SMTP alone may take half an hour (RFC 5321 section 4.5.3.2).
 const LEASE: Duration = Duration::from_hours(1);
+/// Jobs that come one by one are claimed together after this: a claim costs the store as much as some jobs.
+const GATHER: Duration = Duration::from_millis(5);
 /// A lane that is full is looked at again after this.
 const HOLD: Duration = Duration::from_millis(200);
 /// A job that could not be done is tried again after this.
@@ -122,19 +124,30 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
                 continue;
             }
         };
-        let found = !claimed.is_empty();
+        // A full share means that the lane probably has more.
+        let more = claimed.len() >= LANE_SHARE;
         for job in claimed {
             in_work.start(&app, job);
         }
-        if found && in_work.tasks.len() < WINDOW {
+        if more && in_work.tasks.len() < WINDOW {
             continue;
         }
         let next = wake_at(&app).await;
-        tokio::select! {
-            () = in_work.one_ended(), if !in_work.tasks.is_empty() => {}
-            () = app.work().changed(), if in_work.tasks.len() < WINDOW => {}
-            () = app.clock().sleep_until(next), if in_work.tasks.len() < WINDOW => {}
-            _ = stopped.changed() => {}
+        // Not a claim for every job that ends: when a quarter has.
+        let enough = in_work.tasks.len() - in_work.tasks.len() / 4;
+        loop {
+            tokio::select! {
+                () = in_work.one_ended(), if !in_work.tasks.is_empty() => {
+                    in_work.collect();
+                    if in_work.tasks.len() > enough {
+                        continue;
+                    }
+                }
+                () = app.work().changed(), if in_work.tasks.len() < WINDOW => tokio::time::sleep(GATHER).await,
+                () = app.clock().sleep_until(next), if in_work.tasks.len() < WINDOW => {}
+                _ = stopped.changed() => {}
+            }
+            break;
         }
     }
     let ending = async { while in_work.tasks.join_next().await.is_some() {} };

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use messaging_core::changes::Changes;
 use messaging_core::ports::store::{CommitError, Priority, StoreError};
@@ -19,6 +20,10 @@ use super::fault::Fault;
 
 /// The most commits of a queue that one transaction takes.
 const MAX_BATCH: usize = 512;
+
+/// While requests come, background work rides along with their commits instead of making them wait for
+/// one of its own. This long after the last of them it goes alone.
+const RIDE_ALONG: Duration = Duration::from_millis(5);
 
 type Errand = Box<dyn FnOnce(&mut Bench) + Send>;
 
@@ -151,6 +156,10 @@ struct Taken {
     foreground: VecDeque<Commit>,
     /// What did not fit into the time of one batch stays here for the next.
     background: VecDeque<Commit>,
+    /// When the last batch with a request was taken.
+    last_request: Option<Instant>,
+    /// Whether background work waits for a request to ride along with.
+    riding: bool,
 }
 
 impl Taken {
@@ -161,16 +170,32 @@ impl Taken {
             self.errands.append(&mut waiting.errands);
             take(&mut waiting.foreground, &mut self.foreground);
             take(&mut waiting.background, &mut self.background);
-            if !(self.errands.is_empty() && self.foreground.is_empty() && self.background.is_empty()) {
+            if !self.foreground.is_empty() {
+                self.last_request = Some(Instant::now());
+                self.riding = false;
                 return true;
             }
-            if waiting.closed {
+            let alone_in = if waiting.closed { Duration::ZERO } else { self.rides_along_for() };
+            self.riding = !alone_in.is_zero();
+            if !self.errands.is_empty() || (!self.background.is_empty() && !self.riding) {
+                return true;
+            }
+            if waiting.closed && self.background.is_empty() {
                 return false;
             }
             waiting.sleeping = true;
-            waiting = desk.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            waiting = if self.background.is_empty() {
+                desk.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner)
+            } else {
+                desk.wake.wait_timeout(waiting, alone_in).unwrap_or_else(PoisonError::into_inner).0
+            };
             waiting.sleeping = false;
         }
+    }
+
+    /// How much longer background work waits for a request to ride along with.
+    fn rides_along_for(&self) -> Duration {
+        self.last_request.map_or(Duration::ZERO, |last| RIDE_ALONG.saturating_sub(last.elapsed()))
     }
 }
 
@@ -186,7 +211,9 @@ fn run(desk: &Desk, bench: &mut Bench) {
         for errand in taken.errands.drain(..) {
             survive(bench, |bench| errand(bench));
         }
-        survive(bench, |bench| bench.commit(&mut taken.foreground, &mut taken.background));
+        if !taken.riding {
+            survive(bench, |bench| bench.commit(&mut taken.foreground, &mut taken.background));
+        }
         bench.keep_log_short();
     }
 }

@@ -1,0 +1,68 @@
+//! A refusal of the API for people.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::RED;
+use super::node::clean;
+use crate::target::Reply;
+
+/// A refusal for people: the sentence, then each broken rule on a line of its own.
+pub(super) fn text(reply: &Reply) -> String {
+    // What comes from outside must not steer the terminal.
+    let body = cleaned(serde_json::from_slice(&reply.body).unwrap_or_default());
+    let error = &body["error"];
+    let mut text = match (error.as_str(), error["message"].as_str(), error["code"].as_str()) {
+        (Some(only), ..) => format!("{RED}error:{RED:#} {only}\n"),
+        (_, Some(message), Some(code)) => format!("{RED}error:{RED:#} {message} ({code})\n"),
+        _ => format!("{RED}error:{RED:#} status {}\n", reply.status),
+    };
+    let errors = error["details"]["errors"].as_array();
+    let rows: Vec<[&str; 3]> = errors
+        .into_iter()
+        .flatten()
+        .map(|one| {
+            let place = one["pointer"].as_str().or_else(|| one["parameter"].as_str()).unwrap_or_default();
+            [place, one["code"].as_str().unwrap_or_default(), one["message"].as_str().unwrap_or_default()]
+        })
+        .collect();
+    let widths = [0, 1].map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0));
+    for [place, code, message] in &rows {
+        text.push_str(format!("  {place:<0$}  {code:<1$}  {message}", widths[0], widths[1]).trim_end());
+        text.push('\n');
+    }
+    if rows.is_empty()
+        && let Some(details) = error["details"].as_object()
+    {
+        for (name, value) in details {
+            let _ = writeln!(text, "  {name}: {}", plain(value));
+        }
+    }
+    if let Some(wait) = reply.retry_after.as_deref() {
+        let _ = writeln!(text, "  try again in {wait} s");
+    }
+    if let Some(id) = error["request_id"].as_str() {
+        let _ = writeln!(text, "  request {id}");
+    }
+    text
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}
+
+fn cleaned(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(clean(&text, ' ')),
+        Value::Array(items) => items.into_iter().map(cleaned).collect(),
+        Value::Object(members) => {
+            members.into_iter().map(|(name, member)| (clean(&name, ' '), cleaned(member))).collect()
+        }
+        other => other,
+    }
+}

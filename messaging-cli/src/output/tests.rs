@@ -1,0 +1,122 @@
+use http::StatusCode;
+use serde_json::json;
+
+use super::*;
+
+fn node(text: &str) -> Node {
+    serde_json::from_str(text).unwrap()
+}
+
+fn page(text: &str, width: Option<usize>) -> String {
+    let node = node(text);
+    let Some(Node::List(items)) = node.member("data") else { panic!("no page") };
+    let (text, hidden) = table::page(items, width);
+    format!("{text}hidden: {}", hidden.join(" ")).trim_end().to_owned()
+}
+
+fn resource(text: &str) -> String {
+    let Node::Object(members) = node(text) else { panic!("no resource") };
+    table::resource(&members, None)
+}
+
+fn reply(status: u16, content_type: &str, body: &str) -> Reply {
+    Reply {
+        status: StatusCode::from_u16(status).unwrap(),
+        content_type: Some(content_type.to_owned()),
+        retry_after: None,
+        replayed: false,
+        body: body.to_owned().into(),
+    }
+}
+
+const KEYS: &str = r#"{"data":[
+    {"id":"key_1","name":"backend","scopes":["messages:send","pii:read"],"rate_limit":600,"note":null},
+    {"id":"key_22","name":"Überschrift","scopes":[],"rate_limit":10,"note":null}],"next_cursor":null}"#;
+
+#[test]
+fn a_page_is_a_table_without_columns_that_say_nothing() {
+    insta::assert_snapshot!(page(KEYS, None), @r"
+    ID      NAME         SCOPES                   RATE_LIMIT
+    key_1   backend      messages:send, pii:read  600
+    key_22  Überschrift  -                        10
+    hidden:
+    ");
+}
+
+#[test]
+fn columns_without_room_are_named() {
+    insta::assert_snapshot!(page(KEYS, Some(40)), @r"
+    ID      NAME         RATE_LIMIT
+    key_1   backend      600
+    key_22  Überschrift  10
+    hidden: scopes
+    ");
+}
+
+#[test]
+fn a_resource_is_pairs_and_its_lists_are_tables() {
+    let text = r#"{"message_id":"msg_1","status":"delivered","tags":["a","b"],"metadata":{"order_id":17},"opened":true,
+        "text":"line 1\nline 2","contact_id":null,
+        "events":[{"kind":"queued","at":"T1","meta":{}},{"kind":"sent","at":"T2","meta":{"recipient":"ann@example.com"}}]}"#;
+    insta::assert_snapshot!(resource(text), @r"
+    message_id  msg_1
+    status      delivered
+    tags        a, b
+    metadata    order_id=17
+    opened      yes
+    text        line 1
+                line 2
+    contact_id  -
+
+    events
+      KIND    AT  META
+      queued  T1  -
+      sent    T2  recipient=ann@example.com
+    ");
+}
+
+#[test]
+fn nothing_from_outside_steers_the_terminal() {
+    assert_eq!(node(r#""a\u001b[31mb\rc""#).line(), "a\u{FFFD}[31mb\u{FFFD}c");
+    let refused = reply(404, "application/json", r#"{"error":{"code":"x","message":"\u001b[2J","request_id":"r"}}"#);
+    assert!(!refusal::text(&refused).contains("\u{1b}[2J"));
+}
+
+#[test]
+fn a_refusal_lists_what_is_wrong() {
+    let body = json!({"error": {"code": "validation_failed", "message": "2 fields are invalid", "request_id": "req_1", "details": {
+        "errors": [{"pointer": "/to", "code": "required", "message": "to or contact_id is required"},
+                   {"parameter": "limit", "code": "out_of_range", "message": "at most 200"}]}}});
+    let text = refusal::text(&reply(422, "application/json", &body.to_string()));
+    insta::assert_snapshot!(anstream::adapter::strip_str(&text), @r"
+    error: 2 fields are invalid (validation_failed)
+      /to    required      to or contact_id is required
+      limit  out_of_range  at most 200
+      request req_1
+    ");
+    let body = json!({"error": {"code": "invalid_state", "message": "not possible while sent", "request_id": "req_1",
+        "details": {"status": "sent", "allowed": ["draft", "paused"]}}});
+    let limited = Reply { retry_after: Some("3".to_owned()), ..reply(409, "application/json", &body.to_string()) };
+    insta::assert_snapshot!(anstream::adapter::strip_str(&refusal::text(&limited)), @r"
+    error: not possible while sent (invalid_state)
+      allowed: draft, paused
+      status: sent
+      try again in 3 s
+      request req_1
+    ");
+    let scope = refusal::text(&reply(403, "application/json", r#"{"error":"scope required: *"}"#));
+    insta::assert_snapshot!(anstream::adapter::strip_str(&scope), @"error: scope required: *");
+    let proxy = refusal::text(&reply(502, "text/html", "<html>"));
+    insta::assert_snapshot!(anstream::adapter::strip_str(&proxy), @"error: status 502 Bad Gateway");
+}
+
+#[test]
+fn every_answer_is_one_document() {
+    let text = |reply: &Reply| String::from_utf8(one_document(reply)).unwrap();
+    assert_eq!(text(&reply(204, "", "")), "{}\n");
+    assert_eq!(text(&reply(200, "application/json; charset=utf-8", "{\"b\":1,\"a\":1}")), "{\"b\":1,\"a\":1}\n");
+    let email = reply(200, "message/rfc822", "Subject: Hi\r\n\r\n");
+    assert_eq!(text(&email), "{\"body\":\"Subject: Hi\\r\\n\\r\\n\",\"content_type\":\"message/rfc822\"}\n");
+    let bytes = Reply { body: vec![0xFF].into(), ..email };
+    assert_eq!(text(&bytes), "{\"body_b64\":\"/w==\",\"content_type\":\"message/rfc822\"}\n");
+}
