@@ -45,6 +45,12 @@ pub(crate) struct Patience {
     pub(crate) idle: Duration,
 }
 
+impl Patience {
+    fn shorter(self) -> Duration {
+        self.head.min(self.idle)
+    }
+}
+
 /// Serves a connection to its end.
 pub(crate) async fn serve(
     socket: TcpStream,
@@ -63,7 +69,7 @@ pub(crate) async fn serve(
         service_fn(move |request| Arc::clone(&pipeline).serve(request, peer.ip(), Arc::clone(&activity)))
     };
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let mut watchdog = pin!(sleep(patience.head));
+    let mut watchdog = pin!(sleep(patience.shorter()));
     let mut stopping = false;
     loop {
         tokio::select! {
@@ -174,8 +180,8 @@ impl Activity {
         if deadline <= now {
             return Verdict::Close;
         }
-        // A head may begin to arrive at any time, so look again at least that often.
-        let look_again = (deadline - now).min(millis(patience.head));
+        // A head may begin to arrive, or an answer be given, at any time: look again at least that often.
+        let look_again = (deadline - now).min(millis(patience.shorter()));
         Verdict::Wait(Instant::now() + Duration::from_millis(look_again))
     }
 }

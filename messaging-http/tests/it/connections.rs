@@ -76,7 +76,6 @@ async fn a_head_that_trickles_in_is_cut_off() {
 #[tokio::test]
 async fn an_idle_connection_is_closed_and_only_then() {
     let mut options = ServerOptions::new(any_port());
-    options.head_timeout = SOON;
     options.idle_timeout = 3 * SOON;
     let server = TestServer::with(options).await;
     let mut wire = Wire::connect(server.address).await;
