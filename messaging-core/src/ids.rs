@@ -153,23 +153,52 @@ fn parse(text: &str, prefix: &str) -> Result<Ulid, MalformedId> {
 /// Makes ids: strictly increasing within the process, also when the clock stands still or steps back.
 #[derive(Debug, Default)]
 pub struct IdSource {
-    last: Mutex<u128>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    last: u128,
+    /// Randomness in stock: fetching a few bytes from the system costs as much as fetching many.
+    noise: [u8; NOISE],
+    used: usize,
+}
+
+/// An id takes ten bytes of it.
+const NOISE: usize = 640;
+
+impl Default for State {
+    fn default() -> Self {
+        Self { last: 0, noise: [0; NOISE], used: NOISE }
+    }
+}
+
+impl State {
+    /// 80 random bits.
+    fn noise(&mut self, entropy: &dyn Entropy) -> u128 {
+        if self.used == NOISE {
+            entropy.fill(&mut self.noise);
+            self.used = 0;
+        }
+        let mut bytes = [0_u8; 16];
+        bytes[6..].copy_from_slice(&self.noise[self.used..self.used + 10]);
+        self.used += 10;
+        u128::from_be_bytes(bytes)
+    }
 }
 
 impl IdSource {
     /// The next id of type `I`.
     pub fn next<I: Id>(&self, now: Timestamp, entropy: &dyn Entropy) -> I {
-        let mut noise = [0_u8; 16];
-        entropy.fill(&mut noise[6..]);
         let millis = u64::try_from(now.as_millis()).unwrap_or(0);
-        let fresh = (u128::from(millis) << 80) | u128::from_be_bytes(noise);
-        let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let noise = state.noise(entropy);
+        let fresh = (u128::from(millis) << 80) | noise;
         // Same millisecond (or an older clock): step forward by a random amount, so that ids stay
         // unguessable and two nodes do not walk in step.
-        let step = (u128::from_be_bytes(noise) & 0xFFFF_FFFF) + 1;
-        let next = if fresh > *last { fresh } else { *last + step };
-        *last = next;
-        I::from_bytes(next.to_be_bytes())
+        let step = (noise & 0xFFFF_FFFF) + 1;
+        state.last = if fresh > state.last { fresh } else { state.last + step };
+        I::from_bytes(state.last.to_be_bytes())
     }
 }
 

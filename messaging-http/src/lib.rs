@@ -23,7 +23,6 @@ mod connection;
 mod docs_page;
 mod documents;
 pub mod logging;
-pub mod memory;
 mod metrics;
 pub mod openapi;
 mod pipeline;

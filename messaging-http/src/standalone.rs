@@ -22,8 +22,9 @@ const SECRET_KEY: &str = "secret.key";
 /// The file with the address that the server listens at.
 const LISTEN: &str = "listen";
 
-/// How much less than a request background work gets of a processor that is wanted by both.
-const BACKGROUND_NICENESS: i32 = 10;
+/// Background work gets what requests leave of the processors: under full load about a hundredth, else all
+/// it wants.
+const BACKGROUND_NICENESS: i32 = 19;
 
 /// Why the server could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -138,7 +139,6 @@ impl Standalone {
         let metrics_address = settings.metrics_listen.unwrap_or(settings.listen);
         let server = Server::on(listener, app.clone(), options).map_err(failed(metrics_address))?;
         let listen_file = settings.data.join(LISTEN);
-        fs::write(&listen_file, format!("{address}\n")).map_err(file("write", &listen_file))?;
         let background = Background::start(&app)?;
         tracing::info!(%address, metrics = server.metrics_addr().map(tracing::field::display), "listening");
         Ok(Self { app, server, background, listen_file })
@@ -157,6 +157,10 @@ impl Standalone {
     /// Answers until `stop` is done; then finishes what runs, requests and attempts side by side.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let Self { app, server, background, listen_file } = self;
+        // Last, so that whoever finds it finds everything else as well.
+        if let Err(error) = fs::write(&listen_file, format!("{}\n", server.local_addr())) {
+            tracing::error!(file = %listen_file.display(), %error, "the address could not be written");
+        }
         let (stopping, mut stopped) = tokio::sync::watch::channel(false);
         let stop = async {
             stop.await;

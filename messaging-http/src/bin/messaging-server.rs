@@ -4,7 +4,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use messaging_core::error::Chain;
-use messaging_http::{SettingsArgs, logging, memory, standalone};
+use messaging_http::{SettingsArgs, logging, standalone};
+use mimalloc::MiMalloc;
+
+/// Gives the memory of large bodies back to the system; the C library's allocator comes to keep it.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// A self-hosted platform for transactional email and campaigns: the server.
 ///
@@ -23,7 +28,6 @@ const WRONG_USAGE: u8 = 2;
 const CANNOT_START: u8 = 3;
 
 fn main() -> ExitCode {
-    memory::keep_thresholds_fixed();
     let settings = match Arguments::parse().settings.resolve() {
         Ok(settings) => settings,
         Err(error) => return fail(WRONG_USAGE, &error),

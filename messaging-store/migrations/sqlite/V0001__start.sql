@@ -118,8 +118,10 @@ CREATE TABLE message_events (
     PRIMARY KEY (workspace, message, at, id)
 ) STRICT, WITHOUT ROWID;
 
--- A source of NULL is in a file.
+-- A source of NULL is in a file. Rows of a few KiB: by number, because a table ordered by its key would
+-- put all but a quarter page of each on pages of its own.
 CREATE TABLE captures (
+    n INTEGER PRIMARY KEY,
     workspace BLOB NOT NULL,
     message BLOB NOT NULL,
     channel INTEGER NOT NULL,
@@ -127,9 +129,9 @@ CREATE TABLE captures (
     recipient TEXT NOT NULL,
     sender TEXT,
     subject TEXT,
-    source BLOB,
-    PRIMARY KEY (workspace, message)
-) STRICT, WITHOUT ROWID;
+    source BLOB
+) STRICT;
+CREATE UNIQUE INDEX captures_by_message ON captures (workspace, message);
 
 CREATE TABLE jobs (
     lane TEXT NOT NULL,

@@ -18,13 +18,11 @@ use super::fault::Fault;
 use super::lanes::Book;
 use super::writer::Commit;
 
-/// How long background work may take in one batch: the next requests wait for it.
+/// How long background work may take in a batch of its own: requests that come meanwhile wait for it.
 const BACKGROUND_SLICE: Duration = Duration::from_millis(5);
 
-/// In a batch with requests, background work gets at most this part of the time that they took, so
-/// that it stays small when there are many of them; and at least [`SMALLEST_SLICE`].
-const BACKGROUND_PART: u32 = 2;
-const SMALLEST_SLICE: Duration = Duration::from_micros(250);
+/// The same in a batch with requests.
+const RIDING_SLICE: Duration = Duration::from_millis(1);
 
 /// What the writer thread works with.
 pub(super) struct Bench {
@@ -110,16 +108,10 @@ impl Bench {
             batch.push((commit, outcome));
             clean
         };
-        let started = Instant::now();
-        let alone = foreground.is_empty();
+        let slice = if foreground.is_empty() { BACKGROUND_SLICE } else { RIDING_SLICE };
         for commit in foreground.drain(..) {
             take(self, commit);
         }
-        let slice = if alone {
-            BACKGROUND_SLICE
-        } else {
-            (started.elapsed() / BACKGROUND_PART).clamp(SMALLEST_SLICE, BACKGROUND_SLICE)
-        };
         let started = Instant::now();
         while let Some(commit) = background.pop_front() {
             if !take(self, commit) || started.elapsed() >= slice {

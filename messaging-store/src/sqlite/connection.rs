@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 /// How large the write-ahead log may get before the writer is made to start it over.
-pub(super) const WAL_LIMIT: i64 = 64 << 20;
+pub(super) const WAL_LIMIT: i64 = 128 << 20;
 /// The page size of new databases; an existing one keeps its own.
 pub(super) const PAGE_SIZE: i64 = 4096;
 

@@ -126,7 +126,7 @@ impl Messages for SqliteStore {
     async fn message(&self, workspace: WorkspaceId, id: MessageId) -> Result<Option<Message>, StoreError> {
         const SQL: &str = concat!("SELECT ", message_columns!(), " FROM messages WHERE workspace = ?1 AND id = ?2");
         self.readers
-            .read(move |connection| {
+            .glance(move |connection| {
                 one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| message(workspace, row))
             })
             .await
@@ -144,7 +144,7 @@ impl Messages for SqliteStore {
             ", (SELECT request FROM message_contents WHERE n = content) FROM messages WHERE workspace = ?1 AND id = ?2"
         );
         self.readers
-            .read(move |connection| {
+            .glance(move |connection| {
                 one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| {
                     let request: Option<Vec<u8>> = row.get(14)?;
                     let content = request.map(|request| MessageContent { request: Bytes::from(request) });
@@ -163,7 +163,7 @@ impl Messages for SqliteStore {
         const SQL: &str = "SELECT id, at, kind, meta FROM message_events
             WHERE workspace = ?1 AND message = ?2 ORDER BY at, id LIMIT ?3";
         self.readers
-            .read(move |connection| {
+            .glance(move |connection| {
                 let bounds = params![workspace.to_bytes(), id.to_bytes(), sql_limit(limit)];
                 many(connection, SQL, bounds, |row| {
                     Ok(MessageEvent {

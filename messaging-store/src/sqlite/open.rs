@@ -86,7 +86,9 @@ impl SqliteStore {
         bring_up_to_date(&mut connection, &path, exclusive)?;
 
         let checkpoints = if exclusive {
-            Checkpoints::start(&path).map_err(failed("start the checkpoint thread"))?
+            let checkpoints = Checkpoints::start(&path).map_err(failed("start the checkpoint thread"))?;
+            checkpoints.watch(&mut connection).map_err(failed("watch the write-ahead log"))?;
+            checkpoints
         } else {
             Checkpoints::left_to_sqlite()
         };

@@ -1,9 +1,12 @@
 //! The threads that read, each with a connection of its own.
+//!
+//! Looking up a row by its key takes less time than waking a thread. Such glances are taken where they
+//! are asked for, on connections kept for them; when those are taken, by a thread like everything else.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, TryLockError};
 use std::thread::{self, JoinHandle};
 
 use messaging_core::ports::store::StoreError;
@@ -20,6 +23,8 @@ type Errand = Box<dyn FnOnce(Result<&Connection, Fault>) + Send>;
 pub(super) struct Readers {
     desk: Arc<Desk>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    glances: Vec<Mutex<Option<Connection>>>,
+    path: PathBuf,
     capacity: usize,
 }
 
@@ -58,7 +63,44 @@ impl Readers {
                 }
             })?);
         }
-        Ok(Self { desk, threads: Mutex::new(handles), capacity })
+        let glances = (0..threads.max(1)).map(|_| Mutex::default()).collect();
+        Ok(Self { desk, threads: Mutex::new(handles), glances, path: path.to_owned(), capacity })
+    }
+
+    /// Looks up a few rows by their keys.
+    pub(super) async fn glance<T, F>(&self, read: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        match self.glance_here(read) {
+            Ok(answer) => answer,
+            Err(read) => self.read(read).await,
+        }
+    }
+
+    /// Gives the read back when no connection is free.
+    fn glance_here<T, F>(&self, read: F) -> Result<Result<T, StoreError>, F>
+    where
+        F: FnOnce(&Connection) -> Result<T, Fault>,
+    {
+        for glance in &self.glances {
+            let mut connection = match glance.try_lock() {
+                Ok(connection) => connection,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => continue,
+            };
+            if self.desk.lock().closed {
+                return Ok(Err(StoreError::Unavailable));
+            }
+            if connection.is_none() {
+                *connection = connection::reader(&self.path).ok();
+            }
+            if let Some(connection) = connection.as_ref() {
+                return Ok(read(connection).map_err(StoreError::from));
+            }
+        }
+        Err(read)
     }
 
     /// Runs a read and waits for it.
@@ -81,6 +123,9 @@ impl Readers {
     pub(super) fn close(&self) {
         self.desk.lock().closed = true;
         self.desk.wake.notify_all();
+        for glance in &self.glances {
+            *glance.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
         for thread in std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner)) {
             let _ = thread.join();
         }

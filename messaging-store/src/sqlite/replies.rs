@@ -56,7 +56,7 @@ impl Replies for SqliteStore {
             WHERE key = ?1 AND credential = ?2 AND route = ?3 AND expires_at > ?4";
         let key = key.clone();
         self.readers
-            .read(move |connection| {
+            .glance(move |connection| {
                 let wanted = params![key.key, key.credential, key.route, now.as_millis()];
                 one(connection, SQL, wanted, |row| {
                     Ok(Reply {

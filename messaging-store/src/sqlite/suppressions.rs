@@ -43,7 +43,7 @@ impl Suppressions for SqliteStore {
             "SELECT revision, doc FROM suppressions WHERE workspace = ?1 AND channel = ?2 AND address = ?3";
         let addresses = addresses.to_vec();
         self.readers
-            .read(move |connection| {
+            .glance(move |connection| {
                 let (workspace, channel) = (workspace.to_bytes(), number(&Channel::ALL, &channel));
                 let mut found = Vec::new();
                 for address in addresses {

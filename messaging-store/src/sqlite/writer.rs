@@ -22,8 +22,9 @@ use super::fault::Fault;
 const MAX_BATCH: usize = 512;
 
 /// While requests come, background work rides along with their commits instead of making them wait for
-/// one of its own. This long after the last of them it goes alone.
-const RIDE_ALONG: Duration = Duration::from_millis(5);
+/// one of its own, but not with every one: what gathers over this time costs little more than one alone.
+/// This long after the last request it goes alone.
+const RIDE_EVERY: Duration = Duration::from_millis(10);
 
 type Errand = Box<dyn FnOnce(&mut Bench) + Send>;
 
@@ -158,8 +159,10 @@ struct Taken {
     background: VecDeque<Commit>,
     /// When the last batch with a request was taken.
     last_request: Option<Instant>,
-    /// Whether background work waits for a request to ride along with.
-    riding: bool,
+    /// When background work last rode along with requests.
+    last_ride: Option<Instant>,
+    /// Whether background work stays out of this batch.
+    background_waits: bool,
 }
 
 impl Taken {
@@ -170,14 +173,18 @@ impl Taken {
             self.errands.append(&mut waiting.errands);
             take(&mut waiting.foreground, &mut self.foreground);
             take(&mut waiting.background, &mut self.background);
+            let now = Instant::now();
             if !self.foreground.is_empty() {
-                self.last_request = Some(Instant::now());
-                self.riding = false;
+                self.last_request = Some(now);
+                self.background_waits = !left_of_interval(self.last_ride, now).is_zero();
+                if !self.background_waits {
+                    self.last_ride = Some(now);
+                }
                 return true;
             }
-            let alone_in = if waiting.closed { Duration::ZERO } else { self.rides_along_for() };
-            self.riding = !alone_in.is_zero();
-            if !self.errands.is_empty() || (!self.background.is_empty() && !self.riding) {
+            let alone_in = if waiting.closed { Duration::ZERO } else { left_of_interval(self.last_request, now) };
+            self.background_waits = !alone_in.is_zero();
+            if !self.errands.is_empty() || !(self.background.is_empty() || self.background_waits) {
                 return true;
             }
             if waiting.closed && self.background.is_empty() {
@@ -192,11 +199,11 @@ impl Taken {
             waiting.sleeping = false;
         }
     }
+}
 
-    /// How much longer background work waits for a request to ride along with.
-    fn rides_along_for(&self) -> Duration {
-        self.last_request.map_or(Duration::ZERO, |last| RIDE_ALONG.saturating_sub(last.elapsed()))
-    }
+/// How much is left of [`RIDE_EVERY`] since something.
+fn left_of_interval(since: Option<Instant>, now: Instant) -> Duration {
+    since.map_or(Duration::ZERO, |since| RIDE_EVERY.saturating_sub(now.duration_since(since)))
 }
 
 fn take(from: &mut VecDeque<Commit>, into: &mut VecDeque<Commit>) {
@@ -211,9 +218,9 @@ fn run(desk: &Desk, bench: &mut Bench) {
         for errand in taken.errands.drain(..) {
             survive(bench, |bench| errand(bench));
         }
-        if !taken.riding {
-            survive(bench, |bench| bench.commit(&mut taken.foreground, &mut taken.background));
-        }
+        let mut none = VecDeque::new();
+        let background = if taken.background_waits { &mut none } else { &mut taken.background };
+        survive(bench, |bench| bench.commit(&mut taken.foreground, background));
         bench.keep_log_short();
     }
 }
