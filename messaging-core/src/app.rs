@@ -40,7 +40,7 @@ use passwords::PasswordWork;
 const LAST_USE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Attachments that are being sent at one time, in KiB; each is there twice, once as MIME.
-const FILE_MEMORY_KIB: u32 = 64 << 10;
+const FILE_MEMORY_KIB: u32 = 32 << 10;
 
 /// A handle to the application.
 #[derive(Clone)]
