@@ -3,7 +3,7 @@
 //! A job is a row written in the transaction of its cause, so nothing is lost between "saved" and
 //! "queued". The runner claims due jobs in batches over fair lanes, runs each on its own task, and is
 //! woken by commits. A job does its own last commit, because only it knows what to decide again when
-//! the data changed meanwhile. To add one: a type that implements [`Job`], a line in [`all`].
+//! the data changed meanwhile. To add one: a type that implements [`Job`], a line in `all`.
 
 pub mod deliver_message;
 mod delivery;
