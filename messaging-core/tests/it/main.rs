@@ -14,3 +14,4 @@ mod pages;
 mod service;
 mod support;
 mod surface;
+mod sweep;
