@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use messaging_core::ports::clock::{Entropy, SystemEntropy};
+use messaging_core::scope::Role;
 use messaging_http::ServerOptions;
 use tokio::net::TcpStream;
 
@@ -169,16 +170,17 @@ impl Entropy for Faulty {
 async fn a_panic_costs_its_request_only() {
     let entropy = Arc::new(Faulty::default());
     let server = TestServer::with_entropy(ServerOptions::new(any_port()), entropy.clone()).await;
-    let session = server.session(None).await;
+    let session = server.session(Some(Role::Admin)).await;
+    // A new key takes randomness for itself.
     let request = request_text(
         "POST",
-        "/v1/workspaces",
+        &format!("/v1/workspaces/{}/api-keys", server.workspace),
         &[
             ("authorization", &format!("Bearer {session}")),
             ("content-type", "application/json"),
             ("x-request-id", "mine"),
         ],
-        Some(r#"{"name":"A"}"#),
+        Some(r#"{"name":"A","scopes":["messages:send"]}"#),
     );
     let mut wire = Wire::connect(server.address).await;
     entropy.panics.store(true, Ordering::Relaxed);
