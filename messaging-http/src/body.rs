@@ -23,7 +23,7 @@ const SMALL: u64 = 64 * 1024;
 const LONG: usize = 1 << 20;
 
 /// How many long bodies are decoded at once.
-const LONG_AT_ONCE: usize = 3;
+const LONG_AT_ONCE: usize = 2;
 
 /// The budget is counted in these, because a semaphore's permits are 32-bit.
 const UNIT: u64 = 1024;

@@ -78,7 +78,7 @@ impl ServerOptions {
             idle_timeout: Duration::from_secs(75),
             body_stall_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_mins(5),
-            body_budget: 96 << 20,
+            body_budget: 64 << 20,
             stop_grace: Duration::from_secs(10),
         }
     }

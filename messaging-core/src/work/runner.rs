@@ -23,7 +23,7 @@ const LANE_SHARE: usize = 64;
 /// A claim outlasts every attempt: SMTP alone may take half an hour (RFC 5321 section 4.5.3.2).
 const LEASE: Duration = Duration::from_hours(1);
 /// Jobs that come one by one are claimed together after this: a claim costs the store as much as some jobs.
-const GATHER: Duration = Duration::from_millis(12);
+const GATHER: Duration = Duration::from_millis(40);
 /// A lane that is full is looked at again after this.
 const HOLD: Duration = Duration::from_millis(200);
 /// A job that could not be done is tried again after this.

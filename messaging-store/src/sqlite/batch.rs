@@ -22,7 +22,7 @@ use super::writer::Commit;
 const BACKGROUND_SLICE: Duration = Duration::from_millis(5);
 
 /// The same in a batch with requests.
-const RIDING_SLICE: Duration = Duration::from_millis(2);
+const RIDING_SLICE: Duration = Duration::from_millis(4);
 
 /// What the writer thread works with.
 pub(super) struct Bench {

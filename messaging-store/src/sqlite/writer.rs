@@ -24,7 +24,7 @@ const MAX_BATCH: usize = 512;
 /// While requests come, background work rides along with their commits instead of making them wait for
 /// one of its own, but not with every one: what gathers over this time costs little more than one alone.
 /// This long after the last request it goes alone.
-const RIDE_EVERY: Duration = Duration::from_millis(12);
+const RIDE_EVERY: Duration = Duration::from_millis(40);
 
 type Errand = Box<dyn FnOnce(&mut Bench) + Send>;
 
