@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 
 /// Calls `one` with rising numbers from `callers` tasks for `turn`; answers calls a second.
-#[expect(clippy::cast_precision_loss, reason = "counts are small")]
 pub async fn closed_loop<F, R>(callers: usize, turn: Duration, numbers: &Arc<AtomicU64>, one: F) -> f64
 where
     F: Fn(u64) -> R + Clone + Send + 'static,
@@ -28,17 +28,12 @@ where
             })
         })
         .collect();
-    let mut total = 0;
-    for task in tasks {
-        total += task.await.expect("a caller does not panic");
-    }
-    total as f64 / began.elapsed().as_secs_f64()
+    rate(tasks, began).await
 }
 
 /// Posts over `connections` kept connections for `turn`; answers requests a second.
 ///
 /// `head` is the request up to its Content-Length, made for each number.
-#[expect(clippy::cast_precision_loss, reason = "counts are small")]
 pub async fn http(
     address: std::net::SocketAddr,
     connections: usize,
@@ -70,9 +65,15 @@ pub async fn http(
             })
         })
         .collect();
+    rate(tasks, began).await
+}
+
+/// Calls a second of all callers together, once they are done.
+#[expect(clippy::cast_precision_loss, reason = "counts are small")]
+async fn rate(callers: Vec<JoinHandle<u64>>, began: Instant) -> f64 {
     let mut total = 0;
-    for task in tasks {
-        total += task.await.expect("a caller does not panic");
+    for caller in callers {
+        total += caller.await.expect("a caller does not panic");
     }
     total as f64 / began.elapsed().as_secs_f64()
 }

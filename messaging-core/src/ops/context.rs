@@ -55,12 +55,9 @@ pub struct Context<'a> {
     /// The caller's address, where there is one.
     pub client: Option<IpAddr>,
     pub(super) workspace: Option<WorkspaceId>,
-    pub(super) scope: ListingScope,
+    pub(super) path: &'a str,
+    pub(super) query: &'a str,
 }
-
-/// What binds a cursor to its listing: the path and the filters.
-#[derive(Debug, Clone, Default)]
-pub(super) struct ListingScope(pub(super) u64);
 
 impl<'a> Context<'a> {
     /// The workspace that the call is about.

@@ -12,7 +12,7 @@ use serde::de::value::{Error as ValueError, MapDeserializer};
 use crate::app::App;
 use crate::changes::{Changes, Reply, ReplyKey, Write};
 use crate::error::Error;
-use crate::ops::context::{Context, ListingScope, Request};
+use crate::ops::context::{Context, Request};
 use crate::ops::fingerprint::fingerprint;
 use crate::ops::input::{self, BodyKind, Input};
 use crate::ops::operation::{Answer, Call, JSON, Operation, Output};
@@ -80,7 +80,8 @@ async fn run_until_committed<O: Operation>(
             body: request.body.clone(),
             client: request.client,
             workspace: request.workspace,
-            scope: ListingScope::of(request.path, request.query),
+            path: request.path,
+            query: request.query,
         };
         let output = O::run(&mut cx, call).await;
         // Contract section 1.4: field errors come before the specific codes; section 1.3: not before

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher13;
 
 use crate::error::Error;
-use crate::ops::context::{Context, ListingScope};
+use crate::ops::context::Context;
 use crate::ops::input::PageQuery;
 use crate::ports::store::{PageRequest, Slice};
 
@@ -36,22 +36,20 @@ impl<T> Page<T> {
     }
 }
 
-impl ListingScope {
-    /// The scope of a listing; `limit` and `cursor` do not belong to it.
-    pub(super) fn of(path: &str, query: &str) -> Self {
-        let mut filters: Vec<_> =
-            form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name != "limit" && name != "cursor").collect();
-        filters.sort();
-        let mut hasher = SipHasher13::new();
-        hasher.write(path.as_bytes());
-        for (name, value) in filters {
-            hasher.write(name.as_bytes());
-            hasher.write_u8(0xFE);
-            hasher.write(value.as_bytes());
-            hasher.write_u8(0xFF);
-        }
-        Self(hasher.finish())
+/// What binds a cursor to its listing: the path and the filters; `limit` and `cursor` do not belong to it.
+fn listing_scope(path: &str, query: &str) -> [u8; 8] {
+    let mut filters: Vec<_> =
+        form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name != "limit" && name != "cursor").collect();
+    filters.sort();
+    let mut hasher = SipHasher13::new();
+    hasher.write(path.as_bytes());
+    for (name, value) in filters {
+        hasher.write(name.as_bytes());
+        hasher.write_u8(0xFE);
+        hasher.write(value.as_bytes());
+        hasher.write_u8(0xFF);
     }
+    hasher.finish().to_be_bytes()
 }
 
 impl Context<'_> {
@@ -66,7 +64,7 @@ impl Context<'_> {
                     .and_then(|bytes| bytes.try_into().ok())
                     .ok_or(Error::InvalidCursor)?;
                 let (scope, key) = bytes.split_first_chunk::<8>().ok_or(Error::InvalidCursor)?;
-                if *scope != self.scope.0.to_be_bytes() {
+                if *scope != listing_scope(self.path, self.query) {
                     return Err(Error::InvalidCursor);
                 }
                 Some(key.try_into().map_err(|_| Error::InvalidCursor)?)
@@ -79,7 +77,7 @@ impl Context<'_> {
     pub fn answer_page<R, T>(&self, slice: Slice<R>, item: impl FnMut(R) -> T) -> Page<T> {
         let next_cursor = slice.next.map(|key| {
             let mut bytes = [0_u8; 24];
-            bytes[..8].copy_from_slice(&self.scope.0.to_be_bytes());
+            bytes[..8].copy_from_slice(&listing_scope(self.path, self.query));
             bytes[8..].copy_from_slice(&key);
             URL_SAFE_NO_PAD.encode(bytes)
         });
