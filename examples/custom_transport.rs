@@ -32,7 +32,7 @@ impl Transport for MailDirectory {
         // A full disk is no reason to give up: the message is tried again later.
         tokio::fs::write(&path, bytes).await.map_err(|error| TransportError::Unreachable(error.to_string()))?;
         let written = Outcome::Accepted(Response { text: "written".to_owned(), ..Response::default() });
-        Ok(Sent { outcomes: vec![written; outgoing.recipients.len()], captured: None })
+        Ok(Sent { outcomes: vec![written; outgoing.recipients.len()], ..Sent::default() })
     }
 
     fn acceptance(&self) -> Acceptance {

@@ -221,12 +221,9 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
             revoked_at: None,
         };
         let domain = SendingDomain {
-            id: app.new_id(now),
-            workspace_id: workspace.id,
-            domain: DEV_DOMAIN.to_owned(),
             status: DomainStatus::Verified,
-            created_at: now,
             verified_at: Some(now),
+            ..SendingDomain::new(app.new_id(now), workspace.id, DEV_DOMAIN, now)
         };
         let email = ChannelSettings {
             workspace_id: workspace.id,

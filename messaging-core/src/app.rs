@@ -18,6 +18,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::caller::Caller;
 use crate::changes::{Changes, Write};
 use crate::domain::channel::Channel;
+use crate::domain::link_token::LinkKey;
 use crate::domain::login_attempts::LoginAttempts;
 use crate::domain::settings::ChannelSettings;
 use crate::error::Error;
@@ -25,6 +26,7 @@ use crate::ids::{Id, IdSource};
 use crate::ops::invoke::RunningKeys;
 use crate::ops::{Operation, Output as _, Request};
 use crate::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
+use crate::ports::resolver::{NoResolver, Resolver};
 use crate::ports::store::{CommitError, Priority};
 use crate::ports::{Store, Transport};
 use crate::time::Timestamp;
@@ -50,9 +52,11 @@ struct Shared {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
+    resolver: Arc<dyn Resolver>,
     transports: HashMap<(Channel, String), Arc<dyn Transport>>,
     settings: Settings,
     vault: Vault,
+    link_key: LinkKey,
     ids: IdSource,
     lookups: Lookups,
     last_uses: LastUses,
@@ -100,6 +104,7 @@ pub struct Builder {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
+    resolver: Arc<dyn Resolver>,
     transports: HashMap<(Channel, String), Arc<dyn Transport>>,
     settings: Settings,
     vault_key: Option<[u8; 32]>,
@@ -115,6 +120,12 @@ impl Builder {
     /// Takes randomness from `entropy` instead of the operating system.
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
+        self
+    }
+
+    /// Looks up the records of sending domains with `resolver`. Without one no domain gets verified.
+    pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
+        self.resolver = resolver;
         self
     }
 
@@ -155,9 +166,11 @@ impl Builder {
             store: self.store,
             clock: self.clock,
             entropy: self.entropy,
+            resolver: self.resolver,
             transports: self.transports,
             settings: self.settings,
             vault: Vault::new(&vault_key),
+            link_key: LinkKey::new(&vault_key),
             ids: IdSource::default(),
             lookups: Lookups::new(),
             last_uses: LastUses::default(),
@@ -177,6 +190,7 @@ impl App {
             store,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy::default()),
+            resolver: Arc::new(NoResolver),
             transports: HashMap::new(),
             settings: Settings::default(),
             vault_key: None,
@@ -260,6 +274,16 @@ impl App {
     /// Seals and opens secrets.
     pub fn vault(&self) -> &Vault {
         &self.0.vault
+    }
+
+    /// The resolver.
+    pub fn resolver(&self) -> &dyn Resolver {
+        self.0.resolver.as_ref()
+    }
+
+    /// Makes and reads the tokens of links and return addresses.
+    pub fn link_key(&self) -> &LinkKey {
+        &self.0.link_key
     }
 
     /// Commits the changes of a request.

@@ -1,9 +1,11 @@
 //! What core needs from outside, as traits.
 
 pub mod clock;
+pub mod resolver;
 pub mod store;
 pub mod transport;
 
 pub use clock::{Clock, Entropy};
+pub use resolver::Resolver;
 pub use store::Store;
 pub use transport::Transport;

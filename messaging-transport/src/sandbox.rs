@@ -24,7 +24,7 @@ impl Transport for Sandbox {
             Content::Text(message) => document(outgoing, message),
         };
         let outcomes = outgoing.recipients.iter().map(|_| Outcome::Accepted(accepted())).collect();
-        Ok(Sent { outcomes, captured: Some(Bytes::from(captured)) })
+        Ok(Sent { outcomes, captured: Some(Bytes::from(captured)), ..Sent::default() })
     }
 
     fn acceptance(&self) -> Acceptance {

@@ -211,7 +211,7 @@ impl Transport for SmtpRelay {
             return Ok(Sent::default());
         }
         let outcomes = self.deliver(&(outgoing.workspace_id, settings), &letter).await?;
-        Ok(Sent { outcomes, captured: None })
+        Ok(Sent { outcomes, ..Sent::default() })
     }
 
     fn acceptance(&self) -> Acceptance {

@@ -80,7 +80,8 @@ pub fn judge(attempt: Attempt, results: &[(Recipient, Result)]) -> Judgment {
 
 fn one(judgment: &mut Judgment, attempt: Attempt, recipient: &Recipient, result: &Result) -> MessageStatus {
     let address = recipient.address.as_str();
-    let ambiguous = attempt.ambiguous.then_some(true);
+    let is_lost = matches!(result, Result::Tried(Outcome::Ambiguous(_)));
+    let ambiguous = (attempt.ambiguous || is_lost).then_some(true);
     let (outcome, complains) = match result {
         Result::Suppressed(reason) => {
             judgment.event(EventKind::Suppressed, json!({"recipient": address, "reason": reason.as_str()}));
@@ -106,7 +107,11 @@ fn one(judgment: &mut Judgment, attempt: Attempt, recipient: &Recipient, result:
             judgment.suppress.push((address.to_owned(), SuppressionReason::Complaint));
             MessageStatus::Complained
         }
-        Outcome::Deferred(response) => {
+        Outcome::Suppressed(reason) => {
+            judgment.event(EventKind::Suppressed, json!({"recipient": address, "reason": reason.as_str()}));
+            MessageStatus::Suppressed
+        }
+        Outcome::Deferred(response) | Outcome::Ambiguous(response) => {
             let Some(next) = attempt.next_attempt_at else {
                 bounce(judgment, address, &response, BounceClass::Unreachable, ambiguous);
                 return MessageStatus::Bounced;

@@ -48,14 +48,9 @@ mod tests {
     use crate::time::Timestamp;
 
     fn domain(name: &str, status: DomainStatus) -> SendingDomain {
-        SendingDomain {
-            id: "dom_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
-            workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
-            domain: name.to_owned(),
-            status,
-            created_at: Timestamp::from_millis(0),
-            verified_at: None,
-        }
+        let (id, workspace) = ("dom_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH");
+        let (id, workspace) = (id.parse().unwrap(), workspace.parse().unwrap());
+        SendingDomain { status, ..SendingDomain::new(id, workspace, name, Timestamp::from_millis(0)) }
     }
 
     #[track_caller]

@@ -1,10 +1,11 @@
-//! Sending domains, as far as they decide whether a sender is allowed.
+//! Sending domains: who may send as what, and the DNS records that prove it.
 //!
 //! Contract sections 4.1 (`from_email`) and 14.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::dkim::Algorithm;
 use crate::ids::{DomainId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -20,6 +21,52 @@ pub enum DomainStatus {
     Failed,
 }
 
+/// What was found in the place of a record.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordStatus {
+    /// Nothing, or it was not looked for yet.
+    #[default]
+    Pending,
+    /// What should be there.
+    Verified,
+    /// Something else.
+    Failed,
+}
+
+/// The last look at a record.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// What was found.
+    pub status: RecordStatus,
+    /// What is wrong, in a sentence for whoever publishes the record.
+    pub detail: Option<String>,
+}
+
+/// A DKIM key of a domain. The private half is sealed by the vault.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DkimKey {
+    /// The label before `._domainkey`.
+    pub selector: String,
+    /// How it signs.
+    pub algorithm: Algorithm,
+    /// The `p=` tag.
+    pub public: String,
+    /// The private key, sealed for [`DkimKey::place`].
+    pub sealed: String,
+    /// Whether the record is published.
+    pub check: Check,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+impl DkimKey {
+    /// The place of the private key, for the vault.
+    pub fn place(domain: DomainId, selector: &str) -> String {
+        format!("dkim/{domain}/{selector}")
+    }
+}
+
 /// A domain of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendingDomain {
@@ -29,20 +76,100 @@ pub struct SendingDomain {
     pub workspace_id: WorkspaceId,
     /// Lower case, A-labels; unique in the workspace.
     pub domain: String,
+    /// The host of tracking links, lower case, A-labels, under the domain.
+    #[serde(default)]
+    pub tracking_subdomain: Option<String>,
     /// Whether it may send.
     pub status: DomainStatus,
+    /// Whether HTML email gets a pixel.
+    #[serde(default = "yes")]
+    pub open_tracking: bool,
+    /// Whether links of HTML email are redirected.
+    #[serde(default = "yes")]
+    pub click_tracking: bool,
+    /// The keys, oldest first.
+    #[serde(default)]
+    pub dkim: Vec<DkimKey>,
+    /// The SPF record of the bounce domain.
+    #[serde(default)]
+    pub spf: Check,
+    /// The DMARC policy.
+    #[serde(default)]
+    pub dmarc: Check,
+    /// The mail exchanger of the bounce domain.
+    #[serde(default)]
+    pub return_path: Check,
+    /// The alias of `tracking_subdomain`.
+    #[serde(default)]
+    pub tracking: Check,
+    /// When the records were last looked at.
+    #[serde(default)]
+    pub last_checked_at: Option<Timestamp>,
+    /// Since when a verified domain's records are not what they should be.
+    #[serde(default)]
+    pub broken_since: Option<Timestamp>,
     /// When it was added.
     pub created_at: Timestamp,
     /// When it was first verified.
     pub verified_at: Option<Timestamp>,
 }
 
+const fn yes() -> bool {
+    true
+}
+
 impl SendingDomain {
+    /// A domain that was just added: nothing published, no keys yet.
+    pub fn new(id: DomainId, workspace_id: WorkspaceId, domain: &str, now: Timestamp) -> Self {
+        Self {
+            id,
+            workspace_id,
+            domain: domain.to_owned(),
+            tracking_subdomain: None,
+            status: DomainStatus::Pending,
+            open_tracking: true,
+            click_tracking: true,
+            dkim: Vec::new(),
+            spf: Check::default(),
+            dmarc: Check::default(),
+            return_path: Check::default(),
+            tracking: Check::default(),
+            last_checked_at: None,
+            broken_since: None,
+            created_at: now,
+            verified_at: None,
+        }
+    }
+
     /// Whether `host` (lower case, A-labels) is the domain or a sub-domain of it.
     pub fn covers(&self, host: &str) -> bool {
         host.strip_suffix(self.domain.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     }
+
+    /// Where bounces come back to: the domain of the envelope sender.
+    pub fn bounce_domain(&self) -> String {
+        format!("{BOUNCE_LABEL}.{}", self.domain)
+    }
+
+    /// The keys that sign now: the newest published one of each algorithm. While the records are broken
+    /// (contract section 14 allows it for 72 hours) the newest RSA key signs all the same.
+    pub fn signing_keys(&self) -> Vec<&DkimKey> {
+        let newest = |published: bool, algorithm| {
+            let of_kind = |key: &&DkimKey| {
+                key.algorithm == algorithm && (!published || key.check.status == RecordStatus::Verified)
+            };
+            self.dkim.iter().filter(of_kind).max_by_key(|key| key.created_at)
+        };
+        let published: Vec<_> = [Algorithm::RsaSha256, Algorithm::Ed25519Sha256]
+            .into_iter()
+            .filter_map(|algorithm| newest(true, algorithm))
+            .collect();
+        if published.is_empty() { newest(false, Algorithm::RsaSha256).into_iter().collect() } else { published }
+    }
 }
+
+/// The label of the bounce domain (contract section 14).
+pub const BOUNCE_LABEL: &str = "bounce";
 
 /// The domain of the workspace that a sender belongs to: the longest match, verified or not.
 pub fn responsible<'a>(domains: &'a [SendingDomain], host: &str) -> Option<&'a SendingDomain> {
@@ -53,16 +180,17 @@ pub fn responsible<'a>(domains: &'a [SendingDomain], host: &str) -> Option<&'a S
 mod tests {
     use super::*;
 
+    fn domain(name: &str) -> SendingDomain {
+        SendingDomain::new(
+            "dom_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+            "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+            name,
+            Timestamp::from_millis(0),
+        )
+    }
+
     #[test]
     fn the_longest_match_is_responsible() {
-        let domain = |name: &str| SendingDomain {
-            id: "dom_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
-            workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
-            domain: name.to_owned(),
-            status: DomainStatus::Verified,
-            created_at: Timestamp::from_millis(0),
-            verified_at: None,
-        };
         let domains = [domain("acme.com"), domain("mail.acme.com")];
         let name = |host| responsible(&domains, host).map(|found| found.domain.as_str());
         assert_eq!(name("acme.com"), Some("acme.com"));
@@ -70,5 +198,30 @@ mod tests {
         assert_eq!(name("shop.acme.com"), Some("acme.com"));
         assert_eq!(name("notacme.com"), None);
         assert_eq!(name("com"), None);
+    }
+
+    #[test]
+    fn the_newest_published_key_of_each_kind_signs() {
+        use Algorithm::{Ed25519Sha256, RsaSha256};
+        use RecordStatus::{Pending, Verified};
+        let key = |selector: &str, algorithm, status, at| DkimKey {
+            selector: selector.to_owned(),
+            algorithm,
+            public: String::new(),
+            sealed: String::new(),
+            check: Check { status, detail: None },
+            created_at: Timestamp::from_millis(at),
+        };
+        let signing = |keys: Vec<DkimKey>| {
+            let domain = SendingDomain { dkim: keys, ..domain("acme.com") };
+            domain.signing_keys().iter().map(|key| key.selector.clone()).collect::<Vec<_>>().join(" ")
+        };
+        let (old, ed, new) =
+            (key("a", RsaSha256, Verified, 1), key("b", Ed25519Sha256, Verified, 1), key("c", RsaSha256, Pending, 2));
+        assert_eq!(signing(vec![old.clone(), ed.clone(), new.clone()]), "a b");
+        assert_eq!(signing(vec![old.clone(), ed, key("c", RsaSha256, Verified, 2)]), "c b");
+        assert_eq!(signing(vec![new.clone()]), "c");
+        assert_eq!(signing(vec![key("d", Ed25519Sha256, Pending, 1)]), "");
+        assert_eq!(signing(vec![key("a", RsaSha256, Pending, 1), new]), "c");
     }
 }

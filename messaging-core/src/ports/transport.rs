@@ -12,7 +12,10 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use crate::domain::address::EmailAddress;
+use crate::domain::attempt::Dialog;
 use crate::domain::channel::Channel;
+use crate::domain::dkim::Signer;
+use crate::domain::suppression::SuppressionReason;
 use crate::ids::{MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -58,6 +61,37 @@ pub struct Outgoing {
     pub recipients: Vec<String>,
     /// What they receive.
     pub content: Content,
+    /// Tells who must not be sent to after all.
+    pub last_look: LastLook,
+}
+
+/// The suppression list, asked once more when everything else is ready.
+///
+/// Between the check of core and the moment a connection is open may lie minutes. A transport that
+/// had to wait asks right before it names the recipients to the peer.
+#[derive(Debug, Clone, Default)]
+pub struct LastLook(Option<Arc<dyn Suppressed>>);
+
+/// Who must not be sent to now.
+#[async_trait]
+pub trait Suppressed: Debug + Send + Sync {
+    /// For each recipient why it must not be sent to, or `None` where it may.
+    async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>>;
+}
+
+impl LastLook {
+    /// Asks `list`.
+    pub fn at(list: Arc<dyn Suppressed>) -> Self {
+        Self(Some(list))
+    }
+
+    /// For each recipient why it must not be sent to, or `None` where it may.
+    pub async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>> {
+        match &self.0 {
+            Some(list) => list.suppressed(recipients).await,
+            None => vec![None; recipients.len()],
+        }
+    }
 }
 
 /// The content by kind of channel.
@@ -97,6 +131,8 @@ pub struct Email {
     pub html: Option<String>,
     /// Files, in order.
     pub attachments: Vec<AttachedFile>,
+    /// DKIM keys that sign it (RFC 6376), each adding a signature; none for a sender without keys.
+    pub signers: Vec<Arc<Signer>>,
 }
 
 /// A display name and an address.
@@ -139,6 +175,8 @@ pub struct Sent {
     pub outcomes: Vec<Outcome>,
     /// The bytes that would have gone on the wire, when the provider captures instead of sending.
     pub captured: Option<Bytes>,
+    /// What was said on the wire, one for each peer that was talked to; for providers that keep it.
+    pub dialogs: Vec<Dialog>,
 }
 
 /// What the peer said about one recipient.
@@ -150,6 +188,11 @@ pub enum Outcome {
     Deferred(Response),
     /// Never; core classifies the reply.
     Refused(Response),
+    /// The content was sent completely but the final reply was lost: the peer may have it. Tried again
+    /// like [`Outcome::Deferred`].
+    Ambiguous(Response),
+    /// Nothing was sent: [`LastLook`] found the recipient suppressed.
+    Suppressed(SuppressionReason),
 }
 
 /// The peer's reply, for events and classification.

@@ -16,7 +16,8 @@ use crate::domain::{address, plain_text, retry, sender};
 use crate::ports::Transport;
 use crate::ports::store::StoreError;
 use crate::ports::transport::{
-    Acceptance, AttachedFile, Content, Email, Mailbox, Outcome, Outgoing, Response, Sent, TextMessage, TransportError,
+    Acceptance, AttachedFile, Content, Email, LastLook, Mailbox, Outcome, Outgoing, Response, Sent, TextMessage,
+    TransportError,
 };
 use crate::time::Timestamp;
 
@@ -117,6 +118,7 @@ pub(super) async fn prepare(
         settings,
         recipients: tried.iter().map(|recipient| recipient.address.clone()).collect(),
         content,
+        last_look: LastLook::default(),
     };
     Ok(Ok(Prepared { known, tried, parcel: Some((Arc::clone(transport), outgoing)) }))
 }
@@ -199,6 +201,7 @@ async fn compose(
         text: text.or_else(|| html.as_deref().map(plain_text::from_html)),
         html,
         attachments,
+        signers: Vec::new(),
     }))))
 }
 
@@ -225,7 +228,7 @@ pub(super) async fn perform(
             Err(error) => {
                 ambiguous |= matches!(error, TransportError::Ambiguous(_));
                 let response = Response { text: shorten(&error.to_string()), ..Response::default() };
-                Sent { outcomes: vec![Outcome::Deferred(response); tried.len()], captured: None }
+                Sent { outcomes: vec![Outcome::Deferred(response); tried.len()], ..Sent::default() }
             }
         };
         captured = sent.captured;

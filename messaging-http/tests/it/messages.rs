@@ -10,13 +10,11 @@ use crate::harness::TestServer;
 /// A server whose workspace may send from `acme.com` through the test's transport.
 async fn sending_server() -> TestServer {
     let server = TestServer::start().await;
+    let now = server.app.now();
     let domain = SendingDomain {
-        id: server.app.new_id(server.app.now()),
-        workspace_id: server.workspace,
-        domain: "acme.com".to_owned(),
         status: DomainStatus::Verified,
-        created_at: server.app.now(),
-        verified_at: Some(server.app.now()),
+        verified_at: Some(now),
+        ..SendingDomain::new(server.app.new_id(now), server.workspace, "acme.com", now)
     };
     server.commit([Write::PutDomain(domain, Expect::Absent)]).await;
     let administrator = server.key(&[Scope::All]).await;

@@ -92,12 +92,9 @@ pub fn key(workspace_id: WorkspaceId) -> ApiKey {
 /// A sending domain.
 pub fn domain(workspace_id: WorkspaceId, name: &str) -> SendingDomain {
     SendingDomain {
-        id: id(),
-        workspace_id,
-        domain: name.to_owned(),
         status: DomainStatus::Verified,
-        created_at: at(8),
         verified_at: Some(at(9)),
+        ..SendingDomain::new(id(), workspace_id, name, at(8))
     }
 }
 

@@ -110,7 +110,7 @@ impl Transport for MemoryTransport {
                 next.or_else(|| state.always.get(recipient).cloned()).unwrap_or_else(|| outcome("250 2.0.0 kept"))
             })
             .collect();
-        Ok(Sent { outcomes, captured: None })
+        Ok(Sent { outcomes, ..Sent::default() })
     }
 
     fn acceptance(&self) -> Acceptance {

@@ -88,6 +88,8 @@ fn summary(outcome: &Outcome) -> (&'static str, &Response) {
         Outcome::Accepted(response) => ("accepted", response),
         Outcome::Deferred(response) => ("deferred", response),
         Outcome::Refused(response) => ("refused", response),
+        Outcome::Ambiguous(response) => ("ambiguous", response),
+        Outcome::Suppressed(reason) => panic!("nobody is suppressed here: {reason:?}"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::ids::{Id, MessageId, WorkspaceId};
-use messaging_core::ports::transport::{Content, Email, Mailbox, Outgoing};
+use messaging_core::ports::transport::{Content, Email, LastLook, Mailbox, Outgoing};
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
 
@@ -26,6 +26,7 @@ pub(crate) fn email() -> Email {
         text: Some("Thanks".into()),
         html: None,
         attachments: Vec::new(),
+        signers: Vec::new(),
     }
 }
 
@@ -36,5 +37,6 @@ pub(crate) fn outgoing(recipients: &[&str], content: Content) -> Outgoing {
         settings: Arc::new(Map::<String, Value>::new()),
         recipients: recipients.iter().map(|&recipient| recipient.to_owned()).collect(),
         content,
+        last_look: LastLook::default(),
     }
 }

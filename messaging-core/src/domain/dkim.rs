@@ -1,0 +1,201 @@
+//! DKIM keys: made, published, signed with.
+//!
+//! RFC 6376 and RFC 8463. Which octets are signed is the matter of whoever writes the message; here is
+//! the key that signs them.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::rand::SystemRandom;
+use ring::signature::{Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair};
+use rsa::pkcs8::{EncodePrivateKey as _, EncodePublicKey as _};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ports::clock::Entropy;
+
+/// Bits of an RSA key: what every receiver accepts and fits one DNS answer (RFC 8301 section 3.2).
+const RSA_BITS: usize = 2048;
+
+/// How a key signs (the `a=` tag).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Algorithm {
+    /// `rsa-sha256`, which every receiver verifies.
+    RsaSha256,
+    /// `ed25519-sha256` (RFC 8463), which some do.
+    Ed25519Sha256,
+}
+
+impl Algorithm {
+    /// The `a=` tag of a signature.
+    pub const fn tag(self) -> &'static str {
+        match self {
+            Self::RsaSha256 => "rsa-sha256",
+            Self::Ed25519Sha256 => "ed25519-sha256",
+        }
+    }
+
+    /// The `k=` tag of the DNS record.
+    pub const fn key_tag(self) -> &'static str {
+        match self {
+            Self::RsaSha256 => "rsa",
+            Self::Ed25519Sha256 => "ed25519",
+        }
+    }
+}
+
+/// A new key pair.
+pub struct NewKey {
+    /// The private key: PKCS#8, base64. To be sealed before it is stored.
+    pub private: String,
+    /// The public key as the `p=` tag of the DNS record has it.
+    pub public: String,
+}
+
+impl fmt::Debug for NewKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewKey").field("public", &self.public).finish_non_exhaustive()
+    }
+}
+
+/// Makes a key pair. An RSA key takes some hundred milliseconds of processor time: not on a thread that
+/// answers requests.
+pub fn generate(algorithm: Algorithm, entropy: &dyn Entropy) -> NewKey {
+    match algorithm {
+        Algorithm::RsaSha256 => {
+            let key = rsa::RsaPrivateKey::new(&mut Random(entropy), RSA_BITS).expect("2048 bits are a valid size");
+            let private = key.to_pkcs8_der().expect("a key made here can be written");
+            let public = key.to_public_key().to_public_key_der().expect("a key made here can be written");
+            NewKey { private: STANDARD.encode(private.as_bytes()), public: STANDARD.encode(public.as_bytes()) }
+        }
+        Algorithm::Ed25519Sha256 => {
+            let mut seed = [0; 32];
+            entropy.fill(&mut seed);
+            let key = Ed25519KeyPair::from_seed_unchecked(&seed).expect("a seed has 32 bytes");
+            // RFC 8410 section 7: a PKCS#8 version 1 document around the seed.
+            let head = [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+            let document = [&head[..], &seed[..]].concat();
+            NewKey { private: STANDARD.encode(document), public: STANDARD.encode(key.public_key().as_ref()) }
+        }
+    }
+}
+
+/// The randomness port as the RSA library wants it.
+struct Random<'a>(&'a dyn Entropy);
+
+impl rand_core::RngCore for Random<'_> {
+    fn next_u32(&mut self) -> u32 {
+        rand_core::impls::next_u32_via_fill(self)
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        rand_core::impls::next_u64_via_fill(self)
+    }
+
+    fn fill_bytes(&mut self, buffer: &mut [u8]) {
+        self.0.fill(buffer);
+    }
+
+    fn try_fill_bytes(&mut self, buffer: &mut [u8]) -> Result<(), rand_core::Error> {
+        self.0.fill(buffer);
+        Ok(())
+    }
+}
+
+impl rand_core::CryptoRng for Random<'_> {}
+
+/// A stored private key does not parse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a stored DKIM key is damaged")]
+pub struct Damaged;
+
+/// Signs for a domain with one key.
+pub struct Signer {
+    /// The `d=` tag.
+    pub domain: String,
+    /// The `s=` tag.
+    pub selector: String,
+    /// The `a=` tag.
+    pub algorithm: Algorithm,
+    key: Key,
+}
+
+enum Key {
+    Rsa(Box<RsaKeyPair>),
+    Ed25519(Box<Ed25519KeyPair>),
+}
+
+impl Signer {
+    /// A signer with the private key that [`generate`] made, or any PKCS#8 document in base64.
+    pub fn new(domain: &str, selector: &str, algorithm: Algorithm, private: &str) -> Result<Self, Damaged> {
+        let document = STANDARD.decode(private).map_err(|_| Damaged)?;
+        let key = match algorithm {
+            Algorithm::RsaSha256 => Key::Rsa(Box::new(RsaKeyPair::from_pkcs8(&document).map_err(|_| Damaged)?)),
+            Algorithm::Ed25519Sha256 => {
+                Key::Ed25519(Box::new(Ed25519KeyPair::from_pkcs8_maybe_unchecked(&document).map_err(|_| Damaged)?))
+            }
+        };
+        Ok(Self { domain: domain.to_owned(), selector: selector.to_owned(), algorithm, key })
+    }
+
+    /// The signature of the octets, for the `b=` tag before it becomes base64.
+    ///
+    /// RFC 8463 section 3: with Ed25519 the SHA-256 digest of the octets is signed, not they themselves.
+    #[expect(clippy::disallowed_methods, reason = "ring blinds with it; the signature does not depend on it")]
+    pub fn sign(&self, octets: &[u8]) -> Vec<u8> {
+        match &self.key {
+            Key::Rsa(key) => {
+                let mut signature = vec![0; key.public().modulus_len()];
+                key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), octets, &mut signature)
+                    .expect("a key of 2048 bits signs SHA-256");
+                signature
+            }
+            Key::Ed25519(key) => {
+                let digest = ring::digest::digest(&ring::digest::SHA256, octets);
+                key.sign(digest.as_ref()).as_ref().to_vec()
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signer").field("domain", &self.domain).field("selector", &self.selector).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring::signature::{ED25519, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
+
+    use super::*;
+    use crate::ports::clock::SystemEntropy;
+
+    #[test]
+    fn keys_sign_what_their_public_half_verifies() {
+        let entropy = SystemEntropy::default();
+        let ed25519 = generate(Algorithm::Ed25519Sha256, &entropy);
+        let signer = Signer::new("a.b", "s", Algorithm::Ed25519Sha256, &ed25519.private).unwrap();
+        let public = STANDARD.decode(&ed25519.public).unwrap();
+        let digest = ring::digest::digest(&ring::digest::SHA256, b"octets");
+        UnparsedPublicKey::new(&ED25519, &public).verify(digest.as_ref(), &signer.sign(b"octets")).unwrap();
+
+        let rsa = generate(Algorithm::RsaSha256, &entropy);
+        let signer = Signer::new("a.b", "s", Algorithm::RsaSha256, &rsa.private).unwrap();
+        // ring wants the bare key: what follows the 24 octets of the SubjectPublicKeyInfo's head.
+        let public = STANDARD.decode(&rsa.public).unwrap().split_off(24);
+        UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, &public)
+            .verify(b"octets", &signer.sign(b"octets"))
+            .unwrap();
+        assert!(!format!("{signer:?} {rsa:?}").contains(&rsa.private));
+    }
+
+    #[test]
+    fn a_damaged_key_is_refused() {
+        for (algorithm, text) in [(Algorithm::RsaSha256, "AAAA"), (Algorithm::Ed25519Sha256, "no base64!")] {
+            assert_eq!(Signer::new("a.b", "s", algorithm, text).err(), Some(Damaged));
+        }
+    }
+}

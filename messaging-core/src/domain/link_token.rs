@@ -1,0 +1,233 @@
+//! Tokens in links and return addresses: they name a message and prove that we made them.
+//!
+//! Contract section 18. A token holds ids and a MAC (HMAC-SHA256, cut off), never an address. A wrong
+//! one says nothing about what is wrong with it.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::hmac;
+use subtle::ConstantTimeEq as _;
+
+use crate::ids::{Id as _, MessageId, WorkspaceId};
+
+/// Octets of the MAC in a link.
+const LINK_MAC: usize = 16;
+
+/// Octets of the MAC in an address, where a token must be short: guessing one takes 2^79 letters.
+const ADDRESS_MAC: usize = 10;
+
+/// What a link is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// The pixel.
+    Open,
+    /// A redirected link, named by [`UrlKey`].
+    Click(UrlKey),
+    /// The unsubscribe page.
+    Unsubscribe,
+}
+
+/// Names a stored URL: the first 16 octets of its SHA-256 digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UrlKey(pub [u8; 16]);
+
+impl UrlKey {
+    /// The key of a URL.
+    pub fn of(url: &str) -> Self {
+        let digest = ring::digest::digest(&ring::digest::SHA256, url.as_bytes());
+        Self(digest.as_ref()[..16].try_into().expect("SHA-256 has 32 bytes"))
+    }
+}
+
+/// What an address is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReturnPurpose {
+    /// `bounce+TOKEN@…`, the envelope sender.
+    Bounce,
+    /// `unsubscribe+TOKEN@…`, the mailto form of List-Unsubscribe.
+    Unsubscribe,
+}
+
+impl ReturnPurpose {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Bounce, Self::Unsubscribe];
+
+    /// The word before the plus sign.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Bounce => "bounce",
+            Self::Unsubscribe => "unsubscribe",
+        }
+    }
+}
+
+/// Makes and reads tokens.
+pub struct LinkKey(hmac::Key);
+
+impl LinkKey {
+    /// A key for tokens, from the 32 bytes of the key file.
+    pub fn new(secret: &[u8; 32]) -> Self {
+        let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), b"messaging/links/1");
+        Self(hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()))
+    }
+
+    /// The token of a link in a message.
+    pub fn link(&self, workspace: WorkspaceId, message: MessageId, link: Link) -> String {
+        let mut octets = Vec::with_capacity(65);
+        octets.push(match link {
+            Link::Open => 1,
+            Link::Click(_) => 2,
+            Link::Unsubscribe => 3,
+        });
+        octets.extend(workspace.to_bytes());
+        octets.extend(message.to_bytes());
+        if let Link::Click(url) = link {
+            octets.extend(url.0);
+        }
+        let mac = hmac::sign(&self.0, &octets);
+        octets.extend(&mac.as_ref()[..LINK_MAC]);
+        URL_SAFE_NO_PAD.encode(octets)
+    }
+
+    /// What a token says, if it is one of ours.
+    pub fn read_link(&self, token: &str) -> Option<(WorkspaceId, MessageId, Link)> {
+        // The longest is 65 octets, 87 characters.
+        let octets = (token.len() <= 90).then(|| URL_SAFE_NO_PAD.decode(token).ok())??;
+        let (said, mac) = octets.split_at_checked(octets.len().checked_sub(LINK_MAC)?)?;
+        let expected = hmac::sign(&self.0, said);
+        if !bool::from(expected.as_ref()[..LINK_MAC].ct_eq(mac)) {
+            return None;
+        }
+        let id = |from: usize| said.get(from..from + 16).and_then(|id| <[u8; 16]>::try_from(id).ok());
+        let link = match (said.first()?, said.len()) {
+            (1, 33) => Link::Open,
+            (2, 49) => Link::Click(UrlKey(id(33)?)),
+            (3, 33) => Link::Unsubscribe,
+            _ => return None,
+        };
+        Some((WorkspaceId::from_bytes(id(1)?), MessageId::from_bytes(id(17)?), link))
+    }
+
+    /// The local part of a return address: at most 54 characters, lower case, because mail systems may
+    /// change the case.
+    ///
+    /// The workspace is not in it, to keep it short; whoever reads it tries the workspaces that the
+    /// domain belongs to.
+    pub fn local_part(&self, purpose: ReturnPurpose, workspace: WorkspaceId, message: MessageId) -> String {
+        let mut octets = message.to_bytes().to_vec();
+        octets.extend(&self.address_mac(purpose, workspace, message));
+        format!("{}+{}", purpose.word(), base32(&octets))
+    }
+
+    /// The message that a local part names, if it is one of ours for this workspace.
+    pub fn read_local_part(&self, workspace: WorkspaceId, local_part: &str) -> Option<(ReturnPurpose, MessageId)> {
+        let (word, token) = local_part.split_once('+')?;
+        let purpose = ReturnPurpose::ALL.into_iter().find(|purpose| purpose.word().eq_ignore_ascii_case(word))?;
+        let octets = from_base32(token, 16 + ADDRESS_MAC)?;
+        let (id, mac) = octets.split_at(16);
+        let message = MessageId::from_bytes(id.try_into().ok()?);
+        let expected = self.address_mac(purpose, workspace, message);
+        bool::from(expected.ct_eq(mac)).then_some((purpose, message))
+    }
+
+    fn address_mac(&self, purpose: ReturnPurpose, workspace: WorkspaceId, message: MessageId) -> [u8; ADDRESS_MAC] {
+        let text = [purpose.word().as_bytes(), b"\0", &workspace.to_bytes(), &message.to_bytes()].concat();
+        hmac::sign(&self.0, &text).as_ref()[..ADDRESS_MAC].try_into().expect("SHA-256 has 32 bytes")
+    }
+}
+
+impl fmt::Debug for LinkKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LinkKey(…)")
+    }
+}
+
+/// Crockford's alphabet in lower case.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+fn base32(octets: &[u8]) -> String {
+    let (mut text, mut bits, mut held) = (String::new(), 0_u32, 0_u32);
+    for octet in octets {
+        held = (held << 8) | u32::from(*octet);
+        bits += 8;
+        while bits >= 5 {
+            bits -= 5;
+            text.push(char::from(ALPHABET[(held >> bits) as usize & 31]));
+        }
+        held &= (1 << bits) - 1;
+    }
+    if bits > 0 {
+        text.push(char::from(ALPHABET[(held << (5 - bits)) as usize & 31]));
+    }
+    text
+}
+
+/// The octets of exactly the text that [`base32`] makes of them, in any case.
+fn from_base32(text: &str, length: usize) -> Option<Vec<u8>> {
+    if text.len() != (length * 8).div_ceil(5) {
+        return None;
+    }
+    let (mut octets, mut bits, mut held) = (Vec::with_capacity(length), 0_u32, 0_u32);
+    for byte in text.bytes() {
+        let value = ALPHABET.iter().position(|letter| letter.eq_ignore_ascii_case(&byte))?;
+        held = (held << 5) | u32::try_from(value).ok()?;
+        bits += 5;
+        if bits >= 8 {
+            bits -= 8;
+            octets.push(u8::try_from((held >> bits) & 0xff).ok()?);
+        }
+        held &= (1 << bits) - 1;
+    }
+    (held == 0 && octets.len() == length).then_some(octets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids() -> (WorkspaceId, MessageId) {
+        ("wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(), "msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ".parse().unwrap())
+    }
+
+    #[test]
+    fn links_round_trip_and_no_other_text_is_one() {
+        let (workspace, message) = ids();
+        let key = LinkKey::new(&[7; 32]);
+        for link in [Link::Open, Link::Click(UrlKey::of("https://a.b")), Link::Unsubscribe] {
+            let token = key.link(workspace, message, link);
+            assert_eq!(key.read_link(&token), Some((workspace, message, link)));
+            assert_eq!(LinkKey::new(&[8; 32]).read_link(&token), None);
+            for at in 0..token.len() {
+                let mut changed = token.clone().into_bytes();
+                changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+                assert_eq!(key.read_link(std::str::from_utf8(&changed).unwrap()), None);
+            }
+            assert_eq!(key.read_link(&token[1..]), None);
+        }
+        for bad in ["", "A", "é", &"A".repeat(90), &"A".repeat(1000)] {
+            assert_eq!(key.read_link(bad), None);
+        }
+    }
+
+    #[test]
+    fn local_parts_round_trip_in_any_case() {
+        let (workspace, message) = ids();
+        let key = LinkKey::new(&[7; 32]);
+        for purpose in ReturnPurpose::ALL {
+            let local = key.local_part(purpose, workspace, message);
+            assert!(local.len() <= 54, "{local}");
+            assert_eq!(key.read_local_part(workspace, &local), Some((purpose, message)));
+            assert_eq!(key.read_local_part(workspace, &local.to_uppercase()), Some((purpose, message)));
+            let other = "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGK".parse().unwrap();
+            assert_eq!(key.read_local_part(other, &local), None);
+            let elsewhere = local.replace(purpose.word(), "postmaster");
+            assert_eq!(key.read_local_part(workspace, &elsewhere), None);
+        }
+        let swapped = key.local_part(ReturnPurpose::Bounce, workspace, message).replace("bounce", "unsubscribe");
+        for bad in ["", "bounce", "bounce+", "bounce+0", &swapped] {
+            assert_eq!(key.read_local_part(workspace, bad), None);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The port to the DNS, as far as core looks at it: the records of sending domains.
+//!
+//! Routing mail is the transport's own business and does not pass here.
+
+use std::fmt::Debug;
+use std::net::IpAddr;
+
+use async_trait::async_trait;
+
+/// Looks up records.
+///
+/// An implementer owes: answers that are fresh, not from a cache, because somebody has just changed a
+/// record and wants to know; and bounded time.
+#[async_trait]
+pub trait Resolver: Debug + Send + Sync {
+    /// The TXT records of a name, the strings of each put together; empty when there are none.
+    async fn txt(&self, name: &str) -> Result<Vec<String>, LookupError>;
+    /// The mail exchangers of a name with their preference, lower first, without a final dot.
+    async fn mx(&self, name: &str) -> Result<Vec<(u16, String)>, LookupError>;
+    /// What the name is an alias of, if it is one; without a final dot.
+    async fn cname(&self, name: &str) -> Result<Option<String>, LookupError>;
+    /// The addresses of a name; empty when there are none.
+    async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, LookupError>;
+}
+
+/// There is no answer, which says nothing about the record. A name that does not exist has no records
+/// and is no error.
+#[derive(Debug, thiserror::Error)]
+#[error("the name could not be looked up: {0}")]
+pub struct LookupError(pub String);
+
+/// Answers that nothing can be looked up: what an application without a resolver has.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoResolver;
+
+#[async_trait]
+impl Resolver for NoResolver {
+    async fn txt(&self, _name: &str) -> Result<Vec<String>, LookupError> {
+        Err(none())
+    }
+
+    async fn mx(&self, _name: &str) -> Result<Vec<(u16, String)>, LookupError> {
+        Err(none())
+    }
+
+    async fn cname(&self, _name: &str) -> Result<Option<String>, LookupError> {
+        Err(none())
+    }
+
+    async fn addresses(&self, _name: &str) -> Result<Vec<IpAddr>, LookupError> {
+        Err(none())
+    }
+}
+
+fn none() -> LookupError {
+    LookupError("no resolver is installed".to_owned())
+}
