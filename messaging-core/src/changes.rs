@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::domain::account::{Member, Session, User, Workspace};
 use crate::domain::api_key::ApiKey;
+use crate::domain::attempt::MessageAttempt;
 use crate::domain::channel::Channel;
 use crate::domain::digest::Digest;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
@@ -87,6 +88,8 @@ pub enum Write {
     MoveMessage(MoveMessage),
     /// Adds an event to a message.
     AppendEvent(Box<MessageEvent>),
+    /// Keeps what was said on the wire.
+    AppendAttempt(Box<MessageAttempt>),
     /// Keeps what the sandbox captured; replaces an earlier capture of the same message.
     PutCapture(Box<Capture>),
     /// Removes stored bytes; no conflict when they are gone already.

@@ -11,6 +11,7 @@ pub mod operation;
 pub mod page;
 mod schema_check;
 
+pub mod attempts;
 pub mod channels;
 pub mod keys;
 pub mod members;
@@ -48,6 +49,7 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<messages::SendMessage>(),
         Endpoint::of::<messages::GetMessage>(),
         Endpoint::of::<messages::ListMessages>(),
+        Endpoint::of::<attempts::ListAttempts>(),
         // Section 16.
         Endpoint::of::<channels::ListChannels>(),
         Endpoint::of::<channels::SetChannel>(),

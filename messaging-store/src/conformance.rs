@@ -11,6 +11,7 @@
 //! [`conformance_tests!`](crate::conformance_tests).
 
 pub mod accounts;
+pub mod attempts;
 pub mod blobs;
 pub mod channels;
 pub mod commit;
@@ -91,6 +92,7 @@ macro_rules! conformance_tests {
         $crate::conformance_tests! { $open;
             accounts: users_round_trip, email_is_unique, sessions_begin_and_end, memberships_list_both_ways,
                 owners_are_counted, listings_are_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            attempts: attempts_round_trip, old_attempts_are_forgotten, only_the_last_attempts_are_kept;
             blobs: bytes_come_back, deleted_blobs_are_gone, old_blobs_are_found_oldest_first,
                 other_workspaces_are_not_there;
             channels: settings_come_and_go;

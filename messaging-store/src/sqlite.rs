@@ -9,6 +9,7 @@
 
 mod accounts;
 mod apply;
+mod attempts;
 mod batch;
 mod blobs;
 mod channels;

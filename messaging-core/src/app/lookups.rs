@@ -12,6 +12,7 @@ use crate::domain::account::Workspace;
 use crate::domain::api_key::{ApiKey, KeyText};
 use crate::domain::channel::Channel;
 use crate::domain::digest::Digest;
+use crate::domain::provider::BUILTIN;
 use crate::domain::sending_domain::SendingDomain;
 use crate::error::Error;
 use crate::ids::{Id as _, WorkspaceId};
@@ -162,10 +163,17 @@ impl App {
     pub async fn provider(&self, workspace: WorkspaceId, channel: Channel) -> Result<Option<Provider>, StoreError> {
         let load = async {
             let stored = self.store().channel(workspace, channel).await?;
-            let provider = stored.map(|stored| Provider {
-                settings: Arc::new(self.open_secrets(&stored.record)),
-                name: stored.record.provider,
-            });
+            let provider = match stored {
+                Some(stored) => Some(Provider {
+                    settings: Arc::new(self.open_secrets(&stored.record)),
+                    name: stored.record.provider,
+                }),
+                // Email needs no settings: it is delivered to the recipients' own servers.
+                None if channel == Channel::Email => {
+                    Some(Provider { name: BUILTIN.to_owned(), settings: Arc::default() })
+                }
+                None => None,
+            };
             Ok(Some(Arc::new(provider)))
         };
         let provider = self.lookups().providers.get(&(workspace, channel), self.now(), load).await?;

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{EventId, MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
+/// Of a message only so many last attempts are kept.
+pub const KEPT_ATTEMPTS: u32 = 50;
+
 /// The most lines kept of one dialog.
 pub const MAX_LINES: usize = 200;
 

@@ -9,6 +9,7 @@
 //! which to continue, and stay exact while rows are inserted.
 
 pub mod accounts;
+pub mod attempts;
 pub mod blobs;
 pub mod channels;
 pub mod jobs;
@@ -25,6 +26,7 @@ use crate::changes::Changes;
 use crate::error::Error;
 
 pub use accounts::Accounts;
+pub use attempts::Attempts;
 pub use blobs::Blobs;
 pub use channels::Channels;
 pub use jobs::{Claim, ClaimedJob, Jobs};
@@ -40,6 +42,7 @@ pub use suppressions::Suppressions;
 pub trait Store:
     Accounts
     + ApiKeys
+    + Attempts
     + Blobs
     + Channels
     + Jobs

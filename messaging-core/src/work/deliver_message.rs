@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::changes::{Changes, Expect, MoveMessage, Write};
 use crate::domain::address::{self, EmailAddress};
+use crate::domain::attempt::{Dialog, MessageAttempt};
 use crate::domain::channel::Channel;
 use crate::domain::content::{self, RequestContent};
 use crate::domain::delivery::Judgment;
@@ -79,11 +80,11 @@ impl Job for DeliverMessage {
             Some(Ok(request)) => request,
             Some(Err(error)) => {
                 let impossible = Impossible::new("render_error", error);
-                return self.record(cx, message, None, only(impossible.judgment())).await;
+                return self.record(cx, message, None, Performed::only(impossible.judgment())).await;
             }
             None => {
                 let impossible = Impossible::new("render_error", "the content is no longer stored");
-                return self.record(cx, message, None, only(impossible.judgment())).await;
+                return self.record(cx, message, None, Performed::only(impossible.judgment())).await;
             }
         };
         let recipients = self.recipients(&message, &request);
@@ -95,15 +96,11 @@ impl Job for DeliverMessage {
                 }
                 perform(&cx.app, &message, self.attempt, interrupted, prepared).await
             }
-            Err(impossible) => only(impossible.judgment()),
+            Err(impossible) => Performed::only(impossible.judgment()),
         };
         drop(memory);
         self.record(cx, message, Some(&request), performed).await
     }
-}
-
-fn only(judgment: Judgment) -> Performed {
-    Performed { judgment, captured: None }
 }
 
 /// A message whose `to` recipient is served, with a copy still open, keeps its state.
@@ -144,9 +141,12 @@ impl DeliverMessage {
         request: Option<&RequestContent>,
         performed: Performed,
     ) -> Result<(), JobError> {
-        let Performed { judgment, captured } = performed;
+        let Performed { judgment, captured, dialogs } = performed;
         for _ in 0..MAX_COMMITS {
             let mut changes = self.outcome(cx, &message, &judgment).await?;
+            for dialog in &dialogs {
+                changes.push(Write::AppendAttempt(Box::new(self.attempt(cx, dialog))));
+            }
             if let (Some(source), Some(request)) = (&captured, request) {
                 changes.push(Write::PutCapture(Box::new(Capture {
                     workspace_id: message.workspace_id,
@@ -176,6 +176,18 @@ impl DeliverMessage {
             }
         }
         Err(JobError::Commit(CommitError::Conflict))
+    }
+
+    fn attempt(&self, cx: &JobContext, dialog: &Dialog) -> MessageAttempt {
+        let at = cx.app.now();
+        MessageAttempt {
+            id: cx.app.new_id(at),
+            workspace_id: self.workspace_id,
+            message_id: self.message_id,
+            attempt: self.attempt,
+            at,
+            dialog: dialog.clone(),
+        }
     }
 
     async fn outcome(&self, cx: &JobContext, message: &Message, judgment: &Judgment) -> Result<Changes, StoreError> {
@@ -210,7 +222,11 @@ impl DeliverMessage {
 }
 
 /// An attempt that stays in the process is not marked; its message moves through `sending` in one step.
+/// One that found its recipient suppressed at the last look was marked although nothing left.
 const fn moves_through_sending(from: MessageStatus, to: MessageStatus) -> bool {
+    if matches!((from, to), (MessageStatus::Sending, MessageStatus::Suppressed)) {
+        return true;
+    }
     from.may_become(MessageStatus::Sending)
         && (MessageStatus::Sending.may_become(to) || matches!(to, MessageStatus::Complained))
 }

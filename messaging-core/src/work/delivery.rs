@@ -2,21 +2,28 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::app::{App, Provider};
 use crate::domain::address::EmailAddress;
+use crate::domain::attempt::Dialog;
 use crate::domain::channel::Channel;
 use crate::domain::content::RequestContent;
 use crate::domain::delivery::{Attempt, Judgment, Result as RecipientResult, judge};
+use crate::domain::link_token::ReturnPurpose;
 use crate::domain::message::Message;
 use crate::domain::recipients::{Recipient, RecipientKind};
+use crate::domain::sending_domain::{SendingDomain, responsible};
 use crate::domain::simulator::simulate;
+use crate::domain::suppression::SuppressionReason;
 use crate::domain::{address, plain_text, retry, sender};
+use crate::error::Chain;
+use crate::ids::WorkspaceId;
 use crate::ports::Transport;
 use crate::ports::store::StoreError;
 use crate::ports::transport::{
-    Acceptance, AttachedFile, Content, Email, LastLook, Mailbox, Outcome, Outgoing, Response, Sent, TextMessage,
+    self, Acceptance, AttachedFile, Content, Email, LastLook, Mailbox, Outcome, Outgoing, Response, Sent, TextMessage,
     TransportError,
 };
 use crate::time::Timestamp;
@@ -35,6 +42,14 @@ pub(super) struct Prepared {
 pub(super) struct Performed {
     pub(super) judgment: Judgment,
     pub(super) captured: Option<Bytes>,
+    pub(super) dialogs: Vec<Dialog>,
+}
+
+impl Performed {
+    /// What came of it without a peer.
+    pub(super) const fn only(judgment: Judgment) -> Self {
+        Self { judgment, captured: None, dialogs: Vec::new() }
+    }
 }
 
 /// Nothing can be sent, whatever the recipients are.
@@ -70,7 +85,9 @@ pub(super) async fn prepare(
     let mut known = Vec::new();
     let mut tried = Vec::new();
     let mut left_out = Vec::new();
-    for (recipient, suppressed) in check_suppressions(app, message, recipients).await? {
+    let addresses = recipients.iter().map(|recipient| &recipient.address);
+    let reasons = stopping_reasons(app, message.workspace_id, message.channel, addresses).await?;
+    for (recipient, suppressed) in recipients.into_iter().zip(reasons) {
         if let Some(reason) = suppressed {
             left_out.push(recipient.address.clone());
             known.push((recipient, RecipientResult::Suppressed(reason)));
@@ -118,31 +135,51 @@ pub(super) async fn prepare(
         settings,
         recipients: tried.iter().map(|recipient| recipient.address.clone()).collect(),
         content,
-        last_look: LastLook::default(),
+        last_look: LastLook::at(Arc::new(List {
+            app: app.clone(),
+            workspace_id: message.workspace_id,
+            channel: message.channel,
+        })),
     };
     Ok(Ok(Prepared { known, tried, parcel: Some((Arc::clone(transport), outgoing)) }))
 }
 
-type Suppressed = Option<crate::domain::suppression::SuppressionReason>;
+/// The suppression list as a transport asks it.
+#[derive(Debug)]
+struct List {
+    app: App,
+    workspace_id: WorkspaceId,
+    channel: Channel,
+}
 
-/// Each recipient with the reason for which it must not be sent to, if there is one.
-async fn check_suppressions(
+#[async_trait]
+impl transport::Suppressed for List {
+    async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>> {
+        match stopping_reasons(&self.app, self.workspace_id, self.channel, recipients.iter()).await {
+            Ok(reasons) => reasons,
+            // The first check stands.
+            Err(error) => {
+                tracing::warn!(error = %Chain(&error), "the suppression list was not looked at again");
+                vec![None; recipients.len()]
+            }
+        }
+    }
+}
+
+/// For each address why it must not be sent to, or `None` where it may.
+async fn stopping_reasons<'a>(
     app: &App,
-    message: &Message,
-    recipients: Vec<Recipient>,
-) -> Result<Vec<(Recipient, Suppressed)>, StoreError> {
-    let spelled: Vec<_> =
-        recipients.iter().map(|recipient| address::normalize(message.channel, &recipient.address)).collect();
-    let listed = app.store().suppressed(message.workspace_id, message.channel, &spelled).await?;
-    Ok(recipients
-        .into_iter()
-        .zip(spelled)
-        .map(|(recipient, spelled)| {
-            let found = listed.iter().find(|stored| stored.record.address == spelled);
-            let reason = found.map(|stored| stored.record.reason).filter(|reason| reason.stops_transactional());
-            (recipient, reason)
-        })
-        .collect())
+    workspace: WorkspaceId,
+    channel: Channel,
+    addresses: impl Iterator<Item = &'a String>,
+) -> Result<Vec<Option<SuppressionReason>>, StoreError> {
+    let spelled: Vec<_> = addresses.map(|text| address::normalize(channel, text)).collect();
+    let listed = app.store().suppressed(workspace, channel, &spelled).await?;
+    let reason = |spelled: &String| {
+        let found = listed.iter().find(|stored| stored.record.address == *spelled);
+        found.map(|stored| stored.record.reason).filter(|reason| reason.stops_transactional())
+    };
+    Ok(spelled.iter().map(reason).collect())
 }
 
 async fn compose(
@@ -167,6 +204,7 @@ async fn compose(
         Ok(from) => from,
         Err(impossible) => return Ok(Err(impossible)),
     };
+    let domain = sending_domain(app, message, &from).await?;
     let to = match parsed(&message.to) {
         Ok(to) => to,
         Err(impossible) => return Ok(Err(impossible)),
@@ -182,8 +220,7 @@ async fn compose(
     let html = input.html.clone().filter(|html| !html.is_empty());
     let text = input.text.clone().filter(|text| !text.is_empty());
     Ok(Ok(Content::Email(Box::new(Email {
-        // Without a bounce domain of our own, bounces go to the sender.
-        envelope_from: from.clone(),
+        envelope_from: return_path(app, message, domain.as_ref()).unwrap_or_else(|| from.clone()),
         from: Mailbox { name: input.from_name.clone().filter(|name| !name.is_empty()), address: from },
         to,
         cc: input
@@ -205,6 +242,23 @@ async fn compose(
     }))))
 }
 
+/// The domain that answers for a sender.
+async fn sending_domain(
+    app: &App,
+    message: &Message,
+    from: &EmailAddress,
+) -> Result<Option<SendingDomain>, StoreError> {
+    let domains = app.sending_domains(message.workspace_id).await?;
+    Ok(responsible(&domains, &from.ascii_domain()).cloned())
+}
+
+/// Where bounces come back to (contract section 14): an address that names the message.
+fn return_path(app: &App, message: &Message, domain: Option<&SendingDomain>) -> Option<EmailAddress> {
+    let domain = domain?.bounce_domain();
+    let local_part = app.link_key().local_part(ReturnPurpose::Bounce, message.workspace_id, message.id);
+    EmailAddress::parse(&format!("{local_part}@{domain}")).ok()
+}
+
 /// Makes the attempt and judges it.
 pub(super) async fn perform(
     app: &App,
@@ -215,7 +269,7 @@ pub(super) async fn perform(
 ) -> Performed {
     let Prepared { known, tried, parcel } = prepared;
     let mut results = known;
-    let mut captured = None;
+    let (mut captured, mut dialogs) = (None, Vec::new());
     let mut acceptance = Acceptance::Delivered;
     let mut ambiguous = interrupted;
     if let Some((transport, outgoing)) = parcel {
@@ -223,7 +277,7 @@ pub(super) async fn perform(
         let sent = match transport.send(&outgoing).await {
             Ok(sent) => sent,
             Err(TransportError::Content(cause)) => {
-                return Performed { judgment: Impossible::new("provider_error", cause).judgment(), captured: None };
+                return Performed::only(Impossible::new("provider_error", cause).judgment());
             }
             Err(error) => {
                 ambiguous |= matches!(error, TransportError::Ambiguous(_));
@@ -231,14 +285,14 @@ pub(super) async fn perform(
                 Sent { outcomes: vec![Outcome::Deferred(response); tried.len()], ..Sent::default() }
             }
         };
-        captured = sent.captured;
+        (captured, dialogs) = (sent.captured, sent.dialogs);
         let missing =
             Outcome::Deferred(Response { text: "the transport gave no outcome".to_owned(), ..Response::default() });
         let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(missing));
         results.extend(tried.into_iter().zip(outcomes).map(|(who, outcome)| (who, RecipientResult::Tried(outcome))));
     }
     let attempt = Attempt { number, acceptance, next_attempt_at: next_attempt(app, message, number), ambiguous };
-    Performed { judgment: judge(attempt, &results), captured }
+    Performed { judgment: judge(attempt, &results), captured, dialogs }
 }
 
 fn next_attempt(app: &App, message: &Message, number: u32) -> Option<Timestamp> {

@@ -21,6 +21,9 @@ const KEPT_CAPTURES: usize = 10_000;
 /// events stay. The contract is silent here.
 const CONTENT_KEPT: Duration = Duration::from_hours(30 * 24);
 
+/// What was said on the wire is kept this long.
+const ATTEMPTS_KEPT: Duration = Duration::from_hours(30 * 24);
+
 /// Sweeps now and then until told to stop.
 pub(super) async fn keep_sweeping(app: App, mut stopped: watch::Receiver<bool>) {
     loop {
@@ -44,6 +47,7 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
         let removed = store.forget_expired(now, SLICE).await?
             + store.trim_captures(KEPT_CAPTURES, SLICE).await?
             + store.forget_contents(old, SLICE).await?
+            + store.forget_attempts(now - ATTEMPTS_KEPT, SLICE).await?
             + forget_files(app, old).await?;
         if removed == 0 {
             break;

@@ -182,7 +182,7 @@ async fn deleting_goes_back_to_the_default() {
         assert_eq!(bed.delete(&key, &path).await.summary(), "204");
         assert_eq!(bed.get(&key, &channels(workspace)).await["data"][0]["provider"], "builtin");
     }
-    assert!(bed.app.provider(workspace, Channel::Email).await.unwrap().is_none());
+    assert_eq!(bed.app.provider(workspace, Channel::Email).await.unwrap().unwrap().name, "builtin");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod admin;
+mod attempts;
 mod bed;
 mod channels;
 mod delivery;

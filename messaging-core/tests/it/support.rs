@@ -6,8 +6,9 @@ use std::time::Duration;
 use messaging_core::changes::Changes;
 use messaging_core::domain::channel::Channel;
 use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ops::attempts::ListAttempts;
 use messaging_core::ops::messages::{GetMessage, MessagePath, MessageReport, SendMessage};
-use messaging_core::ops::{Empty, Endpoint, Operation, Request};
+use messaging_core::ops::{Empty, Endpoint, Operation, PageQuery, Request};
 use messaging_core::ports::Store as _;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
 use messaging_core::ports::store::Priority;
@@ -84,6 +85,17 @@ impl Product {
     pub(crate) async fn report(&self, id: MessageId) -> MessageReport {
         let path = MessagePath { id };
         self.app.call::<GetMessage>(&self.caller, &path, &Empty {}, &Empty {}).await.unwrap()
+    }
+
+    /// What `GET /messages/{id}/attempts` answers a key with these scopes.
+    pub(crate) async fn attempts(&self, id: MessageId, scopes: &str) -> Value {
+        let scopes: Vec<_> = scopes.split(',').collect();
+        let input = serde_json::from_value(serde_json::json!({"name": "attempts", "scopes": scopes})).unwrap();
+        let key = admin::create_key(&self.app, self.workspace, &input).await.unwrap();
+        let caller = self.app.authenticate(key.key.unwrap().expose()).await.unwrap();
+        let path = MessagePath { id };
+        let page = self.app.call::<ListAttempts>(&caller, &path, &PageQuery::default(), &Empty {}).await.unwrap();
+        serde_json::to_value(page).unwrap()
     }
 
     /// `delivered: Queued Sent Delivered`

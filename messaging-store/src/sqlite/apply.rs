@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use super::fault::Fault;
 use super::lanes::Book;
-use super::{accounts, channels, jobs, keys, messages, replies, sandbox, sending_domains, suppressions};
+use super::{accounts, attempts, channels, jobs, keys, messages, replies, sandbox, sending_domains, suppressions};
 
 /// Applies a write inside the open transaction.
 pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> Result<(), Fault> {
@@ -25,6 +25,7 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
         Write::AppendEvent(event) => messages::append_event(connection, event),
+        Write::AppendAttempt(attempt) => attempts::append(connection, attempt),
         Write::PutCapture(capture) => sandbox::put(connection, capture),
         // The file goes after the commit; see `SqliteStore::commit`.
         Write::DeleteBlob(..) => Ok(()),

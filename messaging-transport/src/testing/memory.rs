@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use messaging_core::domain::attempt::Dialog;
 use messaging_core::ports::transport::{Acceptance, Outcome, Outgoing, Sent, Transport, TransportError};
 use tokio::sync::watch;
 
@@ -24,6 +25,7 @@ pub struct MemoryTransport {
 struct State {
     sent: Vec<Outgoing>,
     errors: VecDeque<TransportError>,
+    dialogs: VecDeque<Dialog>,
     next: HashMap<String, VecDeque<Outcome>>,
     always: HashMap<String, Outcome>,
 }
@@ -62,7 +64,17 @@ impl MemoryTransport {
 
     /// The recipient gets this reply once; several calls make a queue.
     pub fn answer_next(&self, recipient: &str, reply: &str) {
-        self.lock().next.entry(recipient.to_owned()).or_default().push_back(outcome(reply));
+        self.outcome_next(recipient, outcome(reply));
+    }
+
+    /// The recipient gets this outcome once; several calls make a queue, the same as [`Self::answer_next`].
+    pub fn outcome_next(&self, recipient: &str, outcome: Outcome) {
+        self.lock().next.entry(recipient.to_owned()).or_default().push_back(outcome);
+    }
+
+    /// The next attempt comes with this dialog; several calls make a queue.
+    pub fn speak_next(&self, dialog: Dialog) {
+        self.lock().dialogs.push_back(dialog);
     }
 
     /// The next attempt fails as a whole; several calls make a queue.
@@ -110,7 +122,7 @@ impl Transport for MemoryTransport {
                 next.or_else(|| state.always.get(recipient).cloned()).unwrap_or_else(|| outcome("250 2.0.0 kept"))
             })
             .collect();
-        Ok(Sent { outcomes, ..Sent::default() })
+        Ok(Sent { outcomes, captured: None, dialogs: state.dialogs.pop_front().into_iter().collect() })
     }
 
     fn acceptance(&self) -> Acceptance {

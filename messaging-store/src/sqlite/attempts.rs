@@ -1,0 +1,97 @@
+//! What was said on the wire.
+
+use async_trait::async_trait;
+use messaging_core::domain::attempt::{KEPT_ATTEMPTS, MessageAttempt};
+use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
+use messaging_core::ports::store::{Attempts, PageRequest, Slice, StoreError};
+use messaging_core::time::Timestamp;
+use rusqlite::{Connection, params};
+
+use super::SqliteStore;
+use super::fault::Fault;
+use super::query::many;
+use super::row::{below, document, id, one_more, record, slice, sql_limit, time};
+
+/// How many rows a sweep removes in one transaction.
+const SLICE: usize = 500;
+
+pub(super) fn append(connection: &Connection, attempt: &MessageAttempt) -> Result<(), Fault> {
+    let (workspace, message) = (attempt.workspace_id.to_bytes(), attempt.message_id.to_bytes());
+    connection
+        .prepare_cached(
+            "INSERT INTO message_attempts (workspace, message, id, attempt, at, doc) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            workspace,
+            message,
+            attempt.id.to_bytes(),
+            attempt.attempt,
+            attempt.at.as_millis(),
+            document(&attempt.dialog)?
+        ])?;
+    if let Some(too_old) = attempt.attempt.checked_sub(KEPT_ATTEMPTS)
+        && too_old > 0
+    {
+        connection
+            .prepare_cached("DELETE FROM message_attempts WHERE workspace = ?1 AND message = ?2 AND attempt <= ?3")?
+            .execute(params![workspace, message, too_old])?;
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl Attempts for SqliteStore {
+    async fn attempts(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+        page: PageRequest,
+    ) -> Result<Slice<MessageAttempt>, StoreError> {
+        const SQL: &str = "SELECT id, attempt, at, doc FROM message_attempts
+            WHERE workspace = ?1 AND message = ?2 AND id < ?3 ORDER BY id DESC LIMIT ?4";
+        self.readers
+            .read(move |connection| {
+                let bounds = params![workspace.to_bytes(), message.to_bytes(), below(&page), one_more(&page)];
+                let items = many(connection, SQL, bounds, |row| {
+                    Ok(MessageAttempt {
+                        id: id(row, 0)?,
+                        workspace_id: workspace,
+                        message_id: message,
+                        attempt: row.get(1)?,
+                        at: time(row, 2)?,
+                        dialog: record(row, 3)?,
+                    })
+                })?;
+                Ok(slice(items, page.limit, |attempt: &MessageAttempt| attempt.id.to_bytes()))
+            })
+            .await
+    }
+
+    async fn forget_attempts(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
+        // Attempts stand in the order they ended in: the first that is too young ends the search.
+        const OLDEST: &str = "SELECT n, at FROM message_attempts ORDER BY n LIMIT ?1";
+        let oldest: Vec<(i64, Timestamp)> = self
+            .readers
+            .read(move |connection| {
+                many(connection, OLDEST, [sql_limit(limit)], |row| Ok((row.get(0)?, time(row, 1)?)))
+            })
+            .await?;
+        let old: Vec<i64> = oldest.into_iter().take_while(|(_, at)| *at < before).map(|(n, _)| n).collect();
+        let mut forgotten = 0;
+        for slice in old.chunks(SLICE) {
+            let rows = slice.to_vec();
+            forgotten +=
+                self.writer.errand(move |bench| bench.undurably(|connection, _| forget(connection, &rows))).await?;
+        }
+        Ok(forgotten)
+    }
+}
+
+fn forget(connection: &Connection, rows: &[i64]) -> Result<u64, Fault> {
+    let mut delete = connection.prepare_cached("DELETE FROM message_attempts WHERE n = ?1")?;
+    let mut forgotten = 0;
+    for n in rows {
+        forgotten += delete.execute([n])? as u64;
+    }
+    Ok(forgotten)
+}
