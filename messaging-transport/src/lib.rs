@@ -3,12 +3,13 @@
 //! Core decides what is sent and what an outcome means; this crate turns messages into octets and
 //! speaks to peers.
 //!
-//! * [`mime`] writes an email as the octets that go on the wire.
+//! * [`mime`] writes an email as the octets that go on the wire, signed with DKIM.
 //! * [`Sandbox`] captures instead of sending, on every channel.
 //! * [`SmtpRelay`] sends email through a relay that the workspace has an account at.
 //! * [`defaults`] lists what a server starts with: every channel and provider that needs no more than
 //!   the workspace's settings.
 
+mod dkim;
 pub mod mime;
 mod sandbox;
 pub mod smtp;
