@@ -26,7 +26,9 @@ impl Product {
     /// Opens one on a new database.
     pub async fn open(path: &Path) -> Result<Self, Box<dyn std::error::Error>> {
         let store = SqliteStore::open(SqliteOptions::new(path))?;
-        let app = App::builder(Arc::new(store)).transports(messaging_transport::defaults("localhost")).build();
+        let app = App::builder(Arc::new(store))
+            .transports(messaging_transport::defaults(&messaging_transport::Options::new("localhost")))
+            .build();
         let workspace = admin::prepare_dev(&app).await?.workspace_id;
         Ok(Self { app, workspace, caller: Caller::Operator(Some(workspace)) })
     }

@@ -21,7 +21,9 @@ use tokio::sync::oneshot;
 async fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
     let store = SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db")))?;
-    let app = App::builder(Arc::new(store)).transports(messaging_transport::defaults("localhost")).build();
+    let app = App::builder(Arc::new(store))
+        .transports(messaging_transport::defaults(&messaging_transport::Options::new("localhost")))
+        .build();
     let dev = admin::prepare_dev(&app).await?;
 
     let server = Server::bind(app.clone(), ServerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0))))?;

@@ -17,7 +17,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // A real program names a directory that it keeps.
     let directory = tempfile::tempdir()?;
     let store = SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db")))?;
-    let app = App::builder(Arc::new(store)).transports(messaging_transport::defaults("localhost")).build();
+    let app = App::builder(Arc::new(store))
+        .transports(messaging_transport::defaults(&messaging_transport::Options::new("localhost")))
+        .build();
 
     // A workspace with a verified sending domain whose email stays in the sandbox.
     let dev = admin::prepare_dev(&app).await?;

@@ -61,6 +61,10 @@ pub struct SettingsArgs {
     #[arg(long, env = "MESSAGING_HOSTNAME", value_name = "NAME")]
     pub hostname: Option<String>,
 
+    /// The DNS resolver that is asked for everything [default: the system's]
+    #[arg(long, env = "MESSAGING_DNS", value_name = "IP:PORT")]
+    pub dns: Option<SocketAddr>,
+
     /// Seconds between attempts to deliver an email, comma separated; the last one repeats
     /// [default: 60,300,900,1800,3600,7200,14400,28800,43200]
     #[arg(long, env = "MESSAGING_MESSAGE_RETRY", value_name = "SECONDS,…", value_delimiter = ',')]
@@ -119,6 +123,8 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// The name this machine sends mail under.
     pub hostname: String,
+    /// The DNS resolver; `None` for the system's.
+    pub dns: Option<SocketAddr>,
     /// Waits between email attempts.
     pub message_retry: Vec<Duration>,
     /// How long after acceptance an email is given up.
@@ -198,6 +204,7 @@ impl SettingsArgs {
             database: self.database.or(other.database),
             public_url: self.public_url.or(other.public_url),
             hostname: self.hostname.or(other.hostname),
+            dns: self.dns.or(other.dns),
             message_retry: self.message_retry.or(other.message_retry),
             message_expiry: self.message_expiry.or(other.message_expiry),
             trusted_proxy: self.trusted_proxy.or(other.trusted_proxy),
@@ -239,6 +246,7 @@ impl SettingsArgs {
             database,
             public_url,
             hostname,
+            dns: self.dns,
             message_retry,
             message_expiry,
             trusted_proxy: self.trusted_proxy.unwrap_or_default(),
@@ -319,6 +327,7 @@ mod tests {
             database = "sqlite:///var/db/m.db"
             public_url = "https://m.example.org/"
             hostname = "m.example.org"
+            dns = "127.0.0.1:5353"
             message_retry = [1, 2]
             message_expiry = 60
             trusted_proxy = ["10.0.0.0/8", "192.0.2.1"]
@@ -331,6 +340,7 @@ mod tests {
         .unwrap();
         assert_eq!(settings.database, Path::new("/var/db/m.db"));
         assert_eq!(settings.public_url.as_deref(), Some("https://m.example.org"));
+        assert_eq!(settings.dns.map(|dns| dns.port()), Some(5353));
         assert_eq!(settings.trusted_proxy.len(), 2);
         assert_eq!(settings.log_format, LogFormat::Json);
         assert_eq!(settings.message_expiry, Duration::from_mins(1));
@@ -358,6 +368,7 @@ mod tests {
             ("public_url = \"ftp://example.org\"", "--public-url"),
             ("public_url = \"https://example.org/?a\"", "--public-url"),
             ("hostname = \"a b\"", "--hostname"),
+            ("dns = \"127.0.0.1\"", "line 1"),
             ("message_retry = []", "--message-retry"),
             ("message_retry = [0]", "--message-retry"),
             ("message_expiry = 0", "--message-expiry"),

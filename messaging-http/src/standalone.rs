@@ -10,6 +10,7 @@ use messaging_core::App;
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 use messaging_core::work::Workers;
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
+use messaging_transport::Dns;
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -91,8 +92,10 @@ pub fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartErr
     options.exclusive = role == Role::Server;
     let store = SqliteStore::open(options)
         .map_err(|source| StartError::Database { path: settings.database.clone(), source })?;
+    let transport = messaging_transport::Options { hostname: settings.hostname.clone(), dns: Dns::new(settings.dns) };
     let app = App::builder(Arc::new(store))
-        .transports(messaging_transport::defaults(&settings.hostname))
+        .resolver(Arc::new(transport.dns.clone()))
+        .transports(messaging_transport::defaults(&transport))
         .vault_key(key)
         .settings(messaging_core::Settings {
             public_url: settings.public_url.clone().unwrap_or_else(|| base.to_owned()),

@@ -3,12 +3,15 @@
 //! Core decides what is sent and what an outcome means; this crate turns messages into octets and
 //! speaks to peers.
 //!
-//! * [`mime`] writes an email as the octets that go on the wire.
+//! * [`mime`] writes an email as the octets that go on the wire, signed with DKIM.
 //! * [`Sandbox`] captures instead of sending, on every channel.
 //! * [`SmtpRelay`] sends email through a relay that the workspace has an account at.
+//! * [`Dns`] looks up where mail goes, and the records of sending domains.
 //! * [`defaults`] lists what a server starts with: every channel and provider that needs no more than
 //!   the workspace's settings.
 
+mod dkim;
+pub mod dns;
 pub mod mime;
 mod sandbox;
 pub mod smtp;
@@ -20,14 +23,30 @@ use std::sync::Arc;
 use messaging_core::domain::channel::Channel;
 use messaging_core::ports::transport::Transport;
 
+pub use dns::Dns;
 pub use sandbox::Sandbox;
 pub use smtp::SmtpRelay;
 
-/// The transports by channel and provider name (contract section 16). `hostname` is how this machine
-/// introduces itself.
-pub fn defaults(hostname: &str) -> Vec<(Channel, &'static str, Arc<dyn Transport>)> {
+/// What the transports are told.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How this machine introduces itself.
+    pub hostname: String,
+    /// Where they look up names.
+    pub dns: Dns,
+}
+
+impl Options {
+    /// With the resolver of the system.
+    pub fn new(hostname: &str) -> Self {
+        Self { hostname: hostname.to_owned(), dns: Dns::new(None) }
+    }
+}
+
+/// The transports by channel and provider name (contract section 16).
+pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transport>)> {
     let sandbox: Arc<dyn Transport> = Arc::new(Sandbox);
-    let relay: Arc<dyn Transport> = Arc::new(SmtpRelay::new(hostname.to_owned()));
+    let relay: Arc<dyn Transport> = Arc::new(SmtpRelay::new(options.hostname.clone()));
     Channel::ALL
         .into_iter()
         .map(|channel| (channel, "sandbox", Arc::clone(&sandbox)))

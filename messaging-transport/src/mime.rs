@@ -23,6 +23,7 @@ use messaging_core::ports::transport::{AttachedFile, Email};
 
 use self::body::TextPart;
 use self::header::Headers;
+use crate::dkim;
 
 /// The longest line RFC 5322 section 2.1.1 allows, without its CRLF.
 pub const MAX_LINE: usize = 998;
@@ -66,11 +67,12 @@ pub enum MimeError {
     },
 }
 
-/// The message, ready for DATA but for dot-stuffing. Ends in CRLF.
+/// The message, ready for DATA but for dot-stuffing. Ends in CRLF. Signed with each of its signers.
 pub fn build(email: &Email) -> Result<Vec<u8>, MimeError> {
     check_message_id(&email.message_id)?;
     let texts = text_parts(email);
     let estimate = 2048
+        + email.signers.len() * dkim::ROOM
         + email.cc.len() * 64
         + email.headers.iter().map(|(name, value)| name.len() + value.len() * 2 + 8).sum::<usize>()
         + texts.iter().map(|part| part.encoded_length() + 256).sum::<usize>()
@@ -98,6 +100,7 @@ pub fn build(email: &Email) -> Result<Vec<u8>, MimeError> {
     if !out.ends_with(b"\r\n") {
         out.extend_from_slice(b"\r\n");
     }
+    dkim::sign(&mut out, &email.signers, email.date);
     Ok(out)
 }
 

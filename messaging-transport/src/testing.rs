@@ -2,7 +2,9 @@
 //!
 //! [`MemoryTransport`] stands in for a transport where a test is about what is sent.
 //! [`ScriptedSmtpServer`] is a real peer on a loopback socket, for tests of what goes over the wire.
+//! [`TestDns`] is a real DNS server on a loopback socket.
 
+mod dns;
 mod memory;
 mod scripted;
 
@@ -10,6 +12,7 @@ use messaging_core::ports::transport::Outcome;
 
 use crate::smtp::parse_reply;
 
+pub use dns::{DnsFailure, TestDns};
 pub use memory::MemoryTransport;
 pub use scripted::{Action, Gate, Received, ScriptedSmtpServer, ScriptedSmtpServerBuilder, Stage};
 

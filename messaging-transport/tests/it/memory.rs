@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::ports::transport::{Acceptance, Content, Outcome, Transport, TransportError};
-use messaging_transport::defaults;
 use messaging_transport::testing::{MemoryTransport, outcome};
+use messaging_transport::{Options, defaults};
 
 use crate::support::{email, outgoing};
 
@@ -40,7 +40,8 @@ async fn a_held_attempt_is_seen_before_it_answers() {
 
 #[test]
 fn a_server_starts_with_a_sandbox_for_every_channel() {
-    let names: Vec<_> = defaults("mail.example.com").iter().map(|(channel, name, _)| (*channel, *name)).collect();
+    let names: Vec<_> =
+        defaults(&Options::new("mail.example.com")).iter().map(|(channel, name, _)| (*channel, *name)).collect();
     let expected: Vec<_> =
         Channel::ALL.iter().map(|&channel| (channel, "sandbox")).chain([(Channel::Email, "smtp")]).collect();
     assert_eq!(names, expected);

@@ -1,0 +1,234 @@
+//! The DNS: where mail for a domain goes, and whether the records of sending domains are published.
+//!
+//! Mail routing asks through a cache that lives as long as the answers allow. Who verifies a sending
+//! domain has just changed a record and wants to see it, so the [`Resolver`] that core uses asks afresh.
+//!
+//! Every look-up ends: a server that does not answer is asked twice, [`TIMEOUT`] each.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::net::{DnsError, NetError};
+use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use hickory_resolver::system_conf::read_system_conf;
+use messaging_core::ports::resolver::{LookupError, Resolver};
+
+/// How long one question to one server may take. A resolver that has to walk the tree needs seconds.
+const TIMEOUT: Duration = Duration::from_secs(4);
+
+/// How often a question is repeated when there was no usable answer.
+const REPEATS: usize = 1;
+
+/// Answers that are kept for mail routing; each is a few hundred octets.
+const CACHED_ANSWERS: u64 = 8_192;
+
+/// Why there are no records.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LookupFailure {
+    /// The name does not exist (NXDOMAIN).
+    #[error("the name does not exist")]
+    NoSuchDomain,
+    /// The name exists without records of this type.
+    #[error("the name has no such records")]
+    NoRecords,
+    /// No usable answer: SERVFAIL, REFUSED, a time-out. Says nothing about the name.
+    #[error("the name could not be looked up: {0}")]
+    Temporary(String),
+}
+
+/// Looks up names. A handle; clones share the cache.
+#[derive(Debug, Clone)]
+pub struct Dns {
+    cached: TokioResolver,
+    fresh: TokioResolver,
+}
+
+impl Dns {
+    /// Asks `server`, or else the servers that the system is configured with.
+    ///
+    /// A system without a configuration is taken to have a resolver of its own, as the C library does.
+    pub fn new(server: Option<SocketAddr>) -> Self {
+        let (config, hosts) = match server {
+            Some(server) => (single(server), ResolveHosts::Never),
+            None => (system(), ResolveHosts::Auto),
+        };
+        Self::asking(config, hosts, TIMEOUT)
+    }
+
+    fn asking(config: ResolverConfig, hosts: ResolveHosts, timeout: Duration) -> Self {
+        let mut options = ResolverOpts::default();
+        options.timeout = timeout;
+        options.attempts = REPEATS;
+        options.use_hosts_file = hosts;
+        options.cache_size = CACHED_ANSWERS;
+        let cached = build(config.clone(), options.clone());
+        options.cache_size = 0;
+        options.positive_max_ttl = Some(Duration::ZERO);
+        options.negative_max_ttl = Some(Duration::ZERO);
+        Self { cached, fresh: build(config, options) }
+    }
+
+    /// The mail exchangers of a domain by preference, lower first, without a final dot and in lower
+    /// case; from the cache where it can be. A null MX (RFC 7505) is an exchanger without a name.
+    pub async fn mx(&self, domain: &str) -> Result<Vec<(u16, String)>, LookupFailure> {
+        look_up(&self.cached, domain, RecordType::MX).await.and_then(mail_exchangers)
+    }
+
+    /// The addresses of a host, IPv6 before IPv4; from the cache where it can be. One kind is enough:
+    /// that the other cannot be looked up is then no failure.
+    pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, LookupFailure> {
+        addresses(&self.cached, host).await
+    }
+}
+
+#[async_trait]
+impl Resolver for Dns {
+    async fn txt(&self, name: &str) -> Result<Vec<String>, LookupError> {
+        let text = |data: RData| match data {
+            // RFC 7208 section 3.3, RFC 6376 section 3.6.2.2: put together without anything between.
+            RData::TXT(txt) => Some(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned()),
+            _ => None,
+        };
+        let found = look_up(&self.fresh, name, RecordType::TXT).await;
+        none_is_empty(found.map(|records| records.into_iter().filter_map(text).collect()))
+    }
+
+    async fn mx(&self, name: &str) -> Result<Vec<(u16, String)>, LookupError> {
+        none_is_empty(look_up(&self.fresh, name, RecordType::MX).await.and_then(mail_exchangers))
+    }
+
+    async fn cname(&self, name: &str) -> Result<Option<String>, LookupError> {
+        let target = |data: RData| match data {
+            RData::CNAME(alias) => Some(plain(&alias.0)),
+            _ => None,
+        };
+        let found = look_up(&self.fresh, name, RecordType::CNAME).await;
+        let targets: Vec<_> = none_is_empty(found.map(|records| records.into_iter().filter_map(target).collect()))?;
+        Ok(targets.into_iter().next())
+    }
+
+    async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, LookupError> {
+        none_is_empty(addresses(&self.fresh, name).await)
+    }
+}
+
+/// The servers of the system, without its search list: every name here is complete.
+fn system() -> ResolverConfig {
+    match read_system_conf() {
+        Ok((config, _)) if !config.name_servers().is_empty() => {
+            ResolverConfig::from_name_servers(config.name_servers().to_vec())
+        }
+        read => {
+            let error = read.err().map(tracing::field::display);
+            tracing::warn!(error, "the system names no resolver; 127.0.0.1 is asked");
+            single(SocketAddr::from((Ipv4Addr::LOCALHOST, 53)))
+        }
+    }
+}
+
+fn single(server: SocketAddr) -> ResolverConfig {
+    let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(|mut connection| {
+        connection.port = server.port();
+        connection
+    });
+    ResolverConfig::from_name_servers(vec![NameServerConfig::new(server.ip(), true, connections.into())])
+}
+
+fn build(config: ResolverConfig, options: ResolverOpts) -> TokioResolver {
+    TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
+        .with_options(options)
+        .build()
+        .expect("only TLS could be misconfigured, and it is not used")
+}
+
+/// The records of one type, at least one.
+async fn look_up(resolver: &TokioResolver, name: &str, kind: RecordType) -> Result<Vec<RData>, LookupFailure> {
+    // What cannot be written as a name cannot exist.
+    let mut name = Name::from_ascii(name).map_err(|_| LookupFailure::NoSuchDomain)?;
+    name.set_fqdn(true);
+    let found = resolver.lookup(name, kind).await.map_err(|error| failure(&error))?;
+    let records: Vec<_> = found
+        .answers()
+        .iter()
+        .filter(|record| record.record_type() == kind)
+        .map(|record| record.data.clone())
+        .collect();
+    if records.is_empty() { Err(LookupFailure::NoRecords) } else { Ok(records) }
+}
+
+fn failure(error: &NetError) -> LookupFailure {
+    if error.is_nx_domain() {
+        return LookupFailure::NoSuchDomain;
+    }
+    if error.is_no_records_found() {
+        return LookupFailure::NoRecords;
+    }
+    LookupFailure::Temporary(match error {
+        NetError::Dns(DnsError::ResponseCode(code)) => format!("the server answered {code}"),
+        NetError::Timeout => "no answer in time".to_owned(),
+        other => other.to_string(),
+    })
+}
+
+fn mail_exchangers(records: Vec<RData>) -> Result<Vec<(u16, String)>, LookupFailure> {
+    let mut exchangers: Vec<_> = records
+        .into_iter()
+        .filter_map(|data| match data {
+            RData::MX(mx) => Some((mx.preference, plain(&mx.exchange))),
+            _ => None,
+        })
+        .collect();
+    exchangers.sort();
+    Ok(exchangers)
+}
+
+async fn addresses(resolver: &TokioResolver, host: &str) -> Result<Vec<IpAddr>, LookupFailure> {
+    let (six, four) = tokio::join!(look_up(resolver, host, RecordType::AAAA), look_up(resolver, host, RecordType::A));
+    let found: Vec<_> = [&six, &four].into_iter().flatten().flatten().filter_map(RData::ip_addr).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    // The worst is believed: a look-up that failed may have had an answer.
+    let failures = || [&six, &four].into_iter().filter_map(|result| result.as_ref().err());
+    let temporary = failures().find(|failure| matches!(failure, LookupFailure::Temporary(_)));
+    Err(temporary.or_else(|| failures().next()).cloned().unwrap_or(LookupFailure::NoRecords))
+}
+
+/// A name that does not exist has no records and is no error.
+fn none_is_empty<T>(found: Result<Vec<T>, LookupFailure>) -> Result<Vec<T>, LookupError> {
+    match found {
+        Ok(records) => Ok(records),
+        Err(LookupFailure::NoSuchDomain | LookupFailure::NoRecords) => Ok(Vec::new()),
+        Err(LookupFailure::Temporary(reason)) => Err(LookupError(reason)),
+    }
+}
+
+/// Lower case, without the final dot.
+fn plain(name: &Name) -> String {
+    let mut text = name.to_ascii().to_ascii_lowercase();
+    if text.ends_with('.') {
+        text.pop();
+    }
+    text
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::testing::{DnsFailure, TestDns};
+
+    #[tokio::test]
+    async fn a_silent_server_is_given_up() {
+        let server = TestDns::start().await;
+        server.fail("acme.test", DnsFailure::Silence);
+        let dns = Dns::asking(single(server.addr()), ResolveHosts::Never, Duration::from_millis(20));
+        assert_eq!(dns.mx("acme.test").await, Err(LookupFailure::Temporary("no answer in time".to_owned())));
+        assert!(server.queries().len() > REPEATS);
+        server.recover("acme.test");
+        assert_eq!(dns.mx("acme.test").await, Err(LookupFailure::NoSuchDomain));
+    }
+}
