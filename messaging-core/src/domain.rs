@@ -29,4 +29,5 @@ pub mod sending_domain;
 pub mod settings;
 pub mod simulator;
 pub mod suppression;
+pub mod unsubscribe;
 pub mod user_email;

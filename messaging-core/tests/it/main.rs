@@ -16,3 +16,4 @@ mod service;
 mod support;
 mod surface;
 mod sweep;
+mod unsubscribe;
