@@ -8,6 +8,7 @@
 pub mod deliver_message;
 mod delivery;
 pub mod job;
+mod lanes;
 mod runner;
 pub(crate) mod signal;
 pub mod sweep;

@@ -7,6 +7,7 @@
 //! touch a page of their own each, once there are many.
 #![expect(clippy::print_stdout, reason = "a program that prints its result")]
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -105,7 +106,7 @@ async fn work_off(bench: &Arc<Bench>) -> usize {
     while started.elapsed() < Duration::from_secs(3) {
         let now = SystemClock.now();
         let lease_until = now + Duration::from_mins(5);
-        let claim = Claim { now, lease_until, max: 512, per_lane: 32, hold: Vec::new() };
+        let claim = Claim { now, lease_until, max: 512, per_lane: 32, shares: HashMap::new(), hold: Vec::new() };
         let claimed = bench.store.claim(claim).await.expect("a claim");
         if claimed.is_empty() {
             break;

@@ -1,7 +1,6 @@
 //! Claims jobs and runs them.
 
-use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use tokio::runtime::Handle;
@@ -10,22 +9,17 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::app::App;
 use crate::error::Chain;
-use crate::ports::store::{Claim, ClaimedJob, StoreError};
+use crate::ports::store::{ClaimedJob, StoreError};
 use crate::work::job::{JobContext, JobError};
+use crate::work::lanes::{HOLD, Lanes, WINDOW};
 use crate::work::{all, sweep};
 
-/// Jobs in work at the same time, all lanes together.
-const WINDOW: usize = 256;
-/// Jobs of one lane in work at the same time.
-const LANE_WINDOW: usize = 128;
-/// Jobs of one lane in one claim: small enough that many busy lanes take turns.
-const LANE_SHARE: usize = 64;
 /// A claim outlasts every attempt: SMTP alone may take half an hour (RFC 5321 section 4.5.3.2).
 const LEASE: Duration = Duration::from_hours(1);
+/// After a claim of so many the next follows at once.
+const MANY: usize = 24;
 /// Jobs that come one by one are claimed together after this: a claim costs the store as much as some jobs.
 const GATHER: Duration = Duration::from_millis(40);
-/// A lane that is full is looked at again after this.
-const HOLD: Duration = Duration::from_millis(200);
 /// A job that could not be done is tried again after this.
 const RETRY: Duration = Duration::from_secs(30);
 /// Jobs that another process committed (the command line beside a server) announce nothing here.
@@ -68,43 +62,38 @@ impl Workers {
 /// What is in work.
 #[derive(Default)]
 struct InWork {
-    tasks: JoinSet<String>,
-    lanes: HashMap<String, usize>,
+    tasks: JoinSet<Ended>,
+    lanes: Lanes,
 }
+
+/// A job that ended, in which lane and after which time.
+type Ended = (String, Duration);
 
 impl InWork {
     fn start(&mut self, app: &App, job: ClaimedJob) {
-        *self.lanes.entry(job.handle.lane.clone()).or_default() += 1;
+        self.lanes.begin(&job.handle.lane);
         let app = app.clone();
         self.tasks.spawn(async move {
             let lane = job.handle.lane.clone();
+            let began = Instant::now();
             run(&app, job).await;
-            lane
+            (lane, began.elapsed())
         });
-    }
-
-    fn ended(&mut self, lane: &str) {
-        if let Some(count) = self.lanes.get_mut(lane) {
-            *count -= 1;
-            if *count == 0 {
-                self.lanes.remove(lane);
-            }
-        }
     }
 
     /// Takes notice of everything that has ended.
     fn collect(&mut self) {
         while let Some(ended) = self.tasks.try_join_next() {
             // `run` catches panics, so that the lane is always known.
-            if let Ok(lane) = ended {
-                self.ended(&lane);
+            if let Ok((lane, took)) = ended {
+                self.lanes.end(&lane, took);
             }
         }
     }
 
     async fn one_ended(&mut self) {
-        if let Some(Ok(lane)) = self.tasks.join_next().await {
-            self.ended(&lane);
+        if let Some(Ok((lane, took))) = self.tasks.join_next().await {
+            self.lanes.end(&lane, took);
         }
     }
 }
@@ -124,8 +113,8 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
                 continue;
             }
         };
-        // A full share means that the lane probably has more.
-        let more = claimed.len() >= LANE_SHARE;
+        // So many are hardly all there were.
+        let more = claimed.len() >= MANY;
         for job in claimed {
             in_work.start(&app, job);
         }
@@ -170,17 +159,7 @@ async fn claim(app: &App, in_work: &InWork) -> Result<Vec<ClaimedJob>, StoreErro
     if room == 0 {
         return Ok(Vec::new());
     }
-    let now = app.now();
-    let full = in_work.lanes.iter().filter(|(_, count)| **count >= LANE_WINDOW);
-    app.store()
-        .claim(Claim {
-            now,
-            lease_until: now + LEASE,
-            max: room,
-            per_lane: LANE_SHARE,
-            hold: full.map(|(lane, _)| (lane.clone(), now + HOLD)).collect(),
-        })
-        .await
+    app.store().claim(in_work.lanes.claim(room, app.now(), LEASE)).await
 }
 
 /// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again.

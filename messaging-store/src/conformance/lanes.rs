@@ -1,6 +1,6 @@
 //! Lanes: fairness, limits, holding.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use messaging_core::changes::Write;
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
@@ -71,6 +71,16 @@ pub async fn a_lane_gives_no_more_than_allowed(store: &dyn Store) {
         rest.extend(claimed);
     }
     assert_eq!(per_lane(&rest), BTreeMap::from([("a", 8), ("b", 1)]));
+}
+
+/// A lane with a share of its own gives as many jobs as that says, the others as usual.
+pub async fn a_lane_may_have_a_share_of_its_own(store: &dyn Store) {
+    for lane in ["few", "many", "usual"] {
+        enqueue_many(store, lane, 0, 10).await;
+    }
+    let shares = HashMap::from([("few".to_owned(), 1), ("many".to_owned(), 7)]);
+    let claimed = store.claim(Claim { per_lane: 3, shares, ..claim(1) }).await.unwrap();
+    assert_eq!(per_lane(&claimed), BTreeMap::from([("few", 1), ("many", 7), ("usual", 3)]));
 }
 
 /// A held lane is not claimed until its time.

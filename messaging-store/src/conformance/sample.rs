@@ -1,5 +1,6 @@
 //! Records to store: complete, valid, different from one another.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
@@ -218,7 +219,8 @@ pub fn enqueue(lane: &str, due: i64) -> Write {
 
 /// A claim at a time, leased for a second, without limits.
 pub fn claim(now: i64) -> Claim {
-    Claim { now: at(now), lease_until: at(now + 1_000), max: 10_000, per_lane: 10_000, hold: Vec::new() }
+    let shares = HashMap::new();
+    Claim { now: at(now), lease_until: at(now + 1_000), max: 10_000, per_lane: 10_000, shares, hold: Vec::new() }
 }
 
 /// Finishes claimed jobs.

@@ -196,6 +196,7 @@ impl Round<'_> {
         let mut statement = connection
             .prepare_cached("SELECT due_at, id, kind, payload FROM jobs WHERE lane = ?1 ORDER BY due_at, id")?;
         let mut rows = statement.query([lane])?;
+        let share = self.claim.shares.get(lane).copied().unwrap_or(self.claim.per_lane);
         let mut taken = 0;
         while let Some(row) = rows.next()? {
             let due_at = row::time(row, 0)?;
@@ -206,7 +207,7 @@ impl Round<'_> {
             if due_at > now {
                 return book.rest(connection, lane.to_owned(), Some(due_at));
             }
-            if taken == self.claim.per_lane || !self.has_room() {
+            if taken == share || !self.has_room() {
                 return book.rotate(connection, lane.to_owned(), now);
             }
             taken += 1;

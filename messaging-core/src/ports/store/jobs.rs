@@ -1,5 +1,7 @@
 //! Jobs waiting to be done.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 
@@ -32,6 +34,8 @@ pub struct Claim {
     pub max: usize,
     /// At most this many of one lane; lanes that waited longest come first.
     pub per_lane: usize,
+    /// Lanes that may give another number of jobs than `per_lane`.
+    pub shares: HashMap<String, usize>,
     /// Lanes to leave alone until a time: at their limit, or in back-off. A later claim that does not
     /// name a lane lets it go.
     pub hold: Vec<(String, Timestamp)>,
