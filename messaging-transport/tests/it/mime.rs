@@ -4,6 +4,7 @@ use messaging_core::ports::transport::{AttachedFile, Email, Mailbox};
 use messaging_transport::mime::{MAX_LINE, MimeError, build, needs_utf8};
 use proptest::prelude::*;
 
+use crate::dkim;
 use crate::support::{address, email};
 
 /// Builds, and checks what holds for every message.
@@ -329,7 +330,9 @@ proptest! {
         email.text.clone_from(&text);
         email.html = html;
         email.attachments.push(file(&filename, "application/octet-stream", content.clone()));
+        email.signers = dkim::signers();
         let source = built(&email);
+        prop_assert_eq!(dkim::verified(&source), 2);
         let message = parsed(&source);
         prop_assert_eq!(message.attachment_count(), 1);
         prop_assert_eq!(message.attachment(0).unwrap().contents(), content);
