@@ -7,7 +7,8 @@
 mod cache;
 mod lookups;
 mod passwords;
-pub(crate) mod suppressing;
+mod reports;
+mod suppressing;
 mod unsubscribe;
 mod until_committed;
 
@@ -40,6 +41,7 @@ pub use lookups::Provider;
 pub(crate) use lookups::SESSION_MARKER;
 use lookups::{Lookups, Touched};
 use passwords::PasswordWork;
+pub use reports::ReturnAddress;
 
 /// A key's last use is written at most this often.
 const LAST_USE_INTERVAL: Duration = Duration::from_mins(1);

@@ -13,6 +13,7 @@ use crate::domain::digest::Digest;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
 use crate::domain::sending_domain::SendingDomain;
 use crate::domain::settings::ChannelSettings;
+use crate::domain::soft_bounce::Streak;
 use crate::domain::suppression::Suppression;
 use crate::ids::{ApiKeyId, BlobId, JobId, MessageId, UserId, WorkspaceId};
 use crate::time::Timestamp;
@@ -82,6 +83,10 @@ pub enum Write {
     DeleteChannel(WorkspaceId, Channel),
     /// Creates or replaces a suppression. The address is unique per channel.
     PutSuppression(Suppression, Expect),
+    /// Makes a streak of soft bounces one longer. A conflict when it is not as long as it was read.
+    CountSoftBounce(Streak),
+    /// Ends the streak of an address (normalised); no conflict when there is none.
+    EndSoftBounces(WorkspaceId, Channel, String),
     /// Stores a new message with its content.
     InsertMessage(Box<Message>, MessageContent),
     /// Moves a message to another state.

@@ -23,6 +23,7 @@ pub mod replies;
 pub mod sample;
 pub mod sandbox;
 pub mod sending_domains;
+pub mod soft_bounces;
 pub mod suppressions;
 
 use std::any::Any;
@@ -119,7 +120,9 @@ macro_rules! conformance_tests {
                 only_the_newest_are_kept, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there;
             sending_domains: domains_round_trip, name_is_unique_in_its_workspace,
+                a_name_is_found_in_every_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            soft_bounces: a_streak_grows_and_ends, a_length_is_counted_from_once, others_have_their_own;
             suppressions: suppressions_round_trip, address_is_unique_per_channel, other_workspaces_are_not_there;
         }
     };

@@ -28,6 +28,7 @@ mod row;
 mod sandbox;
 mod schema;
 mod sending_domains;
+mod soft_bounces;
 mod suppressions;
 mod writer;
 

@@ -1,10 +1,13 @@
-//! What it takes to put addresses on the suppression list.
+//! What bounces, complaints and deliveries mean for addresses: the suppression list, and streaks of
+//! soft bounces that lead there.
 
 use crate::app::App;
 use crate::changes::{Expect, Write};
-use crate::domain::address;
 use crate::domain::channel::Channel;
+use crate::domain::delivery::Judgment;
+use crate::domain::message::Message;
 use crate::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
+use crate::domain::{address, soft_bounce};
 use crate::ids::WorkspaceId;
 use crate::ports::store::StoreError;
 
@@ -20,6 +23,38 @@ pub(crate) struct Listing {
 }
 
 impl App {
+    /// The writes that follow from a judgment for the addresses it names.
+    pub(crate) async fn address_writes(
+        &self,
+        message: &Message,
+        judgment: &Judgment,
+    ) -> Result<Vec<Write>, StoreError> {
+        let (workspace, channel) = (message.workspace_id, message.channel);
+        // Nearly always there is no streak to end. Finding out would cost more than ending it.
+        let reached = judgment.reached.iter().map(|address| address::normalize(channel, address));
+        let mut writes: Vec<_> = reached.map(|address| Write::EndSoftBounces(workspace, channel, address)).collect();
+        let listing =
+            |(address, reason): &(String, _)| Listing { address: address.clone(), reason: *reason, detail: None };
+        let mut listings: Vec<_> = judgment.suppress.iter().map(listing).collect();
+        for address in &judgment.soft_bounces {
+            let address = address::normalize(channel, address);
+            let streak = self.store().soft_bounces(workspace, channel, &address).await?;
+            if streak.is_full() {
+                // Counted first, so that two bounces at once cannot both be the last one.
+                writes.extend([
+                    Write::CountSoftBounce(streak),
+                    Write::EndSoftBounces(workspace, channel, address.clone()),
+                ]);
+                let detail = Some(soft_bounce::DETAIL.to_owned());
+                listings.push(Listing { address, reason: SuppressionReason::Bounce, detail });
+            } else {
+                writes.push(Write::CountSoftBounce(streak));
+            }
+        }
+        writes.extend(self.suppress(workspace, channel, SuppressionSource::System, listings).await?);
+        Ok(writes)
+    }
+
     /// The writes that put the addresses on the list. An address that is listed keeps its record; its
     /// reason only rises (contract section 10).
     pub(crate) async fn suppress(

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::domain::bounce::{BounceClass, BounceType, classify};
 use crate::domain::message::{EventKind, MessageStatus};
 use crate::domain::recipients::{Recipient, RecipientKind};
+use crate::domain::soft_bounce;
 use crate::domain::suppression::SuppressionReason;
 use crate::ports::transport::{Acceptance, Outcome, Response};
 use crate::time::Timestamp;
@@ -49,10 +50,14 @@ pub struct Judgment {
     pub next_attempt_at: Option<Timestamp>,
     /// Addresses to suppress.
     pub suppress: Vec<(String, SuppressionReason)>,
+    /// Addresses that were delivered to.
+    pub reached: Vec<String>,
+    /// Addresses that bounced softly in a way that counts (see [`soft_bounce`]).
+    pub soft_bounces: Vec<String>,
 }
 
 impl Judgment {
-    fn event(&mut self, kind: EventKind, meta: Value) {
+    pub(super) fn event(&mut self, kind: EventKind, meta: Value) {
         let Value::Object(mut meta) = meta else { return };
         meta.retain(|_, value| !value.is_null());
         self.events.push((kind, meta));
@@ -100,6 +105,7 @@ fn one(judgment: &mut Judgment, attempt: Attempt, recipient: &Recipient, result:
                 EventKind::Delivered,
                 json!({"recipient": address, "smtp_code": response.code, "response": response.text, "mx": response.host}),
             );
+            judgment.reached.push(address.to_owned());
             if !complains {
                 return MessageStatus::Delivered;
             }
@@ -135,7 +141,14 @@ fn one(judgment: &mut Judgment, attempt: Attempt, recipient: &Recipient, result:
     }
 }
 
-fn bounce(judgment: &mut Judgment, address: &str, response: &Response, class: BounceClass, ambiguous: Option<bool>) {
+/// Records a final refusal of a recipient and what follows for its address.
+pub(super) fn bounce(
+    judgment: &mut Judgment,
+    address: &str,
+    response: &Response,
+    class: BounceClass,
+    ambiguous: Option<bool>,
+) {
     judgment.event(
         EventKind::Bounce,
         json!({
@@ -146,6 +159,8 @@ fn bounce(judgment: &mut Judgment, address: &str, response: &Response, class: Bo
     );
     if class.bounce_type() == BounceType::Hard {
         judgment.suppress.push((address.to_owned(), SuppressionReason::Bounce));
+    } else if soft_bounce::counts(class) {
+        judgment.soft_bounces.push(address.to_owned());
     }
 }
 

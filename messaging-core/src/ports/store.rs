@@ -18,6 +18,7 @@ pub mod messages;
 pub mod replies;
 pub mod sandbox;
 pub mod sending_domains;
+pub mod soft_bounces;
 pub mod suppressions;
 
 use async_trait::async_trait;
@@ -35,6 +36,7 @@ pub use messages::Messages;
 pub use replies::Replies;
 pub use sandbox::Sandbox;
 pub use sending_domains::SendingDomains;
+pub use soft_bounces::SoftBounces;
 pub use suppressions::Suppressions;
 
 /// A database.
@@ -50,6 +52,7 @@ pub trait Store:
     + Replies
     + Sandbox
     + SendingDomains
+    + SoftBounces
     + Suppressions
     + std::fmt::Debug
     + Send

@@ -5,7 +5,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::app::suppressing::Listing;
 use crate::changes::{Changes, MoveMessage, Write};
 use crate::domain::address::EmailAddress;
 use crate::domain::attempt::{Dialog, MessageAttempt};
@@ -14,7 +13,6 @@ use crate::domain::content::{self, RequestContent};
 use crate::domain::delivery::Judgment;
 use crate::domain::message::{Capture, Message, MessageEvent, MessageStatus};
 use crate::domain::recipients::{self, Recipient};
-use crate::domain::suppression::SuppressionSource;
 use crate::ids::{MessageId, WorkspaceId};
 use crate::ports::store::{CommitError, StoreError};
 use crate::work::delivery::{Impossible, Performed, perform, prepare};
@@ -215,7 +213,7 @@ impl DeliverMessage {
                 meta: meta.clone(),
             })));
         }
-        for write in suppress(cx, message, judgment).await? {
+        for write in cx.app.address_writes(message, judgment).await? {
             changes.push(write);
         }
         Ok(changes)
@@ -230,11 +228,4 @@ const fn moves_through_sending(from: MessageStatus, to: MessageStatus) -> bool {
     }
     from.may_become(MessageStatus::Sending)
         && (MessageStatus::Sending.may_become(to) || matches!(to, MessageStatus::Complained))
-}
-
-/// Contract section 10, "Automatic": the addresses that bounced hard or complained.
-async fn suppress(cx: &JobContext, message: &Message, judgment: &Judgment) -> Result<Vec<Write>, StoreError> {
-    let listing = |(address, reason): &(String, _)| Listing { address: address.clone(), reason: *reason, detail: None };
-    let listings = judgment.suppress.iter().map(listing).collect();
-    cx.app.suppress(message.workspace_id, message.channel, SuppressionSource::System, listings).await
 }

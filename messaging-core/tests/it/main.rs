@@ -12,6 +12,7 @@ mod keys;
 mod members;
 mod messages;
 mod pages;
+mod reports;
 mod service;
 mod support;
 mod surface;

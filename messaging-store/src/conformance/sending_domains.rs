@@ -41,6 +41,20 @@ pub async fn name_is_unique_in_its_workspace(store: &dyn Store) {
     put(store, [add(&domain(other, "example.org"))]).await;
 }
 
+/// Whoever knows only the name finds the domains of all workspaces.
+pub async fn a_name_is_found_in_every_workspace(store: &dyn Store) {
+    let mut domains = vec![domain(id(), "example.org"), domain(id(), "example.org")];
+    put(store, domains.iter().map(add).collect::<Vec<_>>()).await;
+    put(store, [add(&domain(id(), "mail.example.org"))]).await;
+    let mut found = store.domains_named("example.org", 10).await.unwrap();
+    for list in [&mut domains, &mut found] {
+        list.sort_by_key(|domain| domain.id);
+    }
+    assert_eq!(found, domains);
+    assert_eq!(store.domains_named("example.org", 1).await.unwrap().len(), 1);
+    assert_eq!(store.domains_named("org", 10).await.unwrap(), []);
+}
+
 /// Pages neither skip nor repeat.
 pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     let workspace: WorkspaceId = id();

@@ -5,7 +5,9 @@ use rusqlite::Connection;
 
 use super::fault::Fault;
 use super::lanes::Book;
-use super::{accounts, attempts, channels, jobs, keys, messages, replies, sandbox, sending_domains, suppressions};
+use super::{
+    accounts, attempts, channels, jobs, keys, messages, replies, sandbox, sending_domains, soft_bounces, suppressions,
+};
 
 /// Applies a write inside the open transaction.
 pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> Result<(), Fault> {
@@ -22,6 +24,10 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         Write::PutChannel(settings, expect) => channels::put(connection, settings, *expect),
         Write::DeleteChannel(workspace, channel) => channels::delete(connection, *workspace, *channel),
         Write::PutSuppression(suppression, expect) => suppressions::put(connection, suppression, *expect),
+        Write::CountSoftBounce(streak) => soft_bounces::lengthen(connection, streak),
+        Write::EndSoftBounces(workspace, channel, address) => {
+            soft_bounces::end(connection, *workspace, *channel, address)
+        }
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
         Write::AppendEvent(event) => messages::append_event(connection, event),

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
-use super::row::{below, document, one_more, record, slice, stored};
+use super::row::{below, document, one_more, record, slice, sql_limit, stored};
 
 pub(super) fn put(connection: &Connection, domain: &SendingDomain, expect: Expect) -> Result<(), Fault> {
     let (workspace, id, doc) = (domain.workspace_id.to_bytes(), domain.id.to_bytes(), document(domain)?);
@@ -44,6 +44,14 @@ impl SendingDomains for SqliteStore {
         const SQL: &str = "SELECT revision, doc FROM sending_domains WHERE workspace = ?1 AND name = ?2";
         let name = name.to_owned();
         self.readers.read(move |connection| one(connection, SQL, params![workspace.to_bytes(), name], stored)).await
+    }
+
+    async fn domains_named(&self, name: &str, limit: usize) -> Result<Vec<SendingDomain>, StoreError> {
+        const SQL: &str = "SELECT doc FROM sending_domains WHERE name = ?1 ORDER BY workspace LIMIT ?2";
+        let name = name.to_owned();
+        self.readers
+            .read(move |connection| many(connection, SQL, params![name, sql_limit(limit)], |row| record(row, 0)))
+            .await
     }
 
     async fn domains(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<SendingDomain>, StoreError> {

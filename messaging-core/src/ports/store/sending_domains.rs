@@ -17,6 +17,9 @@ pub trait SendingDomains {
         workspace: WorkspaceId,
         name: &str,
     ) -> Result<Option<Stored<SendingDomain>>, StoreError>;
+    /// The domains of this name, lower case A-labels, of all workspaces, at most `limit`: for what comes
+    /// from outside and names no workspace.
+    async fn domains_named(&self, name: &str, limit: usize) -> Result<Vec<SendingDomain>, StoreError>;
     /// The domains of the workspace, newest first.
     async fn domains(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<SendingDomain>, StoreError>;
 }
