@@ -13,7 +13,7 @@ use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, Mes
 use crate::domain::sending_domain::SendingDomain;
 use crate::domain::settings::ChannelSettings;
 use crate::domain::suppression::Suppression;
-use crate::ids::{ApiKeyId, BlobId, JobId, MessageId, UserId, WorkspaceId};
+use crate::ids::{ApiKeyId, BlobId, JobId, MessageId, SuppressionId, UserId, WorkspaceId};
 use crate::time::Timestamp;
 
 /// A set of writes that happens completely or not at all.
@@ -81,6 +81,8 @@ pub enum Write {
     DeleteChannel(WorkspaceId, Channel),
     /// Creates or replaces a suppression. The address is unique per channel.
     PutSuppression(Suppression, Expect),
+    /// Takes an address off the list; no conflict when it is gone already.
+    DeleteSuppression(WorkspaceId, SuppressionId),
     /// Stores a new message with its content.
     InsertMessage(Box<Message>, MessageContent),
     /// Moves a message to another state.
@@ -89,6 +91,9 @@ pub enum Write {
     AppendEvent(Box<MessageEvent>),
     /// Keeps what the sandbox captured; replaces an earlier capture of the same message.
     PutCapture(Box<Capture>),
+    /// Stores the target of redirected links under its [`UrlKey`](crate::domain::link_token::UrlKey); no
+    /// conflict when it is there already.
+    PutUrl(WorkspaceId, String),
     /// Removes stored bytes; no conflict when they are gone already.
     DeleteBlob(WorkspaceId, BlobId),
     /// Adds a job.

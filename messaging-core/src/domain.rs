@@ -29,4 +29,6 @@ pub mod sending_domain;
 pub mod settings;
 pub mod simulator;
 pub mod suppression;
+pub mod tracking;
+pub mod unsubscribe_header;
 pub mod user_email;

@@ -23,6 +23,7 @@ pub mod sample;
 pub mod sandbox;
 pub mod sending_domains;
 pub mod suppressions;
+pub mod urls;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -117,7 +118,9 @@ macro_rules! conformance_tests {
                 other_workspaces_are_not_there;
             sending_domains: domains_round_trip, name_is_unique_in_its_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            suppressions: suppressions_round_trip, address_is_unique_per_channel, other_workspaces_are_not_there;
+            suppressions: suppressions_round_trip, address_is_unique_per_channel, suppressions_are_found_by_id_and_deleted,
+                every_filter_narrows, listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            urls: urls_round_trip_and_are_stored_once, other_workspaces_are_not_there;
         }
     };
     ($open:path; $($module:ident: $($case:ident),+;)+) => {$(

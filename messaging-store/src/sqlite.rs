@@ -28,6 +28,7 @@ mod sandbox;
 mod schema;
 mod sending_domains;
 mod suppressions;
+mod urls;
 mod writer;
 
 use std::fs::File;

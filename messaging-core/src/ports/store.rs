@@ -18,6 +18,7 @@ pub mod replies;
 pub mod sandbox;
 pub mod sending_domains;
 pub mod suppressions;
+pub mod urls;
 
 use async_trait::async_trait;
 
@@ -34,6 +35,7 @@ pub use replies::Replies;
 pub use sandbox::Sandbox;
 pub use sending_domains::SendingDomains;
 pub use suppressions::Suppressions;
+pub use urls::Urls;
 
 /// A database.
 #[async_trait]
@@ -48,6 +50,7 @@ pub trait Store:
     + Sandbox
     + SendingDomains
     + Suppressions
+    + Urls
     + std::fmt::Debug
     + Send
     + Sync

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use super::fault::Fault;
 use super::lanes::Book;
-use super::{accounts, channels, jobs, keys, messages, replies, sandbox, sending_domains, suppressions};
+use super::{accounts, channels, jobs, keys, messages, replies, sandbox, sending_domains, suppressions, urls};
 
 /// Applies a write inside the open transaction.
 pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> Result<(), Fault> {
@@ -22,10 +22,12 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         Write::PutChannel(settings, expect) => channels::put(connection, settings, *expect),
         Write::DeleteChannel(workspace, channel) => channels::delete(connection, *workspace, *channel),
         Write::PutSuppression(suppression, expect) => suppressions::put(connection, suppression, *expect),
+        Write::DeleteSuppression(workspace, id) => suppressions::delete(connection, *workspace, *id),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
         Write::AppendEvent(event) => messages::append_event(connection, event),
         Write::PutCapture(capture) => sandbox::put(connection, capture),
+        Write::PutUrl(workspace, url) => urls::put(connection, *workspace, url),
         // The file goes after the commit; see `SqliteStore::commit`.
         Write::DeleteBlob(..) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, book, job),
