@@ -4,8 +4,6 @@
 //! Where an operation does the same, it is called as [`Caller::Operator`]; the rest is here because the
 //! API has no row for it. Field errors point at the names of the command's flags, as in `/password`.
 
-use std::future::Future;
-
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
@@ -25,13 +23,11 @@ use crate::ids::{ApiKeyId, Id as _, UserId, WorkspaceId};
 use crate::ops::keys::{ApiKeyInput, ApiKeyView, CreateApiKey, DEFAULT_RATE_LIMIT, ListApiKeys};
 use crate::ops::service::WorkspaceView;
 use crate::ops::{Empty, InWorkspace, Page, PageQuery};
-use crate::ports::store::{CommitError, PageRequest, Stored};
+use crate::ports::store::{PageRequest, Stored};
 use crate::scope::{Role, Scope};
 use crate::time::Timestamp;
 use crate::violation::{FieldCode, Violations};
 
-/// How often something is decided again because the data changed meanwhile.
-const MAX_RUNS: usize = 8;
 /// The longest display name of a user and name of a workspace, in characters.
 const MAX_NAME: usize = 200;
 
@@ -91,7 +87,7 @@ pub async fn create_user(
         Some(password) => Some(app.hash_password(password).await?),
         None => None,
     };
-    until_committed(app, || async {
+    app.until_committed(|| async {
         let known = app.store().user_by_email(email.as_str()).await?;
         let (mut user, expected) = match known {
             Some(Stored { record, revision }) => (record, Expect::Revision(revision)),
@@ -117,7 +113,7 @@ pub async fn create_workspace(app: &App, name: &str, owner_email: &str) -> Resul
     }
     let Some(owner) = owner else { return Err(violations.into()) };
     violations.into_result()?;
-    until_committed(app, || async {
+    app.until_committed(|| async {
         let (workspace, member) = new_workspace(app, name, owner.record.id);
         let view = WorkspaceView::of(workspace.clone(), &app.settings().data_region);
         let writes = [Write::PutWorkspace(workspace, Expect::Absent), Write::PutMember(member, Expect::Absent)];
@@ -136,7 +132,7 @@ pub async fn create_key(app: &App, workspace: WorkspaceId, input: &ApiKeyInput) 
 ///
 /// A server that runs on the same database notices within a second.
 pub async fn revoke_key(app: &App, id: ApiKeyId) -> Result<ApiKeyView, Error> {
-    until_committed(app, || async {
+    app.until_committed(|| async {
         let Stored { record: mut key, revision } = app.store().api_key_anywhere(id).await?.ok_or(Error::NotFound)?;
         let mut changes = Changes::default();
         if key.revoked_at.is_none() {
@@ -182,7 +178,7 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
     let (prefix, secret) = generate(app.entropy());
     let known = app.store().user_by_email(DEV_EMAIL).await?.is_some();
     let password_hash = if known { None } else { Some(app.hash_password(console_password.clone()).await?) };
-    until_committed(app, || async {
+    app.until_committed(|| async {
         let mut changes = Changes::default();
         let mut setup = DevSetup {
             workspace_id: WorkspaceId::from_bytes([0; 16]),
@@ -239,26 +235,6 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
         Ok((changes, setup))
     })
     .await
-}
-
-/// Decides and commits, again when the data changed meanwhile: what `invoke` does for operations.
-async fn until_committed<T, F, D>(app: &App, mut decide: D) -> Result<T, Error>
-where
-    D: FnMut() -> F,
-    F: Future<Output = Result<(Changes, T), Error>>,
-{
-    for _ in 0..MAX_RUNS {
-        let (changes, answer) = decide().await?;
-        if changes.is_empty() {
-            return Ok(answer);
-        }
-        match app.commit(changes).await {
-            Ok(()) => return Ok(answer),
-            Err(CommitError::Conflict) => {}
-            Err(CommitError::Store(error)) => return Err(error.into()),
-        }
-    }
-    Err(Error::Unavailable { retry_after: 1 })
 }
 
 fn new_user(app: &App, email: &str) -> User {

@@ -7,6 +7,9 @@
 mod cache;
 mod lookups;
 mod passwords;
+pub(crate) mod suppressing;
+mod unsubscribe;
+mod until_committed;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

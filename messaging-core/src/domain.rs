@@ -30,5 +30,6 @@ pub mod settings;
 pub mod simulator;
 pub mod suppression;
 pub mod tracking;
+pub mod unsubscribe;
 pub mod unsubscribe_header;
 pub mod user_email;

@@ -5,14 +5,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::changes::{Changes, Expect, MoveMessage, Write};
-use crate::domain::address::{self, EmailAddress};
+use crate::app::suppressing::Listing;
+use crate::changes::{Changes, MoveMessage, Write};
+use crate::domain::address::EmailAddress;
 use crate::domain::channel::Channel;
 use crate::domain::content::{self, RequestContent};
 use crate::domain::delivery::Judgment;
 use crate::domain::message::{Capture, Message, MessageEvent, MessageStatus};
 use crate::domain::recipients::{self, Recipient};
-use crate::domain::suppression::{Suppression, SuppressionSource};
+use crate::domain::suppression::SuppressionSource;
 use crate::ids::{MessageId, WorkspaceId};
 use crate::ports::store::{CommitError, StoreError};
 use crate::work::delivery::{Impossible, Performed, perform, prepare};
@@ -217,34 +218,7 @@ const fn moves_through_sending(from: MessageStatus, to: MessageStatus) -> bool {
 
 /// Contract section 10, "Automatic": the addresses that bounced hard or complained.
 async fn suppress(cx: &JobContext, message: &Message, judgment: &Judgment) -> Result<Vec<Write>, StoreError> {
-    if judgment.suppress.is_empty() {
-        return Ok(Vec::new());
-    }
-    let now = cx.app.now();
-    let spelled: Vec<_> =
-        judgment.suppress.iter().map(|(text, reason)| (address::normalize(message.channel, text), *reason)).collect();
-    let addresses: Vec<_> = spelled.iter().map(|(address, _)| address.clone()).collect();
-    let listed = cx.app.store().suppressed(message.workspace_id, message.channel, &addresses).await?;
-    let writes = spelled.into_iter().filter_map(|(address, reason)| {
-        match listed.iter().find(|stored| stored.record.address == address) {
-            Some(stored) => {
-                let raised = stored.record.raised(reason, None)?;
-                Some(Write::PutSuppression(raised, Expect::Revision(stored.revision)))
-            }
-            None => Some(Write::PutSuppression(
-                Suppression {
-                    id: cx.app.new_id(now),
-                    workspace_id: message.workspace_id,
-                    channel: message.channel,
-                    address,
-                    reason,
-                    detail: None,
-                    source: SuppressionSource::System,
-                    created_at: now,
-                },
-                Expect::Absent,
-            )),
-        }
-    });
-    Ok(writes.collect())
+    let listing = |(address, reason): &(String, _)| Listing { address: address.clone(), reason: *reason, detail: None };
+    let listings = judgment.suppress.iter().map(listing).collect();
+    cx.app.suppress(message.workspace_id, message.channel, SuppressionSource::System, listings).await
 }

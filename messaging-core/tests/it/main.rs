@@ -15,3 +15,4 @@ mod service;
 mod support;
 mod surface;
 mod sweep;
+mod unsubscribe;

@@ -78,8 +78,16 @@ pub async fn events_are_ordered_by_time(store: &dyn Store) {
 
     let found = store.message_events(mine.workspace_id, mine.id, 10).await.unwrap();
     assert_eq!(found, [sent.clone(), delivered.clone(), opened]);
-    assert_eq!(store.message_events(mine.workspace_id, mine.id, 2).await.unwrap(), [sent, delivered]);
+    assert_eq!(store.message_events(mine.workspace_id, mine.id, 2).await.unwrap(), [sent.clone(), delivered]);
     assert_eq!(store.message_events(other.workspace_id, mine.id, 10).await.unwrap(), []);
+
+    let again = event(&mine, EventKind::Sent, 60);
+    put(store, [Write::AppendEvent(Box::new(again.clone()))]).await;
+    let of_kind =
+        async |kind, limit| store.message_events_of_kind(mine.workspace_id, mine.id, kind, limit).await.unwrap();
+    assert_eq!(of_kind(EventKind::Sent, 10).await, [sent.clone(), again]);
+    assert_eq!(of_kind(EventKind::Sent, 1).await, [sent]);
+    assert_eq!(of_kind(EventKind::Bounce, 10).await, []);
 }
 
 /// Each filter alone answers exactly the messages that match, newest first.

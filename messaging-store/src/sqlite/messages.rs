@@ -116,6 +116,18 @@ fn message(workspace: WorkspaceId, row: &Row<'_>) -> Result<Message, Fault> {
     })
 }
 
+/// An event from the columns id, at, kind, meta.
+fn event(workspace: WorkspaceId, message: MessageId, row: &Row<'_>) -> Result<MessageEvent, Fault> {
+    Ok(MessageEvent {
+        id: row::id(row, 0)?,
+        workspace_id: workspace,
+        message_id: message,
+        kind: numbered(&EventKind::ALL, row.get(2)?)?,
+        at: time(row, 1)?,
+        meta: or_empty(row, 3)?,
+    })
+}
+
 /// A document column in which NULL stands for an empty document.
 fn or_empty<T: DeserializeOwned + Default>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
     if row.get_ref(column)? == ValueRef::Null { Ok(T::default()) } else { row::record(row, column) }
@@ -165,16 +177,25 @@ impl Messages for SqliteStore {
         self.readers
             .glance(move |connection| {
                 let bounds = params![workspace.to_bytes(), id.to_bytes(), sql_limit(limit)];
-                many(connection, SQL, bounds, |row| {
-                    Ok(MessageEvent {
-                        id: row::id(row, 0)?,
-                        workspace_id: workspace,
-                        message_id: id,
-                        kind: numbered(&EventKind::ALL, row.get(2)?)?,
-                        at: time(row, 1)?,
-                        meta: or_empty(row, 3)?,
-                    })
-                })
+                many(connection, SQL, bounds, |row| event(workspace, id, row))
+            })
+            .await
+    }
+
+    async fn message_events_of_kind(
+        &self,
+        workspace: WorkspaceId,
+        id: MessageId,
+        kind: EventKind,
+        limit: usize,
+    ) -> Result<Vec<MessageEvent>, StoreError> {
+        const SQL: &str = "SELECT id, at, kind, meta FROM message_events
+            WHERE workspace = ?1 AND message = ?2 AND kind = ?3 ORDER BY at, id LIMIT ?4";
+        self.readers
+            .glance(move |connection| {
+                let kind = number(&EventKind::ALL, &kind);
+                let bounds = params![workspace.to_bytes(), id.to_bytes(), kind, sql_limit(limit)];
+                many(connection, SQL, bounds, |row| event(workspace, id, row))
             })
             .await
     }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError};
-use crate::domain::message::{Message, MessageContent, MessageEvent, MessageFilter};
+use crate::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter};
 use crate::ids::{MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -23,6 +23,14 @@ pub trait Messages {
         &self,
         workspace: WorkspaceId,
         id: MessageId,
+        limit: usize,
+    ) -> Result<Vec<MessageEvent>, StoreError>;
+    /// The events of one kind of a message ordered by time, at most `limit`.
+    async fn message_events_of_kind(
+        &self,
+        workspace: WorkspaceId,
+        id: MessageId,
+        kind: EventKind,
         limit: usize,
     ) -> Result<Vec<MessageEvent>, StoreError>;
     /// Messages that match, newest first.

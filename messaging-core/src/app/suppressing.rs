@@ -1,0 +1,59 @@
+//! What it takes to put addresses on the suppression list.
+
+use crate::app::App;
+use crate::changes::{Expect, Write};
+use crate::domain::address;
+use crate::domain::channel::Channel;
+use crate::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
+use crate::ids::WorkspaceId;
+use crate::ports::store::StoreError;
+
+/// An address to suppress, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listing {
+    /// The address, as it was spelled.
+    pub(crate) address: String,
+    /// Why.
+    pub(crate) reason: SuppressionReason,
+    /// More about why.
+    pub(crate) detail: Option<String>,
+}
+
+impl App {
+    /// The writes that put the addresses on the list. An address that is listed keeps its record; its
+    /// reason only rises (contract section 10).
+    pub(crate) async fn suppress(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        source: SuppressionSource,
+        listings: Vec<Listing>,
+    ) -> Result<Vec<Write>, StoreError> {
+        if listings.is_empty() {
+            return Ok(Vec::new());
+        }
+        let now = self.now();
+        let mut wanted: Vec<Listing> = Vec::with_capacity(listings.len());
+        for listing in listings {
+            let listing = Listing { address: address::normalize(channel, &listing.address), ..listing };
+            match wanted.iter_mut().find(|other| other.address == listing.address) {
+                Some(other) if other.reason < listing.reason => *other = listing,
+                Some(_) => {}
+                None => wanted.push(listing),
+            }
+        }
+        let addresses: Vec<_> = wanted.iter().map(|listing| listing.address.clone()).collect();
+        let listed = self.store().suppressed(workspace, channel, &addresses).await?;
+        let writes = wanted.into_iter().filter_map(|Listing { address, reason, detail }| {
+            if let Some(stored) = listed.iter().find(|stored| stored.record.address == address) {
+                let raised = stored.record.raised(reason, detail)?;
+                return Some(Write::PutSuppression(raised, Expect::Revision(stored.revision)));
+            }
+            let id = self.new_id(now);
+            let record =
+                Suppression { id, workspace_id: workspace, channel, address, reason, detail, source, created_at: now };
+            Some(Write::PutSuppression(record, Expect::Absent))
+        });
+        Ok(writes.collect())
+    }
+}

@@ -1,0 +1,62 @@
+//! A recipient unsubscribes.
+//!
+//! Contract section 10, "Unsubscribe". The link, one click and the letter all end here.
+
+use serde_json::json;
+
+use crate::app::App;
+use crate::app::suppressing::Listing;
+use crate::changes::{Changes, MoveMessage, Write};
+use crate::domain::address;
+use crate::domain::message::{EventKind, MessageEvent};
+use crate::domain::suppression::{SuppressionReason, SuppressionSource};
+use crate::domain::unsubscribe::UnsubscribeMethod;
+use crate::error::Error;
+use crate::ids::{MessageId, WorkspaceId};
+
+impl App {
+    /// Unsubscribes the recipient of a message: the `to` address goes on the suppression list, and the
+    /// message gets an event. Copies have the same link; they cannot be told apart, and count as `to`.
+    ///
+    /// Answers whether anything changed. A repeat changes nothing, unless the address was taken off the
+    /// list meanwhile: then it counts anew. A message that is not there is [`Error::NotFound`].
+    pub async fn unsubscribe(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+        method: UnsubscribeMethod,
+    ) -> Result<bool, Error> {
+        self.until_committed(|| async move {
+            let message = self.store().message(workspace, message).await?.ok_or(Error::NotFound)?;
+            let address = address::normalize(message.channel, &message.to);
+            let listed = self.store().suppressed(workspace, message.channel, std::slice::from_ref(&address)).await?;
+            let told = self.store().message_events_of_kind(workspace, message.id, EventKind::Unsubscribe, 1).await?;
+            if !listed.is_empty() && !told.is_empty() {
+                return Ok((Changes::default(), false));
+            }
+            let now = self.now();
+            let listing = Listing { address, reason: SuppressionReason::Unsubscribe, detail: None };
+            let listing =
+                self.suppress(workspace, message.channel, SuppressionSource::Recipient, vec![listing]).await?;
+            // The message stays in its state. But of two requests at once only one finds it at this
+            // revision, and the other decides again.
+            let guard = Write::MoveMessage(MoveMessage {
+                workspace_id: workspace,
+                message_id: message.id,
+                revision: message.revision,
+                status: message.status,
+                at: message.updated_at,
+            });
+            let event = Write::AppendEvent(Box::new(MessageEvent {
+                id: self.new_id(now),
+                workspace_id: workspace,
+                message_id: message.id,
+                kind: EventKind::Unsubscribe,
+                at: now,
+                meta: serde_json::Map::from_iter([("method".to_owned(), json!(method))]),
+            }));
+            Ok(([guard, event].into_iter().chain(listing).collect(), true))
+        })
+        .await
+    }
+}

@@ -1,0 +1,27 @@
+//! How a recipient unsubscribes.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The ways of contract section 4.2, event `unsubscribe`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UnsubscribeMethod {
+    /// The mail program posted to the link of List-Unsubscribe (RFC 8058).
+    OneClick,
+    /// A person confirmed on the page behind the link.
+    Link,
+    /// A letter to the address of List-Unsubscribe (RFC 2369).
+    Mailto,
+}
+
+impl UnsubscribeMethod {
+    /// The text form.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OneClick => "one_click",
+            Self::Link => "link",
+            Self::Mailto => "mailto",
+        }
+    }
+}
