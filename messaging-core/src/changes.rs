@@ -15,7 +15,7 @@ use crate::domain::sending_domain::SendingDomain;
 use crate::domain::settings::ChannelSettings;
 use crate::domain::soft_bounce::Streak;
 use crate::domain::suppression::Suppression;
-use crate::ids::{ApiKeyId, BlobId, JobId, MessageId, UserId, WorkspaceId};
+use crate::ids::{ApiKeyId, BlobId, JobId, MessageId, SuppressionId, UserId, WorkspaceId};
 use crate::time::Timestamp;
 
 /// A set of writes that happens completely or not at all.
@@ -87,6 +87,8 @@ pub enum Write {
     CountSoftBounce(Streak),
     /// Ends the streak of an address (normalised); no conflict when there is none.
     EndSoftBounces(WorkspaceId, Channel, String),
+    /// Takes an address off the list; no conflict when it is gone already.
+    DeleteSuppression(WorkspaceId, SuppressionId),
     /// Stores a new message with its content.
     InsertMessage(Box<Message>, MessageContent),
     /// Moves a message to another state.
@@ -97,6 +99,9 @@ pub enum Write {
     AppendAttempt(Box<MessageAttempt>),
     /// Keeps what the sandbox captured; replaces an earlier capture of the same message.
     PutCapture(Box<Capture>),
+    /// Stores the target of redirected links under its [`UrlKey`](crate::domain::link_token::UrlKey); no
+    /// conflict when it is there already.
+    PutUrl(WorkspaceId, String),
     /// Removes stored bytes; no conflict when they are gone already.
     DeleteBlob(WorkspaceId, BlobId),
     /// Adds a job.

@@ -31,5 +31,7 @@ pub mod settings;
 pub mod simulator;
 pub mod soft_bounce;
 pub mod suppression;
+pub mod tracking;
 pub mod unsubscribe;
+pub mod unsubscribe_header;
 pub mod user_email;

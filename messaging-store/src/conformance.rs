@@ -25,6 +25,7 @@ pub mod sandbox;
 pub mod sending_domains;
 pub mod soft_bounces;
 pub mod suppressions;
+pub mod urls;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -123,7 +124,9 @@ macro_rules! conformance_tests {
                 a_name_is_found_in_every_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             soft_bounces: a_streak_grows_and_ends, a_length_is_counted_from_once, others_have_their_own;
-            suppressions: suppressions_round_trip, address_is_unique_per_channel, other_workspaces_are_not_there;
+            suppressions: suppressions_round_trip, address_is_unique_per_channel, suppressions_are_found_by_id_and_deleted,
+                every_filter_narrows, listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            urls: urls_round_trip_and_are_stored_once, other_workspaces_are_not_there;
         }
     };
     ($open:path; $($module:ident: $($case:ident),+;)+) => {$(

@@ -30,6 +30,7 @@ mod schema;
 mod sending_domains;
 mod soft_bounces;
 mod suppressions;
+mod urls;
 mod writer;
 
 use std::fs::File;

@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::ids::{SuppressionId, WorkspaceId};
 use crate::time::Timestamp;
@@ -78,4 +79,31 @@ pub struct Suppression {
     pub source: SuppressionSource,
     /// When.
     pub created_at: Timestamp,
+}
+
+/// What a listing of suppressions is narrowed to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SuppressionFilter {
+    /// Of this channel.
+    pub channel: Option<Channel>,
+    /// Of this address, as the caller spells it.
+    pub address: Option<String>,
+    /// For this reason.
+    pub reason: Option<SuppressionReason>,
+}
+
+impl SuppressionFilter {
+    /// The only rows that can match a filter with an address: one of each channel, spelled as that channel
+    /// spells addresses.
+    pub fn candidates(&self) -> Option<Vec<(Channel, String)>> {
+        let address = self.address.as_deref()?;
+        let channels = Channel::ALL.into_iter().filter(|channel| self.channel.is_none_or(|only| only == *channel));
+        Some(channels.map(|channel| (channel, address::normalize(channel, address))).collect())
+    }
+
+    /// Whether a suppression matches in channel and reason.
+    pub fn matches(&self, suppression: &Suppression) -> bool {
+        self.channel.is_none_or(|channel| channel == suppression.channel)
+            && self.reason.is_none_or(|reason| reason == suppression.reason)
+    }
 }

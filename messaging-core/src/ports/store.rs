@@ -20,6 +20,7 @@ pub mod sandbox;
 pub mod sending_domains;
 pub mod soft_bounces;
 pub mod suppressions;
+pub mod urls;
 
 use async_trait::async_trait;
 
@@ -38,6 +39,7 @@ pub use sandbox::Sandbox;
 pub use sending_domains::SendingDomains;
 pub use soft_bounces::SoftBounces;
 pub use suppressions::Suppressions;
+pub use urls::Urls;
 
 /// A database.
 #[async_trait]
@@ -54,6 +56,7 @@ pub trait Store:
     + SendingDomains
     + SoftBounces
     + Suppressions
+    + Urls
     + std::fmt::Debug
     + Send
     + Sync

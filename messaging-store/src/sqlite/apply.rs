@@ -7,6 +7,7 @@ use super::fault::Fault;
 use super::lanes::Book;
 use super::{
     accounts, attempts, channels, jobs, keys, messages, replies, sandbox, sending_domains, soft_bounces, suppressions,
+    urls,
 };
 
 /// Applies a write inside the open transaction.
@@ -28,11 +29,13 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         Write::EndSoftBounces(workspace, channel, address) => {
             soft_bounces::end(connection, *workspace, *channel, address)
         }
+        Write::DeleteSuppression(workspace, id) => suppressions::delete(connection, *workspace, *id),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
         Write::AppendEvent(event) => messages::append_event(connection, event),
         Write::AppendAttempt(attempt) => attempts::append(connection, attempt),
         Write::PutCapture(capture) => sandbox::put(connection, capture),
+        Write::PutUrl(workspace, url) => urls::put(connection, *workspace, url),
         // The file goes after the commit; see `SqliteStore::commit`.
         Write::DeleteBlob(..) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, book, job),

@@ -3,15 +3,18 @@
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::suppression::Suppression;
-use messaging_core::ids::{Id as _, WorkspaceId};
-use messaging_core::ports::store::{StoreError, Stored, Suppressions};
+use messaging_core::domain::suppression::{Suppression, SuppressionFilter};
+use messaging_core::ids::{Id as _, SuppressionId, WorkspaceId};
+use messaging_core::ports::store::{PageRequest, Slice, StoreError, Stored, Suppressions};
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::query::one;
-use super::row::{document, number, stored};
+use super::row::{below, document, number, record, slice, sql_limit, stored};
+
+/// How many rows one call of a listing looks at.
+const MAX_SCANNED: usize = 20_000;
 
 pub(super) fn put(connection: &Connection, suppression: &Suppression, expect: Expect) -> Result<(), Fault> {
     let (workspace, channel) = (suppression.workspace_id.to_bytes(), number(&Channel::ALL, &suppression.channel));
@@ -29,6 +32,13 @@ pub(super) fn put(connection: &Connection, suppression: &Suppression, expect: Ex
             )?
             .execute(params![workspace, channel, suppression.address, doc, revision])?,
     })
+}
+
+pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: SuppressionId) -> Result<(), Fault> {
+    connection
+        .prepare_cached("DELETE FROM suppressions WHERE workspace = ?1 AND id = ?2")?
+        .execute(params![workspace.to_bytes(), id.to_string()])?;
+    Ok(())
 }
 
 #[async_trait]
@@ -53,4 +63,80 @@ impl Suppressions for SqliteStore {
             })
             .await
     }
+
+    async fn suppression(
+        &self,
+        workspace: WorkspaceId,
+        id: SuppressionId,
+    ) -> Result<Option<Stored<Suppression>>, StoreError> {
+        const SQL: &str = "SELECT revision, doc FROM suppressions WHERE workspace = ?1 AND id = ?2";
+        self.readers
+            .glance(move |connection| one(connection, SQL, params![workspace.to_bytes(), id.to_string()], stored))
+            .await
+    }
+
+    async fn suppressions(
+        &self,
+        workspace: WorkspaceId,
+        filter: &SuppressionFilter,
+        page: PageRequest,
+    ) -> Result<Slice<Suppression>, StoreError> {
+        let filter = filter.clone();
+        self.readers
+            .read(move |connection| match filter.candidates() {
+                Some(candidates) => pick(connection, workspace, &candidates, &filter, &page),
+                None => scan(connection, workspace, &filter, &page),
+            })
+            .await
+    }
+}
+
+/// The few rows of an address.
+fn pick(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    candidates: &[(Channel, String)],
+    filter: &SuppressionFilter,
+    page: &PageRequest,
+) -> Result<Slice<Suppression>, Fault> {
+    const SQL: &str = "SELECT doc FROM suppressions WHERE workspace = ?1 AND channel = ?2 AND address = ?3";
+    let mut found: Vec<Suppression> = Vec::new();
+    for (channel, address) in candidates {
+        let key = params![workspace.to_bytes(), number(&Channel::ALL, channel), address];
+        found.extend(one(connection, SQL, key, |row| record(row, 0))?);
+    }
+    found.retain(|one| filter.matches(one) && one.id.to_bytes() < below(page));
+    found.sort_unstable_by_key(|one| std::cmp::Reverse(one.id));
+    Ok(slice(found, page.limit, key))
+}
+
+/// All rows from the newest on, as many as one call looks at.
+fn scan(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    filter: &SuppressionFilter,
+    page: &PageRequest,
+) -> Result<Slice<Suppression>, Fault> {
+    let mut statement = connection
+        .prepare_cached("SELECT doc FROM suppressions WHERE workspace = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3")?;
+    let start = SuppressionId::from_bytes(below(page)).to_string();
+    let mut rows = statement.query(params![workspace.to_bytes(), start, sql_limit(MAX_SCANNED)])?;
+    let mut items: Vec<Suppression> = Vec::new();
+    let (mut scanned, mut last) = (0, None);
+    while let Some(row) = rows.next()? {
+        let suppression: Suppression = record(row, 0)?;
+        let matches = filter.matches(&suppression);
+        if matches && items.len() == page.limit {
+            // The row after the last tells that there is a rest.
+            return Ok(Slice { next: items.last().map(key), items });
+        }
+        last = Some(key(&suppression));
+        items.extend(matches.then_some(suppression));
+        scanned += 1;
+    }
+    Ok(Slice { next: if scanned == MAX_SCANNED { last } else { None }, items })
+}
+
+fn key(suppression: &Suppression) -> [u8; 16] {
+    suppression.id.to_bytes()
 }

@@ -1,7 +1,7 @@
 //! The crate from outside: messages read back by a parser, transports against a scripted peer.
 
-mod dns;
 mod dkim;
+mod dns;
 mod memory;
 mod mime;
 mod sandbox;

@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 
-use super::{StoreError, Stored};
+use super::{PageRequest, Slice, StoreError, Stored};
 use crate::domain::channel::Channel;
-use crate::domain::suppression::Suppression;
-use crate::ids::WorkspaceId;
+use crate::domain::suppression::{Suppression, SuppressionFilter};
+use crate::ids::{SuppressionId, WorkspaceId};
 
 /// Reads of the suppression list.
 #[async_trait]
@@ -17,4 +17,17 @@ pub trait Suppressions {
         channel: Channel,
         addresses: &[String],
     ) -> Result<Vec<Stored<Suppression>>, StoreError>;
+    /// A suppression by id.
+    async fn suppression(
+        &self,
+        workspace: WorkspaceId,
+        id: SuppressionId,
+    ) -> Result<Option<Stored<Suppression>>, StoreError>;
+    /// The suppressions that match, newest first.
+    async fn suppressions(
+        &self,
+        workspace: WorkspaceId,
+        filter: &SuppressionFilter,
+        page: PageRequest,
+    ) -> Result<Slice<Suppression>, StoreError>;
 }

@@ -1,0 +1,188 @@
+//! Tracking links in HTML email: which are rewritten, to what, and where the pixel goes.
+//!
+//! Contract section 18. What is not rewritten stays byte for byte as the sender wrote it: the markup is
+//! read by a tokenizer that tells where everything stands, and only the values of `href` are exchanged.
+//! A tree that is written out again would change what mail programs make of half-broken markup, which is
+//! most of what is sent. Linear in the input.
+
+mod markup;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+use url_text::{is_web, trimmed};
+
+use crate::domain::link_token::{Link, LinkKey, UrlKey};
+use crate::domain::sending_domain::{RecordStatus, SendingDomain};
+use crate::ids::{MessageId, WorkspaceId};
+
+/// At most this many links of a message are redirected; further ones lead straight to their target.
+pub const MAX_LINKS: usize = 1000;
+
+/// Longer targets are not redirected: what answers a click with them must pass through every proxy.
+pub const MAX_URL: usize = 4096;
+
+/// The path of the pixel, before its token.
+pub const OPEN_PATH: &str = "/t/o/";
+
+/// The path of a redirected link, before its token.
+pub const CLICK_PATH: &str = "/t/c/";
+
+/// The path of the unsubscribe page, before its token.
+pub const UNSUBSCRIBE_PATH: &str = "/u/";
+
+/// Where the links of a message lead and what they record.
+#[derive(Debug, Clone, Copy)]
+pub struct Links<'a> {
+    /// Makes the tokens.
+    pub key: &'a LinkKey,
+    /// Scheme and host, without a slash at the end; see [`base`].
+    pub base: &'a str,
+    /// Whose message it is.
+    pub workspace: WorkspaceId,
+    /// The message.
+    pub message: MessageId,
+    /// Whether there is to be a pixel.
+    pub open: bool,
+    /// Whether links are to be redirected.
+    pub click: bool,
+}
+
+/// HTML with its links rewritten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tracked {
+    /// The HTML.
+    pub html: String,
+    /// The targets of the redirected links, each once. They must be stored
+    /// ([`Write::PutUrl`](crate::changes::Write::PutUrl)) before the message leaves.
+    pub urls: Vec<String>,
+}
+
+/// Scheme and host of the links in mail of a domain: its tracking sub-domain once that was seen to lead
+/// here, else the server's public base.
+///
+/// The sub-domain is an alias of this server, so scheme and port are those of the public base.
+pub fn base(domain: Option<&SendingDomain>, public_url: &str) -> String {
+    let tracking = domain
+        .filter(|domain| domain.tracking.status == RecordStatus::Verified)
+        .and_then(|domain| domain.tracking_subdomain.as_deref());
+    let parts = public_url.split_once("://").map(|(scheme, rest)| (scheme, rest.split('/').next().unwrap_or_default()));
+    match (tracking, parts) {
+        (Some(host), Some((scheme, authority))) => {
+            let port = authority.rsplit_once(':').map(|(_, port)| port);
+            let port = port.filter(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()));
+            port.map_or_else(|| format!("{scheme}://{host}"), |port| format!("{scheme}://{host}:{port}"))
+        }
+        _ => public_url.trim_end_matches('/').to_owned(),
+    }
+}
+
+/// Rewrites the links of an HTML part and adds the pixel.
+pub fn track(html: &str, links: &Links<'_>) -> Tracked {
+    if !links.open && !links.click {
+        return Tracked { html: html.to_owned(), urls: Vec::new() };
+    }
+    let found = markup::read(html);
+    let mut writer = Writer { html, out: String::with_capacity(html.len() + 1024), written: 0 };
+    let mut pixel = links.open.then(|| (found.pixel_at, links.pixel()));
+    let mut urls = Vec::new();
+    let mut seen = HashSet::new();
+    let mut rewritten = 0;
+    for target in found.targets {
+        if let Some((at, tag)) = pixel.take_if(|(at, _)| *at <= target.value.start) {
+            writer.replace(at..at, &tag);
+        }
+        let url = trimmed(&target.url);
+        if !links.click || rewritten == MAX_LINKS || !is_web(&url) || url.len() > MAX_URL || links.is_own(&url) {
+            continue;
+        }
+        rewritten += 1;
+        let key = UrlKey::of(&url);
+        let href = links.click_url(key);
+        if target.quoted {
+            writer.replace(target.value, &href);
+        } else {
+            writer.replace(target.value, &format!("\"{href}\""));
+        }
+        if seen.insert(key) {
+            urls.push(url);
+        }
+    }
+    if let Some((at, tag)) = pixel {
+        writer.replace(at..at, &tag);
+    }
+    Tracked { html: writer.finish(), urls }
+}
+
+impl Links<'_> {
+    fn url(&self, path: &str, link: Link) -> String {
+        format!("{}{path}{}", self.base, self.key.link(self.workspace, self.message, link))
+    }
+
+    /// A redirected link, ready for an attribute.
+    fn click_url(&self, key: UrlKey) -> String {
+        attribute(&self.url(CLICK_PATH, Link::Click(key)))
+    }
+
+    /// Invisible, but not `display:none`: what is not displayed is not always loaded.
+    fn pixel(&self) -> String {
+        let source = attribute(&self.url(OPEN_PATH, Link::Open));
+        format!("<img src=\"{source}\" alt=\"\" width=\"1\" height=\"1\" style=\"border:0;height:1px;width:1px\">")
+    }
+
+    /// The page that unsubscribes the recipient of the message.
+    pub fn unsubscribe_url(&self) -> String {
+        self.url(UNSUBSCRIBE_PATH, Link::Unsubscribe)
+    }
+
+    /// Whether a link is an unsubscribe link of ours, under whichever of our names.
+    fn is_own(&self, url: &str) -> bool {
+        url.strip_prefix(self.base).is_some_and(|path| path.starts_with(UNSUBSCRIBE_PATH))
+            || url
+                .rsplit_once(UNSUBSCRIBE_PATH)
+                .is_some_and(|(_, token)| matches!(self.key.read_link(token), Some((_, _, Link::Unsubscribe))))
+    }
+}
+
+/// Text as the value of a quoted attribute.
+fn attribute(text: &str) -> String {
+    text.replace('&', "&amp;").replace('"', "&quot;").replace('\'', "&#39;")
+}
+
+/// Copies the source with some ranges exchanged, from front to back.
+struct Writer<'a> {
+    html: &'a str,
+    out: String,
+    written: usize,
+}
+
+impl Writer<'_> {
+    fn replace(&mut self, range: std::ops::Range<usize>, with: &str) {
+        self.out.push_str(&self.html[self.written..range.start]);
+        self.out.push_str(with);
+        self.written = range.end;
+    }
+
+    fn finish(mut self) -> String {
+        self.out.push_str(&self.html[self.written..]);
+        self.out
+    }
+}
+
+/// URLs as a browser reads them from an attribute (WHATWG URL, "basic URL parser", steps 1 to 3).
+mod url_text {
+    /// Without control characters and spaces around it, and without tabs and line ends inside.
+    pub(super) fn trimmed(text: &str) -> String {
+        let text = text.trim_matches(|c: char| c <= ' ');
+        text.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect()
+    }
+
+    /// Whether it leads to a web page: http or https and a host.
+    pub(super) fn is_web(url: &str) -> bool {
+        let Some((scheme, rest)) = url.split_once("://") else { return false };
+        (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
+            && rest.chars().next().is_some_and(|first| !matches!(first, '/' | '?' | '#' | '\\') && first > ' ')
+            && !url.contains(|c: char| c.is_control())
+    }
+}
