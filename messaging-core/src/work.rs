@@ -5,6 +5,7 @@
 //! woken by commits. A job does its own last commit, because only it knows what to decide again when
 //! the data changed meanwhile. To add one: a type that implements [`Job`], a line in `all`.
 
+mod compose;
 pub mod deliver_message;
 mod delivery;
 pub mod job;

@@ -15,7 +15,7 @@ use crate::domain::message::{Capture, Message, MessageEvent, MessageStatus};
 use crate::domain::recipients::{self, Recipient};
 use crate::ids::{MessageId, WorkspaceId};
 use crate::ports::store::{CommitError, StoreError};
-use crate::work::delivery::{Impossible, Performed, perform, prepare};
+use crate::work::delivery::{Impossible, Performed, Prepared, Unprepared, perform, prepare};
 use crate::work::job::{Job, JobContext, JobError};
 
 /// How often an outcome is decided again because the message changed meanwhile.
@@ -88,39 +88,51 @@ impl Job for DeliverMessage {
         };
         let recipients = self.recipients(&message, &request);
         let memory = cx.app.file_memory(request.files.iter().map(|file| file.size).sum()).await;
-        let performed = match prepare(&cx.app, &message, &request, recipients).await? {
-            Ok(prepared) => {
-                if prepared.leaves_the_process() && may_be_marked(&message) {
-                    mark_sending(cx, &mut message).await?;
-                }
+        let performed = match prepare(&cx.app, &message, &request, recipients).await {
+            Ok(mut prepared) => {
+                announce(cx, &mut message, &mut prepared).await?;
                 perform(&cx.app, &message, self.attempt, interrupted, prepared).await
             }
-            Err(impossible) => Performed::only(impossible.judgment()),
+            Err(Unprepared::Impossible(impossible)) => Performed::only(impossible.judgment()),
+            Err(Unprepared::Store(error)) => return Err(error.into()),
         };
         drop(memory);
         self.record(cx, message, Some(&request), performed).await
     }
 }
 
+/// Notes, before anything leaves the process, that an attempt has begun, and where the links of the
+/// message lead. What stays in the process does both with its outcome.
+///
 /// A message whose `to` recipient is served, with a copy still open, keeps its state.
-fn may_be_marked(message: &Message) -> bool {
-    message.status.may_become(MessageStatus::Sending)
+async fn announce(cx: &JobContext, message: &mut Message, prepared: &mut Prepared) -> Result<(), JobError> {
+    if !prepared.leaves_the_process() {
+        return Ok(());
+    }
+    let mut changes: Changes = put_urls(message, prepared.take_urls()).collect();
+    let is_marked = message.status.may_become(MessageStatus::Sending);
+    if is_marked {
+        changes.push(Write::MoveMessage(MoveMessage {
+            workspace_id: message.workspace_id,
+            message_id: message.id,
+            revision: message.revision,
+            status: MessageStatus::Sending,
+            at: cx.app.now(),
+        }));
+    }
+    if !changes.is_empty() {
+        cx.app.commit_in_background(changes).await?;
+    }
+    if is_marked {
+        message.status = MessageStatus::Sending;
+        message.revision += 1;
+    }
+    Ok(())
 }
 
-/// Notes, before anything leaves, that an attempt has begun.
-async fn mark_sending(cx: &JobContext, message: &mut Message) -> Result<(), JobError> {
-    let now = cx.app.now();
-    let mark = MoveMessage {
-        workspace_id: message.workspace_id,
-        message_id: message.id,
-        revision: message.revision,
-        status: MessageStatus::Sending,
-        at: now,
-    };
-    cx.app.commit_in_background(Changes::from_iter([Write::MoveMessage(mark)])).await?;
-    message.status = MessageStatus::Sending;
-    message.revision += 1;
-    Ok(())
+fn put_urls(message: &Message, urls: Vec<String>) -> impl Iterator<Item = Write> {
+    let workspace = message.workspace_id;
+    urls.into_iter().map(move |url| Write::PutUrl(workspace, url))
 }
 
 impl DeliverMessage {
@@ -140,9 +152,12 @@ impl DeliverMessage {
         request: Option<&RequestContent>,
         performed: Performed,
     ) -> Result<(), JobError> {
-        let Performed { judgment, captured, dialogs } = performed;
+        let Performed { judgment, captured, dialogs, urls } = performed;
         for _ in 0..MAX_COMMITS {
             let mut changes = self.outcome(cx, &message, &judgment).await?;
+            for write in put_urls(&message, urls.clone()) {
+                changes.push(write);
+            }
             for dialog in &dialogs {
                 changes.push(Write::AppendAttempt(Box::new(self.attempt(cx, dialog))));
             }

@@ -11,22 +11,18 @@ use crate::domain::attempt::Dialog;
 use crate::domain::channel::Channel;
 use crate::domain::content::RequestContent;
 use crate::domain::delivery::{Attempt, Judgment, Result as RecipientResult, judge};
-use crate::domain::link_token::ReturnPurpose;
 use crate::domain::message::Message;
 use crate::domain::recipients::{Recipient, RecipientKind};
-use crate::domain::sending_domain::{SendingDomain, responsible};
 use crate::domain::simulator::simulate;
 use crate::domain::suppression::SuppressionReason;
-use crate::domain::{address, plain_text, retry, sender};
+use crate::domain::{address, retry, sender};
 use crate::error::Chain;
 use crate::ids::WorkspaceId;
 use crate::ports::Transport;
 use crate::ports::store::StoreError;
-use crate::ports::transport::{
-    self, Acceptance, AttachedFile, Content, Email, LastLook, Mailbox, Outcome, Outgoing, Response, Sent, TextMessage,
-    TransportError,
-};
+use crate::ports::transport::{self, Acceptance, LastLook, Outcome, Outgoing, Response, Sent, TransportError};
 use crate::time::Timestamp;
+use crate::work::compose::{Composed, compose};
 
 /// What an attempt starts with.
 pub(super) struct Prepared {
@@ -36,6 +32,7 @@ pub(super) struct Prepared {
     tried: Vec<Recipient>,
     /// Who carries it, and what; `None` when nobody is left to try.
     parcel: Option<(Arc<dyn Transport>, Outgoing)>,
+    urls: Vec<String>,
 }
 
 /// What an attempt ended with.
@@ -43,12 +40,14 @@ pub(super) struct Performed {
     pub(super) judgment: Judgment,
     pub(super) captured: Option<Bytes>,
     pub(super) dialogs: Vec<Dialog>,
+    /// Where redirected links lead, if that is not stored yet.
+    pub(super) urls: Vec<String>,
 }
 
 impl Performed {
     /// What came of it without a peer.
     pub(super) const fn only(judgment: Judgment) -> Self {
-        Self { judgment, captured: None, dialogs: Vec::new() }
+        Self { judgment, captured: None, dialogs: Vec::new(), urls: Vec::new() }
     }
 }
 
@@ -68,10 +67,35 @@ impl Impossible {
     }
 }
 
+/// Why an attempt does not begin.
+pub(super) enum Unprepared {
+    /// It never can.
+    Impossible(Impossible),
+    /// Not now: the store failed.
+    Store(StoreError),
+}
+
+impl From<Impossible> for Unprepared {
+    fn from(impossible: Impossible) -> Self {
+        Self::Impossible(impossible)
+    }
+}
+
+impl From<StoreError> for Unprepared {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
 impl Prepared {
     /// Whether somebody outside may end up with the message.
     pub(super) fn leaves_the_process(&self) -> bool {
         self.parcel.as_ref().is_some_and(|(transport, _)| !transport.is_local())
+    }
+
+    /// Where the redirected links of the message lead: to be stored before anybody can follow one.
+    pub(super) fn take_urls(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.urls)
     }
 }
 
@@ -81,7 +105,7 @@ pub(super) async fn prepare(
     message: &Message,
     request: &RequestContent,
     recipients: Vec<Recipient>,
-) -> Result<Result<Prepared, Impossible>, StoreError> {
+) -> Result<Prepared, Unprepared> {
     let mut known = Vec::new();
     let mut tried = Vec::new();
     let mut left_out = Vec::new();
@@ -114,21 +138,18 @@ pub(super) async fn prepare(
     if let Some(from) = message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok())
         && !sender::may_send(&from, &app.sending_domains(message.workspace_id).await?)
     {
-        return Ok(Err(Impossible::new("sender_domain_not_verified", "the sending domain is no longer verified")));
+        return Err(Impossible::new("sender_domain_not_verified", "the sending domain is no longer verified").into());
     }
     if tried.is_empty() {
-        return Ok(Ok(Prepared { known, tried, parcel: None }));
+        return Ok(Prepared { known, tried, parcel: None, urls: Vec::new() });
     }
     let Some(Provider { name, settings }) = app.provider(message.workspace_id, message.channel).await? else {
-        return Ok(Err(Impossible::new("channel_not_configured", "the channel has no settings any more")));
+        return Err(Impossible::new("channel_not_configured", "the channel has no settings any more").into());
     };
     let Some(transport) = app.transport(message.channel, &name) else {
-        return Ok(Err(Impossible::new("channel_not_configured", "no transport of this name is installed")));
+        return Err(Impossible::new("channel_not_configured", "no transport of this name is installed").into());
     };
-    let content = match compose(app, message, request, &left_out).await? {
-        Ok(content) => content,
-        Err(impossible) => return Ok(Err(impossible)),
-    };
+    let Composed { content, urls } = compose(app, message, request, &left_out).await?;
     let outgoing = Outgoing {
         workspace_id: message.workspace_id,
         message_id: message.id,
@@ -141,7 +162,7 @@ pub(super) async fn prepare(
             channel: message.channel,
         })),
     };
-    Ok(Ok(Prepared { known, tried, parcel: Some((Arc::clone(transport), outgoing)) }))
+    Ok(Prepared { known, tried, parcel: Some((Arc::clone(transport), outgoing)), urls })
 }
 
 /// The suppression list as a transport asks it.
@@ -182,83 +203,6 @@ async fn stopping_reasons<'a>(
     Ok(spelled.iter().map(reason).collect())
 }
 
-async fn compose(
-    app: &App,
-    message: &Message,
-    request: &RequestContent,
-    left_out: &[String],
-) -> Result<Result<Content, Impossible>, StoreError> {
-    let input = &request.input;
-    if message.channel != Channel::Email {
-        return Ok(Ok(Content::Text(TextMessage {
-            channel: message.channel,
-            title: input.subject.clone(),
-            text: input.text.clone().unwrap_or_default(),
-            html: input.html.clone(),
-        })));
-    }
-    let parsed = |text: &str| {
-        EmailAddress::parse(text).map_err(|_| Impossible::new("render_error", "a stored address does not parse"))
-    };
-    let from = match parsed(message.from_email.as_deref().unwrap_or_default()) {
-        Ok(from) => from,
-        Err(impossible) => return Ok(Err(impossible)),
-    };
-    let domain = sending_domain(app, message, &from).await?;
-    let to = match parsed(&message.to) {
-        Ok(to) => to,
-        Err(impossible) => return Ok(Err(impossible)),
-    };
-    let mut attachments = Vec::with_capacity(request.files.len());
-    for file in &request.files {
-        let Some(content) = app.store().blob(message.workspace_id, file.blob).await? else {
-            return Ok(Err(Impossible::new("attachment_error", "an attachment is no longer stored")));
-        };
-        let (filename, content_type) = (file.filename.clone(), file.content_type.clone());
-        attachments.push(AttachedFile { filename, content_type, content });
-    }
-    let html = input.html.clone().filter(|html| !html.is_empty());
-    let text = input.text.clone().filter(|text| !text.is_empty());
-    Ok(Ok(Content::Email(Box::new(Email {
-        envelope_from: return_path(app, message, domain.as_ref()).unwrap_or_else(|| from.clone()),
-        from: Mailbox { name: input.from_name.clone().filter(|name| !name.is_empty()), address: from },
-        to,
-        cc: input
-            .cc
-            .iter()
-            .flatten()
-            .filter(|copy| !left_out.contains(copy))
-            .filter_map(|copy| EmailAddress::parse(copy).ok())
-            .collect(),
-        reply_to: input.reply_to.as_deref().and_then(|text| EmailAddress::parse(text).ok()),
-        subject: input.subject.clone().unwrap_or_default(),
-        date: message.created_at,
-        message_id: format!("{}@{}", message.id, app.settings().hostname),
-        headers: input.headers.iter().flatten().map(|(name, value)| (name.clone(), value.clone())).collect(),
-        text: text.or_else(|| html.as_deref().map(plain_text::from_html)),
-        html,
-        attachments,
-        signers: Vec::new(),
-    }))))
-}
-
-/// The domain that answers for a sender.
-async fn sending_domain(
-    app: &App,
-    message: &Message,
-    from: &EmailAddress,
-) -> Result<Option<SendingDomain>, StoreError> {
-    let domains = app.sending_domains(message.workspace_id).await?;
-    Ok(responsible(&domains, &from.ascii_domain()).cloned())
-}
-
-/// Where bounces come back to (contract section 14): an address that names the message.
-fn return_path(app: &App, message: &Message, domain: Option<&SendingDomain>) -> Option<EmailAddress> {
-    let domain = domain?.bounce_domain();
-    let local_part = app.link_key().local_part(ReturnPurpose::Bounce, message.workspace_id, message.id);
-    EmailAddress::parse(&format!("{local_part}@{domain}")).ok()
-}
-
 /// Makes the attempt and judges it.
 pub(super) async fn perform(
     app: &App,
@@ -267,7 +211,7 @@ pub(super) async fn perform(
     interrupted: bool,
     prepared: Prepared,
 ) -> Performed {
-    let Prepared { known, tried, parcel } = prepared;
+    let Prepared { known, tried, parcel, urls } = prepared;
     let mut results = known;
     let (mut captured, mut dialogs) = (None, Vec::new());
     let mut acceptance = Acceptance::Delivered;
@@ -292,7 +236,7 @@ pub(super) async fn perform(
         results.extend(tried.into_iter().zip(outcomes).map(|(who, outcome)| (who, RecipientResult::Tried(outcome))));
     }
     let attempt = Attempt { number, acceptance, next_attempt_at: next_attempt(app, message, number), ambiguous };
-    Performed { judgment: judge(attempt, &results), captured, dialogs }
+    Performed { judgment: judge(attempt, &results), captured, dialogs, urls }
 }
 
 fn next_attempt(app: &App, message: &Message, number: u32) -> Option<Timestamp> {

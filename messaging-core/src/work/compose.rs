@@ -1,0 +1,136 @@
+//! From a stored request to what the transport carries.
+
+use crate::app::App;
+use crate::domain::address::EmailAddress;
+use crate::domain::channel::Channel;
+use crate::domain::content::RequestContent;
+use crate::domain::link_token::ReturnPurpose;
+use crate::domain::message::Message;
+use crate::domain::sending_domain::{SendingDomain, responsible};
+use crate::domain::tracking::{self, Links, Tracked};
+use crate::domain::{plain_text, unsubscribe_header};
+use crate::ports::store::StoreError;
+use crate::ports::transport::{AttachedFile, Content, Email, Mailbox, TextMessage};
+use crate::work::delivery::{Impossible, Unprepared};
+
+/// What is sent, and what has to be stored for it.
+pub(super) struct Composed {
+    pub(super) content: Content,
+    /// Where its redirected links lead.
+    pub(super) urls: Vec<String>,
+}
+
+/// Composes the message for everybody but those left out.
+pub(super) async fn compose(
+    app: &App,
+    message: &Message,
+    request: &RequestContent,
+    left_out: &[String],
+) -> Result<Composed, Unprepared> {
+    if message.channel == Channel::Email {
+        return email(app, message, request, left_out).await;
+    }
+    let input = &request.input;
+    let content = Content::Text(TextMessage {
+        channel: message.channel,
+        title: input.subject.clone(),
+        text: input.text.clone().unwrap_or_default(),
+        html: input.html.clone(),
+    });
+    Ok(Composed { content, urls: Vec::new() })
+}
+
+async fn email(
+    app: &App,
+    message: &Message,
+    request: &RequestContent,
+    left_out: &[String],
+) -> Result<Composed, Unprepared> {
+    let input = &request.input;
+    let from = parsed(message.from_email.as_deref().unwrap_or_default())?;
+    let domain = sending_domain(app, message, &from).await?;
+    let html = input.html.as_deref().filter(|html| !html.is_empty());
+    let text = input.text.clone().filter(|text| !text.is_empty());
+    // The text part is made of the HTML as it was given: its links stay what they are.
+    let text = text.or_else(|| html.map(plain_text::from_html));
+    let base = tracking::base(domain.as_ref(), &app.settings().public_url);
+    let links = Links {
+        key: app.link_key(),
+        base: &base,
+        workspace: message.workspace_id,
+        message: message.id,
+        open: domain.as_ref().is_some_and(|domain| domain.open_tracking),
+        click: domain.as_ref().is_some_and(|domain| domain.click_tracking),
+    };
+    let (html, urls) = match html.map(|html| tracking::track(html, &links)) {
+        Some(Tracked { html, urls }) => (Some(html), urls),
+        None => (None, Vec::new()),
+    };
+    let mut headers: Vec<_> =
+        input.headers.iter().flatten().map(|(name, value)| (name.clone(), value.clone())).collect();
+    if let Some(domain) = domain.as_ref().filter(|_| is_marketing(message)) {
+        let offer = unsubscribe_header::headers(&links, &domain.bounce_domain());
+        headers.extend(offer.map(|(name, value)| (name.to_owned(), value)));
+    }
+    let content = Content::Email(Box::new(Email {
+        envelope_from: return_path(app, message, domain.as_ref()).unwrap_or_else(|| from.clone()),
+        from: Mailbox { name: input.from_name.clone().filter(|name| !name.is_empty()), address: from },
+        to: parsed(&message.to)?,
+        cc: input
+            .cc
+            .iter()
+            .flatten()
+            .filter(|copy| !left_out.contains(copy))
+            .filter_map(|copy| EmailAddress::parse(copy).ok())
+            .collect(),
+        reply_to: input.reply_to.as_deref().and_then(|text| EmailAddress::parse(text).ok()),
+        subject: input.subject.clone().unwrap_or_default(),
+        date: message.created_at,
+        message_id: format!("{}@{}", message.id, app.settings().hostname),
+        headers,
+        text,
+        html,
+        attachments: attachments(app, message, request).await?,
+        signers: Vec::new(),
+    }));
+    Ok(Composed { content, urls })
+}
+
+fn parsed(text: &str) -> Result<EmailAddress, Impossible> {
+    EmailAddress::parse(text).map_err(|_| Impossible::new("render_error", "a stored address does not parse"))
+}
+
+async fn attachments(app: &App, message: &Message, request: &RequestContent) -> Result<Vec<AttachedFile>, Unprepared> {
+    let mut attachments = Vec::with_capacity(request.files.len());
+    for file in &request.files {
+        let content = app.store().blob(message.workspace_id, file.blob).await?;
+        let content =
+            content.ok_or_else(|| Impossible::new("attachment_error", "an attachment is no longer stored"))?;
+        let (filename, content_type) = (file.filename.clone(), file.content_type.clone());
+        attachments.push(AttachedFile { filename, content_type, content });
+    }
+    Ok(attachments)
+}
+
+/// The domain that answers for a sender.
+async fn sending_domain(
+    app: &App,
+    message: &Message,
+    from: &EmailAddress,
+) -> Result<Option<SendingDomain>, StoreError> {
+    let domains = app.sending_domains(message.workspace_id).await?;
+    Ok(responsible(&domains, &from.ascii_domain()).cloned())
+}
+
+/// Where bounces come back to (contract section 14): an address that names the message.
+fn return_path(app: &App, message: &Message, domain: Option<&SendingDomain>) -> Option<EmailAddress> {
+    let domain = domain?.bounce_domain();
+    let local_part = app.link_key().local_part(ReturnPurpose::Bounce, message.workspace_id, message.id);
+    EmailAddress::parse(&format!("{local_part}@{domain}")).ok()
+}
+
+/// Messages of a campaign carry the offer to unsubscribe (contract section 10); the others are
+/// transactional.
+const fn is_marketing(message: &Message) -> bool {
+    message.campaign_id.is_some()
+}
