@@ -5,12 +5,14 @@
 //! [`Workers`](crate::work::Workers) or, in tests, calls [`App::run_until_idle`].
 
 mod cache;
+mod known_urls;
 mod lookups;
 mod passwords;
 mod reports;
 mod suppressing;
 mod unsubscribe;
 mod until_committed;
+mod visits;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +26,7 @@ use crate::changes::{Changes, Write};
 use crate::domain::channel::Channel;
 use crate::domain::link_token::LinkKey;
 use crate::domain::login_attempts::LoginAttempts;
+use crate::domain::machine::RecentClicks;
 use crate::domain::settings::ChannelSettings;
 use crate::error::Error;
 use crate::ids::{Id, IdSource};
@@ -37,11 +40,13 @@ use crate::time::Timestamp;
 use crate::vault::Vault;
 use crate::work::signal::WorkSignal;
 
+use known_urls::KnownUrls;
 pub use lookups::Provider;
 pub(crate) use lookups::SESSION_MARKER;
 use lookups::{Lookups, Touched};
 use passwords::PasswordWork;
 pub use reports::ReturnAddress;
+pub use visits::{Click, Visitor};
 
 /// A key's last use is written at most this often.
 const LAST_USE_INTERVAL: Duration = Duration::from_mins(1);
@@ -64,6 +69,8 @@ struct Shared {
     link_key: LinkKey,
     ids: IdSource,
     lookups: Lookups,
+    known_urls: KnownUrls,
+    recent_clicks: Mutex<RecentClicks>,
     last_uses: LastUses,
     running_keys: RunningKeys,
     login_attempts: Mutex<LoginAttempts>,
@@ -178,6 +185,8 @@ impl Builder {
             link_key: LinkKey::new(&vault_key),
             ids: IdSource::default(),
             lookups: Lookups::new(),
+            known_urls: KnownUrls::default(),
+            recent_clicks: Mutex::default(),
             last_uses: LastUses::default(),
             running_keys: RunningKeys::default(),
             login_attempts: Mutex::default(),
@@ -303,6 +312,7 @@ impl App {
 
     async fn commit_as(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
         let touched = Touched::by(&changes);
+        let urls = KnownUrls::keys(&changes);
         let due = changes
             .writes()
             .iter()
@@ -314,6 +324,7 @@ impl App {
             .min();
         self.0.store.commit(changes, priority).await?;
         self.0.lookups.forget(touched);
+        self.0.known_urls.add(urls);
         if let Some(due) = due {
             self.0.work.announce(due);
         }
@@ -337,6 +348,15 @@ impl App {
     /// Failed sign-ins of the last minutes.
     pub(crate) fn login_attempts<T>(&self, look: impl FnOnce(&mut LoginAttempts) -> T) -> T {
         look(&mut self.0.login_attempts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The clicks of the last moment.
+    fn recent_clicks<T>(&self, look: impl FnOnce(&mut RecentClicks) -> T) -> T {
+        look(&mut self.0.recent_clicks.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn known_urls(&self) -> &KnownUrls {
+        &self.0.known_urls
     }
 
     fn passwords(&self) -> &PasswordWork {

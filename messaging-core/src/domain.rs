@@ -15,6 +15,7 @@ pub mod headers;
 pub mod ip_block;
 pub mod link_token;
 pub mod login_attempts;
+pub mod machine;
 pub mod message;
 pub mod message_input;
 pub mod password;

@@ -19,11 +19,12 @@ pub mod messages;
 pub mod sandbox;
 pub mod service;
 pub mod sessions;
+pub mod suppressions;
 
 pub use context::{Context, Request};
 pub use endpoint::Endpoint;
 pub use input::{BodyKind, Empty, Input, PageQuery};
-pub use operation::{Answer, Call, InWorkspace, NoContent, Operation, Output, OutputKind};
+pub use operation::{Answer, Call, InWorkspace, NoContent, Operation, Output, OutputKind, Upserted};
 pub use page::Page;
 
 /// Every operation, in the order of the contract.
@@ -50,6 +51,10 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<messages::GetMessage>(),
         Endpoint::of::<messages::ListMessages>(),
         Endpoint::of::<attempts::ListAttempts>(),
+        // Section 10.
+        Endpoint::of::<suppressions::CreateSuppression>(),
+        Endpoint::of::<suppressions::ListSuppressions>(),
+        Endpoint::of::<suppressions::DeleteSuppression>(),
         // Section 16.
         Endpoint::of::<channels::ListChannels>(),
         Endpoint::of::<channels::SetChannel>(),

@@ -33,6 +33,8 @@ mod router;
 mod server;
 pub mod settings;
 pub mod standalone;
+mod unsubscribe_page;
+mod visits;
 
 pub use client::{Client, ClientError};
 pub use server::{Listener, Server, ServerOptions};

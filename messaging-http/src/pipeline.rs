@@ -33,6 +33,7 @@ use crate::rate_limit::{RateLimiter, Standing};
 use crate::reply::{self, Reply, X_REQUEST_ID};
 use crate::request_id::request_id;
 use crate::router::{Found, Router, Slot, Target};
+use crate::visits::{self, Visit};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const X_WORKSPACE_ID: HeaderName = HeaderName::from_static("x-workspace-id");
@@ -159,6 +160,7 @@ impl Pipeline {
             Target::Operation(endpoint) => endpoint,
             Target::OpenApi => return Ok(reply::json(StatusCode::OK, self.documents.openapi())),
             Target::Docs => return Ok(reply::page(self.documents.page())),
+            Target::Visit(visit) => return self.visit(visit, &found, head, body, peer, notes).await,
         };
 
         // 2: credentials.
@@ -219,6 +221,32 @@ impl Pipeline {
         };
         let answer = self.call(endpoint, request, request_id).await?;
         Ok(reply::answer(answer))
+    }
+
+    /// Answers a link in a message. Whoever has the link may follow it: of the checks only route, size and
+    /// time are left.
+    async fn visit(
+        &self,
+        visit: Visit,
+        found: &Found<'_>,
+        head: &Parts,
+        body: &mut Incoming,
+        peer: IpAddr,
+        notes: &mut Notes,
+    ) -> Result<Reply, Refusal> {
+        let mut form = Bytes::new();
+        if visit.reads_form() {
+            // Mail programs differ in how they declare the form, so any type is taken.
+            match self.budget.receive(body, visits::MAX_FORM, true, self.times).await {
+                Ok(received) => form = received.bytes.clone(),
+                Err(BodyError::Refused(error)) => return Err(error.into()),
+                Err(BodyError::TimedOut | BodyError::Broken) => return Err(Refusal::NoBody),
+            }
+            notes.read = true;
+            notes.bytes_in = form.len() as u64;
+        }
+        let visitor = visits::visitor(head, caller_address(peer, &head.headers, &self.trusted_proxies));
+        Ok(visits::answer(&self.app, visit, found.parameter("token").unwrap_or_default(), visitor, &form).await)
     }
 
     /// Gets a body out of the way that nobody wanted. Tells whether the next request can follow.

@@ -1,7 +1,7 @@
 //! Answers as HTTP.
 
 use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, LOCATION, REFERRER_POLICY, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use messaging_core::Error;
@@ -14,6 +14,8 @@ use crate::rate_limit::Standing;
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
@@ -79,11 +81,52 @@ pub(crate) fn json(status: StatusCode, body: Bytes) -> Reply {
 pub(crate) fn page(body: Bytes) -> Reply {
     const POLICY: &str =
         "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-    let mut reply = reply(StatusCode::OK, Some(HeaderValue::from_static("text/html; charset=utf-8")), body);
+    page_under(StatusCode::OK, POLICY, body)
+}
+
+/// The same with a form that may be sent back here; for one person only, so nobody keeps or lists it.
+pub(crate) fn private_page(status: StatusCode, body: Bytes) -> Reply {
+    const POLICY: &str =
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+    let mut reply = page_under(status, POLICY, body);
+    private(&mut reply);
+    reply
+}
+
+/// Marks an answer as nothing for caches and search engines.
+fn private(reply: &mut Reply) {
     let headers = reply.headers_mut();
-    headers.insert(http::header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_ROBOTS_TAG, HeaderValue::from_static("noindex, nofollow"));
+}
+
+/// A transparent picture of one point.
+pub(crate) fn pixel() -> Reply {
+    const GIF: &[u8] =
+        b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
+    let mut reply = reply(StatusCode::OK, Some(HeaderValue::from_static("image/gif")), Bytes::from_static(GIF));
+    private(&mut reply);
+    // Mail programs on the web load it from a page of another origin.
+    reply.headers_mut().insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
+    reply
+}
+
+/// A redirect that tells the target nothing of the link it came from.
+pub(crate) fn redirect(location: HeaderValue) -> Reply {
+    let mut reply = reply(StatusCode::FOUND, None, Bytes::new());
+    private(&mut reply);
+    let headers = reply.headers_mut();
+    headers.insert(LOCATION, location);
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    reply
+}
+
+fn page_under(status: StatusCode, policy: &'static str, body: Bytes) -> Reply {
+    let mut reply = reply(status, Some(HeaderValue::from_static("text/html; charset=utf-8")), body);
+    let headers = reply.headers_mut();
+    headers.insert(http::header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     headers.insert(http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(http::header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     reply
 }
 

@@ -1,13 +1,15 @@
 //! From method and path to an operation.
 //!
 //! Contract section 1.1: the operations answer under `/v1` and `/api/v1` alike; a few paths answer at
-//! the root of the server. Whatever else answers there later (tracking, unsubscribe, uploads,
-//! callbacks) gets a [`Target`] of its own.
+//! the root of the server, those of contract section 18 among them. Whatever else answers there later
+//! (uploads, callbacks) gets a [`Target`] of its own.
 
 use http::Method;
 use messaging_core::Error;
 use messaging_core::ops::{self, Endpoint};
 use percent_encoding::percent_decode_str;
+
+use crate::visits::Visit;
 
 /// The prefixes of the operations.
 const BASES: [&str; 2] = ["/v1", "/api/v1"];
@@ -24,6 +26,8 @@ pub(crate) enum Target {
     OpenApi,
     /// The reference page.
     Docs,
+    /// A link in a message.
+    Visit(Visit),
 }
 
 impl Target {
@@ -33,6 +37,7 @@ impl Target {
             Self::Operation(endpoint) => endpoint.path,
             Self::OpenApi => "/openapi.json",
             Self::Docs => "/docs",
+            Self::Visit(visit) => visit.route(),
         }
     }
 }
@@ -85,6 +90,10 @@ impl Router {
         for (table, target) in [(&mut below_base, Target::OpenApi), (&mut at_root, Target::Docs)] {
             table.add(target.route(), Method::GET, targets.len());
             targets.push((Method::GET, target));
+        }
+        for visit in Visit::ALL {
+            at_root.add(visit.route(), visit.method(), targets.len());
+            targets.push((visit.method(), Target::Visit(visit)));
         }
         Self { below_base: below_base.finish(), at_root: at_root.finish(), targets }
     }
@@ -179,6 +188,18 @@ mod tests {
         check(&Method::GET, "/v1/docs", "route_not_found");
         check(&Method::GET, "/v1/openapi.json", "/openapi.json /openapi.json []");
         check(&Method::GET, "/openapi.json", "route_not_found");
+    }
+
+    #[test]
+    fn links_in_messages_answer_at_the_root_only() {
+        check(&Method::GET, "/t/o/abc", "/t/o/{token} /t/o/abc [token=abc]");
+        check(&Method::HEAD, "/t/c/abc", "/t/c/{token} /t/c/abc [token=abc]");
+        check(&Method::POST, "/u/abc", "/u/{token} /u/abc [token=abc]");
+        check(&Method::POST, "/t/c/abc", "allow GET, HEAD");
+        check(&Method::PUT, "/u/abc", "allow GET, HEAD, POST");
+        check(&Method::GET, "/v1/u/abc", "route_not_found");
+        check(&Method::GET, "/u/", "route_not_found");
+        check(&Method::GET, "/u/a/b", "route_not_found");
     }
 
     #[test]

@@ -8,14 +8,16 @@
 mod markup;
 #[cfg(test)]
 mod tests;
+mod url_text;
 
 use std::collections::HashSet;
-
-use url_text::{is_web, trimmed};
 
 use crate::domain::link_token::{Link, LinkKey, UrlKey};
 use crate::domain::sending_domain::{RecordStatus, SendingDomain};
 use crate::ids::{MessageId, WorkspaceId};
+
+pub use url_text::ascii;
+use url_text::{is_web, trimmed};
 
 /// At most this many links of a message are redirected; further ones lead straight to their target.
 pub const MAX_LINKS: usize = 1000;
@@ -167,22 +169,5 @@ impl Writer<'_> {
     fn finish(mut self) -> String {
         self.out.push_str(&self.html[self.written..]);
         self.out
-    }
-}
-
-/// URLs as a browser reads them from an attribute (WHATWG URL, "basic URL parser", steps 1 to 3).
-mod url_text {
-    /// Without control characters and spaces around it, and without tabs and line ends inside.
-    pub(super) fn trimmed(text: &str) -> String {
-        let text = text.trim_matches(|c: char| c <= ' ');
-        text.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect()
-    }
-
-    /// Whether it leads to a web page: http or https and a host.
-    pub(super) fn is_web(url: &str) -> bool {
-        let Some((scheme, rest)) = url.split_once("://") else { return false };
-        (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
-            && rest.chars().next().is_some_and(|first| !matches!(first, '/' | '?' | '#' | '\\') && first > ' ')
-            && !url.contains(|c: char| c.is_control())
     }
 }

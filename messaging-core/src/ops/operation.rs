@@ -101,6 +101,9 @@ pub trait Output: Sized + Send + 'static {
     /// What kind of answer it is; for the document and the client.
     const KIND: OutputKind;
 
+    /// The status it may have instead of the operation's own.
+    const OTHER_SUCCESS: Option<StatusCode> = None;
+
     /// Its JSON Schema, if it is JSON.
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
 
@@ -156,5 +159,32 @@ impl Output for NoContent {
 
     fn from_body(_: &[u8]) -> Result<Self, serde_json::Error> {
         Ok(Self)
+    }
+}
+
+/// What was created (201), or was there already and is answered as it is now (200).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upserted<T> {
+    /// Whether it is new; `None` when read back from a body, which does not tell.
+    pub created: Option<bool>,
+    /// The record.
+    pub record: T,
+}
+
+impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Output for Upserted<T> {
+    const KIND: OutputKind = OutputKind::Json;
+    const OTHER_SUCCESS: Option<StatusCode> = Some(StatusCode::OK);
+
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        <T as Output>::schema(generator)
+    }
+
+    fn into_answer(self, success: StatusCode) -> Result<Answer, Error> {
+        let status = if self.created == Some(false) { StatusCode::OK } else { success };
+        self.record.into_answer(status)
+    }
+
+    fn from_body(body: &[u8]) -> Result<Self, serde_json::Error> {
+        T::from_body(body).map(|record| Self { created: None, record })
     }
 }

@@ -109,7 +109,7 @@ async fn announce(cx: &JobContext, message: &mut Message, prepared: &mut Prepare
     if !prepared.leaves_the_process() {
         return Ok(());
     }
-    let mut changes: Changes = put_urls(message, prepared.take_urls()).collect();
+    let mut changes: Changes = cx.app.store_urls(message.workspace_id, prepared.take_urls()).into_iter().collect();
     let is_marked = message.status.may_become(MessageStatus::Sending);
     if is_marked {
         changes.push(Write::MoveMessage(MoveMessage {
@@ -128,11 +128,6 @@ async fn announce(cx: &JobContext, message: &mut Message, prepared: &mut Prepare
         message.revision += 1;
     }
     Ok(())
-}
-
-fn put_urls(message: &Message, urls: Vec<String>) -> impl Iterator<Item = Write> {
-    let workspace = message.workspace_id;
-    urls.into_iter().map(move |url| Write::PutUrl(workspace, url))
 }
 
 impl DeliverMessage {
@@ -155,7 +150,7 @@ impl DeliverMessage {
         let Performed { judgment, captured, dialogs, urls } = performed;
         for _ in 0..MAX_COMMITS {
             let mut changes = self.outcome(cx, &message, &judgment).await?;
-            for write in put_urls(&message, urls.clone()) {
+            for write in cx.app.store_urls(self.workspace_id, urls.clone()) {
                 changes.push(write);
             }
             for dialog in &dialogs {

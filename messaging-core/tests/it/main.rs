@@ -9,6 +9,7 @@ mod delivery;
 mod idempotency;
 mod input;
 mod keys;
+mod links;
 mod members;
 mod messages;
 mod pages;

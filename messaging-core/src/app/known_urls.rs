@@ -1,0 +1,57 @@
+//! Which targets of redirected links are stored already.
+//!
+//! The messages of a mailing have the same links. A target is kept for good, so once it was committed
+//! nothing has to be written for it again; without this memory each message would write all of its own.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use crate::app::App;
+use crate::changes::{Changes, Write};
+use crate::domain::link_token::UrlKey;
+use crate::ids::WorkspaceId;
+
+/// Beyond this many the memory starts anew; about 1 MB.
+const CAPACITY: usize = 20_000;
+
+type Key = (WorkspaceId, UrlKey);
+
+/// Targets that were committed.
+#[derive(Debug, Default)]
+pub(super) struct KnownUrls(Mutex<HashSet<Key>>);
+
+impl KnownUrls {
+    /// The targets that a set of changes stores.
+    pub(super) fn keys(changes: &Changes) -> Vec<Key> {
+        let stored = changes.writes().iter().filter_map(|write| match write {
+            Write::PutUrl(workspace, url) => Some((*workspace, UrlKey::of(url))),
+            _ => None,
+        });
+        stored.collect()
+    }
+
+    /// Notes targets that are committed now.
+    pub(super) fn add(&self, keys: Vec<Key>) {
+        if keys.is_empty() {
+            return;
+        }
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() + keys.len() > CAPACITY {
+            known.clear();
+        }
+        known.extend(keys);
+    }
+
+    fn knows(&self, key: Key) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
+    }
+}
+
+impl App {
+    /// The writes that store targets of redirected links, without those that are known to be stored. They
+    /// are to be committed before the message leaves.
+    pub fn store_urls(&self, workspace: WorkspaceId, urls: Vec<String>) -> Vec<Write> {
+        let is_news = |url: &String| !self.known_urls().knows((workspace, UrlKey::of(url)));
+        urls.into_iter().filter(is_news).map(|url| Write::PutUrl(workspace, url)).collect()
+    }
+}

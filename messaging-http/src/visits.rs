@@ -1,0 +1,184 @@
+//! Links in messages: the pixel, redirected links, the unsubscribe page.
+//!
+//! Contract section 18. They are opened by recipients and their mail programs, without credentials; the
+//! token in the link is all that counts. What is recorded of a visit is decided in core.
+//!
+//! Pixel and redirect are answered whether or not their visit could be recorded: a recipient must not see
+//! that our disk is full. A pixel is answered for a token that is none of ours too, because the contract
+//! names no refusal, mail programs show one as a broken picture, and the answer then tells nobody which
+//! tokens are good.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{RETRY_AFTER, USER_AGENT};
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode};
+use messaging_core::app::Visitor;
+use messaging_core::domain::link_token::Link;
+use messaging_core::domain::machine::announces_prefetch;
+use messaging_core::domain::tracking;
+use messaging_core::domain::unsubscribe::UnsubscribeMethod;
+use messaging_core::domain::unsubscribe_header::ONE_CLICK;
+use messaging_core::error::Chain;
+use messaging_core::{App, Error};
+
+use crate::reply::{self, Reply};
+use crate::unsubscribe_page;
+
+/// The longest form that is taken: it has one short field.
+pub(crate) const MAX_FORM: usize = 16 << 10;
+
+/// How long an answer waits until its visit is recorded. The recording itself goes on after that.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a link in a message is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Visit {
+    /// The pixel.
+    Open,
+    /// A redirected link.
+    Click,
+    /// The page that asks whether to unsubscribe.
+    Ask,
+    /// Unsubscribing.
+    Unsubscribe,
+}
+
+impl Visit {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] = [Self::Open, Self::Click, Self::Ask, Self::Unsubscribe];
+
+    /// The path.
+    pub(crate) const fn route(self) -> &'static str {
+        match self {
+            Self::Open => "/t/o/{token}",
+            Self::Click => "/t/c/{token}",
+            Self::Ask | Self::Unsubscribe => "/u/{token}",
+        }
+    }
+
+    /// The method.
+    pub(crate) const fn method(self) -> Method {
+        match self {
+            Self::Open | Self::Click | Self::Ask => Method::GET,
+            Self::Unsubscribe => Method::POST,
+        }
+    }
+
+    /// Whether a form is read.
+    pub(crate) const fn reads_form(self) -> bool {
+        matches!(self, Self::Unsubscribe)
+    }
+}
+
+/// Who visits.
+pub(crate) fn visitor(head: &Parts, ip: IpAddr) -> Visitor {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    Visitor {
+        ip,
+        user_agent: head.headers.get(USER_AGENT).map(text),
+        is_head: head.method == Method::HEAD,
+        is_prefetch: head.headers.iter().any(|(name, value)| announces_prefetch(name.as_str(), &text(value))),
+    }
+}
+
+/// Answers a visit.
+pub(crate) async fn answer(app: &App, visit: Visit, token: &str, visitor: Visitor, form: &Bytes) -> Reply {
+    match visit {
+        Visit::Open => open(app, token, visitor).await,
+        Visit::Click => click(app, token, visitor).await,
+        Visit::Ask => match app.link_key().read_link(token) {
+            Some((_, _, Link::Unsubscribe)) => reply::private_page(StatusCode::OK, unsubscribe_page::question()),
+            _ => unknown(),
+        },
+        Visit::Unsubscribe => unsubscribe(app, token, form).await,
+    }
+}
+
+async fn open(app: &App, token: &str, visitor: Visitor) -> Reply {
+    if let Some((workspace, message, Link::Open)) = app.link_key().read_link(token) {
+        let app = app.clone();
+        record(async move { app.record_open(workspace, message, &visitor).await }).await;
+    }
+    reply::pixel()
+}
+
+async fn click(app: &App, token: &str, visitor: Visitor) -> Reply {
+    let click = match app.click(token).await {
+        Ok(Some(click)) => click,
+        Ok(None) => return unknown(),
+        Err(error) => return trouble(&error.into()),
+    };
+    // ASCII without control characters is a header's value.
+    let Ok(location) = HeaderValue::try_from(tracking::ascii(&click.url)) else { return unknown() };
+    let app = app.clone();
+    record(async move { app.record_click(&click, &visitor).await }).await;
+    reply::redirect(location)
+}
+
+async fn unsubscribe(app: &App, token: &str, form: &Bytes) -> Reply {
+    let Some((workspace, message, Link::Unsubscribe)) = app.link_key().read_link(token) else { return unknown() };
+    match app.unsubscribe(workspace, message, method(form)).await {
+        Ok(_) => reply::private_page(StatusCode::OK, unsubscribe_page::done()),
+        Err(Error::NotFound) => unknown(),
+        Err(error) => trouble(&error),
+    }
+}
+
+/// What sent the form: a mail program (RFC 8058 section 3.2, in either of its encodings), or our page.
+fn method(form: &[u8]) -> UnsubscribeMethod {
+    let (name, value) = ONE_CLICK.1.split_once('=').unwrap_or_default();
+    let in_fields = form_urlencoded::parse(form)
+        .any(|(field, text)| field.trim().eq_ignore_ascii_case(name) && text.trim().eq_ignore_ascii_case(value));
+    let text = String::from_utf8_lossy(form).to_ascii_lowercase();
+    let in_parts = text.split("content-disposition:").skip(1).any(|part| {
+        let (head, content) = part.split_once("\r\n\r\n").unwrap_or((part, ""));
+        head.contains(&format!("name=\"{}\"", name.to_ascii_lowercase()))
+            && content.lines().next().is_some_and(|line| line.trim().eq_ignore_ascii_case(value))
+    });
+    if in_fields || in_parts { UnsubscribeMethod::OneClick } else { UnsubscribeMethod::Link }
+}
+
+/// Records a visit, also when the visitor goes away meanwhile.
+async fn record(recording: impl Future<Output = Result<(), Error>> + Send + 'static) {
+    let task = tokio::spawn(async move {
+        if let Err(error) = recording.await {
+            tracing::warn!(error = %Chain(&error), "a visit of a link was not recorded");
+        }
+    });
+    // How it ended is in the log; what takes longer goes on by itself.
+    let _ = tokio::time::timeout(PATIENCE, task).await;
+}
+
+fn unknown() -> Reply {
+    reply::private_page(StatusCode::NOT_FOUND, unsubscribe_page::unknown())
+}
+
+fn trouble(error: &Error) -> Reply {
+    tracing::error!(error = %Chain(error), "a link in a message could not be answered");
+    let mut reply = reply::private_page(StatusCode::SERVICE_UNAVAILABLE, unsubscribe_page::trouble());
+    reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from(error.retry_after().unwrap_or(5)));
+    reply
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_click_is_told_from_the_page() {
+        let part = "--b\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--b--\r\n";
+        for form in
+            ["List-Unsubscribe=One-Click", "a=b&list-unsubscribe=one-click", "List-Unsubscribe=One%2DClick\r\n", part]
+        {
+            assert_eq!(method(form.as_bytes()), UnsubscribeMethod::OneClick, "{form}");
+        }
+        let other = part.replace("One-Click", "Later");
+        for form in ["", "confirm=yes", "List-Unsubscribe=", "One-Click", "\u{0}", &*other] {
+            assert_eq!(method(form.as_bytes()), UnsubscribeMethod::Link, "{form}");
+        }
+        assert_eq!(method(&[0xff; 100]), UnsubscribeMethod::Link);
+    }
+}
