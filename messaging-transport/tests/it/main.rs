@@ -3,6 +3,6 @@
 mod dns;
 mod memory;
 mod mime;
+mod relay;
 mod sandbox;
-mod smtp;
 mod support;
