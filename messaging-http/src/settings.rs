@@ -8,6 +8,8 @@ use std::time::Duration;
 use clap::Args;
 use ipnet::IpNet;
 use messaging_core::domain::api_key::parse_block;
+use messaging_transport::MxOverride;
+use messaging_transport::direct::MalformedMxOverride;
 use serde::{Deserialize, Deserializer, de};
 
 use crate::logging::LogFormat;
@@ -64,6 +66,13 @@ pub struct SettingsArgs {
     /// The DNS resolver that is asked for everything [default: the system's]
     #[arg(long, env = "MESSAGING_DNS", value_name = "IP:PORT")]
     pub dns: Option<SocketAddr>,
+
+    /// Host and port that take the place of every recipient's mail exchangers [default: none]
+    ///
+    /// The DNS is not asked where mail goes. STARTTLS is used where it is offered, and no certificate
+    /// verified. For mail that has to leave through one door, and for trying things out.
+    #[arg(long, env = "MESSAGING_MX_OVERRIDE", value_name = "HOST:PORT")]
+    pub mx_override: Option<String>,
 
     /// Seconds between attempts to deliver an email, comma separated; the last one repeats
     /// [default: 60,300,900,1800,3600,7200,14400,28800,43200]
@@ -125,6 +134,8 @@ pub struct Settings {
     pub hostname: String,
     /// The DNS resolver; `None` for the system's.
     pub dns: Option<SocketAddr>,
+    /// What takes the place of every recipient's mail exchangers.
+    pub mx_override: Option<MxOverride>,
     /// Waits between email attempts.
     pub message_retry: Vec<Duration>,
     /// How long after acceptance an email is given up.
@@ -170,6 +181,9 @@ pub enum SettingsError {
     /// The host name cannot be said in EHLO.
     #[error("--hostname must be a domain name such as mail.example.org")]
     Hostname,
+    /// The override cannot be connected to.
+    #[error("--mx-override must be a host and a port such as mail.example.org:25")]
+    MxOverride(#[source] MalformedMxOverride),
     /// There is no first wait, or a wait of no time.
     #[error("--message-retry must be a list of at least one number of seconds, each at least 1")]
     MessageRetry,
@@ -205,6 +219,7 @@ impl SettingsArgs {
             public_url: self.public_url.or(other.public_url),
             hostname: self.hostname.or(other.hostname),
             dns: self.dns.or(other.dns),
+            mx_override: self.mx_override.or(other.mx_override),
             message_retry: self.message_retry.or(other.message_retry),
             message_expiry: self.message_expiry.or(other.message_expiry),
             trusted_proxy: self.trusted_proxy.or(other.trusted_proxy),
@@ -231,6 +246,7 @@ impl SettingsArgs {
             Some(_) => return Err(SettingsError::Hostname),
             None => machine_name().unwrap_or(defaults.hostname),
         };
+        let mx_override = self.mx_override.map(|text| text.parse().map_err(SettingsError::MxOverride)).transpose()?;
         let message_retry = match self.message_retry {
             Some(seconds) if seconds.is_empty() || seconds.contains(&0) => return Err(SettingsError::MessageRetry),
             Some(seconds) => seconds.into_iter().map(Duration::from_secs).collect(),
@@ -247,6 +263,7 @@ impl SettingsArgs {
             public_url,
             hostname,
             dns: self.dns,
+            mx_override,
             message_retry,
             message_expiry,
             trusted_proxy: self.trusted_proxy.unwrap_or_default(),
@@ -328,6 +345,7 @@ mod tests {
             public_url = "https://m.example.org/"
             hostname = "m.example.org"
             dns = "127.0.0.1:5353"
+            mx_override = "localhost:2525"
             message_retry = [1, 2]
             message_expiry = 60
             trusted_proxy = ["10.0.0.0/8", "192.0.2.1"]
@@ -341,6 +359,7 @@ mod tests {
         assert_eq!(settings.database, Path::new("/var/db/m.db"));
         assert_eq!(settings.public_url.as_deref(), Some("https://m.example.org"));
         assert_eq!(settings.dns.map(|dns| dns.port()), Some(5353));
+        assert_eq!(settings.mx_override.map(|host| host.to_string()).as_deref(), Some("localhost:2525"));
         assert_eq!(settings.trusted_proxy.len(), 2);
         assert_eq!(settings.log_format, LogFormat::Json);
         assert_eq!(settings.message_expiry, Duration::from_mins(1));
@@ -369,6 +388,7 @@ mod tests {
             ("public_url = \"https://example.org/?a\"", "--public-url"),
             ("hostname = \"a b\"", "--hostname"),
             ("dns = \"127.0.0.1\"", "line 1"),
+            ("mx_override = \"mail.example.org\"", "--mx-override"),
             ("message_retry = []", "--message-retry"),
             ("message_retry = [0]", "--message-retry"),
             ("message_expiry = 0", "--message-expiry"),

@@ -92,7 +92,11 @@ pub fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartErr
     options.exclusive = role == Role::Server;
     let store = SqliteStore::open(options)
         .map_err(|source| StartError::Database { path: settings.database.clone(), source })?;
-    let transport = messaging_transport::Options { hostname: settings.hostname.clone(), dns: Dns::new(settings.dns) };
+    let transport = messaging_transport::Options {
+        hostname: settings.hostname.clone(),
+        dns: Dns::new(settings.dns),
+        mx_override: settings.mx_override.clone(),
+    };
     let app = App::builder(Arc::new(store))
         .resolver(Arc::new(transport.dns.clone()))
         .transports(messaging_transport::defaults(&transport))

@@ -5,14 +5,17 @@
 //!
 //! * [`mime`] writes an email as the octets that go on the wire, signed with DKIM.
 //! * [`Sandbox`] captures instead of sending, on every channel.
+//! * [`DirectDelivery`] sends email to the mail exchangers of its recipients.
 //! * [`SmtpRelay`] sends email through a relay that the workspace has an account at.
 //! * [`Dns`] looks up where mail goes, and the records of sending domains.
 //! * [`defaults`] lists what a server starts with: every channel and provider that needs no more than
 //!   the workspace's settings.
 
+pub mod direct;
 mod dkim;
 pub mod dns;
 pub mod mime;
+pub mod relay;
 mod sandbox;
 pub mod smtp;
 #[cfg(feature = "testing")]
@@ -23,9 +26,10 @@ use std::sync::Arc;
 use messaging_core::domain::channel::Channel;
 use messaging_core::ports::transport::Transport;
 
+pub use direct::{DirectDelivery, MxOverride};
 pub use dns::Dns;
+pub use relay::SmtpRelay;
 pub use sandbox::Sandbox;
-pub use smtp::SmtpRelay;
 
 /// What the transports are told.
 #[derive(Debug, Clone)]
@@ -34,12 +38,14 @@ pub struct Options {
     pub hostname: String,
     /// Where they look up names.
     pub dns: Dns,
+    /// What takes the place of every recipient's mail exchangers.
+    pub mx_override: Option<MxOverride>,
 }
 
 impl Options {
     /// With the resolver of the system.
     pub fn new(hostname: &str) -> Self {
-        Self { hostname: hostname.to_owned(), dns: Dns::new(None) }
+        Self { hostname: hostname.to_owned(), dns: Dns::new(None), mx_override: None }
     }
 }
 
@@ -47,9 +53,11 @@ impl Options {
 pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transport>)> {
     let sandbox: Arc<dyn Transport> = Arc::new(Sandbox);
     let relay: Arc<dyn Transport> = Arc::new(SmtpRelay::new(options.hostname.clone()));
+    let direct = DirectDelivery::builder(&options.hostname, options.dns.clone());
+    let direct: Arc<dyn Transport> = Arc::new(direct.mx_override(options.mx_override.clone()).build());
     Channel::ALL
         .into_iter()
         .map(|channel| (channel, "sandbox", Arc::clone(&sandbox)))
-        .chain([(Channel::Email, "smtp", relay)])
+        .chain([(Channel::Email, "builtin", direct), (Channel::Email, "smtp", relay)])
         .collect()
 }

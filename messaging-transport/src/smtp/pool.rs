@@ -1,52 +1,51 @@
 //! Open connections between messages.
 //!
-//! A connection belongs to one workspace and one set of settings. Nothing watches idle ones: whoever
-//! comes next closes those that have been idle for too long, and a relay that closed one in the
-//! meantime is noticed at its next use.
+//! A connection belongs to a key: of a relay the workspace and its settings, of a mail exchanger its
+//! name. Nothing watches idle ones: whoever comes next closes those that have been idle for too long,
+//! and a peer that closed one in the meantime is noticed at its next use.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use messaging_core::ids::WorkspaceId;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use super::session::Session;
-use super::settings::Settings;
-
-/// Whose connection, and to where.
-pub(super) type Key = (WorkspaceId, Settings);
 
 /// How many connections are kept, and how long.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    /// Idle connections to one relay.
-    pub(super) idle: usize,
-    /// Idle connections to all relays.
-    pub(super) idle_in_all: usize,
+pub(crate) struct Limits {
+    /// Idle connections to one peer.
+    pub(crate) idle: usize,
+    /// Idle connections to all peers.
+    pub(crate) idle_in_all: usize,
     /// How long one may be idle.
-    pub(super) idle_time: Duration,
+    pub(crate) idle_time: Duration,
     /// Messages over one connection.
-    pub(super) messages: usize,
-    /// Messages to one relay at the same time.
-    pub(super) concurrent: usize,
+    pub(crate) messages: usize,
+    /// Messages to one peer at the same time.
+    pub(crate) concurrent: usize,
 }
 
 /// The connections of a process.
-pub(super) struct Pool {
+pub(crate) struct Pool<K: ?Sized + ToOwned<Owned: Eq + Hash>> {
     limits: Limits,
-    relays: Mutex<Relays>,
+    peers: Mutex<Peers<K>>,
 }
 
-struct Relays {
-    by_key: HashMap<Key, Relay>,
+struct Peers<K: ?Sized + ToOwned<Owned: Eq + Hash>> {
+    by_key: HashMap<K::Owned, Peer>,
+    /// Idle connections to all peers.
+    idle: usize,
     last_sweep: Instant,
 }
 
-struct Relay {
+struct Peer {
     /// The most recently used is the last.
     idle: Vec<Idle>,
-    /// Shared with everyone who is sending; a relay with no idle connection and no sender is forgotten.
+    /// Shared with everyone who is sending; a peer with no idle connection and no sender is forgotten.
     gate: Arc<Semaphore>,
 }
 
@@ -55,43 +54,47 @@ struct Idle {
     since: Instant,
 }
 
-impl Pool {
-    pub(super) fn new(limits: Limits) -> Self {
-        let relays = Relays { by_key: HashMap::new(), last_sweep: Instant::now() };
-        Self { limits, relays: Mutex::new(relays) }
+impl<K: ?Sized + Eq + Hash + ToOwned<Owned: Eq + Hash>> Pool<K> {
+    pub(crate) fn new(limits: Limits) -> Self {
+        let peers = Peers { by_key: HashMap::new(), idle: 0, last_sweep: Instant::now() };
+        Self { limits, peers: Mutex::new(peers) }
     }
 
-    /// What limits the messages that are sent to a relay at the same time.
-    pub(super) fn gate(&self, key: &Key) -> Arc<Semaphore> {
-        let mut relays = self.lock();
-        let fresh = || Relay { idle: Vec::new(), gate: Arc::new(Semaphore::new(self.limits.concurrent)) };
-        if let Some(relay) = relays.by_key.get(key) {
-            return Arc::clone(&relay.gate);
+    /// What limits the messages that are sent to a peer at the same time.
+    pub(crate) fn gate(&self, key: &K) -> Arc<Semaphore> {
+        let mut peers = self.lock();
+        let fresh = || Peer { idle: Vec::new(), gate: Arc::new(Semaphore::new(self.limits.concurrent)) };
+        if let Some(peer) = peers.by_key.get(key) {
+            return Arc::clone(&peer.gate);
         }
-        Arc::clone(&relays.by_key.entry(key.clone()).or_insert_with(fresh).gate)
+        Arc::clone(&peers.by_key.entry(key.to_owned()).or_insert_with(fresh).gate)
     }
 
     /// A connection to use, the freshest first.
-    pub(super) async fn take(&self, key: &Key) -> Option<Session> {
+    pub(crate) async fn take(&self, key: &K) -> Option<Session> {
         let (session, old) = {
-            let mut relays = self.lock();
-            let old = self.sweep(&mut relays, key);
-            (relays.by_key.get_mut(key).and_then(|relay| relay.idle.pop()), old)
+            let mut peers = self.lock();
+            let old = self.sweep(&mut peers, key);
+            let fresh = peers.by_key.get_mut(key).and_then(|peer| peer.idle.pop());
+            peers.idle -= usize::from(fresh.is_some());
+            (fresh, old)
         };
         quit(old).await;
         session.map(|idle| idle.session)
     }
 
     /// Takes a connection back, if it can be used again.
-    pub(super) async fn give(&self, key: &Key, session: Session) {
+    pub(crate) async fn give(&self, key: &K, session: Session) {
         let mut old = Vec::new();
         {
-            let mut relays = self.lock();
-            let in_all: usize = relays.by_key.values().map(|relay| relay.idle.len()).sum();
-            let is_kept = session.transactions < self.limits.messages && in_all < self.limits.idle_in_all;
-            let relay = relays.by_key.get_mut(key).filter(|relay| is_kept && relay.idle.len() < self.limits.idle);
-            match relay {
-                Some(relay) => relay.idle.push(Idle { session, since: Instant::now() }),
+            let peers = &mut *self.lock();
+            let is_kept = session.transactions < self.limits.messages && peers.idle < self.limits.idle_in_all;
+            let peer = peers.by_key.get_mut(key).filter(|peer| is_kept && peer.idle.len() < self.limits.idle);
+            match peer {
+                Some(peer) => {
+                    peers.idle += 1;
+                    peer.idle.push(Idle { session, since: Instant::now() });
+                }
                 None => old.push(session),
             }
         }
@@ -99,32 +102,37 @@ impl Pool {
     }
 
     /// Closes every idle connection.
-    pub(super) async fn close(&self) {
-        let old = self.lock().by_key.values_mut().flat_map(|relay| relay.idle.drain(..)).collect::<Vec<_>>();
+    pub(crate) async fn close(&self) {
+        let old = {
+            let peers = &mut *self.lock();
+            peers.idle = 0;
+            peers.by_key.values_mut().flat_map(|peer| peer.idle.drain(..)).collect::<Vec<_>>()
+        };
         quit(old.into_iter().map(|idle| idle.session).collect()).await;
     }
 
-    /// Takes out what has been idle for too long: of one relay at every call, of all now and then.
-    fn sweep(&self, relays: &mut Relays, key: &Key) -> Vec<Session> {
+    /// Takes out what has been idle for too long: of one peer at every call, of all now and then.
+    fn sweep(&self, peers: &mut Peers<K>, key: &K) -> Vec<Session> {
         let now = Instant::now();
         let is_old = |idle: &mut Idle| now.duration_since(idle.since) >= self.limits.idle_time;
         let mut old: Vec<Idle> = Vec::new();
-        if let Some(relay) = relays.by_key.get_mut(key) {
-            old.extend(relay.idle.extract_if(.., is_old));
+        if let Some(peer) = peers.by_key.get_mut(key) {
+            old.extend(peer.idle.extract_if(.., is_old));
         }
-        if now.duration_since(relays.last_sweep) >= self.limits.idle_time {
-            relays.last_sweep = now;
-            relays.by_key.retain(|_, relay| {
-                old.extend(relay.idle.extract_if(.., is_old));
-                !relay.idle.is_empty() || Arc::strong_count(&relay.gate) > 1
+        if now.duration_since(peers.last_sweep) >= self.limits.idle_time {
+            peers.last_sweep = now;
+            peers.by_key.retain(|_, peer| {
+                old.extend(peer.idle.extract_if(.., is_old));
+                !peer.idle.is_empty() || Arc::strong_count(&peer.gate) > 1
             });
         }
+        peers.idle -= old.len();
         old.into_iter().map(|idle| idle.session).collect()
     }
 
     /// Never held over an await.
-    fn lock(&self) -> MutexGuard<'_, Relays> {
-        self.relays.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Peers<K>> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

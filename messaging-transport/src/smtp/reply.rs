@@ -34,7 +34,7 @@ pub(super) enum Kind {
 }
 
 impl Reply {
-    pub(super) const fn code(&self) -> u16 {
+    pub(crate) const fn code(&self) -> u16 {
         self.code
     }
 
@@ -61,6 +61,12 @@ impl Reply {
             Kind::Never => Some(Outcome::Refused(self.response(host))),
             Kind::GoOn => None,
         }
+    }
+
+    /// What a reply means that ended everything: 421 and other 4yz put off, 5yz refuses.
+    pub(crate) fn refusal(&self, host: &str) -> Outcome {
+        let response = self.response(host);
+        if self.kind() == Kind::Never { Outcome::Refused(response) } else { Outcome::Deferred(response) }
     }
 
     fn response(&self, host: &str) -> Response {

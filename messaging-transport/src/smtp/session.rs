@@ -1,7 +1,7 @@
 //! Opening a connection: greeting, EHLO, STARTTLS, AUTH.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use base64::Engine;
@@ -13,12 +13,9 @@ use tracing::debug;
 
 use super::Timeouts;
 use super::reply::{Kind, Reply};
-use super::settings::{Credentials, Security, Settings, misconfigured};
 use super::tls::Tls;
+use super::transcript::Transcript;
 use super::wire::{Wire, WireError};
-
-/// The most addresses of a host that are tried.
-const MAX_ADDRESSES: usize = 8;
 
 /// How long a peer gets to take a farewell; nobody waits for more.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -27,16 +24,17 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// may have 512 octets (RFC 5321 section 4.5.3.1.4).
 const MAX_COMMAND: usize = 510;
 
-/// What the relay said to EHLO that matters here.
+/// What the peer said to EHLO that matters here.
 #[expect(clippy::struct_excessive_bools, reason = "each is an extension that is offered or not")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Capabilities {
     pub(super) start_tls: bool,
     pub(super) pipelining: bool,
     pub(super) smtp_utf8: bool,
+    pub(super) eight_bit: bool,
     pub(super) auth_plain: bool,
     pub(super) auth_login: bool,
-    /// The largest message, if the relay has a limit and says so (RFC 1870).
+    /// The largest message, if the peer has a limit and says so (RFC 1870).
     pub(super) max_size: Option<usize>,
     /// Whether SIZE may be a parameter of MAIL.
     pub(super) size: bool,
@@ -53,6 +51,7 @@ impl Capabilities {
                 "STARTTLS" => capabilities.start_tls = true,
                 "PIPELINING" => capabilities.pipelining = true,
                 "SMTPUTF8" => capabilities.smtp_utf8 = true,
+                "8BITMIME" => capabilities.eight_bit = true,
                 "SIZE" => {
                     capabilities.size = true;
                     capabilities.max_size = words.next().and_then(|size| size.parse().ok()).filter(|&size| size > 0);
@@ -71,10 +70,14 @@ impl Capabilities {
 }
 
 /// A connection that is ready for a mail transaction.
-pub(super) struct Session {
+pub(crate) struct Session {
     pub(super) wire: Wire,
     pub(super) capabilities: Capabilities,
-    /// How many transactions there were: after some, relays like to see a new connection.
+    /// Whom it is with.
+    remote: SocketAddr,
+    /// The version, if TLS is spoken.
+    tls: Option<&'static str>,
+    /// How many transactions there were: after some, peers like to see a new connection.
     pub(super) transactions: usize,
     /// A transaction was begun and not ended: RSET before the next one.
     pub(super) needs_reset: bool,
@@ -82,17 +85,57 @@ pub(super) struct Session {
     pub(super) is_spent: bool,
 }
 
-/// The relay's settings are personal, and so is what passes over the wire.
+/// What passes over the wire is personal.
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("transactions", &self.transactions).finish_non_exhaustive()
     }
 }
 
+/// How the connection is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Security {
+    /// TLS after STARTTLS, or no delivery: there is no falling back to plain text.
+    StartTls,
+    /// TLS from the first octet.
+    Tls,
+    /// TLS after STARTTLS where it is offered. Who then cannot do it after all gives
+    /// [`OpenError::Tls`], and can be asked again in plain text.
+    Opportunistic,
+    /// Plain text, credentials included.
+    Plain,
+}
+
+/// A login.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Credentials {
+    pub(crate) username: String,
+    pub(crate) password: String,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials(***)")
+    }
+}
+
+/// Whom to open a session with, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Peer<'a> {
+    /// The name a certificate is for.
+    pub(crate) host: &'a str,
+    pub(crate) security: Security,
+    pub(crate) credentials: Option<&'a Credentials>,
+}
+
 /// Why there is no session.
-pub(super) enum OpenError {
-    /// The relay said no in a way that is an answer for every recipient.
+pub(crate) enum OpenError {
+    /// The peer said no in a way that is an answer for every recipient.
     Reply(Reply),
+    /// 5yz in place of a greeting: there is no service at all (RFC 5321 section 3.1).
+    NoService(Reply),
+    /// STARTTLS was refused, or TLS did not come about.
+    Tls(TransportError),
     /// There was no such answer.
     Failed(TransportError),
 }
@@ -103,83 +146,125 @@ impl From<TransportError> for OpenError {
     }
 }
 
-/// What opening a connection needs besides the settings.
+/// What opening a connection needs besides the peer.
 #[derive(Clone, Copy)]
-pub(super) struct Opener<'a> {
-    pub(super) ehlo_name: &'a str,
-    pub(super) timeouts: &'a Timeouts,
-    pub(super) tls: &'a Tls,
+pub(crate) struct Opener<'a> {
+    pub(crate) ehlo_name: &'a str,
+    pub(crate) timeouts: &'a Timeouts,
+    pub(crate) tls: &'a Tls,
 }
 
 impl Opener<'_> {
-    pub(super) async fn open(self, settings: &Settings) -> Result<Session, OpenError> {
-        let stream = self.connect(settings).await?;
-        let mut wire = match settings.security {
-            Security::Tls => self.secure(stream, settings).await?,
-            Security::StartTls | Security::Plain => Wire::plain(stream),
+    /// Connects to an address within `limit`.
+    pub(crate) async fn connect(
+        self,
+        address: SocketAddr,
+        limit: Duration,
+        transcript: &mut Transcript,
+    ) -> Result<TcpStream, TransportError> {
+        let failure = match timeout(limit, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => {
+                // Every write here is a whole thought; waiting for more would only delay it.
+                drop(stream.set_nodelay(true));
+                transcript.connected(address, None, false);
+                return Ok(stream);
+            }
+            Ok(Err(error)) => format!("no connection: {error}"),
+            Err(_) => format!("no connection within {limit:?}"),
         };
-        let greeting = wire.reply(self.timeouts.greeting).await.map_err(|error| broken("greeting", &error))?;
+        transcript.note(format_args!("{address}: {failure}"));
+        Err(TransportError::Unreachable(failure))
+    }
+
+    /// Says hello over a new connection, so far as to be ready for mail.
+    pub(crate) async fn open(
+        self,
+        stream: TcpStream,
+        peer: &Peer<'_>,
+        transcript: &mut Transcript,
+    ) -> Result<Session, OpenError> {
+        let remote = stream.peer_addr().map_err(|error| broken("connecting", &WireError::Broken(error)))?;
+        let wire = match peer.security {
+            Security::Tls => self.secure(stream, peer, transcript).await.map_err(OpenError::Tls)?,
+            Security::StartTls | Security::Opportunistic | Security::Plain => Wire::plain(stream),
+        };
+        let mut opening = Opening { opener: self, wire, transcript };
+        opening.greeting().await?;
+        let mut capabilities = opening.hello().await?;
+        let is_tls_wanted = match peer.security {
+            Security::StartTls => true,
+            Security::Opportunistic => capabilities.start_tls,
+            Security::Tls | Security::Plain => false,
+        };
+        if is_tls_wanted {
+            opening = opening.start_tls(capabilities, peer).await?;
+            // What was said in plain text counts for nothing (RFC 3207 section 4.2). A server may refuse
+            // our side of the handshake only now.
+            capabilities = opening.hello().await.map_err(|error| match error {
+                OpenError::Failed(error) => OpenError::Tls(error),
+                other => other,
+            })?;
+        }
+        if let Some(credentials) = peer.credentials {
+            // Plain text is here only where the settings say so in words.
+            opening.authenticate(capabilities, credentials).await?;
+        }
+        debug!(host = peer.host, security = ?peer.security, "a session is open");
+        let wire = opening.wire;
+        let tls = wire.tls_version();
+        Ok(Session { wire, capabilities, remote, tls, transactions: 0, needs_reset: false, is_spent: false })
+    }
+
+    async fn secure(
+        self,
+        stream: TcpStream,
+        peer: &Peer<'_>,
+        transcript: &mut Transcript,
+    ) -> Result<Wire, TransportError> {
+        match self.tls.handshake(stream, peer.host, self.timeouts.handshake).await {
+            Ok(stream) => {
+                let wire = Wire::tls(stream);
+                transcript.secured(wire.tls_version().unwrap_or("TLS"));
+                Ok(wire)
+            }
+            Err(error) => {
+                transcript.note(&error);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A connection on its way to becoming a session.
+struct Opening<'a> {
+    opener: Opener<'a>,
+    wire: Wire,
+    transcript: &'a mut Transcript,
+}
+
+impl Opening<'_> {
+    async fn greeting(&mut self) -> Result<(), OpenError> {
+        let limit = self.opener.timeouts.greeting;
+        let greeting = self.hear("greeting", limit).await?;
         match greeting.kind() {
-            Kind::Done => {}
-            Kind::Closing | Kind::NotNow => return Err(OpenError::Reply(greeting)),
-            // 554 in place of a greeting: there is no service at all (RFC 5321 section 3.1).
-            Kind::Never | Kind::GoOn => return Err(unexpected("greeting", &greeting).into()),
-        }
-        let mut capabilities = self.hello(&mut wire).await?;
-        if settings.security == Security::StartTls {
-            wire = self.start_tls(wire, capabilities, settings).await?;
-            // What was said in plain text counts for nothing (RFC 3207 section 4.2).
-            capabilities = self.hello(&mut wire).await?;
-        }
-        if let Some(credentials) = &settings.credentials {
-            // Plain text is here only where the settings say so in words (see `Security::Plain`).
-            self.authenticate(&mut wire, capabilities, credentials).await?;
-        }
-        debug!(host = settings.host, port = settings.port, security = ?settings.security, "connected to a relay");
-        Ok(Session { wire, capabilities, transactions: 0, needs_reset: false, is_spent: false })
-    }
-
-    async fn connect(self, settings: &Settings) -> Result<TcpStream, TransportError> {
-        let addresses = self.resolve(settings).await?;
-        let mut last = TransportError::Unreachable("the host has no address that may be used".to_owned());
-        for address in addresses.into_iter().filter(|address| is_permitted(address.ip())).take(MAX_ADDRESSES) {
-            let limit = self.timeouts.connect;
-            last = match timeout(limit, TcpStream::connect(address)).await {
-                Ok(Ok(stream)) => {
-                    // Every write here is a whole thought; waiting for more would only delay it.
-                    drop(stream.set_nodelay(true));
-                    return Ok(stream);
-                }
-                Ok(Err(error)) => TransportError::Unreachable(format!("no connection: {error}")),
-                Err(_) => TransportError::Unreachable(format!("no connection within {limit:?}")),
-            };
-        }
-        Err(last)
-    }
-
-    async fn resolve(self, settings: &Settings) -> Result<Vec<SocketAddr>, TransportError> {
-        let limit = self.timeouts.connect;
-        match timeout(limit, tokio::net::lookup_host((settings.host.as_str(), settings.port))).await {
-            Ok(Ok(addresses)) => Ok(addresses.collect()),
-            Ok(Err(_)) => Err(TransportError::Unreachable("the host's name could not be resolved".to_owned())),
-            Err(_) => Err(TransportError::Unreachable(format!("the host's name was not resolved within {limit:?}"))),
+            Kind::Done => Ok(()),
+            Kind::Closing | Kind::NotNow => Err(OpenError::Reply(greeting)),
+            Kind::Never => Err(OpenError::NoService(greeting)),
+            Kind::GoOn => Err(unexpected("greeting", &greeting).into()),
         }
     }
 
-    async fn secure(self, stream: TcpStream, settings: &Settings) -> Result<Wire, TransportError> {
-        self.tls.handshake(stream, &settings.host, self.timeouts.handshake).await.map(Wire::tls)
-    }
-
-    /// EHLO, or HELO where the relay does not know the former (RFC 5321 section 3.2).
-    async fn hello(self, wire: &mut Wire) -> Result<Capabilities, OpenError> {
-        let reply = self.command(wire, "EHLO", &format!("EHLO {}\r\n", self.ehlo_name)).await?;
+    /// EHLO, or HELO where the peer does not know the former (RFC 5321 section 3.2).
+    async fn hello(&mut self) -> Result<Capabilities, OpenError> {
+        let name = self.opener.ehlo_name;
+        let reply = self.command("EHLO", &format!("EHLO {name}\r\n")).await?;
         match reply.kind() {
             Kind::Done => return Ok(Capabilities::of(&reply)),
             Kind::Never => {}
             Kind::Closing | Kind::NotNow => return Err(OpenError::Reply(reply)),
             Kind::GoOn => return Err(unexpected("EHLO", &reply).into()),
         }
-        let reply = self.command(wire, "HELO", &format!("HELO {}\r\n", self.ehlo_name)).await?;
+        let reply = self.command("HELO", &format!("HELO {name}\r\n")).await?;
         match reply.kind() {
             Kind::Done => Ok(Capabilities::default()),
             Kind::Closing | Kind::NotNow | Kind::Never => Err(OpenError::Reply(reply)),
@@ -187,39 +272,39 @@ impl Opener<'_> {
         }
     }
 
-    async fn start_tls(self, wire: Wire, offered: Capabilities, settings: &Settings) -> Result<Wire, OpenError> {
-        let mut wire = wire;
+    async fn start_tls(mut self, offered: Capabilities, peer: &Peer<'_>) -> Result<Self, OpenError> {
+        let failed = OpenError::Tls;
         if !offered.start_tls {
-            return Err(misconfigured("the relay does not offer STARTTLS").into());
+            return Err(failed(misconfigured("the relay does not offer STARTTLS")));
         }
-        let reply = self.command(&mut wire, "STARTTLS", "STARTTLS\r\n").await?;
+        let reply = self.command("STARTTLS", "STARTTLS\r\n").await.map_err(failed)?;
         match reply.kind() {
             Kind::Done => {}
             Kind::Closing => return Err(OpenError::Reply(reply)),
-            Kind::NotNow | Kind::GoOn => return Err(unexpected("STARTTLS", &reply).into()),
-            Kind::Never => return Err(misconfigured("the relay refuses STARTTLS").into()),
+            Kind::NotNow | Kind::GoOn => return Err(failed(unexpected("STARTTLS", &reply))),
+            Kind::Never => return Err(failed(misconfigured("the relay refuses STARTTLS"))),
         }
-        let stream = wire.into_plain().map_err(|error| broken("STARTTLS", &error))?;
-        Ok(self.secure(stream, settings).await?)
+        let stream = self.wire.into_plain().map_err(|error| {
+            self.transcript.note(&error);
+            failed(broken("STARTTLS", &error))
+        })?;
+        let wire = self.opener.secure(stream, peer, self.transcript).await.map_err(failed)?;
+        Ok(Self { opener: self.opener, wire, transcript: self.transcript })
     }
 
-    async fn authenticate(
-        self,
-        wire: &mut Wire,
-        offered: Capabilities,
-        credentials: &Credentials,
-    ) -> Result<(), OpenError> {
+    async fn authenticate(&mut self, offered: Capabilities, credentials: &Credentials) -> Result<(), OpenError> {
         let Credentials { username, password } = credentials;
         let reply = if offered.auth_plain {
             let secret = STANDARD.encode(format!("\0{username}\0{password}"));
             let whole = format!("AUTH PLAIN {secret}\r\n");
             if whole.len() <= MAX_COMMAND {
-                self.command(wire, "AUTH", &whole).await?
+                self.transcript.said("AUTH PLAIN ***\r\n");
+                self.secret(&whole).await?
             } else {
-                self.dialog(wire, "AUTH PLAIN\r\n", &[&secret]).await?
+                self.dialog("AUTH PLAIN\r\n", &[&secret]).await?
             }
         } else if offered.auth_login {
-            self.dialog(wire, "AUTH LOGIN\r\n", &[&STANDARD.encode(username), &STANDARD.encode(password)]).await?
+            self.dialog("AUTH LOGIN\r\n", &[&STANDARD.encode(username), &STANDARD.encode(password)]).await?
         } else {
             return Err(misconfigured("the relay offers no login by PLAIN or LOGIN").into());
         };
@@ -233,28 +318,65 @@ impl Opener<'_> {
         }
     }
 
-    /// A command and what the relay then asks for, as long as it asks.
-    async fn dialog(self, wire: &mut Wire, command: &str, answers: &[&str]) -> Result<Reply, OpenError> {
-        let mut reply = self.command(wire, "AUTH", command).await?;
+    /// A command and what the peer then asks for, as long as it asks.
+    async fn dialog(&mut self, command: &str, answers: &[&str]) -> Result<Reply, OpenError> {
+        let mut reply = self.command("AUTH", command).await?;
         for answer in answers {
             if reply.kind() != Kind::GoOn {
                 break;
             }
-            reply = self.command(wire, "AUTH", &format!("{answer}\r\n")).await?;
+            self.transcript.said("***\r\n");
+            reply = self.secret(&format!("{answer}\r\n")).await?;
         }
         Ok(reply)
     }
 
-    async fn command(self, wire: &mut Wire, name: &str, line: &str) -> Result<Reply, OpenError> {
-        let limit = self.timeouts.command;
-        wire.write(line.as_bytes(), limit).await.map_err(|error| broken(name, &error))?;
-        Ok(wire.reply(limit).await.map_err(|error| broken(name, &error))?)
+    async fn command(&mut self, name: &str, line: &str) -> Result<Reply, TransportError> {
+        self.transcript.said(line);
+        self.ask(name, line).await
+    }
+
+    /// Sends what must not be shown.
+    async fn secret(&mut self, line: &str) -> Result<Reply, TransportError> {
+        self.ask("AUTH", line).await
+    }
+
+    async fn ask(&mut self, name: &str, line: &str) -> Result<Reply, TransportError> {
+        let limit = self.opener.timeouts.command;
+        if let Err(error) = self.wire.write(line.as_bytes(), limit).await {
+            self.transcript.note(&error);
+            return Err(broken(name, &error));
+        }
+        self.hear(name, limit).await
+    }
+
+    async fn hear(&mut self, stage: &str, limit: Duration) -> Result<Reply, TransportError> {
+        match self.wire.reply(limit).await {
+            Ok(reply) => {
+                self.transcript.heard(&reply);
+                Ok(reply)
+            }
+            Err(error) => {
+                self.transcript.note(&error);
+                Err(broken(stage, &error))
+            }
+        }
     }
 }
 
 impl Session {
+    /// Notes with whom a message is about to be exchanged over a kept connection.
+    pub(crate) fn introduce(&self, transcript: &mut Transcript) {
+        transcript.connected(self.remote, self.tls, true);
+    }
+
+    /// How many transactions there were.
+    pub(crate) const fn transactions(&self) -> usize {
+        self.transactions
+    }
+
     /// Makes the session ready for another transaction; `false` if that cannot be.
-    pub(super) async fn reset(&mut self, timeouts: &Timeouts) -> bool {
+    pub(crate) async fn reset(&mut self, timeouts: &Timeouts) -> bool {
         if self.is_spent {
             return false;
         }
@@ -269,7 +391,7 @@ impl Session {
         !self.needs_reset && !self.wire.has_unread()
     }
 
-    /// Says goodbye without waiting for the answer: the relay has nothing to add.
+    /// Says goodbye without waiting for the answer: the peer has nothing to add.
     pub(super) async fn quit(mut self) {
         if self.wire.write(b"QUIT\r\n", FAREWELL).await.is_ok() {
             self.wire.shutdown(FAREWELL).await;
@@ -277,17 +399,13 @@ impl Session {
     }
 }
 
-/// Whether a relay may have this address.
-///
-/// Every address is allowed today, private ones too: settings are an administrator's. When tenants
-/// that nobody vouches for may write them, this is the place that refuses.
-const fn is_permitted(_address: IpAddr) -> bool {
-    true
-}
-
 /// The reply's text stays out of the error, as it may quote addresses.
 fn unexpected(stage: &str, reply: &Reply) -> TransportError {
-    TransportError::Unreachable(format!("the relay answered {} to {stage}", reply.code()))
+    TransportError::Unreachable(format!("the peer answered {} to {stage}", reply.code()))
+}
+
+fn misconfigured(what: &str) -> TransportError {
+    TransportError::Misconfigured(what.to_owned())
 }
 
 fn broken(stage: &str, error: &WireError) -> TransportError {
@@ -322,6 +440,6 @@ mod tests {
         check(&["AUTH LOGIN plain XOAUTH2"], Capabilities { auth_plain: true, auth_login: true, ..none });
         check(&["AUTH=LOGIN"], Capabilities { auth_login: true, ..none });
         check(&["AUTHORIZE PLAIN", "X-SIZE 5", ""], none);
-        check(&["SMTPUTF8"], Capabilities { smtp_utf8: true, ..none });
+        check(&["SMTPUTF8", "8bitmime"], Capabilities { smtp_utf8: true, eight_bit: true, ..none });
     }
 }

@@ -1,32 +1,41 @@
-//! TLS to a relay: the certificate must be valid for the host of the settings.
+//! TLS, with and without a name to be proved.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use messaging_core::ports::transport::TransportError;
-use rustls::ClientConfig;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring::default_provider;
-use rustls_pki_types::{CertificateDer, ServerName};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls_platform_verifier::Verifier;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::settings::misconfigured;
+/// Whom TLS is spoken with.
+pub(crate) enum Trust {
+    /// Whoever has a valid certificate for the host, from the system's roots or these.
+    Verified(Vec<CertificateDer<'static>>),
+    /// Anyone. The names of mail exchangers come from a DNS that nobody signed, so a valid certificate
+    /// would prove nothing, and without TLS the message would go in plain text (RFC 7435).
+    Anyone,
+}
 
-/// The trust in relays.
-pub(super) struct Tls {
-    extra_roots: Vec<CertificateDer<'static>>,
+/// The trust in peers.
+pub(crate) struct Tls {
+    trust: Trust,
     /// Built at the first handshake, as reading the system's roots takes a while and a machine without
     /// any can still send in plain text. Kept, also if it failed: it would fail again.
     config: OnceLock<Result<Arc<ClientConfig>, String>>,
 }
 
 impl Tls {
-    pub(super) fn new(extra_roots: Vec<CertificateDer<'static>>) -> Self {
-        Self { extra_roots, config: OnceLock::new() }
+    pub(crate) fn new(trust: Trust) -> Self {
+        Self { trust, config: OnceLock::new() }
     }
 
     pub(super) async fn handshake(
@@ -40,7 +49,7 @@ impl Tls {
             .as_ref()
             .map_err(|error| TransportError::Misconfigured(format!("this machine has no usable TLS roots: {error}")))?;
         let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| misconfigured("the host cannot be the name of a certificate"))?;
+            .map_err(|_| TransportError::Misconfigured("the host cannot be the name of a certificate".to_owned()))?;
         match timeout(limit, TlsConnector::from(Arc::clone(config)).connect(name, stream)).await {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(error)) => Err(refusal(&error)),
@@ -50,11 +59,16 @@ impl Tls {
 
     fn build(&self) -> Result<Arc<ClientConfig>, rustls::Error> {
         let provider = Arc::new(default_provider());
-        let verifier = Verifier::new_with_extra_roots(self.extra_roots.iter().cloned(), Arc::clone(&provider))?;
+        let verifier: Arc<dyn ServerCertVerifier> = match &self.trust {
+            Trust::Verified(extra) => {
+                Arc::new(Verifier::new_with_extra_roots(extra.iter().cloned(), Arc::clone(&provider))?)
+            }
+            Trust::Anyone => Arc::new(AnyCertificate(Arc::clone(&provider))),
+        };
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
         Ok(Arc::new(config))
     }
@@ -65,8 +79,47 @@ fn refusal(error: &io::Error) -> TransportError {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match cause {
         Some(rustls::Error::InvalidCertificate(_)) => {
-            TransportError::Misconfigured(format!("the relay's certificate is not valid for its host: {error}"))
+            TransportError::Misconfigured(format!("the peer's certificate is not valid for its host: {error}"))
         }
         _ => TransportError::Unreachable(format!("the TLS handshake failed: {error}")),
+    }
+}
+
+/// Takes every certificate, but wants the peer to have its key: the handshake is real.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

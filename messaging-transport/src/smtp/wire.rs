@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use rustls::ProtocolVersion;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -12,7 +13,7 @@ use super::reply::{Collector, MAX_LINE, Reply};
 
 /// The connection is of no further use.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum WireError {
+pub(crate) enum WireError {
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
     #[error("the connection was closed")]
@@ -41,6 +42,16 @@ impl Wire {
 
     pub(super) fn tls(stream: TlsStream<TcpStream>) -> Self {
         Self { stream: Stream::Tls(Box::new(stream)), unread: Vec::new() }
+    }
+
+    /// The TLS version, if TLS is spoken.
+    pub(super) fn tls_version(&self) -> Option<&'static str> {
+        let Stream::Tls(stream) = &self.stream else { return None };
+        Some(match stream.get_ref().1.protocol_version() {
+            Some(ProtocolVersion::TLSv1_2) => "TLSv1.2",
+            Some(ProtocolVersion::TLSv1_3) => "TLSv1.3",
+            _ => "TLS",
+        })
     }
 
     /// Gives the connection back for the TLS handshake.

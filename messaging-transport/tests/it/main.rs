@@ -4,6 +4,6 @@ mod dkim;
 mod dns;
 mod memory;
 mod mime;
+mod relay;
 mod sandbox;
-mod smtp;
 mod support;

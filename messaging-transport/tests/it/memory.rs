@@ -42,7 +42,7 @@ async fn a_held_attempt_is_seen_before_it_answers() {
 fn a_server_starts_with_a_sandbox_for_every_channel() {
     let names: Vec<_> =
         defaults(&Options::new("mail.example.com")).iter().map(|(channel, name, _)| (*channel, *name)).collect();
-    let expected: Vec<_> =
-        Channel::ALL.iter().map(|&channel| (channel, "sandbox")).chain([(Channel::Email, "smtp")]).collect();
+    let email = ["builtin", "smtp"].map(|provider| (Channel::Email, provider));
+    let expected: Vec<_> = Channel::ALL.iter().map(|&channel| (channel, "sandbox")).chain(email).collect();
     assert_eq!(names, expected);
 }

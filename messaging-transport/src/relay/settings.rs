@@ -1,36 +1,11 @@
 //! The workspace's settings of the provider `smtp` (contract section 16).
 
-use std::fmt;
-
 use messaging_core::domain::address::ascii_domain;
 use messaging_core::ports::transport::TransportError;
 use rustls_pki_types::ServerName;
 use serde_json::{Map, Value};
 
-/// How the connection is protected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Security {
-    /// TLS after STARTTLS, or no delivery: there is no falling back to plain text.
-    StartTls,
-    /// TLS from the first octet.
-    Tls,
-    /// Plain text, credentials included. Only ever the explicit choice of whoever wrote the settings,
-    /// never a default.
-    Plain,
-}
-
-/// A login.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Credentials {
-    pub(super) username: String,
-    pub(super) password: String,
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Credentials(***)")
-    }
-}
+use crate::smtp::{Credentials, Security};
 
 /// A relay and how to use it. As a whole it is the key of the connections to it: whoever changes the
 /// password does not get a connection that was opened with the old one.
@@ -101,7 +76,7 @@ fn text<'a>(settings: &'a Map<String, Value>, name: &str) -> Result<Option<&'a s
     }
 }
 
-pub(super) fn misconfigured(what: &str) -> TransportError {
+fn misconfigured(what: &str) -> TransportError {
     TransportError::Misconfigured(what.to_owned())
 }
 

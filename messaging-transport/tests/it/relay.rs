@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use messaging_core::ports::transport::{Content, Email, Outcome, Outgoing, Response, Transport, TransportError};
 use messaging_transport::SmtpRelay;
-use messaging_transport::smtp::{SmtpRelayBuilder, Timeouts};
+use messaging_transport::relay::SmtpRelayBuilder;
+use messaging_transport::smtp::Timeouts;
 use messaging_transport::testing::ScriptedSmtpServer;
 use serde_json::{Value, json};
 
@@ -68,19 +69,33 @@ async fn send_with(
     sent.map(|sent| {
         assert!(sent.captured.is_none());
         assert_eq!(sent.outcomes.len(), recipients.len());
+        assert_eq!(sent.dialogs.len(), usize::from(!recipients.is_empty()));
         sent.outcomes
     })
 }
 
-/// A word for the kind of result.
+/// A word for the kind of result: one for all where there was no reply, else one for each recipient.
 fn word(result: &Result<Vec<Outcome>, TransportError>) -> String {
-    match result {
-        Ok(outcomes) => outcomes.iter().map(|outcome| summary(outcome).0).collect::<Vec<_>>().join(" "),
-        Err(TransportError::Misconfigured(_)) => "misconfigured".into(),
-        Err(TransportError::Unreachable(_)) => "unreachable".into(),
-        Err(TransportError::Ambiguous(_)) => "ambiguous".into(),
-        Err(TransportError::Content(_)) => "content".into(),
-    }
+    let outcomes = match result {
+        Ok(outcomes) => outcomes,
+        Err(TransportError::Misconfigured(_)) => return "misconfigured".into(),
+        Err(TransportError::Content(_)) => return "content".into(),
+        Err(other) => panic!("an answer for each recipient, not {other}"),
+    };
+    let text = match outcomes.first() {
+        Some(Outcome::Deferred(response)) if response.code.is_none() => response.text.as_str(),
+        Some(Outcome::Ambiguous(response)) if response.code.is_none() => response.text.as_str(),
+        _ => return outcomes.iter().map(|outcome| summary(outcome).0).collect::<Vec<_>>().join(" "),
+    };
+    assert!(outcomes.iter().all(|outcome| outcome == &outcomes[0]));
+    let word = match text.split(':').next() {
+        Some("the provider's settings do not work") => "misconfigured",
+        Some("the peer could not be reached") => "unreachable",
+        Some("the final reply was lost") => "ambiguous",
+        _ => panic!("{text}"),
+    };
+    assert_eq!(word == "ambiguous", matches!(outcomes[0], Outcome::Ambiguous(_)));
+    word.into()
 }
 
 fn summary(outcome: &Outcome) -> (&'static str, &Response) {

@@ -109,7 +109,7 @@ async fn a_message_above_the_relays_size_is_not_offered() {
     email.text = Some(("x".repeat(600) + "\r\n").repeat(2));
     let outcomes = send_with(&relay, &settings(&server, "none"), &["a@b.co", "c@d.co"], email).await.unwrap();
     for outcome in &outcomes {
-        let text = "5.3.4 the message is larger than the relay accepts";
+        let text = "5.3.4 not sent, decided here and not by the peer: the message is larger than the peer accepts";
         assert_outcome(outcome, "refused", 552, Some("5.3.4"), text);
     }
     assert_eq!(server.commands().iter().filter(|command| command.starts_with("MAIL")).count(), 1);

@@ -1,0 +1,297 @@
+//! The provider `builtin`: email straight to the mail exchangers of its recipients.
+//!
+//! The recipients of a message are grouped by domain. Each domain gets one transaction with all of its
+//! recipients, several domains at the same time. Within a domain the exchangers are tried in the order
+//! of RFC 5321 section 5.1, until one of them answers for the message:
+//!
+//! | what happened | next exchanger | outcome, if there is none |
+//! |---|---|---|
+//! | no connection, no greeting, a connection that breaks before the content | yes | deferred |
+//! | 421 or 4yz before MAIL was accepted by it | yes | deferred |
+//! | 5yz in place of a greeting or to EHLO and HELO | yes | refused, if all say so |
+//! | 4yz or 5yz to MAIL, RCPT, DATA, the content | no | as it says |
+//! | a connection that breaks within the content | no | deferred |
+//! | the reply to the content was lost | no | ambiguous |
+//!
+//! Without an exchanger to talk to, the DNS decides: a domain that does not exist, a null MX (RFC 7505)
+//! and a domain without any address are refused, a look-up that failed is deferred.
+//!
+//! TLS is used where it is offered, with whoever answers: exchangers are named by a DNS that nobody
+//! signed, so there is no name to verify a certificate against. Where the handshake fails, the message
+//! goes in plain text, as it would without the offer (RFC 7435).
+//!
+//! How much goes to a domain at a time is up to its lane; connections are kept by exchanger.
+
+mod attempt;
+mod lane;
+mod lanes;
+mod plain;
+mod route;
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::stream::{self, StreamExt as _};
+use messaging_core::domain::attempt::Dialog;
+use messaging_core::ports::clock::SystemEntropy;
+use messaging_core::ports::transport::{
+    Acceptance, Content, Email, Outcome, Outgoing, Sent, Transport, TransportError,
+};
+use tokio::time::Instant;
+
+use self::attempt::Attempt;
+use self::lane::{Pace, Turn};
+use self::lanes::Lanes;
+use self::plain::PlainHosts;
+pub use self::route::{MalformedMxOverride, MxOverride};
+use self::route::{Routing, response};
+use crate::dns::Dns;
+use crate::mime;
+use crate::smtp::{Letter, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, wire_address};
+
+/// Domains of one message that are delivered to at the same time.
+const DOMAINS: usize = 8;
+
+/// The port of mail exchangers.
+const SMTP: u16 = 25;
+
+/// Delivers to mail exchangers.
+pub struct DirectDelivery {
+    ehlo_name: String,
+    routing: Routing,
+    timeouts: Timeouts,
+    tls: Tls,
+    lanes: Lanes,
+    plain_hosts: PlainHosts,
+    /// Connections outlive messages; by the name of the exchanger.
+    pool: Pool<str>,
+}
+
+impl DirectDelivery {
+    /// A client that introduces itself as `hostname`, the name of this machine.
+    pub fn new(hostname: &str, dns: Dns) -> Self {
+        Self::builder(hostname, dns).build()
+    }
+
+    /// A client with other limits.
+    pub fn builder(hostname: &str, dns: Dns) -> DirectDeliveryBuilder {
+        DirectDeliveryBuilder {
+            hostname: hostname.to_owned(),
+            dns,
+            port: SMTP,
+            mx_override: None,
+            timeouts: Timeouts::DIRECT,
+            pace: Pace { start: 5, most: 20, rest: Duration::from_secs(15) },
+            limits: Limits {
+                idle: 20,
+                idle_in_all: 512,
+                idle_time: Duration::from_secs(30),
+                messages: 100,
+                concurrent: 20,
+            },
+        }
+    }
+
+    /// Closes all idle connections; for shutting down.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+
+    /// Delivers to the recipients of one domain.
+    async fn to_domain(&self, group: &Group, parcel: &Parcel<'_>) -> Result<Arrived, TransportError> {
+        let lane = self.lanes.lane(&group.domain);
+        let everyone = |outcome| Arrived { outcomes: vec![outcome; group.recipients.len()], dialogs: Vec::new() };
+        let permit = match lane.turn(Instant::now() + self.timeouts.queue).await {
+            Turn::Go(permit) => permit,
+            Turn::Unreachable(mut last, ago) => {
+                let text = format!("{} (not tried again: the same failed {} s ago)", last.text, ago.as_secs());
+                last.text = text.chars().take(512).collect();
+                return Ok(everyone(Outcome::Deferred(last)));
+            }
+            Turn::TooMany => {
+                let text = format!("too many messages are on their way to {}", group.domain);
+                return Ok(everyone(Outcome::Deferred(response(None, "4.4.5", &text))));
+            }
+        };
+        let letter = Letter {
+            from: &parcel.from,
+            recipients: &group.recipients,
+            needs_utf8: parcel.needs_utf8,
+            content: parcel.content()?,
+            last_look: &parcel.outgoing.last_look,
+            since: parcel.since,
+        };
+        let mut attempt = Attempt::new(self, &letter, &group.domain);
+        permit.report(attempt.run().await);
+        Ok(Arrived { dialogs: attempt.dialogs, outcomes: attempt.answers.into_outcomes() })
+    }
+}
+
+/// What became of the recipients of one domain.
+struct Arrived {
+    outcomes: Vec<Outcome>,
+    dialogs: Vec<Dialog>,
+}
+
+/// What all domains of a message have in common.
+struct Parcel<'a> {
+    outgoing: &'a Outgoing,
+    email: &'a Email,
+    from: String,
+    needs_utf8: bool,
+    /// Made when the first domain is ready for it: signing is dear, and a domain that cannot be reached
+    /// never is.
+    content: OnceLock<Result<WireContent, String>>,
+    since: Instant,
+}
+
+impl Parcel<'_> {
+    fn content(&self) -> Result<&WireContent, TransportError> {
+        let build = || mime::build(self.email).map(WireContent::new).map_err(|error| error.to_string());
+        self.content.get_or_init(build).as_ref().map_err(|error| TransportError::Content(error.clone()))
+    }
+}
+
+/// The recipients of one domain.
+struct Group {
+    /// In A-labels.
+    domain: String,
+    recipients: Vec<Recipient>,
+    /// Their places among all recipients.
+    places: Vec<usize>,
+}
+
+impl Group {
+    fn all(recipients: &[String]) -> Result<Vec<Self>, TransportError> {
+        let mut groups: Vec<Self> = Vec::new();
+        for (place, given) in recipients.iter().enumerate() {
+            let recipient = Recipient::parse(given)?;
+            match groups.iter_mut().find(|group| group.domain == recipient.domain()) {
+                Some(group) => {
+                    group.recipients.push(recipient);
+                    group.places.push(place);
+                }
+                None => groups.push(Self {
+                    domain: recipient.domain().to_owned(),
+                    recipients: vec![recipient],
+                    places: vec![place],
+                }),
+            }
+        }
+        Ok(groups)
+    }
+}
+
+#[async_trait]
+impl Transport for DirectDelivery {
+    async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
+        let since = Instant::now();
+        let Content::Email(email) = &outgoing.content else {
+            return Err(TransportError::Content("this provider carries email only".to_owned()));
+        };
+        let from = wire_address(&email.envelope_from)?;
+        let groups = Group::all(&outgoing.recipients)?;
+        let needs_utf8 = mime::needs_utf8(email) || !from.is_ascii();
+        let parcel = Parcel { outgoing, email, from, needs_utf8, content: OnceLock::new(), since };
+        let mut outcomes = vec![None; outgoing.recipients.len()];
+        let mut dialogs = Vec::new();
+        let attempts: Vec<_> = groups.iter().map(|group| self.to_domain(group, &parcel)).collect();
+        let arrived: Vec<_> = stream::iter(attempts).buffered(DOMAINS).collect().await;
+        for (group, arrived) in groups.iter().zip(arrived) {
+            let arrived = arrived?;
+            for (&place, outcome) in group.places.iter().zip(arrived.outcomes) {
+                outcomes[place] = Some(outcome);
+            }
+            dialogs.extend(arrived.dialogs);
+        }
+        let outcomes = outcomes.into_iter().map(|outcome| outcome.expect("everyone is in a group")).collect();
+        Ok(Sent { outcomes, captured: None, dialogs })
+    }
+
+    fn acceptance(&self) -> Acceptance {
+        Acceptance::Delivered
+    }
+}
+
+impl fmt::Debug for DirectDelivery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DirectDelivery").field("ehlo_name", &self.ehlo_name).finish_non_exhaustive()
+    }
+}
+
+/// Builds a [`DirectDelivery`].
+#[derive(Debug)]
+pub struct DirectDeliveryBuilder {
+    hostname: String,
+    dns: Dns,
+    port: u16,
+    mx_override: Option<MxOverride>,
+    timeouts: Timeouts,
+    pace: Pace,
+    limits: Limits,
+}
+
+impl DirectDeliveryBuilder {
+    /// The one exchanger of all recipients, in place of those the DNS names.
+    pub fn mx_override(mut self, mx_override: Option<MxOverride>) -> Self {
+        self.mx_override = mx_override;
+        self
+    }
+
+    /// The port of mail exchangers; 25 if not said.
+    pub fn port(mut self, port: u16) -> Self {
+        self.port = port;
+        self
+    }
+
+    /// How long each step may take.
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.timeouts = timeouts;
+        self
+    }
+
+    /// How long a domain that could not be reached is not tried again; 15 s if not said. Half of the
+    /// first wait before a retry is the most that makes sense: the retry is to find out more.
+    pub fn rest(mut self, time: Duration) -> Self {
+        self.pace.rest = time;
+        self
+    }
+
+    /// How many transactions a domain gets at a time, at first and at most; 5 and 20 if not said.
+    pub fn concurrency(mut self, start: usize, most: usize) -> Self {
+        self.pace.start = start.max(1);
+        self.pace.most = most.max(self.pace.start);
+        self
+    }
+
+    /// How many transactions an exchanger gets at a time, for whatever domains; 20 if not said.
+    pub fn max_concurrent(mut self, transactions: usize) -> Self {
+        self.limits.concurrent = transactions.max(1);
+        self
+    }
+
+    /// How many messages go over one connection; 100 if not said.
+    pub fn max_messages(mut self, messages: usize) -> Self {
+        self.limits.messages = messages;
+        self
+    }
+
+    /// The client.
+    pub fn build(self) -> DirectDelivery {
+        let own_name = self.hostname.clone();
+        DirectDelivery {
+            ehlo_name: self.hostname,
+            routing: match self.mx_override {
+                Some(fixed) => Routing::Override(fixed),
+                None => Routing::Dns { dns: self.dns, port: self.port, own_name, entropy: SystemEntropy::default() },
+            },
+            timeouts: self.timeouts,
+            tls: Tls::new(Trust::Anyone),
+            lanes: Lanes::new(self.pace),
+            plain_hosts: PlainHosts::default(),
+            pool: Pool::new(self.limits),
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! One attempt at the recipients of one domain: exchanger by exchanger, until one of them answers.
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use messaging_core::domain::attempt::Dialog;
+use messaging_core::ports::transport::{Outcome, Response, TransportError};
+use tokio::time::{Instant, timeout};
+use tracing::debug;
+
+use super::DirectDelivery;
+use super::lane::Report;
+use super::route::response;
+use crate::dns::LookupFailure;
+use crate::smtp::{Answers, Failure, Letter, OpenError, Opener, Peer, Security, Session, Transcript};
+
+/// After so long no further exchanger is tried: every step may take minutes, and the attempt must end.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// The most conversations of one attempt.
+const MAX_CONVERSATIONS: usize = 12;
+
+/// An attempt under way.
+pub(super) struct Attempt<'a> {
+    pub(super) delivery: &'a DirectDelivery,
+    pub(super) letter: &'a Letter<'a>,
+    pub(super) domain: &'a str,
+    /// Who has an outcome so far.
+    pub(super) answers: Answers,
+    /// What was said, one for each exchanger.
+    pub(super) dialogs: Vec<Dialog>,
+    /// How much time is left for connecting.
+    connecting: Duration,
+    conversations: usize,
+    worst: Option<Miss>,
+}
+
+/// Why an exchanger did not take the message, in the order of what counts in the end: an exchanger that
+/// may say something else another time beats one that says never, and words beat silence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Miss {
+    /// It has no address.
+    NoAddress,
+    /// It said never, before a message was named.
+    Never(Outcome),
+    /// Nobody can be talked to there.
+    Unreachable(Response),
+    /// There was a conversation, and it broke.
+    Broken(Response),
+    /// It said not now, before a message was named.
+    NotNow(Outcome),
+}
+
+impl Miss {
+    const fn weight(&self) -> u8 {
+        match self {
+            Self::NoAddress => 0,
+            Self::Never(_) => 1,
+            Self::Unreachable(_) => 2,
+            Self::Broken(_) => 3,
+            Self::NotNow(_) => 4,
+        }
+    }
+}
+
+/// What an exchanger led to.
+enum Step {
+    /// Everyone has an outcome.
+    Done,
+    /// The next exchanger is to be tried.
+    Next(Miss),
+}
+
+/// How a conversation over a session went.
+enum Talk {
+    /// To its end.
+    Ended(Step),
+    /// The kept connection had ended before it; here are the notes.
+    WasOver(Transcript),
+}
+
+impl<'a> Attempt<'a> {
+    pub(super) fn new(delivery: &'a DirectDelivery, letter: &'a Letter<'a>, domain: &'a str) -> Self {
+        Self {
+            delivery,
+            letter,
+            domain,
+            answers: Answers::new(letter.recipients.len()),
+            dialogs: Vec::new(),
+            connecting: delivery.timeouts.connect_in_all,
+            conversations: 0,
+            worst: None,
+        }
+    }
+
+    /// Tries until everyone has an outcome.
+    pub(super) async fn run(&mut self) -> Report {
+        let hosts = match self.delivery.routing.hosts(self.domain).await {
+            Ok(hosts) => hosts,
+            Err(outcome) => return self.without_route(&outcome),
+        };
+        for host in hosts {
+            match self.at_host(&host).await {
+                Step::Done => return self.report(),
+                Step::Next(miss) => {
+                    debug!(host, ?miss, "an exchanger did not take a message");
+                    let is_worse = self.worst.as_ref().is_none_or(|worst| miss.weight() >= worst.weight());
+                    self.worst = if is_worse { Some(miss) } else { self.worst.take() };
+                }
+            }
+            if self.letter.since.elapsed() > PATIENCE || self.conversations >= MAX_CONVERSATIONS {
+                break;
+            }
+        }
+        self.give_up()
+    }
+
+    fn without_route(&mut self, outcome: &Outcome) -> Report {
+        self.answers.settle(outcome);
+        let mut transcript = Transcript::new("");
+        let (Outcome::Deferred(response) | Outcome::Refused(response)) = outcome else { return Report::Fine };
+        transcript.note(&response.text);
+        self.dialogs.push(transcript.into_dialog(std::iter::once(outcome)));
+        // A domain whose servers do not answer is as dead as one whose exchangers do not.
+        if matches!(outcome, Outcome::Deferred(_)) { Report::Unreachable(response.clone()) } else { Report::Fine }
+    }
+
+    /// No exchanger took the message.
+    fn give_up(&mut self) -> Report {
+        match self.worst.take().unwrap_or(Miss::NoAddress) {
+            Miss::NoAddress => {
+                let text = format!("no mail exchanger of {} has an address", self.domain);
+                self.answers.settle(&Outcome::Refused(response(None, "5.4.4", &text)));
+                Report::Fine
+            }
+            Miss::Never(outcome) => {
+                self.answers.settle(&outcome);
+                Report::Fine
+            }
+            Miss::Unreachable(response) => {
+                self.answers.settle(&Outcome::Deferred(response.clone()));
+                Report::Unreachable(response)
+            }
+            Miss::Broken(response) => {
+                self.answers.settle(&Outcome::Deferred(response));
+                Report::Busy
+            }
+            Miss::NotNow(outcome) => {
+                self.answers.settle(&outcome);
+                Report::Busy
+            }
+        }
+    }
+
+    fn report(&self) -> Report {
+        let is_busy = self.answers.known().any(|outcome| match outcome {
+            Outcome::Deferred(response) => asks_for_less(response),
+            _ => false,
+        });
+        if is_busy { Report::Busy } else { Report::Fine }
+    }
+
+    async fn at_host(&mut self, host: &str) -> Step {
+        let timeouts = &self.delivery.timeouts;
+        let pool = &self.delivery.pool;
+        let Ok(permit) = timeout(timeouts.queue, pool.gate(host).acquire_owned()).await else {
+            // Many domains share this host; that says nothing about this one.
+            let text = format!("too many messages are on their way to {host}");
+            return Step::Next(Miss::Broken(named(host, response(None, "4.4.5", &text))));
+        };
+        let _permit = permit.expect("nobody closes the gate");
+        let mut transcript = Transcript::new(host);
+        if let Some(session) = pool.take(host).await {
+            session.introduce(&mut transcript);
+            match self.converse(session, host, transcript, true).await {
+                Talk::Ended(step) => return step,
+                Talk::WasOver(kept) => transcript = kept,
+            }
+        }
+        let addresses = match self.delivery.routing.addresses(host, timeouts.connect).await {
+            Ok(addresses) => addresses,
+            Err(failure) => {
+                transcript.note(&failure);
+                let text = format!("the address of {host} could not be looked up: {failure}");
+                let miss = match failure {
+                    LookupFailure::Temporary(_) => Miss::Unreachable(named(host, response(None, "4.4.3", &text))),
+                    LookupFailure::NoSuchDomain | LookupFailure::NoRecords => Miss::NoAddress,
+                };
+                self.file(transcript, &miss);
+                return Step::Next(miss);
+            }
+        };
+        let mut miss = Miss::NoAddress;
+        for address in addresses {
+            match self.open(address, host, &mut transcript).await {
+                Ok(session) => {
+                    let notes = std::mem::replace(&mut transcript, Transcript::new(host));
+                    match self.converse(session, host, notes, false).await {
+                        Talk::Ended(Step::Next(one)) => miss = one,
+                        Talk::Ended(Step::Done) => return Step::Done,
+                        Talk::WasOver(kept) => transcript = kept,
+                    }
+                }
+                Err(one) => {
+                    self.file(std::mem::replace(&mut transcript, Transcript::new(host)), &one);
+                    miss = one;
+                }
+            }
+            if self.letter.since.elapsed() > PATIENCE || self.conversations >= MAX_CONVERSATIONS {
+                break;
+            }
+        }
+        Step::Next(miss)
+    }
+
+    /// A session at an address, with TLS where that works.
+    async fn open(&mut self, address: SocketAddr, host: &str, transcript: &mut Transcript) -> Result<Session, Miss> {
+        let plain_hosts = &self.delivery.plain_hosts;
+        let is_plain = plain_hosts.contains(host);
+        let first = if is_plain { Security::Plain } else { Security::Opportunistic };
+        match self.open_with(first, address, host, transcript).await? {
+            Ok(session) => Ok(session),
+            Err(error) => {
+                transcript.note(format_args!("TLS failed, plain text is next: {error}"));
+                plain_hosts.insert(host);
+                let again = self.open_with(Security::Plain, address, host, transcript).await?;
+                again.map_err(|error| self.broken(host, &error))
+            }
+        }
+    }
+
+    /// The inner error is that of TLS.
+    async fn open_with(
+        &mut self,
+        security: Security,
+        address: SocketAddr,
+        host: &str,
+        transcript: &mut Transcript,
+    ) -> Result<Result<Session, TransportError>, Miss> {
+        let delivery = self.delivery;
+        let opener = Opener { ehlo_name: &delivery.ehlo_name, timeouts: &delivery.timeouts, tls: &delivery.tls };
+        let unreachable = |error: &TransportError| {
+            let text = format!("{host} [{}]: {}", address.ip(), cause(error));
+            Miss::Unreachable(named(host, response(None, "4.4.1", &text)))
+        };
+        let began = Instant::now();
+        let limit = delivery.timeouts.connect.min(self.connecting);
+        let connected = opener.connect(address, limit, transcript).await;
+        self.connecting = self.connecting.saturating_sub(began.elapsed());
+        let stream = connected.map_err(|error| unreachable(&error))?;
+        self.conversations += 1;
+        match opener.open(stream, &Peer { host, security, credentials: None }, transcript).await {
+            Ok(session) => Ok(Ok(session)),
+            Err(OpenError::Tls(error)) => Ok(Err(error)),
+            // Nothing is ready for mail here: the same as no connection.
+            Err(OpenError::Failed(error)) => Err(unreachable(&error)),
+            Err(OpenError::NoService(reply) | OpenError::Reply(reply)) => Err(match reply.refusal(host) {
+                outcome @ Outcome::Refused(_) => Miss::Never(outcome),
+                outcome => Miss::NotNow(outcome),
+            }),
+        }
+    }
+
+    /// One transaction.
+    async fn converse(&mut self, session: Session, host: &str, transcript: Transcript, is_reused: bool) -> Talk {
+        let (mut session, mut transcript) = (session, transcript);
+        let timeouts = &self.delivery.timeouts;
+        let sent = self.letter.send(&mut session, host, timeouts, &mut transcript, &mut self.answers).await;
+        let miss = match sent {
+            Ok(()) => {
+                self.dialogs.push(transcript.into_dialog(self.answers.known()));
+                if session.reset(timeouts).await {
+                    self.delivery.pool.give(host, session).await;
+                }
+                return Talk::Ended(Step::Done);
+            }
+            // A peer may close an idle connection whenever it likes; that says nothing about this message.
+            Err(Failure::BeforeContent(_) | Failure::Closing(_)) if is_reused => {
+                transcript.note("the kept connection had ended");
+                return Talk::WasOver(transcript);
+            }
+            Err(Failure::Closing(reply)) => Miss::NotNow(reply.refusal(host)),
+            Err(Failure::BeforeContent(error)) => self.broken(host, &error),
+            Err(Failure::WithinContent(error)) => {
+                // What cuts off the content here would do so elsewhere, and it may be large.
+                let text = format!("the connection to {host} ended within the content: {error}");
+                let outcome = Outcome::Deferred(named(host, response(None, "4.4.2", &text)));
+                return Talk::Ended(self.settle(&outcome, transcript));
+            }
+            Err(Failure::AfterContent(error)) => {
+                // Whether it was taken nobody knows, so nobody else is asked.
+                let text = format!("the reply of {host} to the content was lost: {error}");
+                let outcome = Outcome::Ambiguous(named(host, response(None, "4.4.2", &text)));
+                return Talk::Ended(self.settle(&outcome, transcript));
+            }
+        };
+        self.file(transcript, &miss);
+        Talk::Ended(Step::Next(miss))
+    }
+
+    fn settle(&mut self, outcome: &Outcome, transcript: Transcript) -> Step {
+        self.answers.settle(outcome);
+        self.dialogs.push(transcript.into_dialog(self.answers.known()));
+        Step::Done
+    }
+
+    /// Keeps the dialog of a miss.
+    fn file(&mut self, transcript: Transcript, miss: &Miss) {
+        let refused = Outcome::Refused(Response::default());
+        let deferred = Outcome::Deferred(Response::default());
+        let outcome = if matches!(miss, Miss::Never(_) | Miss::NoAddress) { refused } else { deferred };
+        self.dialogs.push(transcript.into_dialog(std::iter::once(outcome)));
+    }
+
+    fn broken(&self, host: &str, error: &dyn Display) -> Miss {
+        let text = format!("the connection to {host} ended before the content: {error}");
+        Miss::Broken(named(host, response(None, "4.4.2", &text)))
+    }
+}
+
+/// What went wrong, without the words that a relay's error begins with.
+fn cause(error: &TransportError) -> &str {
+    match error {
+        TransportError::Misconfigured(text)
+        | TransportError::Unreachable(text)
+        | TransportError::Ambiguous(text)
+        | TransportError::Content(text) => text,
+    }
+}
+
+fn named(host: &str, response: Response) -> Response {
+    Response { host: Some(host.to_owned()), ..response }
+}
+
+/// Whether a receiver wants fewer or slower messages: 421, or words to that effect. Greylisting and
+/// full mailboxes are temporary too, and say nothing about the speed.
+fn asks_for_less(response: &Response) -> bool {
+    const WORDS: &[&str] = &[
+        "too many",
+        "too fast",
+        "too much",
+        "rate limit",
+        "rate-limit",
+        "ratelimit",
+        "rate that",
+        "throttl",
+        "slow down",
+        "excessive",
+    ];
+    let text = response.text.to_ascii_lowercase();
+    let is_about_recipients = text.contains("too many recipients");
+    response.code == Some(421) || (!is_about_recipients && WORDS.iter().any(|words| text.contains(words)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(code: u16, text: &str, expected: bool) {
+        let response = Response { code: Some(code), text: text.to_owned(), ..Response::default() };
+        assert_eq!(asks_for_less(&response), expected, "{code} {text}");
+    }
+
+    #[test]
+    fn who_wants_less_is_recognized() {
+        check(421, "4.3.2 closing", true);
+        check(450, "4.7.1 Error: too many connections from 192.0.2.1", true);
+        check(450, "4.2.1 The user you are trying to contact is receiving mail at a rate that prevents it", true);
+        check(451, "4.7.0 Temporarily rate limited", true);
+        check(450, "4.7.1 Greylisted, please try again", false);
+        check(452, "4.2.2 mailbox full", false);
+        check(452, "4.5.3 Too many recipients", false);
+    }
+}

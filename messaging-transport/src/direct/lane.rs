@@ -1,0 +1,283 @@
+//! How much goes to one recipient domain at a time, how fast, and whether at all.
+//!
+//! A lane starts narrow and widens as messages are answered. A receiver that says it is too much gets
+//! half as many at a time, and those spaced. A domain that cannot be reached is left alone for a moment
+//! and then probed by one attempt; everybody else learns at once what the last failure was, so that a
+//! dead domain does not hold up what goes elsewhere.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use messaging_core::ports::transport::Response;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+/// Who may wait in one lane; more are put off at once.
+const MAX_WAITING: usize = 1024;
+
+/// The shortest and the longest time between two transactions to a receiver that wants it slower.
+const SPACING: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(8));
+
+/// The measures of a lane.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    /// Transactions at a time with a domain that is new.
+    pub(super) start: usize,
+    /// Transactions at a time with a domain that takes everything.
+    pub(super) most: usize,
+    /// How long a domain that could not be reached is not tried again.
+    pub(super) rest: Duration,
+}
+
+/// What becomes of a wish to send.
+pub(super) enum Turn {
+    /// Send now, and say how it went.
+    Go(Permit),
+    /// The domain could not be reached, so long ago, for this reason.
+    Unreachable(Response, Duration),
+    /// No turn came up in time.
+    TooMany,
+}
+
+/// How an attempt went, as far as the lane cares.
+pub(super) enum Report {
+    /// The receiver answers.
+    Fine,
+    /// The receiver answers that it is too much, or cuts off.
+    Busy,
+    /// No exchanger of the domain can be talked to.
+    Unreachable(Response),
+}
+
+/// One recipient domain.
+pub(super) struct Lane {
+    pace: Pace,
+    state: Mutex<State>,
+}
+
+struct State {
+    running: usize,
+    limit: usize,
+    /// Attempts that were fine since the limit was last raised.
+    credit: usize,
+    /// How long after a transaction the next one begins; zero when they need no spacing.
+    spacing: Duration,
+    /// When the next one may begin.
+    next: Instant,
+    /// When the lane was last narrowed. Attempts that began before do not narrow it again: it is the
+    /// same trouble they met.
+    narrowed: Option<Instant>,
+    unreachable: Option<Unreachable>,
+    is_probed: bool,
+    waiting: VecDeque<oneshot::Sender<Turn>>,
+    last_used: Instant,
+}
+
+struct Unreachable {
+    since: Instant,
+    response: Response,
+}
+
+enum Entry {
+    Now(Turn),
+    Later(oneshot::Receiver<Turn>),
+}
+
+impl Lane {
+    pub(super) fn new(pace: Pace) -> Self {
+        let now = Instant::now();
+        let state = State {
+            running: 0,
+            limit: pace.start,
+            credit: 0,
+            spacing: Duration::ZERO,
+            next: now,
+            narrowed: None,
+            unreachable: None,
+            is_probed: false,
+            waiting: VecDeque::new(),
+            last_used: now,
+        };
+        Self { pace, state: Mutex::new(state) }
+    }
+
+    /// Waits for a turn, at most until `deadline`.
+    pub(super) async fn turn(self: &Arc<Self>, deadline: Instant) -> Turn {
+        let turn = match self.enter() {
+            Entry::Now(turn) => turn,
+            Entry::Later(turn) => match timeout_at(deadline, turn).await {
+                Ok(turn) => turn.unwrap_or(Turn::TooMany),
+                Err(_) => Turn::TooMany,
+            },
+        };
+        let Turn::Go(mut permit) = turn else { return turn };
+        let Some(begin) = self.lock().begin(deadline) else { return Turn::TooMany };
+        if begin > Instant::now() {
+            sleep_until(begin).await;
+            if !permit.is_probe
+                && let Some(turn) = self.lock().refuse()
+            {
+                return turn;
+            }
+        }
+        permit.began = Instant::now();
+        Turn::Go(permit)
+    }
+
+    /// When somebody was last here.
+    pub(super) fn last_used(&self) -> Instant {
+        self.lock().last_used
+    }
+
+    fn enter(self: &Arc<Self>) -> Entry {
+        let mut state = self.lock();
+        let now = Instant::now();
+        state.last_used = now;
+        if let Some(unreachable) = &state.unreachable {
+            if state.is_probed || now < unreachable.since + self.pace.rest {
+                return Entry::Now(state.refuse().unwrap_or(Turn::TooMany));
+            }
+            state.is_probed = true;
+            state.running += 1;
+            return Entry::Now(Turn::Go(self.permit(now, true)));
+        }
+        if state.running < state.limit {
+            state.running += 1;
+            return Entry::Now(Turn::Go(self.permit(now, false)));
+        }
+        if state.waiting.len() >= MAX_WAITING {
+            state.waiting.retain(|waiting| !waiting.is_closed());
+        }
+        if state.waiting.len() >= MAX_WAITING {
+            return Entry::Now(Turn::TooMany);
+        }
+        let (sender, receiver) = oneshot::channel();
+        state.waiting.push_back(sender);
+        Entry::Later(receiver)
+    }
+
+    fn permit(self: &Arc<Self>, began: Instant, is_probe: bool) -> Permit {
+        Permit { lane: Some(Arc::clone(self)), began, is_probe }
+    }
+
+    /// An attempt has ended: the lane learns from it, and whoever is next goes.
+    fn leave(self: &Arc<Self>, report: Option<Report>, began: Instant, is_probe: bool) {
+        let mut turns = Vec::new();
+        {
+            let mut state = self.lock();
+            let now = Instant::now();
+            state.running -= 1;
+            state.is_probed &= !is_probe;
+            match report {
+                Some(Report::Fine) => state.widen(self.pace),
+                Some(Report::Busy) => state.narrow(began, now),
+                Some(Report::Unreachable(response)) => {
+                    state.narrow(began, now);
+                    // Not slower, but not at all.
+                    state.spacing = Duration::ZERO;
+                    state.unreachable = Some(Unreachable { since: now, response });
+                    while let Some(waiting) = state.waiting.pop_front() {
+                        turns.extend(state.refuse().map(|turn| (waiting, turn)));
+                    }
+                }
+                // Dropped half-way: nothing was learned.
+                None => {}
+            }
+            if state.unreachable.is_none() {
+                while state.running < state.limit
+                    && let Some(waiting) = state.waiting.pop_front()
+                {
+                    if !waiting.is_closed() {
+                        state.running += 1;
+                        turns.push((waiting, Turn::Go(self.permit(now, false))));
+                    }
+                }
+            }
+        }
+        for (waiting, turn) in turns {
+            // Who went away in this moment gives the permit back by dropping it.
+            drop(waiting.send(turn));
+        }
+    }
+
+    /// Never held over an await, nor while a permit is dropped.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The answer to everyone but the probe, while the domain is unreachable.
+    fn refuse(&self) -> Option<Turn> {
+        let unreachable = self.unreachable.as_ref()?;
+        Some(Turn::Unreachable(unreachable.response.clone(), unreachable.since.elapsed()))
+    }
+
+    /// When this transaction may begin, if that is before the deadline.
+    fn begin(&mut self, deadline: Instant) -> Option<Instant> {
+        let begin = self.next.max(Instant::now());
+        if begin > deadline {
+            return None;
+        }
+        self.next = begin + self.spacing;
+        Some(begin)
+    }
+
+    /// One more at a time for each round of attempts that were fine; spaced ones come closer first.
+    fn widen(&mut self, pace: Pace) {
+        self.unreachable = None;
+        if self.spacing > Duration::ZERO {
+            self.spacing /= 2;
+            if self.spacing < SPACING.0 {
+                self.spacing = Duration::ZERO;
+            }
+            return;
+        }
+        self.credit += 1;
+        if self.credit >= self.limit && self.limit < pace.most {
+            self.limit += 1;
+            self.credit = 0;
+        }
+    }
+
+    fn narrow(&mut self, began: Instant, now: Instant) {
+        self.unreachable = None;
+        if self.narrowed.is_some_and(|narrowed| began < narrowed) {
+            return;
+        }
+        self.narrowed = Some(now);
+        self.credit = 0;
+        self.limit = (self.limit / 2).max(1);
+        self.spacing = (self.spacing * 2).clamp(SPACING.0, SPACING.1);
+        self.next = now + self.spacing;
+    }
+}
+
+/// A turn in a lane, given back when dropped.
+pub(super) struct Permit {
+    /// `None` once it was given back.
+    lane: Option<Arc<Lane>>,
+    began: Instant,
+    is_probe: bool,
+}
+
+impl Permit {
+    /// Gives the turn back.
+    pub(super) fn report(mut self, report: Report) {
+        if let Some(lane) = self.lane.take() {
+            lane.leave(Some(report), self.began, self.is_probe);
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Some(lane) = self.lane.take() {
+            lane.leave(None, self.began, self.is_probe);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

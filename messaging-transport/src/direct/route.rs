@@ -1,0 +1,258 @@
+//! Where mail for a domain goes (RFC 5321 section 5.1).
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+use std::time::Duration;
+
+use messaging_core::domain::address::ascii_domain;
+use messaging_core::ports::clock::{Entropy, SystemEntropy};
+use messaging_core::ports::transport::{Outcome, Response};
+use tokio::time::timeout;
+
+use crate::dns::{Dns, LookupFailure};
+
+/// The most exchangers of a domain that are tried.
+const MAX_HOSTS: usize = 8;
+
+/// The most addresses of an exchanger that are tried.
+const MAX_ADDRESSES: usize = 4;
+
+/// A host and port that takes the place of every recipient's mail exchangers: `host:port`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MxOverride {
+    host: String,
+    port: u16,
+}
+
+/// The text is no `host:port`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a host and a port such as mail.example.org:25")]
+pub struct MalformedMxOverride;
+
+impl FromStr for MxOverride {
+    type Err = MalformedMxOverride;
+
+    fn from_str(text: &str) -> Result<Self, MalformedMxOverride> {
+        let (host, port) = text.rsplit_once(':').ok_or(MalformedMxOverride)?;
+        let port = port.parse().ok().filter(|&port| port > 0).ok_or(MalformedMxOverride)?;
+        let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let is_label = |label: &str| {
+            (1..=63).contains(&label.len())
+                && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+        };
+        let host = match literal {
+            Some(literal) => literal.parse::<std::net::Ipv6Addr>().ok().map(|address| address.to_string()),
+            // A name of one label is a host of this machine's network: `localhost`.
+            None if host.len() <= 253 && host.split('.').all(is_label) => Some(host.to_ascii_lowercase()),
+            None => ascii_domain(host),
+        };
+        Ok(Self { host: host.ok_or(MalformedMxOverride)?, port })
+    }
+}
+
+impl fmt::Display for MxOverride {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+    }
+}
+
+/// How exchangers are found.
+pub(super) enum Routing {
+    /// By the DNS; all of them listen at this port.
+    Dns { dns: Dns, port: u16, own_name: String, entropy: SystemEntropy },
+    /// There is only this one.
+    Override(MxOverride),
+}
+
+impl Routing {
+    /// The exchangers of a domain in the order in which they are tried, or what becomes of its
+    /// recipients without any.
+    pub(super) async fn hosts(&self, domain: &str) -> Result<Vec<String>, Outcome> {
+        match self {
+            Self::Override(fixed) => Ok(vec![fixed.host.clone()]),
+            Self::Dns { dns, own_name, entropy, .. } => {
+                let shuffle = |hosts: &mut [String]| shuffle(hosts, entropy);
+                order(dns.mx(domain).await, domain, own_name, shuffle)
+            }
+        }
+    }
+
+    /// The addresses of an exchanger in the order in which they are tried.
+    pub(super) async fn addresses(&self, host: &str, limit: Duration) -> Result<Vec<SocketAddr>, LookupFailure> {
+        let (addresses, port) = match self {
+            Self::Override(fixed) => {
+                // As the system knows it: this host need not be in the DNS.
+                let found = match timeout(limit, tokio::net::lookup_host((host, fixed.port))).await {
+                    Ok(Ok(found)) => found.map(|address| address.ip()).collect(),
+                    Ok(Err(error)) => return Err(LookupFailure::Temporary(error.to_string())),
+                    Err(_) => return Err(LookupFailure::Temporary(format!("no answer within {limit:?}"))),
+                };
+                (found, fixed.port)
+            }
+            Self::Dns { dns, port, .. } => match timeout(limit, dns.addresses(host)).await {
+                Ok(found) => (found?, *port),
+                Err(_) => return Err(LookupFailure::Temporary(format!("no answer within {limit:?}"))),
+            },
+        };
+        Ok(alternate(addresses).map(|address| SocketAddr::new(address, port)).take(MAX_ADDRESSES).collect())
+    }
+}
+
+/// Puts the exchangers into order: lower preference values first, equal ones by chance.
+fn order(
+    found: Result<Vec<(u16, String)>, LookupFailure>,
+    domain: &str,
+    own_name: &str,
+    shuffle: impl Fn(&mut [String]),
+) -> Result<Vec<String>, Outcome> {
+    let mut exchangers = match found {
+        Ok(exchangers) => exchangers,
+        // The implicit MX: the domain itself.
+        Err(LookupFailure::NoRecords) => vec![(0, domain.to_owned())],
+        Err(LookupFailure::NoSuchDomain) => {
+            return Err(Outcome::Refused(response(None, "5.1.2", &format!("the domain {domain} does not exist"))));
+        }
+        Err(LookupFailure::Temporary(reason)) => {
+            let text = format!("the mail exchangers of {domain} could not be looked up: {reason}");
+            return Err(Outcome::Deferred(response(None, "4.4.3", &text)));
+        }
+    };
+    if exchangers.iter().all(|(_, host)| host.is_empty()) {
+        // RFC 7505 section 4.2 gives the codes.
+        let text = format!("the domain {domain} does not accept mail (null MX)");
+        return Err(Outcome::Refused(response(Some(556), "5.1.10", &text)));
+    }
+    exchangers.retain(|(_, host)| !host.is_empty());
+    exchangers.sort_by_key(|(preference, _)| *preference);
+    // Who finds itself among the exchangers is to pass on to those before it only.
+    if let Some(own) = exchangers.iter().find(|(_, host)| host.eq_ignore_ascii_case(own_name)).map(|(own, _)| *own) {
+        exchangers.retain(|(preference, _)| *preference < own);
+    }
+    if exchangers.is_empty() {
+        let text = format!("mail for {domain} loops back to this host");
+        return Err(Outcome::Refused(response(None, "5.4.6", &text)));
+    }
+    let (preferences, mut hosts): (Vec<u16>, Vec<String>) = exchangers.into_iter().unzip();
+    let mut start = 0;
+    for equal in preferences.chunk_by(|one, other| one == other) {
+        shuffle(&mut hosts[start..start + equal.len()]);
+        start += equal.len();
+    }
+    hosts.truncate(MAX_HOSTS);
+    Ok(hosts)
+}
+
+/// Fisher and Yates.
+fn shuffle(hosts: &mut [String], entropy: &dyn Entropy) {
+    for last in (1..hosts.len()).rev() {
+        let mut bytes = [0; 8];
+        entropy.fill(&mut bytes);
+        let choices = u64::try_from(last + 1).unwrap_or(u64::MAX);
+        let chosen = usize::try_from(u64::from_le_bytes(bytes) % choices).unwrap_or(last);
+        hosts.swap(chosen, last);
+    }
+}
+
+/// IPv6 and IPv4 by turns, so that one kind that does not work does not cost all the time there is.
+fn alternate(addresses: Vec<IpAddr>) -> impl Iterator<Item = IpAddr> {
+    let (six, four): (Vec<_>, Vec<_>) = addresses.into_iter().partition(IpAddr::is_ipv6);
+    let (mut six, mut four) = (six.into_iter(), four.into_iter());
+    let pairs = std::iter::from_fn(move || {
+        let pair = [six.next(), four.next()];
+        pair.iter().any(Option::is_some).then_some(pair)
+    });
+    pairs.flatten().flatten()
+}
+
+/// A result of ours: there is no reply.
+pub(super) fn response(code: Option<u16>, enhanced: &str, text: &str) -> Response {
+    let text: String = format!("{enhanced} {text}").chars().filter(|c| !c.is_control()).take(512).collect();
+    Response { code, enhanced: Some(enhanced.to_owned()), text, host: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use messaging_core::ports::clock::SeededEntropy;
+
+    use super::*;
+
+    /// Equal ones are turned round, which shows which ones are taken for equal.
+    fn ordered(found: Result<Vec<(u16, &str)>, LookupFailure>) -> String {
+        let found = found.map(|hosts| hosts.into_iter().map(|(value, host)| (value, host.to_owned())).collect());
+        match order(found, "b.test", "us.test", <[String]>::reverse) {
+            Ok(hosts) => hosts.join(" "),
+            Err(Outcome::Refused(it)) => format!("refused {:?} {}", it.code, it.enhanced.unwrap()),
+            Err(Outcome::Deferred(it)) => format!("deferred {:?} {}", it.code, it.enhanced.unwrap()),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn exchangers_are_ordered() {
+        assert_eq!(ordered(Ok(vec![(20, "c"), (10, "a"), (10, "b"), (30, "d")])), "b a c d");
+        assert_eq!(ordered(Err(LookupFailure::NoRecords)), "b.test");
+        assert_eq!(ordered(Err(LookupFailure::NoSuchDomain)), "refused None 5.1.2");
+        assert_eq!(ordered(Err(LookupFailure::Temporary("x".into()))), "deferred None 4.4.3");
+        assert_eq!(ordered(Ok(vec![(0, "")])), "refused Some(556) 5.1.10");
+        assert_eq!(ordered(Ok(vec![(0, ""), (5, "a")])), "a");
+        let many = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+        let values = many.iter().enumerate().map(|(at, host)| (u16::try_from(at).unwrap(), *host)).collect();
+        assert_eq!(ordered(Ok(values)), "a b c d e f g h");
+    }
+
+    #[test]
+    fn mail_does_not_loop() {
+        assert_eq!(ordered(Ok(vec![(10, "a"), (20, "US.test"), (20, "c"), (30, "d")])), "a");
+        assert_eq!(ordered(Ok(vec![(10, "us.test"), (20, "c")])), "refused None 5.4.6");
+    }
+
+    #[test]
+    fn equal_exchangers_take_turns() {
+        let entropy = SeededEntropy::new(7);
+        let mut firsts = std::collections::BTreeMap::new();
+        for _ in 0..300 {
+            let mut hosts = ["a", "b", "c"].map(str::to_owned);
+            shuffle(&mut hosts, &entropy);
+            *firsts.entry(hosts[0].clone()).or_insert(0) += 1;
+        }
+        assert!(firsts.len() == 3 && firsts.values().all(|&count| (60..=140).contains(&count)), "{firsts:?}");
+    }
+
+    #[test]
+    fn addresses_alternate() {
+        let addresses = ["::1", "::2", "::3", "1.0.0.1", "1.0.0.2"].map(|text| text.parse().unwrap()).to_vec();
+        let order: Vec<_> = alternate(addresses).map(|address: IpAddr| address.to_string()).collect();
+        assert_eq!(order, ["::1", "1.0.0.1", "::2", "1.0.0.2", "::3"]);
+    }
+
+    #[test]
+    fn overrides_are_a_host_and_a_port() {
+        for (text, host, port) in [
+            ("localhost:2525", "localhost", 2525),
+            ("127.0.0.1:25", "127.0.0.1", 25),
+            ("[::1]:26", "::1", 26),
+            ("MX.b_c.test:1", "mx.b_c.test", 1),
+        ] {
+            let parsed: MxOverride = text.parse().unwrap();
+            assert_eq!((parsed.host.as_str(), parsed.port), (host, port));
+            assert_eq!(parsed.to_string(), text.to_ascii_lowercase());
+        }
+        for text in [
+            "",
+            "localhost",
+            "localhost:0",
+            "localhost:65536",
+            ":25",
+            "::1:25",
+            "[::1",
+            "a b:25",
+            "a..b:25",
+            "[a]:25",
+            "http://a:25",
+        ] {
+            assert_eq!(text.parse::<MxOverride>(), Err(MalformedMxOverride), "{text}");
+        }
+    }
+}

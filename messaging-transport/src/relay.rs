@@ -1,0 +1,287 @@
+//! The provider `smtp`: a relay that the workspace has an account at.
+//!
+//! The settings are `{"host","port","username"?,"password"?,"tls"?}` with `tls` one of `starttls` (the
+//! default), `tls` (the default on port 465) and `none`. With the first two the certificate must be
+//! valid for the host, or nothing is sent: there is no falling back to plain text. With `none`, which
+//! has to be asked for, everything goes in plain text, the password too; it is meant for relays on the
+//! same machine or network.
+//!
+//! Several messages share a connection. Addresses, credentials and contents are never logged.
+//!
+//! What a failure means for a recipient:
+//!
+//! | what happened | outcome |
+//! |---|---|
+//! | 2yz, 4yz, 5yz to RCPT | that recipient is accepted (so far), deferred, refused |
+//! | the same to MAIL, DATA or the content | all recipients that are still open |
+//! | 421 anywhere, 4yz as greeting or to EHLO, 5yz to EHLO and HELO | all recipients |
+//! | 5yz as greeting, 4yz to STARTTLS or AUTH, no connection, a connection that breaks | deferred, [`Unreachable`] |
+//! | STARTTLS missing or refused, a certificate that does not fit, 5yz to AUTH | deferred, [`Misconfigured`] |
+//! | the content was sent and its reply lost | ambiguous |
+//!
+//! Where there is no reply, the text is that of the error. Only what can be told without a connection,
+//! settings that do not parse and a message that cannot be built, is an error for the message as a whole.
+//!
+//! [`Unreachable`]: TransportError::Unreachable
+//! [`Misconfigured`]: TransportError::Misconfigured
+
+mod settings;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::transport::{
+    Acceptance, Content, Outcome, Outgoing, Response, Sent, Transport, TransportError,
+};
+use rustls_pki_types::CertificateDer;
+use tokio::time::{Instant, timeout};
+use tracing::debug;
+
+use self::settings::Settings;
+use crate::mime;
+use crate::smtp::{
+    Answers, Failure, Letter, Limits, OpenError, Opener, Peer, Pool, Recipient, Session, Timeouts, Tls, Transcript,
+    Trust, WireContent, wire_address,
+};
+
+/// The most addresses of a host that are tried.
+const MAX_ADDRESSES: usize = 8;
+
+/// Whose connection, and to where.
+type Key = (WorkspaceId, Settings);
+
+/// Sends through the relay of the workspace's settings.
+pub struct SmtpRelay {
+    ehlo_name: String,
+    timeouts: Timeouts,
+    tls: Tls,
+    /// Connections outlive messages.
+    pool: Pool<Key>,
+}
+
+impl SmtpRelay {
+    /// A relay client that introduces itself as `ehlo_name`, the name of this machine.
+    pub fn new(ehlo_name: String) -> Self {
+        Self::builder().ehlo_name(ehlo_name).build()
+    }
+
+    /// A relay client with other limits or further trust.
+    pub fn builder() -> SmtpRelayBuilder {
+        SmtpRelayBuilder::default()
+    }
+
+    /// Closes all idle connections; for shutting down.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+
+    /// Sends to everyone in `answers`, who then have an outcome.
+    async fn deliver(&self, key: &Key, letter: &Letter<'_>, transcript: &mut Transcript, answers: &mut Answers) {
+        let limit = self.timeouts.queue;
+        let Ok(permit) = timeout(limit, self.pool.gate(key).acquire_owned()).await else {
+            let failure = TransportError::Unreachable(format!("no turn within {limit:?}"));
+            transcript.note(&failure);
+            return settle(answers, &failure);
+        };
+        let _permit = permit.expect("nobody closes the gate");
+        let host = key.1.host.as_str();
+        let mut kept = self.pool.take(key).await;
+        loop {
+            let is_reused = kept.is_some();
+            let mut session = match kept.take() {
+                Some(session) => {
+                    session.introduce(transcript);
+                    session
+                }
+                None => match self.open(&key.1, transcript).await {
+                    Ok(session) => session,
+                    Err(OpenError::Reply(reply)) => return answers.settle(&reply.refusal(host)),
+                    Err(OpenError::NoService(reply)) => {
+                        let failure = format!("the relay answered {} to greeting", reply.code());
+                        return settle(answers, &TransportError::Unreachable(failure));
+                    }
+                    Err(OpenError::Tls(failure) | OpenError::Failed(failure)) => return settle(answers, &failure),
+                },
+            };
+            match letter.send(&mut session, host, &self.timeouts, transcript, answers).await {
+                Ok(()) => {
+                    debug!(host, is_reused, transactions = session.transactions(), "a transaction ended");
+                    if session.reset(&self.timeouts).await {
+                        self.pool.give(key, session).await;
+                    }
+                    return;
+                }
+                // A relay may close an idle connection whenever it likes; that says nothing about this message.
+                Err(Failure::BeforeContent(_) | Failure::Closing(_)) if is_reused => {
+                    transcript.note("the kept connection had ended");
+                }
+                Err(Failure::Closing(reply)) => return answers.settle(&reply.refusal(host)),
+                Err(Failure::BeforeContent(error)) => {
+                    return settle(answers, &TransportError::Unreachable(format!("before the content: {error}")));
+                }
+                Err(Failure::WithinContent(error)) => {
+                    return settle(answers, &TransportError::Unreachable(format!("within the content: {error}")));
+                }
+                Err(Failure::AfterContent(error)) => {
+                    let failure = TransportError::Ambiguous(error.to_string());
+                    return answers.settle(&Outcome::Ambiguous(response(&failure, host)));
+                }
+            }
+        }
+    }
+
+    async fn open(&self, settings: &Settings, transcript: &mut Transcript) -> Result<Session, OpenError> {
+        let opener = Opener { ehlo_name: &self.ehlo_name, timeouts: &self.timeouts, tls: &self.tls };
+        let peer =
+            Peer { host: &settings.host, security: settings.security, credentials: settings.credentials.as_ref() };
+        let end = Instant::now() + self.timeouts.connect_in_all;
+        let addresses = self.resolve(settings).await.inspect_err(|error| transcript.note(error))?;
+        let mut last = TransportError::Unreachable("the host has no address".to_owned());
+        for address in addresses.into_iter().take(MAX_ADDRESSES) {
+            let limit = self.timeouts.connect.min(end.saturating_duration_since(Instant::now()));
+            match opener.connect(address, limit, transcript).await {
+                Ok(stream) => return opener.open(stream, &peer, transcript).await,
+                Err(error) => last = error,
+            }
+        }
+        Err(last.into())
+    }
+
+    /// Every address is allowed, private ones too: settings are an administrator's.
+    async fn resolve(&self, settings: &Settings) -> Result<Vec<SocketAddr>, TransportError> {
+        let limit = self.timeouts.connect;
+        match timeout(limit, tokio::net::lookup_host((settings.host.as_str(), settings.port))).await {
+            Ok(Ok(addresses)) => Ok(addresses.collect()),
+            Ok(Err(_)) => Err(TransportError::Unreachable("the host's name could not be resolved".to_owned())),
+            Err(_) => Err(TransportError::Unreachable(format!("the host's name was not resolved within {limit:?}"))),
+        }
+    }
+}
+
+/// Puts everyone off who has no outcome: there was no reply, only a failure.
+fn settle(answers: &mut Answers, failure: &TransportError) {
+    answers.settle(&Outcome::Deferred(Response { text: failure.to_string(), ..Response::default() }));
+}
+
+fn response(failure: &TransportError, host: &str) -> Response {
+    Response { text: failure.to_string(), host: Some(host.to_owned()), ..Response::default() }
+}
+
+#[async_trait]
+impl Transport for SmtpRelay {
+    async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
+        let settings = Settings::parse(&outgoing.settings)?;
+        let Content::Email(email) = &outgoing.content else {
+            return Err(TransportError::Content("this provider carries email only".to_owned()));
+        };
+        let from = wire_address(&email.envelope_from)?;
+        let recipients =
+            outgoing.recipients.iter().map(|given| Recipient::parse(given)).collect::<Result<Vec<_>, _>>()?;
+        let content = mime::build(email).map_err(|error| TransportError::Content(error.to_string()))?;
+        if recipients.is_empty() {
+            return Ok(Sent::default());
+        }
+        let letter = Letter {
+            from: &from,
+            recipients: &recipients,
+            needs_utf8: mime::needs_utf8(email) || !from.is_ascii(),
+            content: &WireContent::new(content),
+            last_look: &outgoing.last_look,
+            since: Instant::now(),
+        };
+        let mut transcript = Transcript::new(&settings.host);
+        let mut answers = Answers::new(recipients.len());
+        self.deliver(&(outgoing.workspace_id, settings), &letter, &mut transcript, &mut answers).await;
+        let outcomes = answers.into_outcomes();
+        let dialogs = vec![transcript.into_dialog(outcomes.iter())];
+        Ok(Sent { outcomes, captured: None, dialogs })
+    }
+
+    fn acceptance(&self) -> Acceptance {
+        Acceptance::Relayed
+    }
+}
+
+impl fmt::Debug for SmtpRelay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SmtpRelay").field("ehlo_name", &self.ehlo_name).finish_non_exhaustive()
+    }
+}
+
+/// Builds a [`SmtpRelay`].
+#[derive(Debug)]
+pub struct SmtpRelayBuilder {
+    ehlo_name: String,
+    timeouts: Timeouts,
+    limits: Limits,
+    extra_roots: Vec<CertificateDer<'static>>,
+}
+
+impl Default for SmtpRelayBuilder {
+    fn default() -> Self {
+        let limits =
+            Limits { idle: 4, idle_in_all: 256, idle_time: Duration::from_secs(30), messages: 100, concurrent: 20 };
+        Self { ehlo_name: "localhost".to_owned(), timeouts: Timeouts::RELAY, limits, extra_roots: Vec::new() }
+    }
+}
+
+impl SmtpRelayBuilder {
+    /// The name in EHLO. Characters that no name has are left out.
+    pub fn ehlo_name(mut self, name: impl AsRef<str>) -> Self {
+        let is_fit = |c: &char| c.is_ascii_alphanumeric() || "-._:[]".contains(*c);
+        let name: String = name.as_ref().chars().filter(is_fit).take(255).collect();
+        if !name.is_empty() {
+            self.ehlo_name = name;
+        }
+        self
+    }
+
+    /// How long each step may take.
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.timeouts = timeouts;
+        self
+    }
+
+    /// A root certificate to trust besides the system's.
+    pub fn extra_root(mut self, root: CertificateDer<'static>) -> Self {
+        self.extra_roots.push(root);
+        self
+    }
+
+    /// How many idle connections to one relay are kept; 4 if not said.
+    pub fn max_idle(mut self, connections: usize) -> Self {
+        self.limits.idle = connections;
+        self
+    }
+
+    /// How long an idle connection is kept; 30 s if not said.
+    pub fn idle_time(mut self, time: Duration) -> Self {
+        self.limits.idle_time = time;
+        self
+    }
+
+    /// How many messages go over one connection; 100 if not said.
+    pub fn max_messages(mut self, messages: usize) -> Self {
+        self.limits.messages = messages;
+        self
+    }
+
+    /// How many messages may be on their way to one relay at the same time; 20 if not said.
+    pub fn max_concurrent(mut self, messages: usize) -> Self {
+        self.limits.concurrent = messages.max(1);
+        self
+    }
+
+    /// The relay client.
+    pub fn build(self) -> SmtpRelay {
+        SmtpRelay {
+            ehlo_name: self.ehlo_name,
+            timeouts: self.timeouts,
+            tls: Tls::new(Trust::Verified(self.extra_roots)),
+            pool: Pool::new(self.limits),
+        }
+    }
+}

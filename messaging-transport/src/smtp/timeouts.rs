@@ -1,0 +1,72 @@
+//! How long each step of a delivery may take.
+
+use std::time::Duration;
+
+/// How long each step may take: the values of RFC 5321 section 4.5.3.2 where it has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a turn, while as many messages as allowed are on their way to the same peer.
+    pub queue: Duration,
+    /// To resolve the host, and to connect to each of its addresses.
+    pub connect: Duration,
+    /// To connect to all addresses that are tried, together.
+    pub connect_in_all: Duration,
+    /// For the TLS handshake.
+    pub handshake: Duration,
+    /// For the greeting.
+    pub greeting: Duration,
+    /// For EHLO, STARTTLS, AUTH and RSET.
+    pub command: Duration,
+    /// For MAIL.
+    pub mail: Duration,
+    /// For each RCPT.
+    pub rcpt: Duration,
+    /// For DATA.
+    pub data: Duration,
+    /// To take each block of the content.
+    pub block: Duration,
+    /// For the reply to the whole content.
+    pub dot: Duration,
+}
+
+impl Timeouts {
+    /// What a relay gets: there is no other peer to turn to.
+    pub const RELAY: Self = Self {
+        queue: Duration::from_mins(10),
+        connect: Duration::from_secs(30),
+        connect_in_all: Duration::from_mins(4),
+        handshake: Duration::from_secs(30),
+        greeting: Duration::from_mins(5),
+        command: Duration::from_mins(5),
+        mail: Duration::from_mins(5),
+        rcpt: Duration::from_mins(5),
+        data: Duration::from_mins(2),
+        block: Duration::from_mins(3),
+        dot: Duration::from_mins(10),
+    };
+
+    /// What a mail exchanger gets: others wait for the turn, and there may be another exchanger.
+    pub const DIRECT: Self = Self {
+        queue: Duration::from_mins(1),
+        connect: Duration::from_secs(15),
+        connect_in_all: Duration::from_mins(1),
+        ..Self::RELAY
+    };
+
+    /// The same time for every step; for tests.
+    pub const fn all(limit: Duration) -> Self {
+        Self {
+            queue: limit,
+            connect: limit,
+            connect_in_all: limit,
+            handshake: limit,
+            greeting: limit,
+            command: limit,
+            mail: limit,
+            rcpt: limit,
+            data: limit,
+            block: limit,
+            dot: limit,
+        }
+    }
+}

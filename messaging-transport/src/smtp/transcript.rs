@@ -1,0 +1,165 @@
+//! What is said to a peer and what it answers, as it is kept with the message.
+//!
+//! Content and credentials never get in here: the content is one line with its size, a login one line
+//! with asterisks.
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+
+use messaging_core::domain::attempt::{AttemptOutcome, Dialog, MAX_LINE, MAX_LINES};
+use messaging_core::ports::transport::Outcome;
+
+use super::reply::Reply;
+
+/// When there are too many lines, what is left out follows these: how a dialog begins and how it ends
+/// says the most.
+const HEAD: usize = MAX_LINES * 3 / 4;
+
+const LEFT_OUT: &str = "* further lines are left out here";
+
+/// The dialog with one peer, while it goes on.
+pub(crate) struct Transcript {
+    host: String,
+    remote: Option<SocketAddr>,
+    tls: Option<&'static str>,
+    lines: Vec<String>,
+}
+
+impl Transcript {
+    /// For a peer that is about to be talked to.
+    pub(crate) fn new(host: &str) -> Self {
+        Self { host: host.to_owned(), remote: None, tls: None, lines: Vec::with_capacity(16) }
+    }
+
+    /// A connection came about, now or for an earlier message.
+    pub(crate) fn connected(&mut self, remote: SocketAddr, tls: Option<&'static str>, is_reused: bool) {
+        self.remote = Some(remote);
+        self.tls = tls;
+        let kept = if is_reused { "still " } else { "" };
+        self.note(format_args!("{kept}connected to {remote}"));
+    }
+
+    /// TLS is spoken from here on.
+    pub(crate) fn secured(&mut self, version: &'static str) {
+        self.tls = Some(version);
+        self.note(format_args!("{version} started"));
+    }
+
+    /// Notes commands, each ending in CRLF.
+    pub(crate) fn said(&mut self, commands: &str) {
+        for command in commands.split_terminator("\r\n") {
+            self.push("> ", command);
+        }
+    }
+
+    /// Notes a reply, line by line as it came.
+    pub(crate) fn heard(&mut self, reply: &Reply) {
+        let code = reply.code();
+        let mut lines = reply.lines().peekable();
+        while let Some(line) = lines.next() {
+            let mark = if lines.peek().is_some() { '-' } else { ' ' };
+            self.push("< ", &format!("{code}{mark}{line}"));
+        }
+    }
+
+    /// Notes what happened otherwise.
+    pub(crate) fn note(&mut self, what: impl Display) {
+        self.push("* ", &what.to_string());
+    }
+
+    /// The dialog, ended in the way that fits what became of the recipients.
+    pub(crate) fn into_dialog(self, outcomes: impl Iterator<Item = impl std::borrow::Borrow<Outcome>>) -> Dialog {
+        let mut outcome = AttemptOutcome::Bounced;
+        for one in outcomes {
+            outcome = match (outcome, one.borrow()) {
+                (_, Outcome::Accepted(_)) | (AttemptOutcome::Delivered, _) => AttemptOutcome::Delivered,
+                (_, Outcome::Ambiguous(_)) | (AttemptOutcome::Ambiguous, _) => AttemptOutcome::Ambiguous,
+                (_, Outcome::Deferred(_)) => AttemptOutcome::Deferred,
+                (before, Outcome::Refused(_) | Outcome::Suppressed(_)) => before,
+            };
+        }
+        Dialog {
+            mx: (!self.host.is_empty()).then_some(self.host),
+            remote_addr: self.remote.map(|remote| remote.to_string()),
+            tls: self.tls.map(str::to_owned),
+            outcome,
+            transcript: self.lines,
+        }
+    }
+
+    fn push(&mut self, mark: &str, text: &str) {
+        if self.lines.len() == MAX_LINES {
+            self.lines.remove(HEAD);
+            LEFT_OUT.clone_into(&mut self.lines[HEAD - 1]);
+        }
+        let mut line = String::with_capacity(mark.len() + text.len().min(MAX_LINE));
+        line.push_str(mark);
+        let shown = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+        line.extend(shown.take(MAX_LINE - mark.len()));
+        line.truncate(line.trim_end().len());
+        self.lines.push(line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use messaging_core::ports::transport::Response;
+
+    use super::super::reply::Collector;
+    use super::*;
+
+    #[test]
+    fn a_dialog_reads_as_it_went() {
+        let mut transcript = Transcript::new("mx.example.com");
+        transcript.connected("192.0.2.1:25".parse().unwrap(), None, false);
+        transcript.said("MAIL FROM:<a@b.co>\r\nDATA\r\n");
+        let mut collector = Collector::default();
+        assert!(collector.push(b"250-a\x07b").unwrap().is_none());
+        transcript.heard(&collector.push(b"250").unwrap().unwrap());
+        transcript.secured("TLSv1.3");
+        let dialog = transcript.into_dialog([Outcome::Deferred(Response::default())].iter());
+        assert_eq!(
+            dialog.transcript,
+            [
+                "* connected to 192.0.2.1:25",
+                "> MAIL FROM:<a@b.co>",
+                "> DATA",
+                "< 250-a b",
+                "< 250",
+                "* TLSv1.3 started"
+            ]
+        );
+        assert_eq!((dialog.mx.as_deref(), dialog.tls.as_deref()), (Some("mx.example.com"), Some("TLSv1.3")));
+        assert_eq!((dialog.remote_addr.as_deref(), dialog.outcome), (Some("192.0.2.1:25"), AttemptOutcome::Deferred));
+    }
+
+    #[test]
+    fn long_dialogs_keep_their_ends() {
+        let mut transcript = Transcript::new("");
+        for number in 0..1000 {
+            transcript.said(&format!("{number} {}\r\n", "x".repeat(1000)));
+        }
+        let dialog = transcript.into_dialog(std::iter::empty::<Outcome>());
+        assert_eq!(dialog.transcript.len(), MAX_LINES);
+        assert!(dialog.transcript.iter().all(|line| line.chars().count() <= MAX_LINE));
+        assert!(dialog.transcript[0].starts_with("> 0 "));
+        assert_eq!(dialog.transcript[HEAD - 1], LEFT_OUT);
+        assert!(dialog.transcript[HEAD].starts_with("> 950 "), "{}", &dialog.transcript[HEAD][..9]);
+        assert!(dialog.transcript[MAX_LINES - 1].starts_with("> 999 "));
+        assert_eq!(dialog.mx, None);
+    }
+
+    #[test]
+    fn the_best_outcome_counts() {
+        let response = Response::default;
+        for (outcomes, expected) in [
+            (vec![Outcome::Refused(response())], AttemptOutcome::Bounced),
+            (vec![Outcome::Refused(response()), Outcome::Deferred(response())], AttemptOutcome::Deferred),
+            (vec![Outcome::Ambiguous(response()), Outcome::Deferred(response())], AttemptOutcome::Ambiguous),
+            (vec![Outcome::Ambiguous(response()), Outcome::Accepted(response())], AttemptOutcome::Delivered),
+            (vec![Outcome::Accepted(response()), Outcome::Refused(response())], AttemptOutcome::Delivered),
+        ] {
+            assert_eq!(Transcript::new("").into_dialog(outcomes.iter()).outcome, expected, "{outcomes:?}");
+        }
+    }
+}
