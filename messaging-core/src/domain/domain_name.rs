@@ -81,9 +81,9 @@ pub fn parse_below(text: &str, domain: &str) -> Result<String, Unsuitable> {
     if below == BOUNCE_LABEL { Err(Unsuitable::BounceDomain) } else { Ok(name) }
 }
 
-/// The organisational domain (RFC 7489 section 3.2): the one that was registered. Of a name below an
+/// The organizational domain (RFC 7489 section 3.2): the one that was registered. Of a name below an
 /// unknown top-level domain its last two labels.
-pub fn organisational(domain: &str) -> &str {
+pub fn organizational(domain: &str) -> &str {
     psl::domain_str(domain).unwrap_or(domain)
 }
 
@@ -153,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn the_organisational_domain_is_the_registered_one() {
+    fn the_organizational_domain_is_the_registered_one() {
         for (domain, expected) in [
             ("acme.com", "acme.com"),
             ("eu.mail.acme.co.uk", "acme.co.uk"),
             ("mail.acme.test", "acme.test"),
             ("a.me.github.io", "me.github.io"),
         ] {
-            assert_eq!(organisational(domain), expected);
+            assert_eq!(organizational(domain), expected);
         }
     }
 }

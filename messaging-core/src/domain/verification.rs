@@ -54,6 +54,20 @@ pub fn is_exempt(domain: &SendingDomain) -> bool {
     domain.domain == SANDBOX_DOMAIN
 }
 
+/// Counts everything as published, for a domain that [`is_exempt`].
+pub fn publish(domain: &mut SendingDomain, now: Timestamp) {
+    let published = || Check::verified_but("Not looked up: the domain is for trying out and exists in no DNS.");
+    for key in &mut domain.dkim {
+        key.check = published();
+        key.verified_at.get_or_insert(now);
+    }
+    for check in [&mut domain.spf, &mut domain.dmarc, &mut domain.return_path] {
+        *check = published();
+    }
+    domain.status = DomainStatus::Verified;
+    domain.verified_at.get_or_insert(now);
+}
+
 /// The domain after a look at its records. Keys and a tracking host that came after the look stay as
 /// they are.
 pub fn apply(mut domain: SendingDomain, findings: Findings, now: Timestamp) -> SendingDomain {

@@ -11,7 +11,7 @@ use crate::domain::dkim::Algorithm;
 use crate::domain::sending_domain::{Check, DkimKey};
 use crate::domain::tag_list;
 
-/// Octets before the bare key in what we publish for RSA: the head of a SubjectPublicKeyInfo. Some
+/// Octets before the bare key in what we publish for RSA: the head of a `SubjectPublicKeyInfo`. Some
 /// publish the bare key, as RFC 6376 section 3.6.1 says, and receivers take both.
 const SPKI_HEAD: usize = 24;
 

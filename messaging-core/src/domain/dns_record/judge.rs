@@ -51,12 +51,12 @@ fn spf_terms(text: &str) -> Option<&str> {
 }
 
 /// What is thought of the TXT records at `_dmarc.` below the domain, and, when it is another one, below
-/// its organisational domain: any valid policy will do.
+/// its organizational domain: any valid policy will do.
 ///
 /// RFC 7489 sections 6.3 and 6.6.3.
-pub fn judge_dmarc(found: &[String], organisational: Option<&[String]>) -> Check {
+pub fn judge_dmarc(found: &[String], organizational: Option<&[String]>) -> Check {
     let own = policies(found);
-    match (own.as_slice(), organisational.map(policies).unwrap_or_default().as_slice()) {
+    match (own.as_slice(), organizational.map(policies).unwrap_or_default().as_slice()) {
         ([], []) => Check::pending("There is no DMARC policy (v=DMARC1) here yet. Publish the record as shown."),
         ([only], _) | ([], [only]) if is_policy(only) => Check::verified(),
         ([_], _) | ([], [_]) => {

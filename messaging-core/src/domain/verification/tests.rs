@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use super::*;
 use crate::domain::dkim::Algorithm;
 use crate::ids::WorkspaceId;
@@ -27,14 +29,17 @@ fn domain() -> SendingDomain {
     domain
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "one of several findings")]
 fn good() -> Finding {
     Ok(Check::verified())
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "one of several findings")]
 fn bad() -> Finding {
     Ok(Check::failed("Wrong."))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "one of several findings")]
 fn absent() -> Finding {
     Ok(Check::pending("Nothing."))
 }
@@ -56,12 +61,12 @@ fn one_key_and_spf_make_a_domain_verified() {
     let names = ["good", "bad", "absent", "silent"];
     let mut grid = String::new();
     for (dkim, name) in states.iter().zip(names) {
-        grid.push_str(&format!("\n{name:>6}:"));
+        write!(grid, "\n{name:>6}:").unwrap();
         for spf in &states {
             let looked = look(domain(), dkim.clone(), spf.clone(), at(5));
             assert_eq!(looked.last_checked_at, Some(at(5)));
             assert_eq!(looked.verified_at.is_some(), looked.status == DomainStatus::Verified);
-            grid.push_str(&format!(" {:?}", looked.status));
+            write!(grid, " {:?}", looked.status).unwrap();
         }
     }
     insta::assert_snapshot!(grid, @r"
