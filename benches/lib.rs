@@ -7,6 +7,7 @@
 pub mod floor;
 pub mod load;
 pub mod product;
+pub mod sink;
 
 use std::time::Duration;
 

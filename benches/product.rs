@@ -4,13 +4,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::dkim::{self, Algorithm, NewKey};
+use messaging_core::domain::sending_domain::{Check, DkimKey, RecordStatus};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ops::keys::ApiKeyInput;
 use messaging_core::ops::messages::SendMessage;
 use messaging_core::ops::{Endpoint, Operation, Request};
+use messaging_core::ports::Transport;
+use messaging_core::ports::store::Priority;
+use messaging_core::ports::transport::{Email, Mailbox};
 use messaging_core::scope::Scope;
 use messaging_core::{App, Caller, Error, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
+
+/// The domain that the messages are from.
+const DOMAIN: &str = "sandbox.test";
 
 /// An application with a workspace to send from.
 #[derive(Debug, Clone)]
@@ -31,6 +42,57 @@ impl Product {
             .build();
         let workspace = admin::prepare_dev(&app).await?.workspace_id;
         Ok(Self { app, workspace, caller: Caller::Operator(Some(workspace)) })
+    }
+
+    /// Opens one that sends through `transport`, signing with one key.
+    pub async fn delivering(
+        path: &Path,
+        transport: Arc<dyn Transport>,
+        algorithm: Algorithm,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
+        let store = SqliteStore::open(SqliteOptions::new(path))?;
+        let app = App::builder(Arc::new(store)).transport(Channel::Email, "sandbox", transport).build();
+        let workspace = admin::prepare_dev(&app).await?.workspace_id;
+        let stored = app.store().domain_by_name(workspace, DOMAIN).await?.ok_or("there is a domain to send from")?;
+        let NewKey { private, public } = dkim::generate(algorithm, app.entropy());
+        let mut domain = stored.record;
+        let selector = "bench".to_owned();
+        domain.dkim = vec![DkimKey {
+            sealed: app.vault().seal(&DkimKey::place(domain.id, &selector), &private, app.entropy()),
+            selector,
+            algorithm,
+            public,
+            check: Check { status: RecordStatus::Verified, detail: None },
+            created_at: app.now(),
+            verified_at: Some(app.now()),
+        }];
+        let changes = Changes::from_iter([Write::PutDomain(domain, Expect::Revision(stored.revision))]);
+        app.store().commit(changes, Priority::Foreground).await?;
+        Ok(Self { app, workspace, caller: Caller::Operator(Some(workspace)) })
+    }
+
+    /// What one message is on its way, to be built and signed again and again.
+    pub async fn email(&self) -> Result<Email, Box<dyn std::error::Error>> {
+        let input: serde_json::Value = serde_json::from_str(&crate::message(1))?;
+        let text = |member: &str| input[member].as_str().unwrap_or_default().to_owned();
+        let address = |member: &str| EmailAddress::parse(&text(member));
+        let domains = self.app.sending_domains(self.workspace).await?;
+        let domain = domains.iter().find(|domain| domain.domain == DOMAIN).ok_or("there is a domain to send from")?;
+        Ok(Email {
+            envelope_from: EmailAddress::parse("bounce@bounce.sandbox.test")?,
+            from: Mailbox { name: Some(text("from_name")), address: address("from_email")? },
+            to: address("to")?,
+            cc: Vec::new(),
+            reply_to: Some(address("reply_to")?),
+            subject: text("subject"),
+            date: self.app.now(),
+            message_id: String::new(),
+            headers: vec![("X-Order".to_owned(), "000000000001".to_owned())],
+            text: Some(text("text")),
+            html: Some(text("html")),
+            attachments: Vec::new(),
+            signers: self.app.signers(domain),
+        })
     }
 
     /// A key with the highest rate limit there is. It starts with as many requests in hand.

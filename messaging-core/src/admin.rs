@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::app::App;
+use crate::app::{App, KeyPair};
 use crate::caller::Caller;
 use crate::changes::{Changes, Expect, Write};
 use crate::domain::account::{Member, User, Workspace};
@@ -15,9 +15,10 @@ use crate::domain::channel::Channel;
 use crate::domain::digest::Digest;
 use crate::domain::password;
 use crate::domain::secret::Secret;
-use crate::domain::sending_domain::{DomainStatus, SendingDomain};
+use crate::domain::sending_domain::SendingDomain;
 use crate::domain::settings::ChannelSettings;
 use crate::domain::user_email::UserEmail;
+use crate::domain::verification::{self, SANDBOX_DOMAIN};
 use crate::error::Error;
 use crate::ids::{ApiKeyId, Id as _, UserId, WorkspaceId};
 use crate::ops::keys::{ApiKeyInput, ApiKeyView, CreateApiKey, DEFAULT_RATE_LIMIT, ListApiKeys};
@@ -36,7 +37,6 @@ pub const DEV_EMAIL: &str = "admin@localhost";
 /// The sender that `messaging dev` suggests.
 pub const DEV_SENDER: &str = "hello@sandbox.test";
 const DEV_WORKSPACE: &str = "Dev";
-const DEV_DOMAIN: &str = "sandbox.test";
 const DEV_PASSWORD_LENGTH: usize = 20;
 /// Without characters that look alike: somebody types it.
 const PASSWORD_ALPHABET: &[u8] = b"abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
@@ -178,6 +178,7 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
     let (prefix, secret) = generate(app.entropy());
     let known = app.store().user_by_email(DEV_EMAIL).await?.is_some();
     let password_hash = if known { None } else { Some(app.hash_password(console_password.clone()).await?) };
+    let keys = if has_keys(app).await? { None } else { Some(app.make_key_pair().await?) };
     app.until_committed(|| async {
         let mut changes = Changes::default();
         let mut setup = DevSetup {
@@ -197,6 +198,7 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
         };
         if let Some(workspace) = dev_workspace(app, user.id).await? {
             setup.workspace_id = workspace;
+            changes.extend(give_keys(app, workspace, keys.as_ref()).await?);
             return Ok((changes, setup));
         }
         let (workspace, member) = new_workspace(app, DEV_WORKSPACE, user.id);
@@ -216,11 +218,9 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
             expires_at: None,
             revoked_at: None,
         };
-        let domain = SendingDomain {
-            status: DomainStatus::Verified,
-            verified_at: Some(now),
-            ..SendingDomain::new(app.new_id(now), workspace.id, DEV_DOMAIN, now)
-        };
+        let mut domain = SendingDomain::new(app.new_id(now), workspace.id, SANDBOX_DOMAIN, now);
+        domain.dkim = keys.iter().flat_map(|keys| app.seal_key_pair(keys, domain.id, now)).collect();
+        verification::publish(&mut domain, now);
         let email = ChannelSettings {
             workspace_id: workspace.id,
             channel: Channel::Email,
@@ -268,6 +268,27 @@ async fn dev_workspace(app: &App, user: UserId) -> Result<Option<WorkspaceId>, E
             None => return Ok(dev.or(oldest)),
         }
     }
+}
+
+/// Whether nothing needs keys: the workspace of an earlier start has them, or has no such domain any more.
+async fn has_keys(app: &App) -> Result<bool, Error> {
+    let Some(user) = app.store().user_by_email(DEV_EMAIL).await? else { return Ok(false) };
+    let Some(workspace) = dev_workspace(app, user.record.id).await? else { return Ok(false) };
+    let domain = app.store().domain_by_name(workspace, SANDBOX_DOMAIN).await?;
+    Ok(domain.is_none_or(|stored| !stored.record.dkim.is_empty()))
+}
+
+/// Gives keys to a domain that was set up when domains had none.
+async fn give_keys(app: &App, workspace: WorkspaceId, keys: Option<&KeyPair>) -> Result<Option<Write>, Error> {
+    let stored = app.store().domain_by_name(workspace, SANDBOX_DOMAIN).await?;
+    let (Some(Stored { record: mut domain, revision }), Some(keys)) = (stored, keys) else { return Ok(None) };
+    if !domain.dkim.is_empty() {
+        return Ok(None);
+    }
+    let now = app.now();
+    domain.dkim = app.seal_key_pair(keys, domain.id, now);
+    verification::publish(&mut domain, now);
+    Ok(Some(Write::PutDomain(domain, Expect::Revision(revision))))
 }
 
 /// When a key was last used; only the listing tells, so it is asked for the one item at the key's place.

@@ -5,6 +5,9 @@
 //! [`Workers`](crate::work::Workers) or, in tests, calls [`App::run_until_idle`].
 
 mod cache;
+mod dkim;
+mod domain_looks;
+mod heavy_work;
 mod known_urls;
 mod lookups;
 mod passwords;
@@ -40,11 +43,14 @@ use crate::time::Timestamp;
 use crate::vault::Vault;
 use crate::work::signal::WorkSignal;
 
+pub(crate) use dkim::KeyPair;
+use dkim::Signers;
+use domain_looks::DomainLooks;
+use heavy_work::HeavyWork;
 use known_urls::KnownUrls;
 pub use lookups::Provider;
-pub(crate) use lookups::SESSION_MARKER;
 use lookups::{Lookups, Touched};
-use passwords::PasswordWork;
+pub(crate) use lookups::{MAX_LOOKED_AT, SESSION_MARKER};
 pub use reports::ReturnAddress;
 pub use visits::{Click, Visitor};
 
@@ -74,7 +80,10 @@ struct Shared {
     last_uses: LastUses,
     running_keys: RunningKeys,
     login_attempts: Mutex<LoginAttempts>,
-    passwords: PasswordWork,
+    passwords: HeavyWork,
+    dkim_keys: HeavyWork,
+    signers: Signers,
+    domain_looks: DomainLooks,
     work: WorkSignal,
     /// KiB of attachments that background work may hold in memory.
     file_memory: Semaphore,
@@ -190,7 +199,10 @@ impl Builder {
             last_uses: LastUses::default(),
             running_keys: RunningKeys::default(),
             login_attempts: Mutex::default(),
-            passwords: PasswordWork::default(),
+            passwords: passwords::queue(),
+            dkim_keys: dkim::queue(),
+            signers: Signers::default(),
+            domain_looks: DomainLooks::default(),
             work: WorkSignal::default(),
             file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
         }))
@@ -359,8 +371,20 @@ impl App {
         &self.0.known_urls
     }
 
-    fn passwords(&self) -> &PasswordWork {
+    fn passwords(&self) -> &HeavyWork {
         &self.0.passwords
+    }
+
+    fn dkim_keys(&self) -> &HeavyWork {
+        &self.0.dkim_keys
+    }
+
+    fn signer_cache(&self) -> &Signers {
+        &self.0.signers
+    }
+
+    fn domain_looks(&self) -> &DomainLooks {
+        &self.0.domain_looks
     }
 
     fn lookups(&self) -> &Lookups {

@@ -15,7 +15,7 @@ use crate::domain::sending_domain::SendingDomain;
 use crate::domain::settings::ChannelSettings;
 use crate::domain::soft_bounce::Streak;
 use crate::domain::suppression::Suppression;
-use crate::ids::{ApiKeyId, BlobId, JobId, MessageId, SuppressionId, UserId, WorkspaceId};
+use crate::ids::{ApiKeyId, BlobId, DomainId, JobId, MessageId, SuppressionId, UserId, WorkspaceId};
 use crate::time::Timestamp;
 
 /// A set of writes that happens completely or not at all.
@@ -38,6 +38,12 @@ impl Changes {
     /// The writes, in order.
     pub fn writes(&self) -> &[Write] {
         &self.writes
+    }
+}
+
+impl Extend<Write> for Changes {
+    fn extend<T: IntoIterator<Item = Write>>(&mut self, writes: T) {
+        self.writes.extend(writes);
     }
 }
 
@@ -77,6 +83,8 @@ pub enum Write {
     TouchApiKey(ApiKeyId, Timestamp),
     /// Creates or replaces a sending domain. The name is unique in its workspace.
     PutDomain(SendingDomain, Expect),
+    /// Removes a sending domain; no conflict when it is gone already.
+    DeleteDomain(WorkspaceId, DomainId),
     /// Creates or replaces a channel's settings.
     PutChannel(ChannelSettings, Expect),
     /// Removes a channel's settings; no conflict when they are gone already.

@@ -17,6 +17,7 @@ pub mod keys;
 pub mod members;
 pub mod messages;
 pub mod sandbox;
+pub mod sending_domains;
 pub mod service;
 pub mod sessions;
 pub mod suppressions;
@@ -55,6 +56,15 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<suppressions::CreateSuppression>(),
         Endpoint::of::<suppressions::ListSuppressions>(),
         Endpoint::of::<suppressions::DeleteSuppression>(),
+        // Section 14.
+        Endpoint::of::<sending_domains::ListSendingDomains>(),
+        Endpoint::of::<sending_domains::CreateSendingDomain>(),
+        Endpoint::of::<sending_domains::verification::VerifySendingDomain>(),
+        Endpoint::of::<sending_domains::verification::ListSendingDomainRecords>(),
+        Endpoint::of::<sending_domains::GetSendingDomain>(),
+        Endpoint::of::<sending_domains::UpdateSendingDomain>(),
+        Endpoint::of::<sending_domains::DeleteSendingDomain>(),
+        Endpoint::of::<sending_domains::verification::RotateDkim>(),
         // Section 16.
         Endpoint::of::<channels::ListChannels>(),
         Endpoint::of::<channels::SetChannel>(),

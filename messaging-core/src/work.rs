@@ -13,12 +13,14 @@ mod lanes;
 mod runner;
 pub(crate) mod signal;
 pub mod sweep;
+pub mod verify_domain;
 
 pub use job::{Job, JobContext, JobError, JobType};
 pub use runner::Workers;
 
 /// Every job type.
 pub(crate) const fn all() -> &'static [JobType] {
-    const ALL: &[JobType] = &[JobType::of::<deliver_message::DeliverMessage>()];
+    const ALL: &[JobType] =
+        &[JobType::of::<deliver_message::DeliverMessage>(), JobType::of::<verify_domain::VerifyDomain>()];
     ALL
 }

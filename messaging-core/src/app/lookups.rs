@@ -20,7 +20,7 @@ use crate::ports::store::{PageRequest, StoreError};
 
 /// A person is a member of at most this many workspaces, and a workspace has at most this many domains,
 /// as far as decisions look.
-const MAX_LOOKED_AT: usize = 1000;
+pub(crate) const MAX_LOOKED_AT: usize = 1000;
 
 /// The text before the random part of a session token.
 pub(crate) const SESSION_MARKER: &str = "ms_";
@@ -94,7 +94,7 @@ impl Touched {
                 | Write::DeleteMember(..)
                 | Write::PutApiKey(..) => touched.credentials = true,
                 Write::PutWorkspace(..) => touched.workspaces = true,
-                Write::PutDomain(..) => touched.domains = true,
+                Write::PutDomain(..) | Write::DeleteDomain(..) => touched.domains = true,
                 Write::PutChannel(..) | Write::DeleteChannel(..) => touched.channels = true,
                 _ => {}
             }

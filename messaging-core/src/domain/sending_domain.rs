@@ -43,6 +43,28 @@ pub struct Check {
     pub detail: Option<String>,
 }
 
+impl Check {
+    /// It is as it should be.
+    pub const fn verified() -> Self {
+        Self { status: RecordStatus::Verified, detail: None }
+    }
+
+    /// It is good enough, but could be better.
+    pub fn verified_but(detail: impl Into<String>) -> Self {
+        Self { status: RecordStatus::Verified, detail: Some(detail.into()) }
+    }
+
+    /// It is not there.
+    pub fn pending(detail: impl Into<String>) -> Self {
+        Self { status: RecordStatus::Pending, detail: Some(detail.into()) }
+    }
+
+    /// It is there and wrong.
+    pub fn failed(detail: impl Into<String>) -> Self {
+        Self { status: RecordStatus::Failed, detail: Some(detail.into()) }
+    }
+}
+
 /// A DKIM key of a domain. The private half is sealed by the vault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DkimKey {
@@ -56,8 +78,11 @@ pub struct DkimKey {
     pub sealed: String,
     /// Whether the record is published.
     pub check: Check,
-    /// When it was made.
+    /// When it was made; the same for the keys that were made together.
     pub created_at: Timestamp,
+    /// When the record was first found published.
+    #[serde(default)]
+    pub verified_at: Option<Timestamp>,
 }
 
 impl DkimKey {
@@ -211,6 +236,7 @@ mod tests {
             sealed: String::new(),
             check: Check { status, detail: None },
             created_at: Timestamp::from_millis(at),
+            verified_at: None,
         };
         let signing = |keys: Vec<DkimKey>| {
             let domain = SendingDomain { dkim: keys, ..domain("acme.com") };

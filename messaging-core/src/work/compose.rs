@@ -91,7 +91,7 @@ async fn email(
         text,
         html,
         attachments: attachments(app, message, request).await?,
-        signers: Vec::new(),
+        signers: domain.as_ref().map(|domain| app.signers(domain)).unwrap_or_default(),
     }));
     Ok(Composed { content, urls })
 }

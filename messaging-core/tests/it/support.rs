@@ -3,8 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::changes::Changes;
+use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::dkim::{Algorithm, generate};
+use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
+use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::verification;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ops::attempts::ListAttempts;
 use messaging_core::ops::messages::{GetMessage, MessagePath, MessageReport, SendMessage};
@@ -49,7 +53,7 @@ impl Product {
             .entropy(Arc::new(SeededEntropy::new(7)))
             .transport(Channel::Email, "sandbox", Arc::clone(&transport) as _)
             .build();
-        let workspace = admin::prepare_dev(&app).await.unwrap().workspace_id;
+        let workspace = prepare(&app).await;
         let caller = Caller::Operator(Some(workspace));
         Self { app, clock, transport, store, workspace, caller, _directory: directory }
     }
@@ -122,4 +126,33 @@ impl Product {
     pub(crate) async fn commit(&self, changes: Changes) {
         self.store.commit(changes, Priority::Foreground).await.unwrap();
     }
+}
+
+/// What `messaging dev` sets up, without what takes long: no password, and no RSA key.
+async fn prepare(app: &App) -> WorkspaceId {
+    admin::create_user(app, "owner@acme.com", None, None).await.unwrap();
+    let workspace = admin::create_workspace(app, "Acme", "owner@acme.com").await.unwrap().id;
+    let now = app.now();
+    let mut domain = SendingDomain::new(app.new_id(now), workspace, verification::SANDBOX_DOMAIN, now);
+    let key = generate(Algorithm::Ed25519Sha256, app.entropy());
+    let selector = "mk01234567".to_owned();
+    domain.dkim.push(DkimKey {
+        sealed: app.vault().seal(&DkimKey::place(domain.id, &selector), &key.private, app.entropy()),
+        selector,
+        algorithm: Algorithm::Ed25519Sha256,
+        public: key.public,
+        check: Check::default(),
+        created_at: now,
+        verified_at: None,
+    });
+    verification::publish(&mut domain, now);
+    let email = ChannelSettings {
+        workspace_id: workspace,
+        channel: Channel::Email,
+        provider: "sandbox".to_owned(),
+        config: serde_json::Map::new(),
+    };
+    let writes = [Write::PutDomain(domain, Expect::Absent), Write::PutChannel(email, Expect::Absent)];
+    app.store().commit(Changes::from_iter(writes), Priority::Foreground).await.unwrap();
+    workspace
 }

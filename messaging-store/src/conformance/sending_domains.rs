@@ -1,11 +1,12 @@
 //! Sending domains.
 
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
+use messaging_core::domain::dkim::Algorithm;
+use messaging_core::domain::sending_domain::{Check, DkimKey, DomainStatus, SendingDomain};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Store;
 
-use super::sample::{domain, id};
+use super::sample::{at, domain, id};
 use super::{all_pages, first, put, refuse};
 
 fn add(domain: &SendingDomain) -> Write {
@@ -15,7 +16,24 @@ fn add(domain: &SendingDomain) -> Write {
 /// A domain is found by id and by name, with all fields.
 pub async fn domains_round_trip(store: &dyn Store) {
     let workspace: WorkspaceId = id();
-    let complete = domain(workspace, "mail.example.org");
+    let key = DkimKey {
+        selector: "mk01234567".to_owned(),
+        algorithm: Algorithm::RsaSha256,
+        public: "MIIB".to_owned(),
+        sealed: "sealed:1:AAAA".to_owned(),
+        check: Check::verified_but("Nearly right."),
+        created_at: at(1),
+        verified_at: Some(at(2)),
+    };
+    let complete = SendingDomain {
+        tracking_subdomain: Some("links.mail.example.org".to_owned()),
+        open_tracking: false,
+        dkim: vec![key],
+        spf: Check::failed("Wrong."),
+        last_checked_at: Some(at(3)),
+        broken_since: Some(at(4)),
+        ..domain(workspace, "mail.example.org")
+    };
     let bare = SendingDomain {
         status: DomainStatus::Pending,
         verified_at: None,
@@ -53,6 +71,25 @@ pub async fn a_name_is_found_in_every_workspace(store: &dyn Store) {
     assert_eq!(found, domains);
     assert_eq!(store.domains_named("example.org", 1).await.unwrap().len(), 1);
     assert_eq!(store.domains_named("org", 10).await.unwrap(), []);
+}
+
+/// A deleted domain is gone, its name can be taken again, and who still holds the old record cannot
+/// bring it back. Deleting twice is no conflict, and deleting it for another workspace does nothing.
+pub async fn a_deleted_name_is_free(store: &dyn Store) {
+    let (mine, other): (WorkspaceId, WorkspaceId) = (id(), id());
+    let old = domain(mine, "example.org");
+    put(store, [add(&old)]).await;
+    put(store, [Write::DeleteDomain(other, old.id)]).await;
+    assert!(store.domain(mine, old.id).await.unwrap().is_some());
+    for _ in 0..2 {
+        put(store, [Write::DeleteDomain(mine, old.id)]).await;
+    }
+    assert_eq!(store.domain(mine, old.id).await.unwrap(), None);
+    assert_eq!(store.domain_by_name(mine, "example.org").await.unwrap(), None);
+    refuse(store, [Write::PutDomain(old.clone(), Expect::Revision(1))]).await;
+    let new = domain(mine, "example.org");
+    put(store, [add(&new)]).await;
+    assert_eq!(store.domain_by_name(mine, "example.org").await.unwrap().unwrap().record.id, new.id);
 }
 
 /// Pages neither skip nor repeat.

@@ -22,6 +22,7 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         Write::PutApiKey(key, expect) => keys::put(connection, key, *expect),
         Write::TouchApiKey(id, at) => keys::touch(connection, *id, *at),
         Write::PutDomain(domain, expect) => sending_domains::put(connection, domain, *expect),
+        Write::DeleteDomain(workspace, id) => sending_domains::delete(connection, *workspace, *id),
         Write::PutChannel(settings, expect) => channels::put(connection, settings, *expect),
         Write::DeleteChannel(workspace, channel) => channels::delete(connection, *workspace, *channel),
         Write::PutSuppression(suppression, expect) => suppressions::put(connection, suppression, *expect),

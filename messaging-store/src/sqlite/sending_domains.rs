@@ -29,6 +29,13 @@ pub(super) fn put(connection: &Connection, domain: &SendingDomain, expect: Expec
     })
 }
 
+pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: DomainId) -> Result<(), Fault> {
+    connection
+        .prepare_cached("DELETE FROM sending_domains WHERE workspace = ?1 AND id = ?2")?
+        .execute(params![workspace.to_bytes(), id.to_bytes()])?;
+    Ok(())
+}
+
 #[async_trait]
 impl SendingDomains for SqliteStore {
     async fn domain(&self, workspace: WorkspaceId, id: DomainId) -> Result<Option<Stored<SendingDomain>>, StoreError> {

@@ -1,0 +1,122 @@
+//! Delivery beside its floor: queued messages signed and pushed into a mail server on loopback.
+//!
+//! `cargo bench -p messaging-benches --bench deliver`. The floor builds and signs the same messages with
+//! the same code and sends them over ten connections; what it leaves out is the queue, the outcome and
+//! everything else that is kept. `-- --into ADDRESS` delivers into a mail server elsewhere, with
+//! `--messages N` and `--key rsa|ed25519`, and measures nothing: the server counts.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+use messaging_benches::product::Product;
+use messaging_benches::sink::{Sink, fill};
+use messaging_benches::{Plan, report};
+use messaging_core::domain::dkim::Algorithm;
+use messaging_core::work::Workers;
+use messaging_transport::{DirectDelivery, Dns, MxOverride, mime};
+use tokio::runtime::Handle;
+
+/// Connections of the floor.
+const CONNECTIONS: u64 = 10;
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let directory = tempfile::tempdir_in(".")?;
+    let argument = |name: &str| std::env::args().skip_while(|given| given != name).nth(1);
+    let messages: Option<u64> = argument("--messages").map(|text| text.parse()).transpose()?;
+    if let Some(address) = argument("--into") {
+        let algorithm = if argument("--key").as_deref() == Some("ed25519") { ED25519 } else { RSA };
+        let address = address.parse()?;
+        let product = queue(&directory.path().join("m.db"), address, algorithm, 1..=messages.unwrap_or(20_000)).await?;
+        let workers = Workers::start(&product.app, &Handle::current());
+        while product.app.store().job_count().await? > 0 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        workers.stop().await;
+        return Ok(());
+    }
+    let plan = Plan::from_arguments();
+    let messages = messages.unwrap_or(if plan.rounds == 1 { 200 } else { 5000 });
+    for (name, algorithm) in [("RSA-2048", RSA), ("Ed25519", ED25519)] {
+        let (mut floors, mut ours) = (Vec::new(), Vec::new());
+        for round in 0..plan.rounds {
+            let sink = Sink::start().await?;
+            let first = round as u64 * messages + 1;
+            let numbers = first..=first + messages - 1;
+            let path = directory.path().join(format!("{name}-{round}.db"));
+            let product = queue(&path, sink.address, algorithm, numbers.clone()).await?;
+            floors.push(floor(&product, &sink, numbers).await?);
+            let (began, before) = (Instant::now(), sink.count());
+            let workers = Workers::start(&product.app, &Handle::current());
+            sink.reach(before + messages).await;
+            ours.push(rate(messages, began));
+            workers.stop().await;
+            product.app.store().close().await;
+        }
+        report(&format!("deliver, {name} signature"), floors, ours);
+    }
+    Ok(())
+}
+
+const RSA: Algorithm = Algorithm::RsaSha256;
+const ED25519: Algorithm = Algorithm::Ed25519Sha256;
+
+#[expect(clippy::cast_precision_loss, reason = "counts are small")]
+fn rate(messages: u64, began: Instant) -> f64 {
+    messages as f64 / began.elapsed().as_secs_f64()
+}
+
+/// A product that delivers to `address` and has these messages in its queue.
+async fn queue(
+    path: &std::path::Path,
+    address: SocketAddr,
+    algorithm: Algorithm,
+    numbers: std::ops::RangeInclusive<u64>,
+) -> Result<Product, Box<dyn Error>> {
+    let to: MxOverride = address.to_string().parse()?;
+    let direct = DirectDelivery::builder("bench.test", Dns::new(None)).mx_override(Some(to)).build();
+    let product = Product::delivering(path, Arc::new(direct), algorithm).await?;
+    let (next, last) = (Arc::new(AtomicU64::new(*numbers.start())), *numbers.end());
+    let accepting: Vec<_> = (0..64)
+        .map(|_| {
+            let (product, next) = (product.clone(), Arc::clone(&next));
+            tokio::spawn(async move {
+                loop {
+                    let n = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    if n > last {
+                        return;
+                    }
+                    assert!(product.accept(n).await, "the product accepts");
+                }
+            })
+        })
+        .collect();
+    for task in accepting {
+        task.await?;
+    }
+    Ok(product)
+}
+
+/// The same messages, built, signed and sent, and nothing else.
+async fn floor(product: &Product, sink: &Sink, numbers: std::ops::RangeInclusive<u64>) -> Result<f64, Box<dyn Error>> {
+    let model = product.email().await?;
+    let (next, last) = (Arc::new(AtomicU64::new(*numbers.start())), *numbers.end());
+    let began = Instant::now();
+    let tasks: Vec<_> = (0..CONNECTIONS)
+        .map(|_| {
+            let (model, next, address) = (model.clone(), Arc::clone(&next), sink.address);
+            tokio::spawn(fill(address, next, last, move |n| {
+                let mut email = model.clone();
+                email.message_id = format!("{n:026}@bench.test");
+                mime::build(&email).expect("a message of ours can be built")
+            }))
+        })
+        .collect();
+    for task in tasks {
+        task.await??;
+    }
+    Ok(rate(last - numbers.start() + 1, began))
+}
