@@ -13,6 +13,8 @@ mod messages;
 mod pages;
 mod service;
 mod support;
+mod suppressions;
 mod surface;
 mod sweep;
 mod unsubscribe;
+mod visits;
