@@ -55,3 +55,27 @@ impl App {
         urls.into_iter().filter(is_news).map(|url| Write::PutUrl(workspace, url)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::IdSource;
+    use crate::ports::clock::SeededEntropy;
+    use crate::time::Timestamp;
+
+    #[test]
+    fn what_was_committed_is_known_for_its_workspace() {
+        let (ids, entropy, now) = (IdSource::default(), SeededEntropy::new(1), Timestamp::from_millis(0));
+        let (mine, other): (WorkspaceId, WorkspaceId) = (ids.next(now, &entropy), ids.next(now, &entropy));
+        let known = KnownUrls::default();
+        let key = |url: &str| UrlKey::of(url);
+        let writes = ["a", "b"].map(|url| Write::PutUrl(mine, url.to_owned()));
+        known.add(KnownUrls::keys(&writes.into_iter().collect()));
+        assert!(known.knows((mine, key("a"))) && known.knows((mine, key("b"))));
+        assert!(!known.knows((mine, key("c"))) && !known.knows((other, key("a"))));
+        // Full: what was known is forgotten, what comes is kept.
+        let many: Vec<_> = (0..CAPACITY).map(|number| (other, key(&number.to_string()))).collect();
+        known.add(many);
+        assert!(!known.knows((mine, key("a"))) && known.knows((other, key("7"))));
+    }
+}

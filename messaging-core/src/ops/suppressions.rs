@@ -59,7 +59,9 @@ pub struct SuppressionInput {
     #[validate(length(min = 1, max = 4096))]
     pub address: String,
     /// Why. All but `unsubscribe` stop transactional messages too.
-    pub reason: SuppressionReason,
+    // An option only so that an unknown reason does not keep the address from being judged.
+    #[validate(required)]
+    pub reason: Option<SuppressionReason>,
 }
 
 impl Input for SuppressionInput {
@@ -82,6 +84,7 @@ impl Operation for CreateSuppression {
     const CLI: &'static str = "suppression create";
     const SUMMARY: &'static str = "Put an address on the suppression list; one that is listed keeps its record, \
                                    and its reason only rises";
+    const LOOKS_UP: bool = true;
     type Path = InWorkspace;
     type Query = Empty;
     type Body = SuppressionInput;
@@ -91,6 +94,9 @@ impl Operation for CreateSuppression {
         // The operator can name any workspace, also one that is not there.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let SuppressionInput { channel, address, reason } = call.body;
+        let Some(reason) = reason.filter(|_| cx.violations.is_empty()) else {
+            return Err(std::mem::take(&mut cx.violations).into());
+        };
         let address = address::normalize(channel, &address);
         let clear = cx.sees_addresses();
         let listed = cx.store().suppressed(workspace, channel, std::slice::from_ref(&address)).await?;

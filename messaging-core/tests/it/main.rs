@@ -16,6 +16,8 @@ mod pages;
 mod reports;
 mod service;
 mod support;
+mod suppressions;
 mod surface;
 mod sweep;
 mod unsubscribe;
+mod visits;

@@ -9,4 +9,5 @@ mod limits;
 mod messages;
 mod openapi;
 mod standalone;
+mod visits;
 mod wire;

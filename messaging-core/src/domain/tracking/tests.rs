@@ -332,7 +332,7 @@ proptest! {
             if let (Token::StartTag(tag), Token::StartTag(restored)) = (token, restored)
                 && let Some(href) = tag.attributes.get_mut(&b"href"[..])
                 && let Some(after) = restored.attributes.get(&b"href"[..])
-                && trimmed(&String::from_utf8_lossy(href)).as_bytes() == &***after
+                && trimmed(&String::from_utf8_lossy(href)).as_bytes() == ***after
             {
                 **href = (**after).clone();
             }
