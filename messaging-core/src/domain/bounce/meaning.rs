@@ -22,7 +22,7 @@ pub(super) fn of(reading: &Reading) -> Option<BounceClass> {
     if reading.says(words::SENDER_REFUSED) || reading.says_of(words::SENDER, words::REFUSED, BESIDE + 1) {
         return Some(BounceClass::Policy);
     }
-    let is_full = reading.says(words::FULL) || reading.says_of(words::MAILBOX, words::FILLED, BESIDE + 1);
+    let is_full = reading.says(words::FULL) || reading.says_of(words::MAILBOX, words::FILLED, NEAR);
     if is_full && !reading.says(words::RATE) {
         return Some(BounceClass::MailboxFull);
     }

@@ -108,8 +108,9 @@ fn fits(word: &str, pattern: &str) -> bool {
 fn read_token(token: &str, words: &mut Vec<String>) {
     if token.contains('@') && !token.starts_with('@') {
         words.push(SOMEBODY.to_owned());
-        // `<a@b.co>:unknown`, `<a@b.co>...`
-        if let Some((_, after)) = token.split_once('>') {
+        // `<a@b.co>:unknown`, `(a@b.co:unknown)`
+        if let Some((_, after)) = token.rsplit_once('@').and_then(|(_, domain)| domain.split_once(['>', ':', ',', ';']))
+        {
             read_token(after, words);
         }
         return;
@@ -233,7 +234,7 @@ mod tests {
         check("This user doesn't have a yahoo.com account", "this user does not have a account");
         check("can't won't isn't users' recipient's", "can not will not is not users recipient");
         check("RESOLVER.ADR.RecipNotFound; not found", "resolver adr recip not found | not found");
-        check("mail to <a@b.co>:unknown", "mail to @ unknown");
+        check("mail to <a@b.co>:unknown (a@b.co:blocked)", "mail to @ unknown @ blocked");
         check("over-quota non_existent e-mail IP address", "over quota non existent email ip");
         check("Blocked by zen.spamhaus.org, see https://x.co/unknown-user", "blocked by spamhaus see");
         check("mx1.example.com [192.0.2.1] said", "said");

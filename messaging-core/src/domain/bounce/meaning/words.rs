@@ -97,7 +97,7 @@ pub(super) const SENDER: &str = "\
     sender, senders, mail from, mailfrom, return path, returnpath, envelope from, from address, from domain,
     from header, sending domain, sending host, sending server, sending ip, reply to, originator, your domain,
     your account, your ip, your server, your host, your hostname, your address, your email address,
-    your network, your mail server, your message, client host, client ip, remote host, absender*, expediteur,
+    your network, your mail server, your message, client host, client ip, absender*, expediteur,
     emetteur, remitente, remetente, mittente, afzender, nadawc*, отправител*, *发件人*, *送信者*, *差出人*";
 
 /// What is said of those.
@@ -135,8 +135,7 @@ pub(super) const RATE: &str = "\
 pub(super) const REPUTATION: &str = "\
     blacklist*, black list*, black listed, blocklist*, block list*, block listed, denylist*, deny list,
     blackhole*, black hole, rbl, rbls, dnsbl*, rhsbl, surbl, spamhaus*, spamcop*, spam cop, sorbs,
-    barracudacentral, uceprotect*, abusix, proofpoint block*, blocked, banned, is listed, are listed,
-    was listed, listed in, listed by, listed at, listed on, reputation, senderscore, sender score, poor,
+    barracudacentral, uceprotect*, abusix, proofpoint block*, blocked, banned, is listed, are listed, was listed, been listed, being listed, currently listed, listed by, listed at, reputation, senderscore, sender score, poor,
     suspicious, complaints, spf, dkim, dmarc, unauthenticated, authentication, authenticate, authenticated,
     auth required, authorization required, login required, sender id, alignment, reverse dns, rdns, ptr,
     reverse lookup, reverse hostname, reverse name, fcrdns, your hostname, helo, ehlo, bogus, generic hostname,
@@ -188,14 +187,15 @@ pub(super) const FULL: &str = "\
     insufficient disk, insufficient space, not enough space, not enough storage, no space left, disk full,
     disk quota, mailbox size, mailbox limit, mailbox has exceeded, mailbox exceeds, mailbox exceeded,
     exceeded mailbox, exceed mailbox, too many messages in, too many messages on, too many mails on,
-    full mailbox, full inbox, box is full, over the limit, over limit, over its limit, over their limit,
+    is full, are full, was full, mailbox full, inbox full, account full, user full, folder full, too full,
+    disk space, full mailbox, full inbox, box is full, over the limit, over limit, over its limit, over their limit,
     over the maximum allowed, no room, out of space, speicherplatz*, speichervolumen, speicherlimit,
     kontingent*, cuota, cupo, cota, spazio, espace de stockage, espacio*, espaco, pleine, przepelnion*,
     переполнен*, квот*, *已满*, *已滿*, *满了*, *空间不足*, *容量不足*, *容量超*, *超出容量*, *いっぱい*, *満杯*, *容量を超*, *容量オーバー*";
 
 /// Full, said of a mailbox.
 pub(super) const FILLED: &str = "\
-    full, overfull, overflow, filled, over, voll, uberfullt, plein*, sature*, llen*, cheia, cheio, lotad*,
+    overfull, overflow, filled, voll, uberfullt, plein*, sature*, llen*, cheia, cheio, lotad*,
     pien*, vol, peln*, полон, полн*, *满*, *超出*";
 
 /// Domains.
