@@ -7,7 +7,7 @@
 //!
 //! * An enhanced code with a meaning decides alone, whatever the text says beside it. If the server did
 //!   not put it where it belongs, it is looked for in the text ([`codes`]).
-//! * 550, 551 and 553 mean the recipient unless the text says something else; 552 means the content
+//! * 550, 551 and 553 mean the recipient unless the text says something else or speaks of nobody; 552 means the content
 //!   unless the text speaks of a full mailbox; 554 means a policy unless the text says what is wrong.
 //! * What a text says is found from who it is about and what is said of them, not from whole sentences
 //!   ([`meaning`]), as there are as many sentences as there are postmasters.
@@ -74,18 +74,23 @@ pub fn classify(response: &Response) -> BounceClass {
         weight => weight,
     };
     let code = response.code.filter(|code| (400..600).contains(code)).or_else(|| codes::basic(text));
-    let said = meaning::of(&Reading::of(text));
+    let reading = Reading::of(text);
+    let said = meaning::of(&reading);
     match weight {
+        // 5.1.0 is "other address status", and some mean the sender's; 5.2.1 is also said where a mailbox is
+        // closed for a moment, because it receives too much.
+        Weight::Recipient if meaning::is_about_us(&reading) => BounceClass::Policy,
+        Weight::Recipient => BounceClass::InvalidRecipient,
         Weight::Sender => said.filter(|class| class.is_soft()).unwrap_or(BounceClass::Unknown),
         // Whoever gave up after replies of this kind had retried: the contract's "retries exhausted".
         Weight::Temporary => said.filter(|class| class.is_soft()).unwrap_or(BounceClass::Unreachable),
         Weight::Other => said.unwrap_or(BounceClass::Unknown),
-        Weight::Definite(_) | Weight::Generic => by_basic_code(code, said),
+        Weight::Definite(_) | Weight::Generic => by_basic_code(code, said, &reading),
     }
 }
 
 /// The class by the basic code and what the text says.
-fn by_basic_code(code: Option<u16>, said: Option<BounceClass>) -> BounceClass {
+fn by_basic_code(code: Option<u16>, said: Option<BounceClass>, reading: &Reading) -> BounceClass {
     match code {
         Some(400..500) => said.filter(|class| class.is_soft()).unwrap_or(BounceClass::Unreachable),
         Some(552) if said != Some(BounceClass::MailboxFull) => BounceClass::Content,
@@ -93,7 +98,9 @@ fn by_basic_code(code: Option<u16>, said: Option<BounceClass>) -> BounceClass {
         Some(530 | 534 | 535 | 538) => BounceClass::Policy,
         // RFC 7504: the domain has a null MX record.
         Some(556) => BounceClass::InvalidDomain,
-        Some(550 | 551 | 553) => said.unwrap_or(BounceClass::InvalidRecipient),
+        Some(550 | 551 | 553) if said.is_none() && meaning::may_be_about_recipient(reading) => {
+            BounceClass::InvalidRecipient
+        }
         Some(554) => said.unwrap_or(BounceClass::Policy),
         _ => said.unwrap_or(BounceClass::Unknown),
     }

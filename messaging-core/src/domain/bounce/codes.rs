@@ -11,6 +11,9 @@ const MAX_TEXT: usize = 2048;
 pub(super) enum Weight {
     /// What is wrong.
     Definite(BounceClass),
+    /// That something is wrong with an address or a mailbox: the recipient's, unless the text says in so many
+    /// words that it is not.
+    Recipient,
     /// Something is wrong with the sender's address.
     Sender,
     /// Something that the contract does not list: the text may say what, the basic code does not.
@@ -48,7 +51,8 @@ fn parse(code: &str) -> Option<[u16; 3]> {
 const fn weigh(code: [u16; 3]) -> Weight {
     use BounceClass as C;
     match code {
-        [5, 1, 0 | 1 | 3 | 6] | [5, 2, 1] => Weight::Definite(C::InvalidRecipient),
+        [5, 1, 1 | 3 | 6] => Weight::Definite(C::InvalidRecipient),
+        [5, 1, 0] | [5, 2, 1] => Weight::Recipient,
         [5, 1, 2 | 10] => Weight::Definite(C::InvalidDomain),
         [_, 2, 2] => Weight::Definite(C::MailboxFull),
         [_, 2, 3] | [_, 3, 4] | [_, 6, _] => Weight::Definite(C::Content),
@@ -97,13 +101,11 @@ mod tests {
     fn the_contract_lists_codes() {
         use BounceClass as C;
         for (code, class) in [
-            ("5.1.0", C::InvalidRecipient),
             ("5.1.1", C::InvalidRecipient),
             ("5.1.2", C::InvalidDomain),
             ("5.1.3", C::InvalidRecipient),
             ("5.1.6", C::InvalidRecipient),
             ("5.1.10", C::InvalidDomain),
-            ("5.2.1", C::InvalidRecipient),
             ("5.2.2", C::MailboxFull),
             ("4.2.2", C::MailboxFull),
             ("5.2.3", C::Content),
@@ -118,6 +120,8 @@ mod tests {
         ] {
             check(Some(code), "", Weight::Definite(class));
         }
+        check(Some("5.1.0"), "", Weight::Recipient);
+        check(Some("5.2.1"), "", Weight::Recipient);
         check(Some("5.1.8"), "", Weight::Sender);
         check(Some("5.3.2"), "", Weight::Other);
         check(Some("4.1.1"), "", Weight::Temporary);

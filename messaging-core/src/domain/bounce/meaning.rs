@@ -16,10 +16,24 @@ const NEAR: usize = 6;
 /// The same for an adjective: `bad destination mailbox address`.
 const BESIDE: usize = 2;
 
+/// Whether the text is, without a doubt, about the sender or about how much is sent.
+pub(super) fn is_about_us(reading: &Reading) -> bool {
+    is_about_sender(reading) || reading.says(words::RATE)
+}
+
+/// Whether a text that [`of`] makes nothing of leaves room for the recipient: it has no words, none but the
+/// standard's, or it names a recipient. A text about something else is no statement about an address.
+pub(super) fn may_be_about_recipient(reading: &Reading) -> bool {
+    reading.is_empty()
+        || reading.says(words::RECIPIENT)
+        || reading.says(words::MISSING)
+        || reading.says(words::NO_MORE_THAN_THE_CODE)
+}
+
 /// The class that the text speaks of; `None` when it says nothing in particular. [`BounceClass::Unknown`]
 /// when it speaks of something that no class is for, but that is not the recipient.
 pub(super) fn of(reading: &Reading) -> Option<BounceClass> {
-    if reading.says(words::SENDER_REFUSED) || reading.says_of(words::SENDER, words::REFUSED, BESIDE + 1) {
+    if is_about_sender(reading) {
         return Some(BounceClass::Policy);
     }
     let is_full = reading.says(words::FULL) || reading.says_of(words::MAILBOX, words::FILLED, NEAR);
@@ -57,6 +71,10 @@ pub(super) fn of(reading: &Reading) -> Option<BounceClass> {
         return Some(BounceClass::Policy);
     }
     reading.says_of(words::MAILBOX, words::UNAVAILABLE, BESIDE).then_some(BounceClass::InvalidRecipient)
+}
+
+fn is_about_sender(reading: &Reading) -> bool {
+    reading.says(words::SENDER_REFUSED) || reading.says_of(words::SENDER, words::REFUSED, BESIDE + 1)
 }
 
 fn is_bad_recipient(reading: &Reading) -> bool {

@@ -60,6 +60,11 @@ impl Reading {
         Self { clauses }
     }
 
+    /// Whether there are no words at all.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.clauses.is_empty()
+    }
+
     /// Whether one of the phrases, parted by commas, is in the text.
     pub(super) fn says(&self, phrases: &str) -> bool {
         self.clauses.iter().any(|clause| split(phrases).any(|phrase| places(clause, phrase).next().is_some()))
@@ -164,6 +169,9 @@ fn read_simple(word: &str, words: &mut Vec<String>) {
                 push("not");
             } else if let Some(owner) = word.strip_suffix("'s") {
                 push(owner);
+                if ["it", "that", "there", "he", "she", "who"].contains(&owner) {
+                    push("is");
+                }
             } else {
                 word.split('\'').for_each(push);
             }

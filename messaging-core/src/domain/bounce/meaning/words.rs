@@ -13,7 +13,8 @@ pub(super) const RECIPIENT: &str = "\
     usuario*, destinatario*, buzon, casilla, cuenta, direccion*, utilizador, caixa, conta, endereco*, utente,
     casella, indirizz*, gebruiker*, ontvanger*, postvak, postbus, mailadres, emailadres, adres, uzytkownik*,
     odbiorc*, skrzynk*, kont*, adresat*, пользовател*, получател*, ящик*, адрес*, адресат*, учетн*, аккаунт*,
-    абонент*, *用户*, *用戶*, *收件人*, *邮箱*, *郵箱*, *地址*, *帐号*, *账号*, *ユーザ*, *宛先*, *受信者*, *アドレス*, *メールボックス*, *アカウント*";
+    абонент*, *用户*, *用戶*, *收件人*, *邮箱*, *郵箱*, *地址*, *帐号*, *账号*, *ユーザ*, *宛先*, *受信者*, *アドレス*, *メールボックス*, *アカウント*,
+    correspondant*, student, staff, name";
 
 /// What can be switched off.
 pub(super) const ACCOUNT: &str = "\
@@ -27,7 +28,8 @@ pub(super) const ACCOUNT: &str = "\
 pub(super) const MAILBOX: &str = "\
     @, user, recipient, recipients, users, mailbox, inbox, account, mail box, mail folder, maildrop, disk,
     store, postfach, konto, boite, compte, buzon, casilla, cuenta, bandeja, caixa, conta, casella, postvak,
-    postbus, skrzynk*, ящик*, *邮箱*, *郵箱*, *メールボックス*, *容量*, *空间*";
+    postbus, skrzynk*, ящик*, *邮箱*, *郵箱*, *メールボックス*, *容量*, *空间*, messagerie, correspondant, destinataire,
+    destinatario, empfanger*, ontvanger, получател*";
 
 /// Not there.
 pub(super) const MISSING: &str = "\
@@ -46,7 +48,7 @@ pub(super) const MISSING: &str = "\
     nao encontrad*, desconhecid*, nao foi encontrad*, sconosciut*, non esiste, non trovat*, non esistente,
     onbekend*, bestaat niet, niet gevonden, niet bekend, nieznan*, nie istnieje, nie znaleziono, nie znalezion*,
     nie ma, не существует, не существуют, не найден*, неизвест*, нет такого, несуществ*, *不存在*, *未找到*, *找不到*,
-    *没有该*, *未开通*, *未知*, *存在しません*, *見つかりません*, *存在しない*, *不明*, *見つからない*";
+    *没有该*, *未开通*, *未知*, *存在しません*, *見つかりません*, *存在しない*, *不明*, *見つからない*, *使われていません*, *使用されていません*";
 
 /// Wrong, said right beside the noun.
 pub(super) const WRONG: &str = "\
@@ -80,7 +82,7 @@ pub(super) const NOBODY: &str = "\
     mailbox name invalid, mailbox name is invalid, not a mailbox, unknown local part, not our customer,
     delivery to this address is discontinued, address no longer accepts, no longer accepts mail,
     no longer accepting mail, no longer accepts email, no longer accepting email, no longer monitored,
-    no longer receives";
+    no longer receives, пользователя нет, адреса нет, ящика нет, адресата нет, получателя нет, абонента нет";
 
 /// Combinations that look like a bad recipient and are not.
 pub(super) const NOT_THE_RECIPIENT: &str = "\
@@ -109,7 +111,8 @@ pub(super) const REFUSED: &str = "\
     restricted, suspect*, disabled, locked, suspended, not listed, not trusted, mismatch, violat*,
     unable to verify, verify, abgelehnt, ungultig*, gesperrt, unbekannt*, nicht erlaubt, nicht gefunden,
     refuse*, rejete*, inconnu*, invalide, rechazad*, no permitid*, rejeitad*, rifiutat*, non valid*, geweigerd,
-    odrzucon*, отклон*, заблокирован*, не найден*, не существует, *拒*, *不存在*, *拒否*";
+    odrzucon*, отклон*, заблокирован*, не найден*, не существует, *拒*, *不存在*, *拒否*, denies, unvalidated,
+    exceeded";
 
 /// Sentences about the sender that name nobody.
 pub(super) const SENDER_REFUSED: &str = "\
@@ -129,7 +132,7 @@ pub(super) const RATE: &str = "\
     max recipients, maximum recipients, frequency, recipient limit, connection limit, messages limit,
     message limit, unusual rate, high volume, unexpected volume, invalid recipients, unknown recipients,
     harvest*, dictionary attack, directory attack, zu viele empfanger, zu viele verbindungen, trop de,
-    demasiados destinatarios, *频率*, *过于频繁*";
+    demasiados destinatarios, *频率*, *过于频繁*, outgoing limit, an hour, a day, per second";
 
 /// Who we are, or what is thought of us.
 pub(super) const REPUTATION: &str = "\
@@ -152,7 +155,8 @@ pub(super) const RELAYING: &str = "\
     not allowed to relay, relay prohibited, relay operation, relay for, relay from, relay is, open relay,
     to relay, permitted to relay, rcpthosts, relay attempt, relais, non relais, relaying prohibited,
     not a gateway, not an open, not hosted, not handled here, not configured to accept,
-    not accept mail for this domain, not a local domain, not local domain, not in my list, not in the list of";
+    not accept mail for this domain, not a local domain, not local domain, not in my list, not in the list of,
+    denies relay, relay deny, refuses relay";
 
 /// Messages.
 pub(super) const MESSAGE: &str = "\
@@ -186,17 +190,18 @@ pub(super) const FULL: &str = "\
     storage quota, exceeded storage, exceeds storage, insufficient storage, insufficient system storage,
     insufficient disk, insufficient space, not enough space, not enough storage, no space left, disk full,
     disk quota, mailbox size, mailbox limit, mailbox has exceeded, mailbox exceeds, mailbox exceeded,
-    exceeded mailbox, exceed mailbox, too many messages in, too many messages on, too many mails on,
-    is full, are full, was full, mailbox full, inbox full, account full, user full, folder full, too full,
-    disk space, full mailbox, full inbox, box is full, over the limit, over limit, over its limit, over their limit,
+    exceeded mailbox, exceed mailbox, too many messages in, too many messages on, too many mails on, is full,
+    are full, was full, mailbox full, inbox full, account full, user full, folder full, too full, disk space,
+    full mailbox, full inbox, box is full, over the limit, over limit, over its limit, over their limit,
     over the maximum allowed, no room, out of space, speicherplatz*, speichervolumen, speicherlimit,
     kontingent*, cuota, cupo, cota, spazio, espace de stockage, espacio*, espaco, pleine, przepelnion*,
-    переполнен*, квот*, *已满*, *已滿*, *满了*, *空间不足*, *容量不足*, *容量超*, *超出容量*, *いっぱい*, *満杯*, *容量を超*, *容量オーバー*";
+    переполнен*, квот*, *已满*, *已滿*, *满了*, *空间不足*, *容量不足*, *容量超*, *超出容量*, *いっぱい*, *満杯*, *容量を超*, *容量オーバー*,
+    storage, any more mail, no more mail, any more messages, speicher*, erschopft, *用完*, *用尽*";
 
 /// Full, said of a mailbox.
 pub(super) const FILLED: &str = "\
-    overfull, overflow, filled, voll, uberfullt, plein*, sature*, llen*, cheia, cheio, lotad*,
-    pien*, vol, peln*, полон, полн*, *满*, *超出*";
+    overfull, overflow, filled, voll, uberfullt, plein*, sature*, llen*, cheia, cheio, lotad*, pien*, vol,
+    peln*, полон, полн*, *满*, *超出*, заполнен*, erschopft";
 
 /// Domains.
 pub(super) const DOMAIN: &str = "\
@@ -244,7 +249,7 @@ pub(super) const POLICY: &str = "\
     no deseado, denegad*, prohibid*, no autorizad*, rejeitad*, recusad*, negad*, bloquead*, indesejad*,
     rifiutat*, respint*, bloccat*, negato, geweigerd, geblokkeerd, beleid, niet toegestaan, odrzucon*, odmow*,
     polityk*, zablokowan*, отклон*, отказ*, запрещ*, политик*, заблокирован*, *拒绝*, *拒收*, *拒絕*, *屏蔽*, *违规*,
-    *拒否*, *ポリシー*, *禁止*, *限制*";
+    *拒否*, *ポリシー*, *禁止*, *限制*, denies, not want, go away, not wanted, black";
 
 /// Not for ever.
 pub(super) const TEMPORARY: &str = "\
@@ -269,3 +274,8 @@ pub(super) const REJECTED: &str = "\
 pub(super) const UNAVAILABLE: &str = "\
     unavailable, not available, not accessible, nicht verfugbar, indisponible, no disponible, indisponivel,
     non disponibile, niet beschikbaar, niedostepn*, недоступ*";
+
+/// What the standard says of 550, and no more.
+pub(super) const NO_MORE_THAN_THE_CODE: &str = "\
+    requested action not taken, requested mail action not taken, requested action aborted, permanent failure,
+    permanent error, delivery failed, delivery failure, failed, failure, error, fail, sorry";
