@@ -22,12 +22,12 @@ pub(super) fn is_about_us(reading: &Reading) -> bool {
 }
 
 /// Whether a text that [`of`] makes nothing of leaves room for the recipient: it has no words, none but the
-/// standard's, or it names a recipient. A text about something else is no statement about an address.
+/// standard's, or it names a recipient. A text about something else is no statement about an address, nor is
+/// one about the sender.
 pub(super) fn may_be_about_recipient(reading: &Reading) -> bool {
-    reading.is_empty()
-        || reading.says(words::RECIPIENT)
-        || reading.says(words::MISSING)
-        || reading.says(words::NO_MORE_THAN_THE_CODE)
+    let is_ours = reading.says(words::SENDER) || reading.says(words::OURS);
+    let is_theirs = reading.says(words::RECIPIENT) || reading.says(words::MISSING);
+    reading.is_empty() || (is_theirs && !is_ours) || reading.says(words::NO_MORE_THAN_THE_CODE)
 }
 
 /// The class that the text speaks of; `None` when it says nothing in particular. [`BounceClass::Unknown`]
@@ -56,8 +56,11 @@ pub(super) fn of(reading: &Reading) -> Option<BounceClass> {
     if reading.says(words::UNREACHABLE) {
         return Some(BounceClass::Unreachable);
     }
-    if !is_temporary && (reading.says(words::BAD_DOMAIN) || reading.says_of(words::DOMAIN, words::MISSING, BESIDE + 1))
-    {
+    let names_domain = reading.says(words::BAD_DOMAIN) || reading.says_of(words::DOMAIN, words::MISSING, BESIDE + 1);
+    if names_domain && reading.says(words::SENDER) {
+        return Some(BounceClass::Policy);
+    }
+    if names_domain && !is_temporary {
         return Some(BounceClass::InvalidDomain);
     }
     if reading.says(words::POLICY) {
@@ -84,5 +87,6 @@ fn is_bad_recipient(reading: &Reading) -> bool {
     reading.says(words::NOBODY)
         || reading.says_of(words::RECIPIENT, words::MISSING, NEAR)
         || reading.says_of(words::RECIPIENT, words::WRONG, BESIDE)
+        || reading.says_of(words::RECIPIENT, words::NONE, 0)
         || reading.says_of(words::ACCOUNT, words::DISABLED, NEAR)
 }

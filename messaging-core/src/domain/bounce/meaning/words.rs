@@ -48,7 +48,10 @@ pub(super) const MISSING: &str = "\
     nao encontrad*, desconhecid*, nao foi encontrad*, sconosciut*, non esiste, non trovat*, non esistente,
     onbekend*, bestaat niet, niet gevonden, niet bekend, nieznan*, nie istnieje, nie znaleziono, nie znalezion*,
     nie ma, не существует, не существуют, не найден*, неизвест*, нет такого, несуществ*, *不存在*, *未找到*, *找不到*,
-    *没有该*, *未开通*, *未知*, *存在しません*, *見つかりません*, *存在しない*, *不明*, *見つからない*, *使われていません*, *使用されていません*";
+    *没有该*, *未开通*, *未知*, *存在しません*, *見つかりません*, *存在しない*, *不明*, *見つからない*, *使われていません*, *使用されていません*, not in use,
+    no record, not have such, gone, graduated, not with, any more, anymore, any longer, not located, not locate,
+    not be located, unable to locate, not been found, not live here, not assigned, never heard of, inesistent*,
+    *没有*";
 
 /// Wrong, said right beside the noun.
 pub(super) const WRONG: &str = "\
@@ -82,7 +85,8 @@ pub(super) const NOBODY: &str = "\
     mailbox name invalid, mailbox name is invalid, not a mailbox, unknown local part, not our customer,
     delivery to this address is discontinued, address no longer accepts, no longer accepts mail,
     no longer accepting mail, no longer accepts email, no longer accepting email, no longer monitored,
-    no longer receives, пользователя нет, адреса нет, ящика нет, адресата нет, получателя нет, абонента нет";
+    no longer receives, пользователя нет, адреса нет, ящика нет, адресата нет, получателя нет, абонента нет,
+    nobody called, no one called, nobody with, no one with";
 
 /// Combinations that look like a bad recipient and are not.
 pub(super) const NOT_THE_RECIPIENT: &str = "\
@@ -132,7 +136,8 @@ pub(super) const RATE: &str = "\
     max recipients, maximum recipients, frequency, recipient limit, connection limit, messages limit,
     message limit, unusual rate, high volume, unexpected volume, invalid recipients, unknown recipients,
     harvest*, dictionary attack, directory attack, zu viele empfanger, zu viele verbindungen, trop de,
-    demasiados destinatarios, *频率*, *过于频繁*, outgoing limit, an hour, a day, per second";
+    demasiados destinatarios, *频率*, *过于频繁*, outgoing limit, an hour, a day, per second, at a rate, too rapidly,
+    rapidly";
 
 /// Who we are, or what is thought of us.
 pub(super) const REPUTATION: &str = "\
@@ -182,7 +187,7 @@ pub(super) const CONTENT: &str = "\
     content filter, content is, mail content, message content, objectionable, profanity, line too long,
     line length, lines too long, conversion, unsupported media, url in, urls in, link in, links in,
     contains a link, contains url*, viren, anhang, piece jointe, anexo, adjunto, allegato, bijlage, zalacznik*,
-    вложени*, вирус*, *病毒*, *附件*, *内容*, *ウイルス*, *添付*";
+    вложени*, вирус*, *病毒*, *附件*, *内容*, *ウイルス*, *添付*, illegal character*, invalid character*, subject line";
 
 /// Full, in so many words.
 pub(super) const FULL: &str = "\
@@ -196,12 +201,13 @@ pub(super) const FULL: &str = "\
     over the maximum allowed, no room, out of space, speicherplatz*, speichervolumen, speicherlimit,
     kontingent*, cuota, cupo, cota, spazio, espace de stockage, espacio*, espaco, pleine, przepelnion*,
     переполнен*, квот*, *已满*, *已滿*, *满了*, *空间不足*, *容量不足*, *容量超*, *超出容量*, *いっぱい*, *満杯*, *容量を超*, *容量オーバー*,
-    storage, any more mail, no more mail, any more messages, speicher*, erschopft, *用完*, *用尽*";
+    storage, any more mail, no more mail, any more messages, speicher*, erschopft, *用完*, *用尽*, not enough room,
+    no more room";
 
 /// Full, said of a mailbox.
 pub(super) const FILLED: &str = "\
     overfull, overflow, filled, voll, uberfullt, plein*, sature*, llen*, cheia, cheio, lotad*, pien*, vol,
-    peln*, полон, полн*, *满*, *超出*, заполнен*, erschopft";
+    peln*, полон, полн*, *满*, *超出*, заполнен*, erschopft, reached";
 
 /// Domains.
 pub(super) const DOMAIN: &str = "\
@@ -231,7 +237,7 @@ pub(super) const UNREACHABLE: &str = "\
     undelivered for, not been able to deliver, service unavailable, service not available,
     service is unavailable, host down, server down, zeituberschreitung, nicht erreichbar, delai depasse,
     injoignable, tiempo de espera, tempo limite, tempo esgotado, niet bereikbaar, nieosiagaln*, недоступен,
-    истекло, *超时*, *连接失败*, *タイムアウト*, *接続でき*";
+    истекло, *超时*, *连接失败*, *タイムアウト*, *接続でき*, no reply, next hop";
 
 /// Rules of the receiver.
 pub(super) const POLICY: &str = "\
@@ -249,7 +255,8 @@ pub(super) const POLICY: &str = "\
     no deseado, denegad*, prohibid*, no autorizad*, rejeitad*, recusad*, negad*, bloquead*, indesejad*,
     rifiutat*, respint*, bloccat*, negato, geweigerd, geblokkeerd, beleid, niet toegestaan, odrzucon*, odmow*,
     polityk*, zablokowan*, отклон*, отказ*, запрещ*, политик*, заблокирован*, *拒绝*, *拒收*, *拒絕*, *屏蔽*, *违规*,
-    *拒否*, *ポリシー*, *禁止*, *限制*, denies, not want, go away, not wanted, black";
+    *拒否*, *ポリシー*, *禁止*, *限制*, denies, not want, go away, not wanted, black, scam, bot, members only, authoriz*,
+    authoris*, chosen not, not to receive, not wish to receive, opted out";
 
 /// Not for ever.
 pub(super) const TEMPORARY: &str = "\
@@ -279,3 +286,12 @@ pub(super) const UNAVAILABLE: &str = "\
 pub(super) const NO_MORE_THAN_THE_CODE: &str = "\
     requested action not taken, requested mail action not taken, requested action aborted, permanent failure,
     permanent error, delivery failed, delivery failure, failed, failure, error, fail, sorry";
+
+/// Somebody speaks to us, of us.
+pub(super) const OURS: &str = "\
+    your, you, ihre, ihr, votre, vos, su mensaje, su correo, sua mensagem, seu email, il tuo, vostro, uw, ваш*,
+    *您的*, *あなたの*";
+
+/// None: said right before the noun. What is said of a mailbox further on may be that there is no access to it.
+pub(super) const NONE: &str = "\
+    kein, keine, keinen, aucun, aucune, ningun*, nenhum*, nessun*, geen, zaden, zadna";
