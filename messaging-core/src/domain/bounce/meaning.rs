@@ -16,18 +16,23 @@ const NEAR: usize = 6;
 /// The same for an adjective: `bad destination mailbox address`.
 const BESIDE: usize = 2;
 
+/// How many words a text may have that says no more than its code: `Requested action not taken`.
+const FEW: usize = 6;
+
 /// Whether the text is, without a doubt, about the sender or about how much is sent.
 pub(super) fn is_about_us(reading: &Reading) -> bool {
-    is_about_sender(reading) || reading.says(words::RATE)
+    is_about_sender(reading) || is_about_rate(reading)
 }
 
-/// Whether a text that [`of`] makes nothing of leaves room for the recipient: it has no words, none but the
-/// standard's, or it names a recipient. A text about something else is no statement about an address, nor is
-/// one about the sender.
+/// Whether a text that [`of`] makes nothing of leaves room for the recipient: it has no words, or a few, which
+/// are the standard's or name a recipient and not the sender. A text about something else is no statement
+/// about an address, and one that explains at length had its reasons, which we do not know.
 pub(super) fn may_be_about_recipient(reading: &Reading) -> bool {
-    let is_ours = reading.says(words::SENDER) || reading.says(words::OURS);
-    let is_theirs = reading.says(words::RECIPIENT) || reading.says(words::MISSING);
-    reading.is_empty() || (is_theirs && !is_ours) || reading.says(words::NO_MORE_THAN_THE_CODE)
+    let names_recipient = reading.says(words::RECIPIENT) || reading.says(words::MISSING);
+    let names_sender = reading.says(words::SENDER) || reading.says(words::OURS);
+    let is_short = reading.word_count() <= FEW;
+    reading.word_count() == 0
+        || (is_short && !names_sender && (names_recipient || reading.says(words::NO_MORE_THAN_THE_CODE)))
 }
 
 /// The class that the text speaks of; `None` when it says nothing in particular. [`BounceClass::Unknown`]
@@ -37,14 +42,14 @@ pub(super) fn of(reading: &Reading) -> Option<BounceClass> {
         return Some(BounceClass::Policy);
     }
     let is_full = reading.says(words::FULL) || reading.says_of(words::MAILBOX, words::FILLED, NEAR);
-    if is_full && !reading.says(words::RATE) {
+    if is_full && !is_about_rate(reading) {
         return Some(BounceClass::MailboxFull);
     }
     let is_temporary = reading.says(words::TEMPORARY);
     if !is_temporary && reading.says_of(words::RECIPIENT, words::ABANDONED, BESIDE) {
         return Some(BounceClass::InvalidRecipient);
     }
-    if reading.says(words::RATE) || reading.says(words::REPUTATION) || reading.says(words::RELAYING) {
+    if is_about_rate(reading) || reading.says(words::REPUTATION) || reading.says(words::RELAYING) {
         return Some(BounceClass::Policy);
     }
     if !is_temporary && is_bad_recipient(reading) {
@@ -78,6 +83,10 @@ pub(super) fn of(reading: &Reading) -> Option<BounceClass> {
 
 fn is_about_sender(reading: &Reading) -> bool {
     reading.says(words::SENDER_REFUSED) || reading.says_of(words::SENDER, words::REFUSED, BESIDE + 1)
+}
+
+fn is_about_rate(reading: &Reading) -> bool {
+    reading.says(words::RATE) || reading.says_of(words::THEM, words::MANY, BESIDE)
 }
 
 fn is_bad_recipient(reading: &Reading) -> bool {

@@ -34,8 +34,8 @@ const LOCAL_SUFFIXES: [&str; 9] =
     ["local", "lan", "internal", "localdomain", "corp", "test", "example", "invalid", "home"];
 
 /// Names of block lists: the one thing that a host name may say.
-const BLOCK_LISTS: [&str; 9] =
-    ["spamhaus", "spamcop", "dnsbl", "rbl", "barracudacentral", "sorbs", "uceprotect", "abusix", "surbl"];
+const BLOCK_LISTS: [&str; 10] =
+    ["spamhaus", "spamcop", "dnsbl", "rbl", "barracudacentral", "sorbs", "uceprotect", "abusix", "surbl", "openspf"];
 
 /// The words of a text, clause by clause.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,9 +60,8 @@ impl Reading {
         Self { clauses }
     }
 
-    /// Whether there are no words at all.
-    pub(super) const fn is_empty(&self) -> bool {
-        self.clauses.is_empty()
+    pub(super) fn word_count(&self) -> usize {
+        self.clauses.iter().map(Vec::len).sum()
     }
 
     /// Whether one of the phrases, parted by commas, is in the text.
@@ -121,6 +120,7 @@ fn read_token(token: &str, words: &mut Vec<String>) {
         return;
     }
     if token.contains("://") || token.starts_with("www.") {
+        words.extend(block_list_in(&token.to_lowercase()));
         return;
     }
     let folded = fold(token);
@@ -130,13 +130,24 @@ fn read_token(token: &str, words: &mut Vec<String>) {
         let piece = piece.trim_matches(['.', '\'', '-', '*']);
         let lower = piece.to_lowercase();
         if is_host(&lower) {
-            words.extend(BLOCK_LISTS.iter().find(|name| lower.contains(*name)).map(|name| (*name).to_owned()));
+            words.extend(block_list_in(&lower));
             continue;
         }
         for word in piece.split(|c: char| !(c.is_alphanumeric() || c == '\'')) {
             read_word(word, words);
         }
     }
+}
+
+/// The block list whose host or page this is.
+fn block_list_in(name: &str) -> Option<String> {
+    let mut labels = name.split(|c: char| !c.is_ascii_alphanumeric());
+    labels
+        .find_map(|label| {
+            // Short names are part of words that mean something else.
+            BLOCK_LISTS.iter().find(|list| label == **list || (list.len() > 4 && label.contains(**list)))
+        })
+        .map(|list| (*list).to_owned())
 }
 
 /// Appends a word, or the words that it is made of: `RecipNotFound`, `doesn't`.
@@ -244,7 +255,7 @@ mod tests {
         check("RESOLVER.ADR.RecipNotFound; not found", "resolver adr recip not found | not found");
         check("mail to <a@b.co>:unknown (a@b.co:blocked)", "mail to @ unknown @ blocked");
         check("over-quota non_existent e-mail IP address", "over quota non existent email ip");
-        check("Blocked by zen.spamhaus.org, see https://x.co/unknown-user", "blocked by spamhaus see");
+        check("Blocked by zen.spamhaus.org, see https://marbles.co/unknown-user", "blocked by spamhaus see");
         check("mx1.example.com [192.0.2.1] said", "said");
         check("user not found.See the log", "user not found see the log");
         check("Le destinataire n’existe pas à l'adresse", "le destinataire n existe pas a l adresse");

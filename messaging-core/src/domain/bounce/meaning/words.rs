@@ -134,10 +134,9 @@ pub(super) const RATE: &str = "\
     too many mails, too many rcpt, too many failed, too many requests, too fast, too quickly, too often,
     excessive*, exceeded the maximum number, exceeds the maximum number, maximum number of recipients,
     max recipients, maximum recipients, frequency, recipient limit, connection limit, messages limit,
-    message limit, unusual rate, high volume, unexpected volume, invalid recipients, unknown recipients,
-    harvest*, dictionary attack, directory attack, zu viele empfanger, zu viele verbindungen, trop de,
-    demasiados destinatarios, *频率*, *过于频繁*, outgoing limit, an hour, a day, per second, at a rate, too rapidly,
-    rapidly";
+    message limit, unusual rate, high volume, unexpected volume, harvest*, dictionary attack, directory attack,
+    zu viele empfanger, zu viele verbindungen, trop de, demasiados destinatarios, *频率*, *过于频繁*, outgoing limit,
+    an hour, a day, per second, at a rate, too rapidly, rapidly";
 
 /// Who we are, or what is thought of us.
 pub(super) const REPUTATION: &str = "\
@@ -161,13 +160,13 @@ pub(super) const RELAYING: &str = "\
     to relay, permitted to relay, rcpthosts, relay attempt, relais, non relais, relaying prohibited,
     not a gateway, not an open, not hosted, not handled here, not configured to accept,
     not accept mail for this domain, not a local domain, not local domain, not in my list, not in the list of,
-    denies relay, relay deny, refuses relay";
+    denies relay, relay deny, refuses relay, not in the allowed, allowed recipients";
 
 /// Messages.
 pub(super) const MESSAGE: &str = "\
     message, messages, mail, email, size, body, attachment*, content, nachricht, mitteilung, taille, courrier,
     mensaje, mensagem, tamano, tamanho, messaggio, dimensione, bericht, wiadomosc*, сообщени*, письм*, размер*,
-    *邮件*, *メール*, *サイズ*";
+    *邮件*, *メール*, *サイズ*, header, headers, line, lines, subject";
 
 /// Too big, said of a message.
 pub(super) const LARGE: &str = "\
@@ -202,7 +201,8 @@ pub(super) const FULL: &str = "\
     kontingent*, cuota, cupo, cota, spazio, espace de stockage, espacio*, espaco, pleine, przepelnion*,
     переполнен*, квот*, *已满*, *已滿*, *满了*, *空间不足*, *容量不足*, *容量超*, *超出容量*, *いっぱい*, *満杯*, *容量を超*, *容量オーバー*,
     storage, any more mail, no more mail, any more messages, speicher*, erschopft, *用完*, *用尽*, not enough room,
-    no more room";
+    no more room, allocated space, allotted space, space allocated, allowed size, disk usage, postfachgross*,
+    mailboxgross*";
 
 /// Full, said of a mailbox.
 pub(super) const FILLED: &str = "\
@@ -237,7 +237,8 @@ pub(super) const UNREACHABLE: &str = "\
     undelivered for, not been able to deliver, service unavailable, service not available,
     service is unavailable, host down, server down, zeituberschreitung, nicht erreichbar, delai depasse,
     injoignable, tiempo de espera, tempo limite, tempo esgotado, niet bereikbaar, nieosiagaln*, недоступен,
-    истекло, *超时*, *连接失败*, *タイムアウト*, *接続でき*, no reply, next hop";
+    истекло, *超时*, *连接失败*, *タイムアウト*, *接続でき*, no reply, next hop, unable to contact, not contact,
+    could not reach";
 
 /// Rules of the receiver.
 pub(super) const POLICY: &str = "\
@@ -256,13 +257,14 @@ pub(super) const POLICY: &str = "\
     rifiutat*, respint*, bloccat*, negato, geweigerd, geblokkeerd, beleid, niet toegestaan, odrzucon*, odmow*,
     polityk*, zablokowan*, отклон*, отказ*, запрещ*, политик*, заблокирован*, *拒绝*, *拒收*, *拒絕*, *屏蔽*, *违规*,
     *拒否*, *ポリシー*, *禁止*, *限制*, denies, not want, go away, not wanted, black, scam, bot, members only, authoriz*,
-    authoris*, chosen not, not to receive, not wish to receive, opted out";
+    authoris*, chosen not, not to receive, not wish to receive, opted out, only reachable, from inside,
+    from outside, external sender*, outside sender*, internal sender*, openspf";
 
 /// Not for ever.
 pub(super) const TEMPORARY: &str = "\
     temporar*, currently disabled, currently suspended, try again, try later, again later, later, transient,
     maintenance, vorubergehend, zeitweise, temporaire*, temporal*, tijdelijk, tymczasow*, временн*, позже, *暂时*,
-    *稍后*, *一時的*";
+    *稍后*, *一時的*, please retry";
 
 /// Something broke over there.
 pub(super) const TROUBLE: &str = "\
@@ -271,7 +273,8 @@ pub(super) const TROUBLE: &str = "\
     unknown error, unknown reason, unexpected, error in processing, processing error, permission denied, pipe,
     command failed, protocol error, protocol violation, bad sequence, out of memory, resources, not implemented,
     unrecognized command, command unrecognized, command not recognized, unknown command, verification problem,
-    unable to verify, could not verify, can not verify, unverified, not verified, callout, syntax error";
+    unable to verify, could not verify, can not verify, unverified, not verified, callout, syntax error,
+    backend, looking up, lookup error, retry";
 
 /// Turned away.
 pub(super) const REJECTED: &str = "\
@@ -285,7 +288,13 @@ pub(super) const UNAVAILABLE: &str = "\
 /// What the standard says of 550, and no more.
 pub(super) const NO_MORE_THAN_THE_CODE: &str = "\
     requested action not taken, requested mail action not taken, requested action aborted, permanent failure,
-    permanent error, delivery failed, delivery failure, failed, failure, error, fail, sorry";
+    permanent error, delivery failed, delivery failure, failed, failure, error, fail";
+
+/// Many of them.
+pub(super) const MANY: &str = "too many, limit, limits, exceed*, excessive*, large number, lots of";
+
+/// What one message, or one session, has too many of.
+pub(super) const THEM: &str = "users, recipients, addresses, mailboxes, empfanger, destinataires, destinatarios";
 
 /// Somebody speaks to us, of us.
 pub(super) const OURS: &str = "\
