@@ -1,11 +1,31 @@
 //! What a refusal means: hard or soft, and of which class.
 //!
-//! Contract section 10: the enhanced code (RFC 3463) counts before the basic code (RFC 5321 section
-//! 4.2) and that before the text, because large providers answer 550 to nearly everything.
+//! Contract section 10. The enhanced code (RFC 3463) counts before the basic code (RFC 5321 section 4.2)
+//! and that before the text. But codes are often no more than a form of politeness: large providers
+//! answer 550 to nearly everything, and many a server says 5.0.0. So a code counts as far as it says
+//! something:
+//!
+//! * An enhanced code with a meaning decides alone, whatever the text says beside it. If the server did
+//!   not put it where it belongs, it is looked for in the text ([`codes`]).
+//! * 550, 551 and 553 mean the recipient unless the text says something else or speaks of nobody; 552 means the content
+//!   unless the text speaks of a full mailbox; 554 means a policy unless the text says what is wrong.
+//! * What a text says is found from who it is about and what is said of them, not from whole sentences
+//!   ([`meaning`]), as there are as many sentences as there are postmasters.
+//!
+//! Where a text can be read in two ways it is read in the soft one: a bad address is found out with the
+//! next message, a suppressed good one is not.
+
+mod codes;
+mod meaning;
+mod reading;
+#[cfg(test)]
+mod tests;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::codes::Weight;
+use self::reading::Reading;
 use crate::ports::transport::Response;
 
 /// Whether the address is bad or only this attempt was.
@@ -40,139 +60,48 @@ impl BounceClass {
             _ => BounceType::Soft,
         }
     }
+
+    fn is_soft(self) -> bool {
+        self.bounce_type() == BounceType::Soft
+    }
 }
 
-/// Classifies a permanent refusal.
+/// Classifies a permanent refusal: a reply, or the diagnostic of a delivery status notification.
 pub fn classify(response: &Response) -> BounceClass {
-    response
-        .enhanced
-        .as_deref()
-        .and_then(by_enhanced_code)
-        .or_else(|| by_text(&response.text))
-        .or_else(|| response.code.and_then(by_basic_code))
-        .unwrap_or(BounceClass::Unknown)
-}
-
-/// `None` when the code says nothing definite, as `5.0.0` and `5.5.0` do.
-fn by_enhanced_code(code: &str) -> Option<BounceClass> {
-    let mut parts = code.split('.').map(|part| part.parse::<u16>().ok());
-    let (class, subject, detail) = (parts.next()??, parts.next()??, parts.next()??);
-    Some(match (class, subject, detail) {
-        (5, 1, 2 | 10) => BounceClass::InvalidDomain,
-        (5, 1, 0 | 1 | 3 | 6) | (5, 2, 1) => BounceClass::InvalidRecipient,
-        (_, 2, 2) => BounceClass::MailboxFull,
-        (5, 2 | 3, 3 | 4) if (subject, detail) == (2, 3) || (subject, detail) == (3, 4) => BounceClass::Content,
-        (_, 6, _) => BounceClass::Content,
-        (_, 7, _) => BounceClass::Policy,
-        (_, 4, _) => BounceClass::Unreachable,
-        _ => return None,
-    })
-}
-
-fn by_text(text: &str) -> Option<BounceClass> {
-    const NO_SUCH_USER: &[&str] = &[
-        "user unknown",
-        "unknown user",
-        "no such user",
-        "no such recipient",
-        "no such mailbox",
-        "recipient unknown",
-        "unknown recipient",
-        "mailbox unavailable",
-        "mailbox not found",
-        "mailbox does not exist",
-        "does not exist",
-        "account is disabled",
-        "account disabled",
-        "account has been disabled",
-        "invalid recipient",
-        "invalid mailbox",
-    ];
-    const FULL: &[&str] = &["mailbox full", "mailbox is full", "over quota", "quota exceeded", "out of storage"];
-    const POLICY: &[&str] = &[
-        "spam",
-        "blocked",
-        "blacklist",
-        "blocklist",
-        "denylist",
-        "reputation",
-        "dmarc",
-        "spf",
-        "policy",
-        "not authorized",
-    ];
-    let text = text.to_ascii_lowercase();
-    let says = |phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
-    // A text that names a policy is about the sender, whatever else it says.
-    if says(POLICY) {
-        Some(BounceClass::Policy)
-    } else if says(FULL) {
-        Some(BounceClass::MailboxFull)
-    } else if says(NO_SUCH_USER) {
-        Some(BounceClass::InvalidRecipient)
-    } else {
-        None
+    let text = codes::beginning(&response.text);
+    let weight = match codes::enhanced(response.enhanced.as_deref(), text) {
+        Weight::Definite(class) => return class,
+        weight => weight,
+    };
+    let code = response.code.filter(|code| (400..600).contains(code)).or_else(|| codes::basic(text));
+    let reading = Reading::of(text);
+    let said = meaning::of(&reading);
+    match weight {
+        // 5.1.0 is "other address status", and some mean the sender's; 5.2.1 is also said where a mailbox is
+        // closed for a moment, because it receives too much.
+        Weight::Recipient if meaning::is_about_us(&reading) => BounceClass::Policy,
+        Weight::Recipient => BounceClass::InvalidRecipient,
+        Weight::Sender => said.filter(|class| class.is_soft()).unwrap_or(BounceClass::Unknown),
+        // Whoever gave up after replies of this kind had retried: the contract's "retries exhausted".
+        Weight::Temporary => said.filter(|class| class.is_soft()).unwrap_or(BounceClass::Unreachable),
+        Weight::Other => said.unwrap_or(BounceClass::Unknown),
+        Weight::Definite(_) | Weight::Generic => by_basic_code(code, said, &reading),
     }
 }
 
-const fn by_basic_code(code: u16) -> Option<BounceClass> {
+/// The class by the basic code and what the text says.
+fn by_basic_code(code: Option<u16>, said: Option<BounceClass>, reading: &Reading) -> BounceClass {
     match code {
-        550 | 551 | 553 => Some(BounceClass::InvalidRecipient),
-        552 => Some(BounceClass::Content),
-        554 => Some(BounceClass::Policy),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(code: u16, enhanced: Option<&str>, text: &str, expected: BounceClass) {
-        let response =
-            Response { code: Some(code), enhanced: enhanced.map(str::to_owned), text: text.to_owned(), host: None };
-        assert_eq!(classify(&response), expected, "{code} {enhanced:?} {text}");
-    }
-
-    #[test]
-    fn enhanced_codes_first() {
-        use BounceClass as C;
-        for (code, class) in [
-            ("5.1.0", C::InvalidRecipient),
-            ("5.1.1", C::InvalidRecipient),
-            ("5.1.2", C::InvalidDomain),
-            ("5.1.3", C::InvalidRecipient),
-            ("5.1.6", C::InvalidRecipient),
-            ("5.1.10", C::InvalidDomain),
-            ("5.2.1", C::InvalidRecipient),
-            ("5.2.2", C::MailboxFull),
-            ("4.2.2", C::MailboxFull),
-            ("5.2.3", C::Content),
-            ("5.3.4", C::Content),
-            ("5.6.0", C::Content),
-            ("5.7.1", C::Policy),
-            ("5.7.26", C::Policy),
-            ("4.4.7", C::Unreachable),
-            ("5.4.4", C::Unreachable),
-        ] {
-            check(550, Some(code), "", class);
+        Some(400..500) => said.filter(|class| class.is_soft()).unwrap_or(BounceClass::Unreachable),
+        Some(552) if said != Some(BounceClass::MailboxFull) => BounceClass::Content,
+        // Authentication is asked for (RFC 4954 section 6): nobody asks that of a server that knows us.
+        Some(530 | 534 | 535 | 538) => BounceClass::Policy,
+        // RFC 7504: the domain has a null MX record.
+        Some(556) => BounceClass::InvalidDomain,
+        Some(550 | 551 | 553) if said.is_none() && meaning::may_be_about_recipient(reading) => {
+            BounceClass::InvalidRecipient
         }
-    }
-
-    #[test]
-    fn then_text_and_basic_code() {
-        use BounceClass as C;
-        check(550, None, "", C::InvalidRecipient);
-        check(551, None, "", C::InvalidRecipient);
-        check(553, None, "", C::InvalidRecipient);
-        check(552, None, "", C::Content);
-        check(554, None, "", C::Policy);
-        check(554, None, "delivery error: dd This user doesn't have an account; unknown user", C::InvalidRecipient);
-        check(550, None, "Message rejected as spam", C::Policy);
-        check(552, None, "Mailbox full", C::MailboxFull);
-        check(550, Some("5.0.0"), "user unknown", C::InvalidRecipient);
-        check(521, None, "host does not accept mail", C::Unknown);
-        check(550, Some("5.5.0"), "", C::InvalidRecipient);
+        Some(554) => said.unwrap_or(BounceClass::Policy),
+        _ => said.unwrap_or(BounceClass::Unknown),
     }
 }

@@ -1,0 +1,185 @@
+//! Codes, in their place or within a text.
+
+use super::BounceClass;
+
+/// The most of a text that is looked at, in octets. Replies are far shorter; a notification may hold
+/// anything.
+const MAX_TEXT: usize = 2048;
+
+/// What an enhanced status code says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Weight {
+    /// What is wrong.
+    Definite(BounceClass),
+    /// That something is wrong with an address or a mailbox: the recipient's, unless the text says in so many
+    /// words that it is not.
+    Recipient,
+    /// Something is wrong with the sender's address.
+    Sender,
+    /// Something that the contract does not list: the text may say what, the basic code does not.
+    Other,
+    /// That trying again might have helped.
+    Temporary,
+    /// Nothing, or there is no code.
+    Generic,
+}
+
+/// The beginning of a text, as much of it as is looked at.
+pub(super) fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_TEXT)]
+}
+
+/// The weight of the first enhanced code that has a meaning: the one in its place, else those in the text.
+pub(super) fn enhanced(field: Option<&str>, text: &str) -> Weight {
+    let in_place = field.and_then(|code| parse(code.trim()));
+    let in_text =
+        text.split(|c: char| !(c.is_alphanumeric() || c == '.')).filter_map(|word| parse(word.trim_end_matches('.')));
+    in_place.into_iter().chain(in_text).map(weigh).find(|weight| *weight != Weight::Generic).unwrap_or(Weight::Generic)
+}
+
+/// `5.1.1` as numbers, if it is an enhanced code of a refusal and not, say, the end of an address.
+fn parse(code: &str) -> Option<[u16; 3]> {
+    let mut parts = code.split('.').map(|part| {
+        let is_number = (1..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+        if is_number { part.parse::<u16>().ok() } else { None }
+    });
+    let numbers = [parts.next()??, parts.next()??, parts.next()??];
+    (parts.next().is_none() && matches!(numbers, [4 | 5, 0..=7, _])).then_some(numbers)
+}
+
+/// Contract section 10.
+const fn weigh(code: [u16; 3]) -> Weight {
+    use BounceClass as C;
+    match code {
+        [5, 1, 1 | 3 | 6] => Weight::Definite(C::InvalidRecipient),
+        [5, 1, 0] | [5, 2, 1] => Weight::Recipient,
+        [5, 1, 2 | 10] => Weight::Definite(C::InvalidDomain),
+        [_, 2, 2] => Weight::Definite(C::MailboxFull),
+        [_, 2, 3] | [_, 3, 4] | [_, 6, _] => Weight::Definite(C::Content),
+        [_, 7, _] => Weight::Definite(C::Policy),
+        [_, 4, _] => Weight::Definite(C::Unreachable),
+        [4, ..] => Weight::Temporary,
+        [_, 1, 7..=9] => Weight::Sender,
+        [_, 1, 4 | 5] | [_, 0, _] | [_, 2 | 3, 0] | [_, 5, 0 | 1] => Weight::Generic,
+        _ => Weight::Other,
+    }
+}
+
+/// The first basic code of a refusal in the text, where one may stand: at its beginning, after a mark, or
+/// after a word that announces it.
+pub(super) fn basic(text: &str) -> Option<u16> {
+    let mut before = "";
+    let mut is_announced = true;
+    for word in text.split([' ', '\t', ',', '(', ')', '<', '>', '"', '\'', '#', '[', ']', ';', ':']) {
+        if word.is_empty() {
+            is_announced = true;
+            continue;
+        }
+        let digits = word.split('-').next().unwrap_or_default();
+        if let (3, Ok(code @ 400..600)) = (digits.len(), digits.parse::<u16>())
+            && (is_announced || ANNOUNCED_BY.iter().any(|announcing| before.eq_ignore_ascii_case(announcing)))
+        {
+            return Some(code);
+        }
+        (before, is_announced) = (word, false);
+    }
+    None
+}
+
+const ANNOUNCED_BY: [&str; 8] = ["said", "smtp", "code", "error", "reply", "response", "status", "with"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(field: Option<&str>, text: &str, expected: Weight) {
+        assert_eq!(enhanced(field, text), expected, "{field:?} {text}");
+    }
+
+    #[test]
+    fn the_contract_lists_codes() {
+        use BounceClass as C;
+        for (code, class) in [
+            ("5.1.1", C::InvalidRecipient),
+            ("5.1.2", C::InvalidDomain),
+            ("5.1.3", C::InvalidRecipient),
+            ("5.1.6", C::InvalidRecipient),
+            ("5.1.10", C::InvalidDomain),
+            ("5.2.2", C::MailboxFull),
+            ("4.2.2", C::MailboxFull),
+            ("5.2.3", C::Content),
+            ("5.3.4", C::Content),
+            ("5.6.0", C::Content),
+            ("5.7.1", C::Policy),
+            ("5.7.26", C::Policy),
+            ("5.7.606", C::Policy),
+            ("4.7.0", C::Policy),
+            ("4.4.7", C::Unreachable),
+            ("5.4.4", C::Unreachable),
+        ] {
+            check(Some(code), "", Weight::Definite(class));
+        }
+        check(Some("5.1.0"), "", Weight::Recipient);
+        check(Some("5.2.1"), "", Weight::Recipient);
+        check(Some("5.1.8"), "", Weight::Sender);
+        check(Some("5.3.2"), "", Weight::Other);
+        check(Some("4.1.1"), "", Weight::Temporary);
+        for code in ["5.0.0", "5.1.4", "5.2.0", "5.3.0", "5.5.0", "5.5.1", "2.0.0", "5.9.1", "5.1", "five", ""] {
+            check(Some(code), "", Weight::Generic);
+        }
+    }
+
+    #[test]
+    fn codes_are_found_in_texts() {
+        let unknown = Weight::Definite(BounceClass::InvalidRecipient);
+        for text in [
+            "5.1.1 <a@b.co> no",
+            "550 5.1.1 no",
+            "550-5.1.1 no",
+            "smtp; 550 5.1.1 no",
+            "no (#5.1.1)",
+            "#5.1.1 SMTP; 550 no",
+            "#<mx.example.com #5.1.1 smtp;550 no>",
+            "5.0.0 and then 5.1.1.",
+            "[5.1.1]",
+        ] {
+            check(None, text, unknown);
+            check(Some("5.0.0"), text, unknown);
+        }
+        check(Some("5.7.1"), "550 5.1.1", Weight::Definite(BounceClass::Policy));
+        for text in
+            ["", "192.5.1.1", "5.1.1.9 said", "v5.1.1 of x5.1.1", "5.1.1.example.com", "4.16.55", "5.1", "5..1.1"]
+        {
+            check(None, text, Weight::Generic);
+        }
+    }
+
+    #[test]
+    fn basic_codes_are_found_in_texts() {
+        for text in [
+            "550 no",
+            "550-no",
+            "550",
+            "smtp; 550 no",
+            "host mx.b.co[192.0.2.1] said: 550 no",
+            "remote server returned '550 no'",
+            "<mx.b.co> #5.0.0 SMTP; 550 no",
+            "error 550: no",
+            "(550, 'no')",
+            "status 550",
+        ] {
+            assert_eq!(basic(text), Some(550), "{text}");
+        }
+        for text in ["", "no", "after 550 attempts", "a@b550.co", "x 5501", "192.0.2.550", "250 ok", "650 x"] {
+            assert_eq!(basic(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_the_beginning_is_looked_at() {
+        let text = format!("{}ü 5.1.1", "a".repeat(MAX_TEXT - 1));
+        assert_eq!(beginning(&text).len(), MAX_TEXT - 1);
+        assert_eq!(beginning("short"), "short");
+    }
+}
