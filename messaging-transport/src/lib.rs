@@ -9,6 +9,7 @@
 //! * [`defaults`] lists what a server starts with: every channel and provider that needs no more than
 //!   the workspace's settings.
 
+pub mod inbound;
 pub mod mime;
 mod sandbox;
 pub mod smtp;
