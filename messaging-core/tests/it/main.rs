@@ -12,6 +12,7 @@ mod members;
 mod messages;
 mod pages;
 mod reports;
+mod returned_mail;
 mod service;
 mod support;
 mod surface;
