@@ -3,6 +3,7 @@
 mod inbound;
 mod memory;
 mod mime;
+mod returned;
 mod sandbox;
 mod smtp;
 mod support;

@@ -162,10 +162,7 @@ impl Prose {
         let is_about_bounce = phrases::is_bounce_subject(&self.subject);
         let codes = codes::find(&self.text);
         if is_daemon {
-            return is_about_bounce
-                || !codes.is_empty()
-                || self.says_why(&self.text)
-                || phrases::is_failure(&self.lower);
+            return is_about_bounce || !codes.is_empty() || says_why(&self.text) || phrases::is_failure(&self.lower);
         }
         let is_answer =
             ["re:", "aw:", "fw:", "fwd:", "antw:", "sv:", "tr:"].iter().any(|mark| self.subject.starts_with(mark));
@@ -174,7 +171,7 @@ impl Prose {
         is_about_bounce
             && !is_answer
             && (is_null_sender || is_automatic || !codes.is_empty())
-            && (!codes.is_empty() || self.says_why(&self.text))
+            && (!codes.is_empty() || says_why(&self.text))
     }
 
     fn is_delay(&self) -> bool {
@@ -202,40 +199,36 @@ impl Prose {
         None
     }
 
+    /// What is said about each address that a line begins with, up to an empty line behind the reason.
     fn paragraphs(&self) -> Vec<Paragraph<'_>> {
         let mut found: Vec<Paragraph<'_>> = Vec::new();
-        let mut is_open = false;
+        let mut open: Option<usize> = None;
         for line in self.text.lines() {
-            if found.len() > MAX_RECIPIENTS {
-                break;
-            }
-            match head(line) {
-                Some((address, rest)) => {
-                    let of_address = |one: &Paragraph<'_>| one.addresses[0].eq_ignore_ascii_case(&address);
-                    if is_open && found.last().is_some_and(of_address) {
-                        found.last_mut().expect("it is open").push(line);
-                    } else if let Some(known) = found.iter_mut().find(|one| of_address(one)) {
-                        // Named again, in a transcript or a summary: that may tell more, once.
-                        is_open = false;
-                        if !known.has_reason() {
-                            known.push(rest);
-                        }
-                    } else {
-                        let mut paragraph = Paragraph { addresses: vec![address], ..Paragraph::default() };
-                        paragraph.push(rest);
-                        found.push(paragraph);
-                        is_open = true;
-                    }
+            let Some((address, rest)) = head(line) else {
+                let Some(paragraph) = open.map(|at| &mut found[at]) else { continue };
+                if !line.trim().is_empty() {
+                    paragraph.push(line);
+                } else if paragraph.has_reason() {
+                    open = None;
                 }
-                None if is_open => {
-                    let paragraph = found.last_mut().expect("it is open");
-                    if !line.trim().is_empty() {
-                        paragraph.push(line);
-                    } else if paragraph.has_reason() {
-                        is_open = false;
-                    }
+                continue;
+            };
+            match found.iter().position(|one| one.addresses[0].eq_ignore_ascii_case(&address)) {
+                // The reason speaks of the address.
+                Some(at) if open == Some(at) => found[at].push(line),
+                // Named again, in a transcript or for administrators, who get the codes.
+                Some(at) if !found[at].has_codes() => {
+                    found[at].push(rest);
+                    open = Some(at);
                 }
-                None => {}
+                Some(_) => open = None,
+                None if found.len() < MAX_RECIPIENTS => {
+                    let mut paragraph = Paragraph { addresses: vec![address], ..Paragraph::default() };
+                    paragraph.push(rest);
+                    open = Some(found.len());
+                    found.push(paragraph);
+                }
+                None => break,
             }
         }
         for paragraph in &mut found {
@@ -266,10 +259,6 @@ impl Prose {
         }
         response
     }
-
-    fn says_why(&self, text: &str) -> bool {
-        says_why(text)
-    }
 }
 
 impl<'a> Paragraph<'a> {
@@ -280,9 +269,12 @@ impl<'a> Paragraph<'a> {
         }
     }
 
+    fn has_codes(&self) -> bool {
+        !codes::find(&self.lines.join(" ")).is_empty()
+    }
+
     fn has_reason(&self) -> bool {
-        let text = self.lines.join(" ");
-        !codes::find(&text).is_empty() || says_why(&text)
+        self.has_codes() || says_why(&self.lines.join(" "))
     }
 
     /// `(expanded from <alias@example.com>)`: the address that we sent to.

@@ -8,8 +8,8 @@ pub(super) const MAX_TEXT: usize = 512;
 /// The refusals that are seen in the wild. A list, because other numbers of three digits mean something
 /// else: a size, a port, an amount.
 const BASIC: &[u16] = &[
-    421, 450, 451, 452, 454, 455, 471, 500, 501, 502, 503, 504, 510, 511, 512, 513, 515, 521, 523, 525, 530, 533, 534,
-    535, 541, 550, 551, 552, 553, 554, 555, 556, 557, 571, 577,
+    421, 441, 442, 446, 447, 449, 450, 451, 452, 454, 455, 471, 500, 501, 502, 503, 504, 510, 511, 512, 513, 515, 521,
+    523, 525, 530, 533, 534, 535, 541, 550, 551, 552, 553, 554, 555, 556, 557, 571, 577,
 ];
 
 /// Words before a number that say it is a version.

@@ -114,7 +114,9 @@ fn diagnostic(text: &str, status: Option<String>) -> Response {
     } else {
         (String::new(), text.trim())
     };
-    let found = codes::find(said);
+    let mut found = codes::find(said);
+    // A reply begins with its code, whatever it is; elsewhere a number may be anything.
+    found.basic = leading_code(said).filter(|_| kind == "smtp").or(found.basic);
     let is_reply = kind == "smtp" || found.basic.is_some();
     let enhanced = match (found.enhanced.clone(), status) {
         (Some(said), Some(status)) if codes::is_vague(&said) && !codes::is_vague(&status) => Some(status),
@@ -129,6 +131,13 @@ fn diagnostic(text: &str, status: Option<String>) -> Response {
     };
     let codes = Codes { basic: found.basic, enhanced: enhanced.clone(), at: 0 };
     Response { code: found.basic, enhanced, text: codes::tidy(said, &codes), host: None }
+}
+
+/// The code that a reply begins with (RFC 5321 section 4.2).
+fn leading_code(said: &str) -> Option<u16> {
+    let digits = said.get(..3).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    let ends = said.as_bytes().get(3).is_none_or(|after| !after.is_ascii_alphanumeric() && *after != b'.');
+    digits.parse().ok().filter(|code| ends && matches!(code, 200..=599))
 }
 
 /// `dns; mx.example.com (192.0.2.1)`
