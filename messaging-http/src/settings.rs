@@ -97,6 +97,14 @@ pub struct SettingsArgs {
     #[serde(deserialize_with = "blocks")]
     pub trusted_proxy: Option<Vec<IpNet>>,
 
+    /// Address at which bounces, complaints and requests to unsubscribe arrive by SMTP [default: off]
+    ///
+    /// The MX of the `bounce.` sub-domains of the sending domains points there, at port 25. Port 0 takes
+    /// any free port. The address that was found is logged and written to the file `smtp-listen` in the
+    /// data directory.
+    #[arg(long, env = "MESSAGING_SMTP_LISTEN", value_name = "IP:PORT")]
+    pub smtp_listen: Option<SocketAddr>,
+
     /// Where the data is, as shown on workspaces [default: local]
     #[arg(long, env = "MESSAGING_DATA_REGION", value_name = "NAME")]
     pub data_region: Option<String>,
@@ -142,6 +150,8 @@ pub struct Settings {
     pub message_expiry: Duration,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxy: Vec<IpNet>,
+    /// Where mail comes back to.
+    pub smtp_listen: Option<SocketAddr>,
     /// Where the data is.
     pub data_region: String,
     /// What is logged.
@@ -223,6 +233,7 @@ impl SettingsArgs {
             message_retry: self.message_retry.or(other.message_retry),
             message_expiry: self.message_expiry.or(other.message_expiry),
             trusted_proxy: self.trusted_proxy.or(other.trusted_proxy),
+            smtp_listen: self.smtp_listen.or(other.smtp_listen),
             data_region: self.data_region.or(other.data_region),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
@@ -267,6 +278,7 @@ impl SettingsArgs {
             message_retry,
             message_expiry,
             trusted_proxy: self.trusted_proxy.unwrap_or_default(),
+            smtp_listen: self.smtp_listen,
             data_region: self.data_region.unwrap_or(defaults.data_region),
             log: self.log.unwrap_or_else(|| "info".to_owned()),
             log_format: self.log_format.unwrap_or_default(),
@@ -349,6 +361,7 @@ mod tests {
             message_retry = [1, 2]
             message_expiry = 60
             trusted_proxy = ["10.0.0.0/8", "192.0.2.1"]
+            smtp_listen = "[::]:25"
             data_region = "eu"
             log = "debug"
             log_format = "json"
@@ -361,6 +374,7 @@ mod tests {
         assert_eq!(settings.dns.map(|dns| dns.port()), Some(5353));
         assert_eq!(settings.mx_override.map(|host| host.to_string()).as_deref(), Some("localhost:2525"));
         assert_eq!(settings.trusted_proxy.len(), 2);
+        assert_eq!(settings.smtp_listen.unwrap().port(), 25);
         assert_eq!(settings.log_format, LogFormat::Json);
         assert_eq!(settings.message_expiry, Duration::from_mins(1));
     }
@@ -394,6 +408,7 @@ mod tests {
             ("message_expiry = 0", "--message-expiry"),
             ("trusted_proxy = [\"x\"]", "CIDR"),
             ("listen = \"8080\"", "line 1"),
+            ("smtp_listen = \"mail.example.org:25\"", "line 1"),
             ("log_format = \"xml\"", "line 1"),
         ] {
             let problem = from_toml(bad).unwrap_err();

@@ -11,6 +11,7 @@ use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 use messaging_core::work::Workers;
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use messaging_transport::Dns;
+use messaging_transport::inbound::{Inbound, InboundOptions};
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -22,6 +23,9 @@ const SECRET_KEY: &str = "secret.key";
 
 /// The file with the address that the server listens at.
 const LISTEN: &str = "listen";
+
+/// The file with the address that mail comes back to.
+const SMTP_LISTEN: &str = "smtp-listen";
 
 /// Background work gets what requests leave of the processors: under full load about a hundredth, else all
 /// it wants.
@@ -118,7 +122,9 @@ pub struct Standalone {
     app: App,
     server: Server,
     background: Background,
+    inbound: Option<Inbound>,
     listen_file: PathBuf,
+    smtp_listen_file: PathBuf,
 }
 
 /// Runs a server until the process is told to stop (SIGTERM or SIGINT).
@@ -137,6 +143,10 @@ impl Standalone {
         let failed = |address| move |source| StartError::Listen { address, source };
         let listener = Listener::bind(settings.listen).map_err(failed(settings.listen))?;
         let address = listener.local_addr().map_err(failed(settings.listen))?;
+        let inbound = settings.smtp_listen.map(|address| {
+            Inbound::bind(address, InboundOptions::new(settings.hostname.as_str())).map_err(failed(address))
+        });
+        let inbound = inbound.transpose()?;
         let app = open(settings, Role::Server, &format!("http://{address}"))?;
         let options = ServerOptions {
             metrics_listen: settings.metrics_listen,
@@ -146,9 +156,13 @@ impl Standalone {
         let metrics_address = settings.metrics_listen.unwrap_or(settings.listen);
         let server = Server::on(listener, app.clone(), options).map_err(failed(metrics_address))?;
         let listen_file = settings.data.join(LISTEN);
+        let smtp_listen_file = settings.data.join(SMTP_LISTEN);
         let background = Background::start(&app)?;
         tracing::info!(%address, metrics = server.metrics_addr().map(tracing::field::display), "listening");
-        Ok(Self { app, server, background, listen_file })
+        if let Some(inbound) = &inbound {
+            tracing::info!(address = %inbound.local_addr(), "listening for returned mail");
+        }
+        Ok(Self { app, server, background, inbound, listen_file, smtp_listen_file })
     }
 
     /// The application.
@@ -161,14 +175,21 @@ impl Standalone {
         self.server.local_addr()
     }
 
+    /// Where mail comes back to, if anywhere.
+    pub fn smtp_addr(&self) -> Option<std::net::SocketAddr> {
+        self.inbound.as_ref().map(Inbound::local_addr)
+    }
+
     /// Answers until `stop` is done; then finishes what runs, requests and attempts side by side.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Self { app, server, background, listen_file } = self;
-        // Last, so that whoever finds it finds everything else as well.
-        if let Err(error) = fs::write(&listen_file, format!("{}\n", server.local_addr())) {
-            tracing::error!(file = %listen_file.display(), %error, "the address could not be written");
+        let Self { app, server, background, inbound, listen_file, smtp_listen_file } = self;
+        if let Some(inbound) = &inbound {
+            write_address(&smtp_listen_file, inbound.local_addr());
         }
+        // Last, so that whoever finds it finds everything else as well.
+        write_address(&listen_file, server.local_addr());
         let (stopping, mut stopped) = tokio::sync::watch::channel(false);
+        let mut stopped_for_mail = stopping.subscribe();
         let stop = async {
             stop.await;
             tracing::info!("stopping");
@@ -179,11 +200,24 @@ impl Standalone {
             let _ = stopped.wait_for(|stopping| *stopping).await;
             background.stop().await;
         };
-        tokio::join!(server.run(stop), workers);
+        let returned_mail = async {
+            if let Some(inbound) = inbound {
+                let stop = async { drop(stopped_for_mail.wait_for(|stopping| *stopping).await) };
+                inbound.run(Arc::new(app.clone()), stop).await;
+            }
+        };
+        tokio::join!(server.run(stop), workers, returned_mail);
         app.store().close().await;
         // A stale address would mislead whoever looks for a running server.
         let _ = fs::remove_file(listen_file);
+        let _ = fs::remove_file(smtp_listen_file);
         tracing::info!("stopped");
+    }
+}
+
+fn write_address(file: &Path, address: std::net::SocketAddr) {
+    if let Err(error) = fs::write(file, format!("{address}\n")) {
+        tracing::error!(file = %file.display(), %error, "the address could not be written");
     }
 }
 

@@ -14,6 +14,7 @@
 pub mod direct;
 mod dkim;
 pub mod dns;
+pub mod inbound;
 pub mod mime;
 pub mod relay;
 mod sandbox;

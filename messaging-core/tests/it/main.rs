@@ -14,6 +14,7 @@ mod members;
 mod messages;
 mod pages;
 mod reports;
+mod returned_mail;
 mod service;
 mod support;
 mod suppressions;

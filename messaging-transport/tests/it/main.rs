@@ -2,8 +2,10 @@
 
 mod dkim;
 mod dns;
+mod inbound;
 mod memory;
 mod mime;
 mod relay;
+mod returned;
 mod sandbox;
 mod support;

@@ -1,0 +1,69 @@
+//! What a letter to a return address says: pure functions from octets to a [`Report`].
+//!
+//! Letters come from hosts that nobody chose, in every state of disrepair. Nothing here trusts a length,
+//! a depth or an encoding, and the time taken grows with the length of what is looked at, which is
+//! bounded.
+//!
+//! In order: a feedback report ([`arf`]), a delivery status notification ([`dsn`]), a bounce in prose
+//! ([`bounce_text`]); everything else, automatic replies (RFC 3834) first of all, is no report.
+
+mod addresses;
+mod arf;
+mod bounce_text;
+mod codes;
+mod dsn;
+mod fields;
+mod mail;
+mod phrases;
+
+use messaging_core::domain::report::{Action, RecipientReport, Report};
+
+use self::mail::Mail;
+
+/// How much of a letter is looked at, in octets: reports come first, what is returned comes after.
+pub const MAX_READ: usize = 256 * 1024;
+
+/// Reads a letter.
+pub fn read(source: &[u8]) -> Report {
+    let mail = Mail::read(&source[..source.len().min(MAX_READ)]);
+    if let Some(complaint) = arf::read(&mail) {
+        return complaint;
+    }
+    let status =
+        |media_type: &str| media_type == "message/delivery-status" || media_type == "message/global-delivery-status";
+    let mut reports: Vec<_> =
+        mail.parts.iter().filter(|part| status(&part.media_type)).flat_map(|part| dsn::read(&part.content())).collect();
+    if !reports.is_empty() {
+        for report in &mut reports {
+            complete(report, &mail);
+        }
+        return Report::Delivery(reports);
+    }
+    // RFC 8098: somebody has read the message, or thrown it away.
+    if mail.part(&["message/disposition-notification", "message/global-disposition-notification"]).is_some() {
+        return Report::Other;
+    }
+    bounce_text::read(&mail).map_or(Report::Other, Report::Delivery)
+}
+
+/// Some hosts fill in the form and tell the reason in prose only.
+fn complete(report: &mut RecipientReport, mail: &Mail<'_>) {
+    let response = &mut report.response;
+    let is_vague = response.enhanced.as_deref().is_none_or(codes::is_vague);
+    if !matches!(report.action, Action::Failed | Action::Delayed)
+        || !(response.text.is_empty() || (is_vague && response.code.is_none()))
+    {
+        return;
+    }
+    let said = bounce_text::explain(mail, &report.addresses);
+    if is_vague && response.code.is_none() {
+        response.code = said.code;
+        response.enhanced = said.enhanced.or(response.enhanced.take());
+    }
+    if response.text.is_empty() {
+        response.text = said.text;
+    }
+}
+
+#[cfg(test)]
+mod tests;

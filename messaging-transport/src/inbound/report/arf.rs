@@ -1,0 +1,62 @@
+//! Complaints: feedback reports (RFC 5965), and what was sent before there were any.
+
+use messaging_core::domain::report::Report;
+
+use super::addresses;
+use super::fields::{self, Fields};
+use super::mail::Mail;
+
+/// The most complainants of one report that are read.
+const MAX_RECIPIENTS: usize = 100;
+
+/// The longest feedback type; the registered ones have at most twelve characters.
+const MAX_TYPE: usize = 40;
+
+/// What complaints without a machine-readable part are called: the subjects of the feedback loops that
+/// send the message as it was.
+const SUBJECTS: &[&str] =
+    &["complaint about message from ", "email feedback report for ip ", "spam complaint about message"];
+
+/// Fields of the returned message where feedback loops say who complains.
+const COMPLAINANT: &[&str] =
+    &["X-HmXmrOriginalRecipient", "X-Original-To", "X-Original-Recipient", "Delivered-To", "To"];
+
+/// What a letter complains about, if it does.
+pub(super) fn read(mail: &Mail<'_>) -> Option<Report> {
+    let returned = mail.returned_header();
+    if let Some(part) = mail.part(&["message/feedback-report"]) {
+        let content = part.content();
+        let (report, _) = fields::split(content.trim_ascii_start());
+        return Some(complaint(feedback_type(&report), &report, returned.as_ref()));
+    }
+    let returned = returned?;
+    let subject = mail.header.words("Subject").unwrap_or_default().to_lowercase();
+    SUBJECTS
+        .iter()
+        .any(|known| subject.starts_with(known))
+        .then(|| complaint("abuse".to_owned(), &Fields::default(), Some(&returned)))
+}
+
+fn complaint(feedback_type: String, report: &Fields, returned: Option<&Fields>) -> Report {
+    let mut recipients = Vec::new();
+    let mut add = |text: &str| {
+        for address in addresses::list(text, MAX_RECIPIENTS) {
+            if recipients.len() < MAX_RECIPIENTS && !recipients.contains(&address) {
+                recipients.push(address);
+            }
+        }
+    };
+    ["Original-Rcpt-To", "Removal-Recipient"].iter().flat_map(|name| report.all(name)).for_each(&mut add);
+    if let Some(returned) = returned {
+        COMPLAINANT.iter().flat_map(|name| returned.all(name)).for_each(&mut add);
+    }
+    Report::Complaint { feedback_type, recipients }
+}
+
+/// Section 3.1; what is no token is `other`, as the section says of types nobody knows.
+fn feedback_type(report: &Fields) -> String {
+    let given = report.get("Feedback-Type").unwrap_or("").trim().to_ascii_lowercase();
+    let is_token = (1..=MAX_TYPE).contains(&given.len())
+        && given.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+    if is_token { given } else { "other".to_owned() }
+}

@@ -1,0 +1,211 @@
+//! The parts of a letter, as far as a report needs them.
+//!
+//! A report is in the first parts of a letter, the returned message in the last one, and nothing is
+//! looked for in there but its header. So the walk stays flat and short: a bounded number of parts at
+//! a bounded depth, each line looked at once for every level.
+
+use std::borrow::Cow;
+
+use mail_parser::decoders::base64::base64_decode;
+use mail_parser::decoders::charsets::map::charset_decoder;
+use mail_parser::decoders::quoted_printable::quoted_printable_decode;
+use messaging_core::domain::plain_text;
+
+use super::fields::{self, Fields, Parametrized};
+
+/// The most parts, leaves only.
+const MAX_PARTS: usize = 40;
+
+/// How deep parts are looked for in parts.
+const MAX_DEPTH: usize = 6;
+
+/// A letter.
+#[derive(Debug)]
+pub(super) struct Mail<'a> {
+    /// Its header.
+    pub(super) header: Fields,
+    /// Its parts that are no multiparts, in order.
+    pub(super) parts: Vec<Part<'a>>,
+}
+
+/// A part that has no parts.
+#[derive(Debug)]
+pub(super) struct Part<'a> {
+    /// `text/plain`, lower case.
+    pub(super) media_type: String,
+    charset: Option<String>,
+    encoding: String,
+    body: &'a [u8],
+}
+
+impl<'a> Mail<'a> {
+    pub(super) fn read(source: &'a [u8]) -> Self {
+        let (header, body) = fields::split(source);
+        let mut parts = Vec::new();
+        walk(&header, body, 0, &mut parts);
+        Self { header, parts }
+    }
+
+    /// The first part of one of the media types.
+    pub(super) fn part(&self, media_types: &[&str]) -> Option<&Part<'a>> {
+        self.parts.iter().find(|part| media_types.contains(&part.media_type.as_str()))
+    }
+
+    /// The text for people: all plain parts before the returned message, or else what the HTML says.
+    pub(super) fn text(&self) -> String {
+        let before = self.parts.iter().take_while(|part| !part.is_returned_message());
+        let of_type = |media_type: &str| {
+            let texts: Vec<_> = before.clone().filter(|part| part.media_type == media_type).map(Part::text).collect();
+            texts.join("\n\n")
+        };
+        let plain = of_type("text/plain");
+        if plain.trim().is_empty() { plain_text::from_html(&of_type("text/html")) } else { plain }
+    }
+
+    /// The header of the message that came back, if it did.
+    pub(super) fn returned_header(&self) -> Option<Fields> {
+        let part = self.parts.iter().find(|part| part.is_returned_message())?;
+        let (header, _) = fields::split(&part.content());
+        (!header.is_empty()).then_some(header)
+    }
+}
+
+impl Part<'_> {
+    /// The content without its transfer encoding. What does not decode is taken as it is.
+    pub(super) fn content(&self) -> Cow<'_, [u8]> {
+        let decoded = match self.encoding.as_str() {
+            "base64" => base64_decode(self.body),
+            "quoted-printable" => quoted_printable_decode(self.body),
+            _ => None,
+        };
+        decoded.map_or(Cow::Borrowed(self.body), Cow::Owned)
+    }
+
+    /// The content as text.
+    pub(super) fn text(&self) -> String {
+        let content = self.content();
+        if let Ok(text) = std::str::from_utf8(&content) {
+            // ISO-2022 and UTF-7 look like ASCII.
+            let charset = self.charset.as_deref().unwrap_or("").to_ascii_lowercase();
+            if !(charset.starts_with("iso-2022") || charset.starts_with("utf-7") || charset.starts_with("hz")) {
+                return text.to_owned();
+            }
+        }
+        let decoder = self.charset.as_deref().and_then(|charset| charset_decoder(charset.as_bytes()));
+        decoder.map_or_else(|| String::from_utf8_lossy(&content).into_owned(), |decode| decode(&content))
+    }
+
+    fn is_returned_message(&self) -> bool {
+        matches!(
+            self.media_type.as_str(),
+            "message/rfc822" | "text/rfc822-headers" | "message/global" | "message/global-headers"
+        )
+    }
+}
+
+fn walk<'a>(header: &Fields, body: &'a [u8], depth: usize, parts: &mut Vec<Part<'a>>) {
+    if parts.len() >= MAX_PARTS {
+        return;
+    }
+    let content_type = header.get("Content-Type").map(Parametrized::read).unwrap_or_default();
+    let boundary = content_type.parameter("boundary").filter(|boundary| !boundary.is_empty());
+    if let Some(boundary) = boundary
+        && content_type.value.starts_with("multipart/")
+        && depth < MAX_DEPTH
+    {
+        for part in between_boundaries(body, boundary.as_bytes()) {
+            let (header, body) = fields::split(part);
+            walk(&header, body, depth + 1, parts);
+        }
+        return;
+    }
+    let media_type =
+        if content_type.value.contains('/') { content_type.value.clone() } else { "text/plain".to_owned() };
+    let encoding = header.get("Content-Transfer-Encoding").unwrap_or("").trim().to_ascii_lowercase();
+    let charset = content_type.parameter("charset").map(ToOwned::to_owned);
+    parts.push(Part { media_type, charset, encoding, body });
+}
+
+/// What stands between the delimiter lines (RFC 2046 section 5.1.1). A missing last one is forgiven:
+/// long letters are cut off.
+fn between_boundaries<'a>(body: &'a [u8], boundary: &[u8]) -> Vec<&'a [u8]> {
+    let (mut parts, mut begun) = (Vec::new(), None);
+    let mut at = 0;
+    while at < body.len() && parts.len() < MAX_PARTS {
+        let line = fields::first_line(&body[at..]);
+        let next = body.len() - fields::after_line(&body[at..]).len();
+        if let Some(after) = line.strip_prefix(b"--").and_then(|line| line.strip_prefix(boundary)) {
+            let is_last = after.starts_with(b"--");
+            if is_last || after.trim_ascii().is_empty() {
+                if let Some(begin) = begun {
+                    parts.push(without_last_line_end(&body[begin..at]));
+                }
+                begun = Some(next);
+                if is_last {
+                    return parts;
+                }
+            }
+        }
+        at = next;
+    }
+    if let Some(begin) = begun {
+        parts.push(&body[begin..]);
+    }
+    parts
+}
+
+fn without_last_line_end(text: &[u8]) -> &[u8] {
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
+    text.strip_suffix(b"\r").unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Vec<(String, String)> {
+        Mail::read(text.as_bytes()).parts.iter().map(|part| (part.media_type.clone(), part.text())).collect()
+    }
+
+    fn part(media_type: &str, text: &str) -> (String, String) {
+        (media_type.to_owned(), text.to_owned())
+    }
+
+    #[test]
+    fn parts_come_in_order_and_decoded() {
+        let text = "Content-Type: multipart/mixed; boundary=a\r\n\r\npreamble\r\n--a\r\n\r\nplain\r\n\
+            --a\r\nContent-Type: multipart/alternative; boundary=\"ab\"\r\n\r\n\
+            --ab\r\nContent-Type: text/plain; charset=iso-8859-1\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\nf=FCr\r\n\
+            --ab\r\nContent-Type: text/html\r\nContent-Transfer-Encoding: base64\r\n\r\nPHA+\r\n--ab--\r\n\
+            --a\r\nContent-Type: message/rfc822\r\n\r\nSubject: s\r\n\r\nbody\r\n--a--\r\nepilogue";
+        let expected = [
+            part("text/plain", "plain"),
+            part("text/plain", "für"),
+            part("text/html", "<p>"),
+            part("message/rfc822", "Subject: s\r\n\r\nbody"),
+        ];
+        assert_eq!(read(text), expected);
+        assert_eq!(Mail::read(text.as_bytes()).text(), "plain\n\nfür");
+        let returned = Mail::read(text.as_bytes()).returned_header().unwrap();
+        assert_eq!(returned.get("subject"), Some("s"));
+    }
+
+    #[test]
+    fn a_letter_that_was_cut_off_has_what_came() {
+        let text = "Content-Type: multipart/mixed; boundary=a\n\n--a\n\none\n--a\nContent-Type: text/x\n\ntw";
+        assert_eq!(read(text), [part("text/plain", "one"), part("text/x", "tw")]);
+        assert_eq!(read("Content-Type: multipart/mixed\n\nbody"), [part("multipart/mixed", "body")]);
+        assert_eq!(read(""), [part("text/plain", "")]);
+    }
+
+    #[test]
+    fn depth_and_number_are_bounded() {
+        let mut nested = "Content-Type: multipart/mixed; boundary=b\n\n".to_owned();
+        for _ in 0..1000 {
+            nested.push_str("--b\nContent-Type: multipart/mixed; boundary=b\n\n");
+        }
+        assert!(Mail::read(nested.as_bytes()).parts.len() <= MAX_PARTS);
+        let many = format!("Content-Type: multipart/mixed; boundary=b\n\n{}", "--b\n\nx\n".repeat(1000));
+        assert_eq!(Mail::read(many.as_bytes()).parts.len(), MAX_PARTS);
+    }
+}
