@@ -139,6 +139,6 @@ fn transcript(dialog: &Dialog, port: u16) -> String {
 /// An email whose content does not fit into the buffers of a socket.
 fn large_email() -> Email {
     let mut email = email();
-    email.text = Some("A line of text that is not short, and so on and on.\r\n".repeat(400_000));
+    email.text = Some("A line of text that is not short, and so on and on.\r\n".repeat(250_000));
     email
 }
