@@ -75,7 +75,7 @@ impl Dns {
     /// The mail exchangers of a domain by preference, lower first, without a final dot and in lower
     /// case; from the cache where it can be. A null MX (RFC 7505) is an exchanger without a name.
     pub async fn mx(&self, domain: &str) -> Result<Vec<(u16, String)>, LookupFailure> {
-        look_up(&self.cached, domain, RecordType::MX).await.and_then(mail_exchangers)
+        look_up(&self.cached, domain, RecordType::MX).await.map(mail_exchangers)
     }
 
     /// The addresses of a host, IPv6 before IPv4; from the cache where it can be. One kind is enough:
@@ -98,7 +98,7 @@ impl Resolver for Dns {
     }
 
     async fn mx(&self, name: &str) -> Result<Vec<(u16, String)>, LookupError> {
-        none_is_empty(look_up(&self.fresh, name, RecordType::MX).await.and_then(mail_exchangers))
+        none_is_empty(look_up(&self.fresh, name, RecordType::MX).await.map(mail_exchangers))
     }
 
     async fn cname(&self, name: &str) -> Result<Option<String>, LookupError> {
@@ -174,7 +174,7 @@ fn failure(error: &NetError) -> LookupFailure {
     })
 }
 
-fn mail_exchangers(records: Vec<RData>) -> Result<Vec<(u16, String)>, LookupFailure> {
+fn mail_exchangers(records: Vec<RData>) -> Vec<(u16, String)> {
     let mut exchangers: Vec<_> = records
         .into_iter()
         .filter_map(|data| match data {
@@ -183,7 +183,7 @@ fn mail_exchangers(records: Vec<RData>) -> Result<Vec<(u16, String)>, LookupFail
         })
         .collect();
     exchangers.sort();
-    Ok(exchangers)
+    exchangers
 }
 
 async fn addresses(resolver: &TokioResolver, host: &str) -> Result<Vec<IpAddr>, LookupFailure> {
