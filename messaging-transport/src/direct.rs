@@ -45,8 +45,8 @@ use self::attempt::Attempt;
 use self::lane::{Pace, Turn};
 use self::lanes::Lanes;
 use self::plain::PlainHosts;
+use self::route::{ByDns, Routing, response};
 pub use self::route::{MalformedMxOverride, MxOverride};
-use self::route::{Routing, response};
 use crate::dns::Dns;
 use crate::mime;
 use crate::smtp::{Letter, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, wire_address};
@@ -280,13 +280,18 @@ impl DirectDeliveryBuilder {
 
     /// The client.
     pub fn build(self) -> DirectDelivery {
-        let own_name = self.hostname.clone();
+        let routing = match self.mx_override {
+            Some(fixed) => Routing::Override(fixed),
+            None => Routing::Dns(Box::new(ByDns {
+                dns: self.dns,
+                port: self.port,
+                own_name: self.hostname.clone(),
+                entropy: SystemEntropy::default(),
+            })),
+        };
         DirectDelivery {
             ehlo_name: self.hostname,
-            routing: match self.mx_override {
-                Some(fixed) => Routing::Override(fixed),
-                None => Routing::Dns { dns: self.dns, port: self.port, own_name, entropy: SystemEntropy::default() },
-            },
+            routing,
             timeouts: self.timeouts,
             tls: Tls::new(Trust::Anyone),
             lanes: Lanes::new(self.pace),

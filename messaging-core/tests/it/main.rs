@@ -5,6 +5,7 @@ mod admin;
 mod bed;
 mod channels;
 mod delivery;
+mod exchangers;
 mod idempotency;
 mod input;
 mod keys;

@@ -225,7 +225,7 @@ impl<'a> Attempt<'a> {
                 transcript.note(format_args!("TLS failed, plain text is next: {error}"));
                 plain_hosts.insert(host);
                 let again = self.open_with(Security::Plain, address, host, transcript).await?;
-                again.map_err(|error| self.broken(host, &error))
+                again.map_err(|error| broken(host, &error))
             }
         }
     }
@@ -281,7 +281,7 @@ impl<'a> Attempt<'a> {
                 return Talk::WasOver(transcript);
             }
             Err(Failure::Closing(reply)) => Miss::NotNow(reply.refusal(host)),
-            Err(Failure::BeforeContent(error)) => self.broken(host, &error),
+            Err(Failure::BeforeContent(error)) => broken(host, &error),
             Err(Failure::WithinContent(error)) => {
                 // What cuts off the content here would do so elsewhere, and it may be large.
                 let text = format!("the connection to {host} ended within the content: {error}");
@@ -312,11 +312,11 @@ impl<'a> Attempt<'a> {
         let outcome = if matches!(miss, Miss::Never(_) | Miss::NoAddress) { refused } else { deferred };
         self.dialogs.push(transcript.into_dialog(std::iter::once(outcome)));
     }
+}
 
-    fn broken(&self, host: &str, error: &dyn Display) -> Miss {
-        let text = format!("the connection to {host} ended before the content: {error}");
-        Miss::Broken(named(host, response(None, "4.4.2", &text)))
-    }
+fn broken(host: &str, error: &dyn Display) -> Miss {
+    let text = format!("the connection to {host} ended before the content: {error}");
+    Miss::Broken(named(host, response(None, "4.4.2", &text)))
 }
 
 /// What went wrong, without the words that a relay's error begins with.
