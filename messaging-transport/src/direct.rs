@@ -70,6 +70,9 @@ pub struct DirectDelivery {
 }
 
 impl DirectDelivery {
+    /// How long a domain that could not be reached is not tried again, if not said otherwise.
+    pub const REST: Duration = Duration::from_secs(15);
+
     /// A client that introduces itself as `hostname`, the name of this machine.
     pub fn new(hostname: &str, dns: Dns) -> Self {
         Self::builder(hostname, dns).build()
@@ -83,7 +86,7 @@ impl DirectDelivery {
             port: SMTP,
             mx_override: None,
             timeouts: Timeouts::DIRECT,
-            pace: Pace { start: 5, most: 20, rest: Duration::from_secs(15) },
+            pace: Pace { start: 5, most: 20, rest: Self::REST },
             limits: Limits {
                 idle: 20,
                 idle_in_all: 512,
