@@ -105,12 +105,14 @@ async fn a_domain_that_takes_everything_gets_more_at_a_time() {
 async fn a_receiver_that_wants_less_gets_it_slower() {
     let bed = Bed::start(1).await;
     // The pause that follows is longer than anybody waits for a turn.
-    let timeouts = Timeouts { queue: IMPATIENCE, ..PATIENT };
+    let timeouts = Timeouts { queue: Duration::from_millis(1), ..PATIENT };
     for reply in ["421 4.7.0 too many messages from you", "450 4.7.1 you are sending too fast"] {
         let delivery = bed.builder().timeouts(timeouts).build();
         bed.first().next(Stage::Mail, Action::reply(reply));
         assert_eq!(send(&delivery, &["a@b.test"]).await, format!("deferred {}", &reply[..9]));
+        tokio::time::pause();
         assert_eq!(send(&delivery, &["a@b.test"]).await, "deferred - 4.4.5");
+        tokio::time::resume();
     }
     let delivery = bed.builder().timeouts(timeouts).build();
     bed.first().next(Stage::Mail, Action::reply("450 4.7.1 greylisted"));
