@@ -10,8 +10,8 @@ use messaging_core::App;
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 use messaging_core::work::Workers;
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
-use messaging_transport::Dns;
 use messaging_transport::inbound::{Inbound, InboundOptions};
+use messaging_transport::{DirectDelivery, Dns};
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -100,6 +100,11 @@ pub fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartErr
         hostname: settings.hostname.clone(),
         dns: Dns::new(settings.dns),
         mx_override: settings.mx_override.clone(),
+        // A retry is to find out more than that nobody has looked meanwhile.
+        rest: settings
+            .message_retry
+            .first()
+            .map_or(DirectDelivery::REST, |first| (*first / 2).min(DirectDelivery::REST)),
     };
     let app = App::builder(Arc::new(store))
         .resolver(Arc::new(transport.dns.clone()))

@@ -45,8 +45,8 @@ use self::attempt::Attempt;
 use self::lane::{Pace, Turn};
 use self::lanes::Lanes;
 use self::plain::PlainHosts;
+use self::route::{ByDns, Routing, response};
 pub use self::route::{MalformedMxOverride, MxOverride};
-use self::route::{Routing, response};
 use crate::dns::Dns;
 use crate::mime;
 use crate::smtp::{Letter, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, wire_address};
@@ -70,6 +70,9 @@ pub struct DirectDelivery {
 }
 
 impl DirectDelivery {
+    /// How long a domain that could not be reached is not tried again, if not said otherwise.
+    pub const REST: Duration = Duration::from_secs(15);
+
     /// A client that introduces itself as `hostname`, the name of this machine.
     pub fn new(hostname: &str, dns: Dns) -> Self {
         Self::builder(hostname, dns).build()
@@ -83,7 +86,7 @@ impl DirectDelivery {
             port: SMTP,
             mx_override: None,
             timeouts: Timeouts::DIRECT,
-            pace: Pace { start: 5, most: 20, rest: Duration::from_secs(15) },
+            pace: Pace { start: 5, most: 20, rest: Self::REST },
             limits: Limits {
                 idle: 20,
                 idle_in_all: 512,
@@ -280,13 +283,18 @@ impl DirectDeliveryBuilder {
 
     /// The client.
     pub fn build(self) -> DirectDelivery {
-        let own_name = self.hostname.clone();
+        let routing = match self.mx_override {
+            Some(fixed) => Routing::Override(fixed),
+            None => Routing::Dns(Box::new(ByDns {
+                dns: self.dns,
+                port: self.port,
+                own_name: self.hostname.clone(),
+                entropy: SystemEntropy::default(),
+            })),
+        };
         DirectDelivery {
             ehlo_name: self.hostname,
-            routing: match self.mx_override {
-                Some(fixed) => Routing::Override(fixed),
-                None => Routing::Dns { dns: self.dns, port: self.port, own_name, entropy: SystemEntropy::default() },
-            },
+            routing,
             timeouts: self.timeouts,
             tls: Tls::new(Trust::Anyone),
             lanes: Lanes::new(self.pace),

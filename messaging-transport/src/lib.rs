@@ -23,6 +23,7 @@ pub mod smtp;
 pub mod testing;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::ports::transport::Transport;
@@ -41,12 +42,14 @@ pub struct Options {
     pub dns: Dns,
     /// What takes the place of every recipient's mail exchangers.
     pub mx_override: Option<MxOverride>,
+    /// How long a domain that could not be reached is not tried again.
+    pub rest: Duration,
 }
 
 impl Options {
     /// With the resolver of the system.
     pub fn new(hostname: &str) -> Self {
-        Self { hostname: hostname.to_owned(), dns: Dns::new(None), mx_override: None }
+        Self { hostname: hostname.to_owned(), dns: Dns::new(None), mx_override: None, rest: DirectDelivery::REST }
     }
 }
 
@@ -55,7 +58,8 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
     let sandbox: Arc<dyn Transport> = Arc::new(Sandbox);
     let relay: Arc<dyn Transport> = Arc::new(SmtpRelay::new(options.hostname.clone()));
     let direct = DirectDelivery::builder(&options.hostname, options.dns.clone());
-    let direct: Arc<dyn Transport> = Arc::new(direct.mx_override(options.mx_override.clone()).build());
+    let direct = direct.mx_override(options.mx_override.clone()).rest(options.rest);
+    let direct: Arc<dyn Transport> = Arc::new(direct.build());
     Channel::ALL
         .into_iter()
         .map(|channel| (channel, "sandbox", Arc::clone(&sandbox)))

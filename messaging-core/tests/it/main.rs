@@ -6,6 +6,7 @@ mod attempts;
 mod bed;
 mod channels;
 mod delivery;
+mod exchangers;
 mod idempotency;
 mod input;
 mod keys;

@@ -14,6 +14,7 @@ use messaging_core::ops::attempts::ListAttempts;
 use messaging_core::ops::messages::{GetMessage, MessagePath, MessageReport, SendMessage};
 use messaging_core::ops::{Empty, Endpoint, Operation, PageQuery, Request};
 use messaging_core::ports::Store as _;
+use messaging_core::ports::Transport;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
 use messaging_core::ports::store::Priority;
 use messaging_core::time::Timestamp;
@@ -44,14 +45,23 @@ impl Product {
     }
 
     pub(crate) async fn with(transport: MemoryTransport) -> Self {
+        let transport = Arc::new(transport);
+        Self::build(Arc::clone(&transport), transport).await
+    }
+
+    /// A product whose email is carried by something else; its `transport` sees nothing.
+    pub(crate) async fn carried_by(carrier: Arc<dyn Transport>) -> Self {
+        Self::build(Arc::default(), carrier).await
+    }
+
+    async fn build(transport: Arc<MemoryTransport>, carrier: Arc<dyn Transport>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("m.db"))).unwrap());
         let clock = Arc::new(ManualClock::new(beginning()));
-        let transport = Arc::new(transport);
         let app = App::builder(Arc::clone(&store) as _)
             .clock(Arc::clone(&clock) as _)
             .entropy(Arc::new(SeededEntropy::new(7)))
-            .transport(Channel::Email, "sandbox", Arc::clone(&transport) as _)
+            .transport(Channel::Email, "sandbox", carrier)
             .build();
         let workspace = prepare(&app).await;
         let caller = Caller::Operator(Some(workspace));

@@ -69,7 +69,7 @@ enum Step {
     /// Everyone has an outcome.
     Done,
     /// The next exchanger is to be tried.
-    Next(Miss),
+    Next,
 }
 
 /// How a conversation over a session went.
@@ -101,19 +101,28 @@ impl<'a> Attempt<'a> {
             Err(outcome) => return self.without_route(&outcome),
         };
         for host in hosts {
-            match self.at_host(&host).await {
-                Step::Done => return self.report(),
-                Step::Next(miss) => {
-                    debug!(host, ?miss, "an exchanger did not take a message");
-                    let is_worse = self.worst.as_ref().is_none_or(|worst| miss.weight() >= worst.weight());
-                    self.worst = if is_worse { Some(miss) } else { self.worst.take() };
-                }
+            if let Step::Done = self.at_host(&host).await {
+                return self.report();
             }
-            if self.letter.since.elapsed() > PATIENCE || self.conversations >= MAX_CONVERSATIONS {
+            debug!(host, "an exchanger did not take a message");
+            if self.is_over() {
                 break;
             }
         }
         self.give_up()
+    }
+
+    /// Whether nothing further is tried.
+    fn is_over(&self) -> bool {
+        self.letter.since.elapsed() > PATIENCE || self.conversations >= MAX_CONVERSATIONS || self.connecting.is_zero()
+    }
+
+    /// Remembers a miss, if it counts as much as those before it.
+    fn missed(&mut self, miss: Miss) -> Step {
+        if self.worst.as_ref().is_none_or(|worst| miss.weight() >= worst.weight()) {
+            self.worst = Some(miss);
+        }
+        Step::Next
     }
 
     fn without_route(&mut self, outcome: &Outcome) -> Report {
@@ -167,7 +176,7 @@ impl<'a> Attempt<'a> {
         let Ok(permit) = timeout(timeouts.queue, pool.gate(host).acquire_owned()).await else {
             // Many domains share this host; that says nothing about this one.
             let text = format!("too many messages are on their way to {host}");
-            return Step::Next(Miss::Broken(named(host, response(None, "4.4.5", &text))));
+            return self.missed(Miss::Broken(named(host, response(None, "4.4.5", &text))));
         };
         let _permit = permit.expect("nobody closes the gate");
         let mut transcript = Transcript::new(host);
@@ -188,30 +197,29 @@ impl<'a> Attempt<'a> {
                     LookupFailure::NoSuchDomain | LookupFailure::NoRecords => Miss::NoAddress,
                 };
                 self.file(transcript, &miss);
-                return Step::Next(miss);
+                return self.missed(miss);
             }
         };
-        let mut miss = Miss::NoAddress;
         for address in addresses {
             match self.open(address, host, &mut transcript).await {
                 Ok(session) => {
                     let notes = std::mem::replace(&mut transcript, Transcript::new(host));
                     match self.converse(session, host, notes, false).await {
-                        Talk::Ended(Step::Next(one)) => miss = one,
                         Talk::Ended(Step::Done) => return Step::Done,
+                        Talk::Ended(Step::Next) => {}
                         Talk::WasOver(kept) => transcript = kept,
                     }
                 }
-                Err(one) => {
-                    self.file(std::mem::replace(&mut transcript, Transcript::new(host)), &one);
-                    miss = one;
+                Err(miss) => {
+                    self.file(std::mem::replace(&mut transcript, Transcript::new(host)), &miss);
+                    self.missed(miss);
                 }
             }
-            if self.letter.since.elapsed() > PATIENCE || self.conversations >= MAX_CONVERSATIONS {
+            if self.is_over() {
                 break;
             }
         }
-        Step::Next(miss)
+        Step::Next
     }
 
     /// A session at an address, with TLS where that works.
@@ -225,7 +233,7 @@ impl<'a> Attempt<'a> {
                 transcript.note(format_args!("TLS failed, plain text is next: {error}"));
                 plain_hosts.insert(host);
                 let again = self.open_with(Security::Plain, address, host, transcript).await?;
-                again.map_err(|error| self.broken(host, &error))
+                again.map_err(|error| broken(host, &error))
             }
         }
     }
@@ -281,7 +289,7 @@ impl<'a> Attempt<'a> {
                 return Talk::WasOver(transcript);
             }
             Err(Failure::Closing(reply)) => Miss::NotNow(reply.refusal(host)),
-            Err(Failure::BeforeContent(error)) => self.broken(host, &error),
+            Err(Failure::BeforeContent(error)) => broken(host, &error),
             Err(Failure::WithinContent(error)) => {
                 // What cuts off the content here would do so elsewhere, and it may be large.
                 let text = format!("the connection to {host} ended within the content: {error}");
@@ -296,7 +304,7 @@ impl<'a> Attempt<'a> {
             }
         };
         self.file(transcript, &miss);
-        Talk::Ended(Step::Next(miss))
+        Talk::Ended(self.missed(miss))
     }
 
     fn settle(&mut self, outcome: &Outcome, transcript: Transcript) -> Step {
@@ -312,11 +320,11 @@ impl<'a> Attempt<'a> {
         let outcome = if matches!(miss, Miss::Never(_) | Miss::NoAddress) { refused } else { deferred };
         self.dialogs.push(transcript.into_dialog(std::iter::once(outcome)));
     }
+}
 
-    fn broken(&self, host: &str, error: &dyn Display) -> Miss {
-        let text = format!("the connection to {host} ended before the content: {error}");
-        Miss::Broken(named(host, response(None, "4.4.2", &text)))
-    }
+fn broken(host: &str, error: &dyn Display) -> Miss {
+    let text = format!("the connection to {host} ended before the content: {error}");
+    Miss::Broken(named(host, response(None, "4.4.2", &text)))
 }
 
 /// What went wrong, without the words that a relay's error begins with.

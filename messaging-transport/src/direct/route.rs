@@ -60,10 +60,21 @@ impl fmt::Display for MxOverride {
 
 /// How exchangers are found.
 pub(super) enum Routing {
-    /// By the DNS; all of them listen at this port.
-    Dns { dns: Dns, port: u16, own_name: String, entropy: SystemEntropy },
+    /// By the DNS.
+    Dns(Box<ByDns>),
     /// There is only this one.
     Override(MxOverride),
+}
+
+/// What looking up exchangers needs.
+pub(super) struct ByDns {
+    pub(super) dns: Dns,
+    /// All of them listen at this port.
+    pub(super) port: u16,
+    /// The name this machine would be found by.
+    pub(super) own_name: String,
+    /// Orders equal ones.
+    pub(super) entropy: SystemEntropy,
 }
 
 impl Routing {
@@ -72,9 +83,9 @@ impl Routing {
     pub(super) async fn hosts(&self, domain: &str) -> Result<Vec<String>, Outcome> {
         match self {
             Self::Override(fixed) => Ok(vec![fixed.host.clone()]),
-            Self::Dns { dns, own_name, entropy, .. } => {
-                let shuffle = |hosts: &mut [String]| shuffle(hosts, entropy);
-                order(dns.mx(domain).await, domain, own_name, shuffle)
+            Self::Dns(by) => {
+                let shuffle = |hosts: &mut [String]| shuffle(hosts, &by.entropy);
+                order(by.dns.mx(domain).await, domain, &by.own_name, shuffle)
             }
         }
     }
@@ -91,8 +102,8 @@ impl Routing {
                 };
                 (found, fixed.port)
             }
-            Self::Dns { dns, port, .. } => match timeout(limit, dns.addresses(host)).await {
-                Ok(found) => (found?, *port),
+            Self::Dns(by) => match timeout(limit, by.dns.addresses(host)).await {
+                Ok(found) => (found?, by.port),
                 Err(_) => return Err(LookupFailure::Temporary(format!("no answer within {limit:?}"))),
             },
         };

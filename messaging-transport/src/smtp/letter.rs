@@ -88,7 +88,10 @@ impl Letter<'_> {
         }
         self.look_again(answers).await;
         if answers.is_complete() {
-            transcript.note("nothing is sent to this peer");
+            match answers.known().last() {
+                Some(Outcome::Refused(response)) => transcript.note(&response.text),
+                _ => transcript.note("nobody is left to send to"),
+            }
             return Ok(());
         }
         let needs_utf8 = self.needs_utf8 || answers.open().any(|index| !self.recipients[index].wire.is_ascii());

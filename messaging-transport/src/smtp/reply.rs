@@ -2,8 +2,12 @@
 
 use messaging_core::ports::transport::{Outcome, Response};
 
-/// The longest reply line read, with its line end. RFC 5321 section 4.5.3.1.5 says 512; some say more.
-pub(super) const MAX_LINE: usize = 2048;
+/// The longest reply line read, with its line end. RFC 5321 section 4.5.3.1.5 says 512; some say more,
+/// and a yes in too many words is a yes.
+pub(super) const MAX_LINE: usize = 8192;
+
+/// How many octets of a line are kept.
+const KEPT: usize = 1024;
 
 /// The most lines a reply may have.
 pub(super) const MAX_LINES: usize = 100;
@@ -113,7 +117,7 @@ impl Collector {
             [b'-', text @ ..] => (false, text),
             _ => return Err("the code is not followed by a space or a hyphen"),
         };
-        self.lines.push(String::from_utf8_lossy(text).into_owned());
+        self.lines.push(String::from_utf8_lossy(&text[..text.len().min(KEPT)]).into_owned());
         if is_last {
             return Ok(Some(Reply { code, lines: std::mem::take(&mut self.lines) }));
         }
@@ -156,6 +160,7 @@ mod tests {
         }
         check(&[b"550 bell\x07 tab\t \xff"], 550, None, "bell  tab  \u{fffd}");
         check(&[format!("550 {}", "é".repeat(600)).as_bytes()], 550, None, &"é".repeat(512));
+        check(&[format!("250-{}", "x".repeat(4096)).as_bytes(), b"250 y"], 250, None, &"x".repeat(512));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod connection;
 
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
@@ -12,6 +12,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
+
+/// Any free port.
+const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// A point of the conversation at which the peer can be told to misbehave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -115,6 +118,7 @@ struct Config {
     no_ehlo: bool,
     no_pipelining: bool,
     no_utf8: bool,
+    no_eight_bit: bool,
     size: Option<usize>,
     starts_tls: bool,
     login: Option<(String, String)>,
@@ -176,14 +180,14 @@ impl Drop for ScriptedSmtpServer {
 }
 
 impl ScriptedSmtpServer {
-    /// Starts a peer that offers PIPELINING, SMTPUTF8 and SIZE, without TLS or login.
+    /// Starts a peer that offers PIPELINING, SMTPUTF8, 8BITMIME and SIZE, without TLS or login.
     pub async fn start() -> Self {
         Self::builder().start().await
     }
 
     /// A peer that offers something else.
     pub fn builder() -> ScriptedSmtpServerBuilder {
-        ScriptedSmtpServerBuilder { config: Config::default(), is_implicit: false, names: None }
+        ScriptedSmtpServerBuilder { config: Config::default(), address: LOOPBACK, is_implicit: false, names: None }
     }
 
     /// Where it listens.
@@ -253,6 +257,7 @@ impl ScriptedSmtpServer {
 /// Says what a [`ScriptedSmtpServer`] offers.
 pub struct ScriptedSmtpServerBuilder {
     config: Config,
+    address: SocketAddr,
     is_implicit: bool,
     names: Option<Vec<String>>,
 }
@@ -267,6 +272,12 @@ impl ScriptedSmtpServerBuilder {
     /// Does not offer PIPELINING.
     pub fn without_pipelining(mut self) -> Self {
         self.config.no_pipelining = true;
+        self
+    }
+
+    /// Does not offer 8BITMIME.
+    pub fn without_eight_bit(mut self) -> Self {
+        self.config.no_eight_bit = true;
         self
     }
 
@@ -307,9 +318,15 @@ impl ScriptedSmtpServerBuilder {
         self
     }
 
+    /// Listens here, and not at any free port of 127.0.0.1.
+    pub fn at(mut self, address: SocketAddr) -> Self {
+        self.address = address;
+        self
+    }
+
     /// Starts listening.
     pub async fn start(self) -> ScriptedSmtpServer {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a loopback port");
+        let listener = TcpListener::bind(self.address).await.expect("a loopback port");
         let address = listener.local_addr().expect("a bound socket");
         let (acceptor, root) = self.names.map(certify).unzip();
         let shared = Arc::new(Shared {

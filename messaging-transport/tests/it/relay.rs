@@ -83,8 +83,7 @@ fn word(result: &Result<Vec<Outcome>, TransportError>) -> String {
         Err(other) => panic!("an answer for each recipient, not {other}"),
     };
     let text = match outcomes.first() {
-        Some(Outcome::Deferred(response)) if response.code.is_none() => response.text.as_str(),
-        Some(Outcome::Ambiguous(response)) if response.code.is_none() => response.text.as_str(),
+        Some(Outcome::Deferred(it) | Outcome::Ambiguous(it)) if it.code.is_none() => it.text.as_str(),
         _ => return outcomes.iter().map(|outcome| summary(outcome).0).collect::<Vec<_>>().join(" "),
     };
     assert!(outcomes.iter().all(|outcome| outcome == &outcomes[0]));

@@ -92,6 +92,7 @@ impl Connection {
         let mut lines = vec!["scripted.test".to_owned()];
         lines.push(config.size.map_or_else(|| "SIZE".to_owned(), |size| format!("SIZE {size}")));
         lines.extend((!config.no_pipelining).then(|| "PIPELINING".to_owned()));
+        lines.extend((!config.no_eight_bit).then(|| "8BITMIME".to_owned()));
         lines.extend((!config.no_utf8).then(|| "SMTPUTF8".to_owned()));
         lines.extend((config.starts_tls && !self.is_tls).then(|| "STARTTLS".to_owned()));
         lines.extend(config.login.as_ref().map(|_| format!("AUTH {}", config.mechanisms.join(" "))));

@@ -114,11 +114,11 @@ async fn a_refusal_within_the_content_is_heard() {
 
 #[tokio::test]
 async fn nonsense_ends_the_connection() {
-    let long = format!("250 {}\r\n", "x".repeat(4096));
+    let long = format!("250 {}\r\n", "x".repeat(9000));
     for stage in BEFORE_CONTENT {
         check(stage, Action::Raw(long.clone().into()), email(), PATIENT, "unreachable").await;
     }
-    for nonsense in [&b"\r\n"[..], b"hello\r\n", b"99 x\r\n", b"250-a\r\n550 b\r\n", &[b'2'; 5000], &[0xff; 4096]] {
+    for nonsense in [&b"\r\n"[..], b"hello\r\n", b"99 x\r\n", b"250-a\r\n550 b\r\n", &[b'2'; 9000], &[0xff; 9000]] {
         check(Stage::Mail, Action::Raw(nonsense.to_vec()), email(), PATIENT, "unreachable").await;
         check(Stage::Dot, Action::Raw(nonsense.to_vec()), email(), PATIENT, "ambiguous").await;
     }

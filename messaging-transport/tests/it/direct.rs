@@ -1,0 +1,144 @@
+//! Delivery to scripted mail exchangers that a DNS server names.
+
+mod conversation;
+mod exchangers;
+mod lanes;
+mod last_look;
+mod tls;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use messaging_core::domain::attempt::{AttemptOutcome, Dialog};
+use messaging_core::ports::transport::{Content, Email, Outcome, Outgoing, Response, Sent, Transport};
+use messaging_transport::direct::{DirectDelivery, DirectDeliveryBuilder};
+use messaging_transport::dns::Dns;
+use messaging_transport::smtp::Timeouts;
+use messaging_transport::testing::{Action, Gate, ScriptedSmtpServer, ScriptedSmtpServerBuilder, Stage, TestDns};
+
+use crate::support::{email, outgoing};
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// For peers that are silent on purpose.
+const IMPATIENCE: Duration = Duration::from_millis(100);
+
+const PATIENT: Timeouts = Timeouts::all(PATIENCE);
+
+/// The domain `b.test` with mail exchangers `mx1.b.test`, `mx2.b.test`, …, in order of preference.
+struct Bed {
+    dns: TestDns,
+    servers: Vec<ScriptedSmtpServer>,
+    port: u16,
+}
+
+impl Bed {
+    /// With exchangers that take everything.
+    async fn start(exchangers: u8) -> Self {
+        let builders = (0..exchangers).map(|_| ScriptedSmtpServer::builder());
+        Self::with(builders.collect()).await
+    }
+
+    /// All listen at the same port, each at an address of its own.
+    async fn with(builders: Vec<ScriptedSmtpServerBuilder>) -> Self {
+        let mut bed = Self { dns: TestDns::start().await, servers: Vec::new(), port: 0 };
+        for (builder, number) in builders.into_iter().zip(1..) {
+            let server = builder.at((address(number), bed.port).into()).start().await;
+            bed.port = server.port();
+            bed.servers.push(server);
+        }
+        let count = u8::try_from(bed.servers.len()).unwrap();
+        bed.exchangers("b.test", &(1..=count).collect::<Vec<_>>());
+        bed
+    }
+
+    /// Gives a domain these exchangers, each preferred to the next.
+    fn exchangers(&self, domain: &str, numbers: &[u8]) {
+        let names: Vec<_> =
+            numbers.iter().map(|number| (u16::from(*number) * 10, format!("mx{number}.b.test"))).collect();
+        self.dns.mx(domain, &names.iter().map(|(value, name)| (*value, name.as_str())).collect::<Vec<_>>());
+        for &number in numbers {
+            self.dns.addresses(&format!("mx{number}.b.test"), &[address(number)]);
+        }
+    }
+
+    fn builder(&self) -> DirectDeliveryBuilder {
+        let dns = Dns::new(Some(self.dns.addr()));
+        DirectDelivery::builder("client.test", dns).port(self.port).timeouts(PATIENT)
+    }
+
+    fn delivery(&self) -> DirectDelivery {
+        self.builder().build()
+    }
+
+    fn first(&self) -> &ScriptedSmtpServer {
+        &self.servers[0]
+    }
+
+    /// How many connections each exchanger had.
+    fn connections(&self) -> Vec<usize> {
+        self.servers.iter().map(ScriptedSmtpServer::connections).collect()
+    }
+}
+
+fn address(number: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(127, 0, 0, number))
+}
+
+fn message(recipients: &[&str], email: Email) -> Outgoing {
+    outgoing(recipients, Content::Email(Box::new(email)))
+}
+
+/// Sends; an outcome for every recipient comes within bounded time.
+async fn attempt(delivery: &DirectDelivery, message: &Outgoing) -> Sent {
+    let sent = tokio::time::timeout(3 * PATIENCE, delivery.send(message)).await.expect("every attempt ends").unwrap();
+    assert_eq!(sent.outcomes.len(), message.recipients.len());
+    assert!(sent.captured.is_none());
+    sent
+}
+
+/// Sends the usual message and answers what became of it.
+async fn send(delivery: &DirectDelivery, recipients: &[&str]) -> String {
+    words(&attempt(delivery, &message(recipients, email())).await)
+}
+
+/// For each recipient the kind of outcome, the reply code and the enhanced code.
+fn words(sent: &Sent) -> String {
+    let word = |outcome: &Outcome| {
+        let (kind, response) = match outcome {
+            Outcome::Accepted(response) => ("accepted", response),
+            Outcome::Deferred(response) => ("deferred", response),
+            Outcome::Refused(response) => ("refused", response),
+            Outcome::Ambiguous(response) => ("ambiguous", response),
+            Outcome::Suppressed(reason) => return format!("suppressed {}", reason.as_str()),
+        };
+        let code = response.code.map_or_else(|| "-".to_owned(), |code| code.to_string());
+        format!("{kind} {code} {}", response.enhanced.as_deref().unwrap_or("-"))
+    };
+    sent.outcomes.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+fn response(sent: &Sent) -> &Response {
+    match &sent.outcomes[0] {
+        Outcome::Accepted(it) | Outcome::Deferred(it) | Outcome::Refused(it) | Outcome::Ambiguous(it) => it,
+        Outcome::Suppressed(_) => panic!("a response"),
+    }
+}
+
+/// The host of each dialog and how it ended.
+fn ends(sent: &Sent) -> Vec<(&str, AttemptOutcome)> {
+    sent.dialogs.iter().map(|dialog| (dialog.mx.as_deref().unwrap_or("-"), dialog.outcome)).collect()
+}
+
+/// The transcript, with the port as it would be.
+fn transcript(dialog: &Dialog, port: u16) -> String {
+    dialog.transcript.join("\n").replace(&format!(":{port}"), ":25")
+}
+
+/// An email whose content does not fit into the buffers of a socket.
+fn large_email() -> Email {
+    let mut email = email();
+    email.text = Some("A line of text that is not short, and so on and on.\r\n".repeat(250_000));
+    email
+}
