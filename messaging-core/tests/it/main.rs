@@ -11,6 +11,7 @@ mod keys;
 mod members;
 mod messages;
 mod pages;
+mod sending_domains;
 mod service;
 mod support;
 mod surface;
