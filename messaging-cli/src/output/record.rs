@@ -11,11 +11,8 @@ pub(super) fn record(node: &Node, indent: &str) -> Option<String> {
     let (kind, host, value) = (text("type")?, text("host")?, text("value").or_else(|| text("record"))?);
     let need = (text("required").as_deref() == Some("yes")).then(|| "required".to_owned());
     let head: Vec<_> = [Some(kind), Some(host), text("status"), need].into_iter().flatten().collect();
-    let mut lines = format!("{indent}{}\n{indent}  {value}\n", head.join("  "));
-    if let Some(detail) = text("detail") {
-        lines.push_str(&format!("{indent}  ({detail})\n"));
-    }
-    Some(lines)
+    let detail = text("detail").map(|detail| format!("{indent}  ({detail})\n")).unwrap_or_default();
+    Some(format!("{indent}{}\n{indent}  {value}\n{detail}", head.join("  ")))
 }
 
 /// A page of records, each below what it is for; `None` when the rows are something else.
