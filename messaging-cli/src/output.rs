@@ -7,6 +7,7 @@
 //! understood at all prints nothing there.
 
 mod node;
+mod record;
 mod refusal;
 mod table;
 
@@ -112,6 +113,9 @@ fn show(node: &Node) -> Result<(), Failure> {
     if items.is_empty() {
         note("nothing");
         return Ok(());
+    }
+    if let Some(text) = record::page(items) {
+        return raw(text.as_bytes());
     }
     let (text, hidden) = table::page(items, width);
     raw(text.as_bytes())?;

@@ -13,6 +13,7 @@ use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
+use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use hickory_resolver::system_conf::read_system_conf;
 use messaging_core::ports::resolver::{LookupError, Resolver};
@@ -25,6 +26,10 @@ const REPEATS: usize = 1;
 
 /// Answers that are kept for mail routing; each is a few hundred octets.
 const CACHED_ANSWERS: u64 = 8_192;
+
+/// That something is not there is believed no longer than this, whatever the zone says: a bounce for
+/// want of a domain suppresses the address.
+const ABSENCE_KEPT: Duration = Duration::from_mins(5);
 
 /// Why there are no records.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -65,6 +70,7 @@ impl Dns {
         options.attempts = REPEATS;
         options.use_hosts_file = hosts;
         options.cache_size = CACHED_ANSWERS;
+        options.negative_max_ttl = Some(ABSENCE_KEPT);
         let cached = build(config.clone(), options.clone());
         options.cache_size = 0;
         options.positive_max_ttl = Some(Duration::ZERO);
@@ -168,6 +174,8 @@ fn failure(error: &NetError) -> LookupFailure {
         return LookupFailure::NoRecords;
     }
     LookupFailure::Temporary(match error {
+        NetError::Dns(DnsError::ResponseCode(ResponseCode::ServFail)) => "the server answered SERVFAIL".to_owned(),
+        NetError::Dns(DnsError::ResponseCode(ResponseCode::Refused)) => "the server answered REFUSED".to_owned(),
         NetError::Dns(DnsError::ResponseCode(code)) => format!("the server answered {code}"),
         NetError::Timeout => "no answer in time".to_owned(),
         other => other.to_string(),

@@ -4,6 +4,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 
 use super::node::Node;
+use super::record::record;
 
 /// On a terminal a cell of a page is cut after this many characters; ids have 30.
 const MAX_CELL: usize = 40;
@@ -44,24 +45,32 @@ pub(super) fn page(rows: &[Node], width: Option<usize>) -> (String, Vec<String>)
     (trimmed(&mut table), hidden)
 }
 
-/// A resource as pairs; lists of objects follow as tables of their own.
+/// A resource as pairs; lists of objects follow as tables of their own, DNS records as blocks.
 pub(super) fn resource(members: &[(String, Node)], width: Option<usize>) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     if let Some(width) = width.and_then(|width| u16::try_from(width).ok()) {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
-    for (name, value) in members.iter().filter(|(_, value)| value.rows().is_none()) {
+    let is_pair = |value: &Node| value.rows().is_none() && record(value, "").is_none();
+    for (name, value) in members.iter().filter(|(_, value)| is_pair(value)) {
         table.add_row([name.clone(), value.block()]);
     }
     let mut text = trimmed(&mut table);
     for (name, value) in members {
-        let Some(rows) = value.rows() else { continue };
+        if is_pair(value) {
+            continue;
+        }
+        let rows = value.rows().unwrap_or(std::slice::from_ref(value));
         if !text.is_empty() {
             text.push('\n');
         }
         text.push_str(name);
         text.push('\n');
+        if let Some(records) = rows.iter().map(|row| record(row, "  ")).collect::<Option<String>>() {
+            text.push_str(&records);
+            continue;
+        }
         for line in page(rows, None).0.lines() {
             text.push_str("  ");
             text.push_str(line);

@@ -127,3 +127,51 @@ fn every_answer_is_one_document() {
     let bytes = Reply { body: vec![0xFF].into(), ..email };
     assert_eq!(text(&bytes), "{\"body_b64\":\"/w==\",\"content_type\":\"message/rfc822\"}\n");
 }
+
+#[test]
+fn dns_records_are_shown_in_full() {
+    let long = "x".repeat(60);
+    let records = format!(
+        r#"[{{"purpose":"dkim","type":"TXT","host":"mk1._domainkey.acme.com","value":"v=DKIM1; p={long}","required":true,"status":"pending"}},
+        {{"purpose":"return_path","type":"MX","host":"bounce.acme.com","value":"10 mx.example.org","required":false,"status":"verified"}}]"#
+    );
+    let Node::List(rows) = node(&records) else { panic!("no list") };
+    insta::assert_snapshot!(record::page(&rows).unwrap(), @r"
+    dkim
+      TXT  mk1._domainkey.acme.com  pending  required
+        v=DKIM1; p=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+    return_path
+      MX  bounce.acme.com  verified
+        10 mx.example.org
+    ");
+    let Node::List(keys) = node(KEYS).member("data").unwrap().clone() else { panic!("no page") };
+    assert_eq!(record::page(&keys), None);
+}
+
+#[test]
+fn a_resource_shows_its_dns_records_below() {
+    let text = r#"{"id":"dom_1","domain":"acme.com","status":"pending",
+        "dkim":[{"selector":"mk1","record":"v=DKIM1; p=AA","status":"verified","type":"TXT","host":"mk1._domainkey.acme.com","detail":null},
+                {"selector":"mk2","record":"v=DKIM1; p=BB","status":"pending","type":"TXT","host":"mk2._domainkey.acme.com","detail":"Publish it."}],
+        "spf":{"record":"v=spf1 ~all","status":"failed","type":"TXT","host":"bounce.acme.com","detail":"Add the include."},
+        "tracking":null,"created_at":"T1"}"#;
+    insta::assert_snapshot!(resource(text), @r"
+    id          dom_1
+    domain      acme.com
+    status      pending
+    tracking    -
+    created_at  T1
+
+    dkim
+      TXT  mk1._domainkey.acme.com  verified
+        v=DKIM1; p=AA
+      TXT  mk2._domainkey.acme.com  pending
+        v=DKIM1; p=BB
+        (Publish it.)
+
+    spf
+      TXT  bounce.acme.com  failed
+        v=spf1 ~all
+        (Add the include.)
+    ");
+}

@@ -3,6 +3,7 @@
 mod admin;
 mod completions;
 mod dev;
+mod domains;
 mod exit_codes;
 mod help;
 mod kill;

@@ -32,3 +32,43 @@ impl HeavyWork {
         tokio::task::spawn_blocking(work).await.map_err(Error::internal)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_queue_that_is_too_long_sends_away() {
+        let queue = Arc::new(HeavyWork::new(1, 1));
+        let (started, mut is_started) = tokio::sync::mpsc::unbounded_channel();
+        let begin = || {
+            let (queue, started) = (Arc::clone(&queue), started.clone());
+            let (finish, until) = mpsc::channel::<()>();
+            let work = tokio::spawn(async move {
+                let work = move || {
+                    started.send(()).unwrap();
+                    until.recv().unwrap();
+                };
+                queue.run(work).await
+            });
+            (work, finish)
+        };
+        let (first, finish_first) = begin();
+        is_started.recv().await.unwrap();
+        let (second, finish_second) = begin();
+        while queue.waiting.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(matches!(queue.run(|| ()).await, Err(Error::Unavailable { .. })));
+        assert!(is_started.is_empty(), "the second waits for the first");
+        finish_first.send(()).unwrap();
+        is_started.recv().await.unwrap();
+        finish_second.send(()).unwrap();
+        for work in [first, second] {
+            work.await.unwrap().unwrap();
+        }
+        queue.run(|| ()).await.unwrap();
+    }
+}

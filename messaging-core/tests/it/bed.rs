@@ -11,6 +11,7 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::ops::{self, Endpoint, Request};
 use messaging_core::ports::Store;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
+use messaging_core::ports::resolver::{NoResolver, Resolver};
 use messaging_core::time::Timestamp;
 use messaging_core::{Error, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
@@ -32,6 +33,11 @@ pub(crate) struct Bed {
 
 impl Bed {
     pub(crate) fn start() -> Self {
+        Self::asking(Arc::new(NoResolver))
+    }
+
+    /// A bed that looks up names with `resolver`.
+    pub(crate) fn asking(resolver: Arc<dyn Resolver>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store: Arc<dyn Store> =
             Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db"))).unwrap());
@@ -39,6 +45,12 @@ impl Bed {
         let app = App::builder(Arc::clone(&store))
             .clock(Arc::clone(&clock) as _)
             .entropy(Arc::new(SeededEntropy::new(17)))
+            .resolver(resolver)
+            .settings(messaging_core::Settings {
+                hostname: "mx.service.test".to_owned(),
+                public_url: "https://track.service.test".to_owned(),
+                ..messaging_core::Settings::default()
+            })
             .build();
         Self { app, clock, store, _directory: directory }
     }

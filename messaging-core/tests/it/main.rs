@@ -16,6 +16,7 @@ mod messages;
 mod pages;
 mod reports;
 mod returned_mail;
+mod sending_domains;
 mod service;
 mod support;
 mod suppressions;
