@@ -49,7 +49,7 @@ use self::route::{ByDns, Routing, response};
 pub use self::route::{MalformedMxOverride, MxOverride};
 use crate::dns::Dns;
 use crate::mime;
-use crate::smtp::{Letter, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, wire_address};
+use crate::smtp::{Letter, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, clean_name, wire_address};
 
 /// Domains of one message that are delivered to at the same time.
 const DOMAINS: usize = 8;
@@ -78,10 +78,10 @@ impl DirectDelivery {
         Self::builder(hostname, dns).build()
     }
 
-    /// A client with other limits.
+    /// A client with other limits. Characters of the name that no name has are left out.
     pub fn builder(hostname: &str, dns: Dns) -> DirectDeliveryBuilder {
         DirectDeliveryBuilder {
-            hostname: hostname.to_owned(),
+            hostname: clean_name(hostname),
             dns,
             port: SMTP,
             mx_override: None,

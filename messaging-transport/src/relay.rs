@@ -44,7 +44,7 @@ use self::settings::Settings;
 use crate::mime;
 use crate::smtp::{
     Answers, Failure, Letter, Limits, OpenError, Opener, Peer, Pool, Recipient, Session, Timeouts, Tls, Transcript,
-    Trust, WireContent, wire_address,
+    Trust, WireContent, clean_name, wire_address,
 };
 
 /// The most addresses of a host that are tried.
@@ -224,18 +224,14 @@ impl Default for SmtpRelayBuilder {
     fn default() -> Self {
         let limits =
             Limits { idle: 4, idle_in_all: 256, idle_time: Duration::from_secs(30), messages: 100, concurrent: 20 };
-        Self { ehlo_name: "localhost".to_owned(), timeouts: Timeouts::RELAY, limits, extra_roots: Vec::new() }
+        Self { ehlo_name: clean_name(""), timeouts: Timeouts::RELAY, limits, extra_roots: Vec::new() }
     }
 }
 
 impl SmtpRelayBuilder {
     /// The name in EHLO. Characters that no name has are left out.
     pub fn ehlo_name(mut self, name: impl AsRef<str>) -> Self {
-        let is_fit = |c: &char| c.is_ascii_alphanumeric() || "-._:[]".contains(*c);
-        let name: String = name.as_ref().chars().filter(is_fit).take(255).collect();
-        if !name.is_empty() {
-            self.ehlo_name = name;
-        }
+        self.ehlo_name = clean_name(name.as_ref());
         self
     }
 

@@ -24,7 +24,7 @@ pub(crate) use letter::{Answers, Letter, Recipient, wire_address};
 pub(crate) use pool::{Limits, Pool};
 #[cfg(feature = "testing")]
 pub(crate) use reply::Reply;
-pub(crate) use session::{Credentials, OpenError, Opener, Peer, Security, Session};
+pub(crate) use session::{Credentials, OpenError, Opener, Peer, Security, Session, clean_name};
 pub use timeouts::Timeouts;
 pub(crate) use tls::{Tls, Trust};
 pub(crate) use transaction::Failure;

@@ -399,6 +399,13 @@ impl Session {
     }
 }
 
+/// A name as EHLO can say it, `localhost` when nothing of it is left: it must not end the command.
+pub(crate) fn clean_name(name: &str) -> String {
+    let is_fit = |c: &char| c.is_ascii_alphanumeric() || "-._:[]".contains(*c);
+    let name: String = name.chars().filter(is_fit).take(255).collect();
+    if name.is_empty() { "localhost".to_owned() } else { name }
+}
+
 /// The reply's text stays out of the error, as it may quote addresses.
 fn unexpected(stage: &str, reply: &Reply) -> TransportError {
     TransportError::Unreachable(format!("the peer answered {} to {stage}", reply.code()))

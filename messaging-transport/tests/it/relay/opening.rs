@@ -1,3 +1,6 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use messaging_core::domain::attempt::AttemptOutcome;
 use messaging_transport::mime;
 use messaging_transport::testing::{Action, ScriptedSmtpServer, Stage};
 
@@ -171,4 +174,37 @@ async fn settings_that_cannot_work_are_an_error() {
     for settings in [json!({}), json!({"host": "a b", "port": 25}), json!({"host": "localhost"})] {
         assert_eq!(word(&send_with(&relay, &settings, &["a@b.co"], email()).await), "misconfigured");
     }
+}
+
+#[tokio::test]
+async fn the_dialog_is_kept_without_its_secrets() {
+    let long = "p".repeat(600);
+    for (mechanisms, password, expected) in [
+        (&["PLAIN"][..], "secret", &["> AUTH PLAIN ***", "< 235 2.7.0 welcome"][..]),
+        (&["PLAIN"], &long, &["> AUTH PLAIN", "< 334", "> ***", "< 235 2.7.0 welcome"]),
+        (
+            &["LOGIN"],
+            "secret",
+            &["> AUTH LOGIN", "< 334 VXNlcm5hbWU6", "> ***", "< 334 UGFzc3dvcmQ6", "> ***", "< 235 2.7.0 welcome"],
+        ),
+    ] {
+        let server = ScriptedSmtpServer::builder().start_tls().login(mechanisms, "user", password).start().await;
+        let login = with_login(&server, "starttls", "user", password);
+        let sent = relay(&server).send(&message(&login, &["a@b.co"], email())).await.unwrap();
+        let [dialog] = &sent.dialogs[..] else { panic!("one dialog") };
+        let lines: Vec<_> = dialog.transcript.iter().map(String::as_str).collect();
+        assert!(lines.windows(expected.len()).any(|window| window == expected), "{lines:?}");
+        for secret in
+            [STANDARD.encode(password), STANDARD.encode("user"), STANDARD.encode(format!("\0user\0{password}"))]
+        {
+            assert!(lines.iter().all(|line| !line.contains(&secret[..8])), "{lines:?}");
+        }
+        assert_eq!((dialog.mx.as_deref(), dialog.tls.as_deref()), (Some("127.0.0.1"), Some("TLSv1.3")));
+        assert_eq!(dialog.outcome, AttemptOutcome::Delivered);
+    }
+    let server = ScriptedSmtpServer::builder().start_tls().login(&["PLAIN"], "user", "secret").start().await;
+    let login = with_login(&server, "starttls", "user", "wrong");
+    let sent = relay(&server).send(&message(&login, &["a@b.co"], email())).await.unwrap();
+    assert_eq!(sent.dialogs[0].outcome, AttemptOutcome::Deferred);
+    assert!(sent.dialogs[0].transcript.contains(&"< 535 5.7.8 no".to_owned()));
 }
