@@ -6,6 +6,7 @@
 //! * [`mime`] writes an email as the octets that go on the wire.
 //! * [`Sandbox`] captures instead of sending, on every channel.
 //! * [`SmtpRelay`] sends email through a relay that the workspace has an account at.
+//! * [`inbound`] receives what comes back: bounces, complaints, requests to unsubscribe.
 //! * [`defaults`] lists what a server starts with: every channel and provider that needs no more than
 //!   the workspace's settings.
 

@@ -64,6 +64,3 @@ fn complete(report: &mut RecipientReport, mail: &Mail<'_>) {
         response.text = said.text;
     }
 }
-
-#[cfg(test)]
-mod tests;
