@@ -8,6 +8,7 @@
 //! * [`DirectDelivery`] sends email to the mail exchangers of its recipients.
 //! * [`SmtpRelay`] sends email through a relay that the workspace has an account at.
 //! * [`Dns`] looks up where mail goes, and the records of sending domains.
+//! * [`inbound`] receives what comes back: bounces, complaints, requests to unsubscribe.
 //! * [`defaults`] lists what a server starts with: every channel and provider that needs no more than
 //!   the workspace's settings.
 

@@ -52,7 +52,7 @@ pub struct Judgment {
     pub suppress: Vec<(String, SuppressionReason)>,
     /// Addresses that were delivered to.
     pub reached: Vec<String>,
-    /// Addresses that bounced softly in a way that counts (see [`soft_bounce`]).
+    /// Addresses that bounced softly in a way that counts (see [`crate::domain::soft_bounce`]).
     pub soft_bounces: Vec<String>,
 }
 

@@ -18,9 +18,14 @@ fn program(data: &Path) -> Command {
 
 /// Starts the program and waits until it listens.
 fn start(data: &Path) -> (Child, std::net::SocketAddr) {
-    let mut child = program(data).stderr(Stdio::piped()).spawn().unwrap();
+    start_until(&mut program(data), "\"listening\"")
+}
+
+/// Starts a program and waits until it says where it listens, with these words.
+fn start_until(program: &mut Command, words: &str) -> (Child, std::net::SocketAddr) {
+    let mut child = program.stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = lines.find(|line| line.as_ref().unwrap().contains("\"listening\"")).unwrap().unwrap();
+    let line = lines.find(|line| line.as_ref().unwrap().contains(words)).unwrap().unwrap();
     // Whoever does not read stops the writer.
     std::thread::spawn(move || lines.for_each(drop));
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
@@ -53,6 +58,30 @@ async fn it_keeps_its_files_private_tells_where_it_listens_and_stops_when_told()
 }
 
 #[test]
+fn returned_mail_has_an_address_of_its_own() {
+    use std::io::Write as _;
+
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let mut program = program(&data);
+    program.args(["--smtp-listen", "127.0.0.1:0", "--hostname", "mail.example.org"]);
+    let (child, address) = start_until(&mut program, "\"listening for returned mail\"");
+    let mut client = std::net::TcpStream::connect(address).unwrap();
+    client.write_all(b"EHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<bounce+0@bounce.example.org>\r\n").unwrap();
+    let mut lines = BufReader::new(client).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "220 mail.example.org ESMTP for returned mail");
+    assert!(lines.any(|line| line == "550 5.1.1 no such address"));
+    // The server runs, so the file is there.
+    assert_eq!(std::fs::read_to_string(data.join("smtp-listen")).unwrap(), format!("{address}\n"));
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(lines.next().unwrap(), "421 4.3.2 mail.example.org is stopping");
+    assert_eq!(lines.next(), None);
+    let mut child = child;
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(!data.join("smtp-listen").exists());
+}
+
+#[test]
 fn what_cannot_work_is_said_and_numbered() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
@@ -67,6 +96,8 @@ fn what_cannot_work_is_said_and_numbered() {
         (vec!["--log", "a=b=c"], 2, "log filter"),
         (vec![], 3, "another messaging server works on this database"),
         (vec!["--data", other.to_str().unwrap(), "--listen", &address.to_string()], 3, "failed to listen"),
+        (vec!["--smtp-listen", &address.to_string()], 3, "failed to listen"),
+        (vec!["--smtp-listen", "localhost"], 2, "--smtp-listen"),
     ] {
         let mut command = program(&data);
         if arguments.contains(&"--data") {

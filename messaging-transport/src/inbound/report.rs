@@ -4,8 +4,8 @@
 //! a depth or an encoding, and the time taken grows with the length of what is looked at, which is
 //! bounded.
 //!
-//! In order: a feedback report ([`arf`]), a delivery status notification ([`dsn`]), a bounce in prose
-//! ([`bounce_text`]); everything else, automatic replies (RFC 3834) first of all, is no report.
+//! In order: a feedback report (`arf`), a delivery status notification (`dsn`), a bounce in prose
+//! (`bounce_text`); everything else, automatic replies (RFC 3834) first of all, is no report.
 
 mod addresses;
 mod arf;
@@ -64,6 +64,3 @@ fn complete(report: &mut RecipientReport, mail: &Mail<'_>) {
         response.text = said.text;
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -152,14 +152,12 @@ where
             _ = phase.wait_for(|phase| *phase != Phase::Running) => None,
             line = timeout(limit, self.incoming.line()) => Some(line.map_err(|_| End::TimedOut)?),
         };
-        match line {
-            Some(line) => Ok(line),
-            None => {
-                let farewell = format!("421 4.3.2 {} is stopping", self.place.options.hostname);
-                self.send_away(&farewell).await?;
-                Err(End::Done)
-            }
+        if let Some(line) = line {
+            return Ok(line);
         }
+        let farewell = format!("421 4.3.2 {} is stopping", self.place.options.hostname);
+        self.send_away(&farewell).await?;
+        Err(End::Done)
     }
 
     async fn obey(&mut self, mut line: Vec<u8>) -> Result<(), End> {

@@ -129,9 +129,10 @@ impl Prose {
         let whole = mail.text();
         let mut text = String::new();
         for line in whole.lines() {
-            if text.len() + line.len() > MAX_TEXT || begins_returned(line) {
+            if text.len() >= MAX_TEXT || begins_returned(line) {
                 break;
             }
+            let line = &line[..line.floor_char_boundary(MAX_TEXT)];
             // Control characters and zero-width ones would hide words.
             text.extend(
                 line.chars()
@@ -151,15 +152,16 @@ impl Prose {
                 .iter()
                 .any(|name| header.get(name).is_some_and(|value| !value.eq_ignore_ascii_case("no")))
                 || header.get("Precedence").is_some_and(|value| value.trim().eq_ignore_ascii_case("auto_reply"));
-        if announces_itself || phrases::is_auto_reply(&self.subject) {
-            return false;
-        }
         let from = header.words("From").unwrap_or_default().to_lowercase();
         let sender = addresses::find(&from).first().map_or("", |range| &from[range.clone()]);
         let local_part = sender.split('@').next().unwrap_or("").trim();
         let (name, is_bare) = (from.replace(sender, ""), sender.is_empty());
         let is_daemon = phrases::is_daemon(if is_bare { from.trim() } else { local_part }, &name);
         let is_about_bounce = phrases::is_bounce_subject(&self.subject);
+        // A bounce quotes our subject, which may speak of holidays.
+        if announces_itself || (phrases::is_auto_reply(&self.subject) && !(is_daemon && is_about_bounce)) {
+            return false;
+        }
         let codes = codes::find(&self.text);
         if is_daemon {
             return is_about_bounce || !codes.is_empty() || says_why(&self.text) || phrases::is_failure(&self.lower);
@@ -250,7 +252,11 @@ impl Prose {
 
     fn response(&self, paragraph: &Paragraph<'_>) -> Response {
         let own = paragraph.lines.join(" ");
-        let text = if paragraph.has_reason() { own.as_str() } else { self.text.as_str() };
+        // Where the recipient's own lines say nothing, the reason may stand elsewhere; where nothing does,
+        // they are still the ones to show.
+        let says_elsewhere = || !codes::find(&self.text).is_empty() || says_why(&self.text);
+        let is_own = paragraph.has_reason() || (!own.is_empty() && !says_elsewhere());
+        let text = if is_own { own.as_str() } else { self.text.as_str() };
         let mut response = codes::response(text);
         let is_mute = response.code.is_none() && response.enhanced.is_none();
         if is_mute && classify(&response) == BounceClass::Unknown {

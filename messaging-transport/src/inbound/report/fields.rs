@@ -72,7 +72,7 @@ pub(super) fn split(block: &[u8]) -> (Fields, &[u8]) {
         } else {
             let Some(colon) = line.iter().position(|&byte| byte == b':') else { break };
             let name = line[..colon].trim_ascii_end();
-            if name.is_empty() || !name.iter().all(|byte| byte.is_ascii_graphic()) {
+            if name.is_empty() || !name.iter().all(u8::is_ascii_graphic) {
                 break;
             }
             if fields.len() < MAX_FIELDS {

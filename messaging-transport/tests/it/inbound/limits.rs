@@ -10,7 +10,7 @@ use super::{PATIENCE, Running};
 async fn a_line_has_an_end() {
     let server = Running::start();
     let mut client = server.known().await;
-    client.send(&[b'A'; 100_000]).await;
+    client.send(&b"A".repeat(100_000)).await;
     assert_eq!(client.rest().await, "500 5.5.2 the line is too long\r\n");
     let mut client = server.known().await;
     let long = format!("NOOP {}", "x".repeat(998 - 5));

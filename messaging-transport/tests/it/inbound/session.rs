@@ -132,7 +132,9 @@ async fn everything_may_come_at_once() {
     let mut client = server.connect().await;
     let mut all = "EHLO c.test\r\n".to_owned();
     for _ in 0..20 {
-        all.push_str(&format!("MAIL FROM:<>\r\nRCPT TO:<one@b.test>\r\nRCPT TO:<two@b.test>\r\nDATA\r\n{BOUNCE}.\r\n"));
+        all.push_str("MAIL FROM:<>\r\nRCPT TO:<one@b.test>\r\nRCPT TO:<two@b.test>\r\nDATA\r\n");
+        all.push_str(BOUNCE);
+        all.push_str(".\r\n");
     }
     all.push_str("QUIT\r\nNOOP\r\n");
     client.send(all.as_bytes()).await;
