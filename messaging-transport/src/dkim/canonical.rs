@@ -35,7 +35,7 @@ pub(super) fn fields(header: &[u8]) -> Vec<Field<'_>> {
     let mut start = 0;
     for (at, _) in header.iter().enumerate().filter(|&(_, &octet)| octet == b'\n') {
         // A line that begins with white space belongs to the field before it.
-        if header.get(at + 1).is_none_or(|next| !is_white(next)) {
+        if header.get(at + 1).is_none_or(|&next| !is_white(next)) {
             fields.push(Field(&header[start..=at]));
             start = at + 1;
         }
@@ -90,9 +90,9 @@ fn for_each_piece(body: &[u8], mut take: impl FnMut(&[u8])) {
     // What begins here is canonical up to `at` and not yet taken.
     let mut start = 0;
     let mut at = 0;
-    while let Some(white) = body[at..].iter().position(is_white) {
+    while let Some(white) = body[at..].iter().position(|&octet| is_white(octet)) {
         let begin = at + white;
-        at = begin + body[begin..].iter().position(|octet| !is_white(octet)).unwrap_or(body.len() - begin);
+        at = begin + body[begin..].iter().position(|&octet| !is_white(octet)).unwrap_or(body.len() - begin);
         if body[at..].starts_with(CRLF) {
             take(&body[start..begin]);
             start = at;
@@ -120,7 +120,7 @@ fn without_empty_end(body: &[u8]) -> &[u8] {
     }
 }
 
-const fn is_white(octet: &u8) -> bool {
+const fn is_white(octet: u8) -> bool {
     matches!(octet, b' ' | b'\t')
 }
 

@@ -71,7 +71,7 @@ fn holds(signature: &str, fields: &[String], body: &str) -> bool {
     let mut signed = String::new();
     for name in tag("h").split(':') {
         let is_named = |field: &&String| field.split(':').next().unwrap().trim().eq_ignore_ascii_case(name);
-        if let Some(at) = left.iter().rposition(|field| is_named(field)) {
+        if let Some(at) = left.iter().rposition(is_named) {
             signed += &(relaxed_field(left.remove(at)) + "\r\n");
         }
     }

@@ -1,8 +1,8 @@
 //! Words by notion.
 //!
 //! Without accents and in small letters, as [`Reading`](super::Reading) has them. A star stands for the
-//! rest of a word. In each list English comes first, then German, French, Spanish and Portuguese, Italian,
-//! Dutch, Polish, Russian, Chinese and Japanese.
+//! rest of a word. English, German, French, Spanish, Portuguese, Italian, Dutch, Polish, Russian, Chinese
+//! and Japanese.
 
 /// Those who receive.
 pub(super) const RECIPIENT: &str = "\
@@ -96,7 +96,7 @@ pub(super) const NOT_THE_RECIPIENT: &str = "\
     allowed list, not on the list of allowed, address book, contact list, contacts only, only accepts,
     only accept, known senders, may not exist, not permitted to send, not allowed to send,
     not authorized to send, not have permission, no permission, no rights, not valid for this,
-    no valid certificate, no valid tls";
+    no valid certificate, no valid tls, went wrong, something wrong, wrong with";
 
 /// Those who send.
 pub(super) const SENDER: &str = "\
@@ -142,16 +142,17 @@ pub(super) const RATE: &str = "\
 pub(super) const REPUTATION: &str = "\
     blacklist*, black list*, black listed, blocklist*, block list*, block listed, denylist*, deny list,
     blackhole*, black hole, rbl, rbls, dnsbl*, rhsbl, surbl, spamhaus*, spamcop*, spam cop, sorbs,
-    barracudacentral, uceprotect*, abusix, proofpoint block*, blocked, banned, is listed, are listed, was listed, been listed, being listed, currently listed, listed by, listed at, reputation, senderscore, sender score, poor,
-    suspicious, complaints, spf, dkim, dmarc, unauthenticated, authentication, authenticate, authenticated,
-    auth required, authorization required, login required, sender id, alignment, reverse dns, rdns, ptr,
-    reverse lookup, reverse hostname, reverse name, fcrdns, your hostname, helo, ehlo, bogus, generic hostname,
-    dynamic ip, dynamic host, dynamic address, dialup, dial up, residential, starttls, tls required,
-    requires tls, encryption required, requires encryption, greylist*, graylist*, grey listed, gray listed,
-    grey listing, spoof*, impersonat*, phish*, anti spam, antispam, known spam*, open proxy, botnet, zombie,
-    challenge, sender policy, challenge response, schwarze liste, liste noire, liste negra, lista negra,
-    lista nera, zwarte lijst, czarn* list*, черн* спис*, спам*, *黑名单*, *黑名單*, *ブラックリスト*, *垃圾邮件*, *スパム*, *迷惑*,
-    *信誉*";
+    barracudacentral, uceprotect*, abusix, proofpoint block*, blocked, banned, is listed, are listed,
+    was listed, been listed, being listed, currently listed, listed by, listed at, reputation, senderscore,
+    sender score, poor, suspicious, complaints, spf, dkim, dmarc, unauthenticated, authentication, authenticate,
+    authenticated, auth required, authorization required, login required, sender id, alignment, reverse dns,
+    rdns, ptr, reverse lookup, reverse hostname, reverse name, fcrdns, your hostname, helo, ehlo, bogus,
+    generic hostname, dynamic ip, dynamic host, dynamic address, dialup, dial up, residential, starttls,
+    tls required, requires tls, encryption required, requires encryption, greylist*, graylist*, grey listed,
+    gray listed, grey listing, spoof*, impersonat*, phish*, anti spam, antispam, known spam*, open proxy,
+    botnet, zombie, challenge, sender policy, challenge response, schwarze liste, liste noire, liste negra,
+    lista negra, lista nera, zwarte lijst, czarn* list*, черн* спис*, спам*, *黑名单*, *黑名單*, *ブラックリスト*, *垃圾邮件*,
+    *スパム*, *迷惑*, *信誉*, tls is required, require tls";
 
 /// We asked a server that is not for this recipient.
 pub(super) const RELAYING: &str = "\
@@ -178,15 +179,15 @@ pub(super) const LARGE: &str = "\
 /// What is in the message.
 pub(super) const CONTENT: &str = "\
     virus*, malware, infected, trojan, worm, executable, attachment*, file type, file extension, bare lf,
-    bare cr, bare newline*, bare linefeed*, bare line, bare carriage, smuggling, 8bit, 8 bit, non ascii,
-    smtputf8, malformed, rfc5322, rfc2822, rfc822, rfc 5322, rfc 2822, rfc 822, mime, charset, character set,
-    missing header, missing headers, header missing, header fields, headers are, header is, header field,
-    invalid header*, duplicate header*, header syntax, message header*, missing date, missing from,
-    missing subject, multiple from, date header, subject header, content reject*, content not, content denied,
-    content filter, content is, mail content, message content, objectionable, profanity, line too long,
-    line length, lines too long, conversion, unsupported media, url in, urls in, link in, links in,
-    contains a link, contains url*, viren, anhang, piece jointe, anexo, adjunto, allegato, bijlage, zalacznik*,
-    вложени*, вирус*, *病毒*, *附件*, *内容*, *ウイルス*, *添付*, illegal character*, invalid character*, subject line";
+    bare cr, bare newline*, bare linefeed*, bare line, bare carriage, smuggling, 8bit, non ascii, smtputf8,
+    malformed, rfc5322, rfc2822, rfc822, mime, charset, character set, missing header, missing headers,
+    header missing, header fields, headers are, header is, header field, invalid header*, duplicate header*,
+    header syntax, message header*, missing date, missing from, missing subject, multiple from, date header,
+    subject header, content reject*, content not, content denied, content filter, content is, mail content,
+    message content, objectionable, profanity, line too long, line length, lines too long, conversion,
+    unsupported media, url in, urls in, link in, links in, contains a link, contains url*, viren, anhang,
+    piece jointe, anexo, adjunto, allegato, bijlage, zalacznik*, вложени*, вирус*, *病毒*, *附件*, *内容*, *ウイルス*,
+    *添付*, illegal character*, invalid character*, subject line";
 
 /// Full, in so many words.
 pub(super) const FULL: &str = "\
@@ -202,12 +203,13 @@ pub(super) const FULL: &str = "\
     переполнен*, квот*, *已满*, *已滿*, *满了*, *空间不足*, *容量不足*, *容量超*, *超出容量*, *いっぱい*, *満杯*, *容量を超*, *容量オーバー*,
     storage, any more mail, no more mail, any more messages, speicher*, erschopft, *用完*, *用尽*, not enough room,
     no more room, allocated space, allotted space, space allocated, allowed size, disk usage, postfachgross*,
-    mailboxgross*";
+    mailboxgross*, no space";
 
 /// Full, said of a mailbox.
 pub(super) const FILLED: &str = "\
     overfull, overflow, filled, voll, uberfullt, plein*, sature*, llen*, cheia, cheio, lotad*, pien*, vol,
-    peln*, полон, полн*, *满*, *超出*, заполнен*, erschopft, reached";
+    peln*, полон, полн*, *满*, *超出*, заполнен*, erschopft, reached its, reached the maximum, reached their,
+    reached the limit";
 
 /// Domains.
 pub(super) const DOMAIN: &str = "\
@@ -238,7 +240,7 @@ pub(super) const UNREACHABLE: &str = "\
     service is unavailable, host down, server down, zeituberschreitung, nicht erreichbar, delai depasse,
     injoignable, tiempo de espera, tempo limite, tempo esgotado, niet bereikbaar, nieosiagaln*, недоступен,
     истекло, *超时*, *连接失败*, *タイムアウト*, *接続でき*, no reply, next hop, unable to contact, not contact,
-    could not reach";
+    could not reach, time limit";
 
 /// Rules of the receiver.
 pub(super) const POLICY: &str = "\
@@ -274,7 +276,7 @@ pub(super) const TROUBLE: &str = "\
     command failed, protocol error, protocol violation, bad sequence, out of memory, resources, not implemented,
     unrecognized command, command unrecognized, command not recognized, unknown command, verification problem,
     unable to verify, could not verify, can not verify, unverified, not verified, callout, syntax error,
-    backend, looking up, lookup error, retry";
+    backend, looking up, lookup error, retry, went wrong, something wrong, wrong with";
 
 /// Turned away.
 pub(super) const REJECTED: &str = "\
@@ -304,3 +306,54 @@ pub(super) const OURS: &str = "\
 /// None: said right before the noun. What is said of a mailbox further on may be that there is no access to it.
 pub(super) const NONE: &str = "\
     kein, keine, keinen, aucun, aucune, ningun*, nenhum*, nessun*, geen, zaden, zadna";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::bounce::reading::Reading;
+
+    /// A phrase that no text is ever read as would be there in vain.
+    #[test]
+    fn every_phrase_can_be_found() {
+        for list in [
+            RECIPIENT,
+            ACCOUNT,
+            MAILBOX,
+            MISSING,
+            WRONG,
+            DISABLED,
+            ABANDONED,
+            NOBODY,
+            NOT_THE_RECIPIENT,
+            SENDER,
+            REFUSED,
+            SENDER_REFUSED,
+            RATE,
+            REPUTATION,
+            RELAYING,
+            MESSAGE,
+            LARGE,
+            CONTENT,
+            FULL,
+            FILLED,
+            DOMAIN,
+            BAD_DOMAIN,
+            UNREACHABLE,
+            POLICY,
+            TEMPORARY,
+            TROUBLE,
+            REJECTED,
+            UNAVAILABLE,
+            NO_MORE_THAN_THE_CODE,
+            MANY,
+            THEM,
+            OURS,
+            NONE,
+        ] {
+            for phrase in list.split(',').map(str::trim) {
+                let text = if phrase == "@" { "a@b.co".to_owned() } else { phrase.replace('*', "") };
+                assert!(!phrase.is_empty() && Reading::of(&text).says(phrase), "{phrase:?}");
+            }
+        }
+    }
+}
