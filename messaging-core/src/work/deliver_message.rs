@@ -12,7 +12,7 @@ use crate::domain::channel::Channel;
 use crate::domain::content::{self, RequestContent};
 use crate::domain::delivery::Judgment;
 use crate::domain::message::{Capture, Message, MessageEvent, MessageStatus};
-use crate::domain::recipients::{self, Recipient};
+use crate::domain::recipients::{self, Recipient, RecipientKind};
 use crate::ids::{MessageId, WorkspaceId};
 use crate::ports::store::{CommitError, StoreError};
 use crate::work::delivery::{Impossible, Performed, Prepared, Unprepared, perform, prepare};
@@ -87,6 +87,9 @@ impl Job for DeliverMessage {
             }
         };
         let recipients = self.recipients(&message, &request);
+        if recipients.is_empty() {
+            return Ok(cx.finish(Changes::default()).await?);
+        }
         let memory = cx.app.file_memory(request.files.iter().map(|file| file.size).sum()).await;
         let performed = match prepare(&cx.app, &message, &request, recipients).await {
             Ok(mut prepared) => {
@@ -131,11 +134,17 @@ async fn announce(cx: &JobContext, message: &mut Message, prepared: &mut Prepare
 }
 
 impl DeliverMessage {
+    /// Who is still to be served. A report may have settled the message between two attempts, a bounce
+    /// after the reply to the content was lost: then only the copies are left.
     fn recipients(&self, message: &Message, request: &RequestContent) -> Vec<Recipient> {
-        self.open.clone().unwrap_or_else(|| {
+        let mut open = self.open.clone().unwrap_or_else(|| {
             let list = |copies: &Option<Vec<String>>| copies.clone().unwrap_or_default();
             recipients::all(&message.to, &list(&request.input.cc), &list(&request.input.bcc))
-        })
+        });
+        if message.status.is_settled() {
+            open.retain(|recipient| recipient.kind != RecipientKind::To);
+        }
+        open
     }
 
     /// Commits the outcome. What left cannot be taken back: when the message changed meanwhile, the same

@@ -6,6 +6,7 @@ use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::attempt::{AttemptOutcome, Dialog};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::link_token::ReturnPurpose;
+use messaging_core::domain::report::{Action, RecipientReport, Report};
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::ports::transport::{Content, Outcome, Response};
 use serde_json::json;
@@ -96,6 +97,23 @@ async fn a_lost_reply_of_one_recipient_makes_its_attempt_ambiguous() {
     product.pass(Duration::from_mins(1)).await;
     assert_eq!(product.story(id).await, "delivered: Queued Deferred Sent Delivered");
     assert_eq!(product.last_meta(id).await.get("ambiguous"), None);
+}
+
+#[tokio::test]
+async fn a_bounce_that_comes_after_a_lost_reply_ends_the_attempts() {
+    let product = Product::start().await;
+    product.transport.outcome_next(ANN, Outcome::Ambiguous(Response::default()));
+    let id = product.send_to(ANN).await;
+    product.work().await;
+    let address = product.app.link_key().local_part(ReturnPurpose::Bounce, product.workspace, id);
+    let address = product.app.return_address(&format!("{address}@bounce.sandbox.test")).await.unwrap().unwrap();
+    let full = Response { code: Some(552), enhanced: Some("5.2.2".to_owned()), ..Response::default() };
+    let report = RecipientReport { addresses: Vec::new(), action: Action::Failed, response: full };
+    product.app.receive(&address, &Report::Delivery(vec![report])).await.unwrap();
+    assert_eq!(product.story(id).await, "bounced: Queued Deferred Bounce");
+    product.pass(Duration::from_hours(80)).await;
+    assert_eq!(product.story(id).await, "bounced: Queued Deferred Bounce");
+    assert_eq!(product.transport.sent().len(), 1);
 }
 
 #[tokio::test]
