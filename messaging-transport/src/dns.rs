@@ -3,7 +3,7 @@
 //! Mail routing asks through a cache that lives as long as the answers allow. Who verifies a sending
 //! domain has just changed a record and wants to see it, so the [`Resolver`] that core uses asks afresh.
 //!
-//! Every look-up ends: a server that does not answer is asked twice, [`TIMEOUT`] each.
+//! Every look-up ends: a server that does not answer is asked twice, four seconds each.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
