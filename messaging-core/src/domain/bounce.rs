@@ -6,11 +6,11 @@
 //! something:
 //!
 //! * An enhanced code with a meaning decides alone, whatever the text says beside it. If the server did
-//!   not put it where it belongs, it is looked for in the text ([`codes`]).
+//!   not put it where it belongs, it is looked for in the text (`codes`).
 //! * 550, 551 and 553 mean the recipient unless the text says something else or speaks of nobody; 552 means the content
 //!   unless the text speaks of a full mailbox; 554 means a policy unless the text says what is wrong.
 //! * What a text says is found from who it is about and what is said of them, not from whole sentences
-//!   ([`meaning`]), as there are as many sentences as there are postmasters.
+//!   (`meaning`), as there are as many sentences as there are postmasters.
 //!
 //! Where a text can be read in two ways it is read in the soft one: a bad address is found out with the
 //! next message, a suppressed good one is not.
