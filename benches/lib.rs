@@ -4,6 +4,10 @@
 //! group with whatever else waits. Floor and product alternate in one run, because machines differ from
 //! minute to minute; what is quoted is the ratio of their medians.
 
+/// The allocator of the programs.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 pub mod floor;
 pub mod load;
 pub mod product;

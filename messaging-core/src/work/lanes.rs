@@ -11,13 +11,13 @@ use crate::ports::store::Claim;
 use crate::time::Timestamp;
 
 /// Jobs in work at the same time, all lanes together.
-pub(super) const WINDOW: usize = 1024;
+pub(super) const WINDOW: usize = 2048;
 /// Where a lane's window begins, and falls back to: what one mail server takes at a time.
 const SMALLEST: usize = 24;
 /// A lane's window grows to this.
-const LARGEST: usize = 128;
+const LARGEST: usize = 512;
 /// Jobs of one lane in one claim: small enough that many busy lanes take turns.
-const SHARE: usize = 64;
+const SHARE: usize = 128;
 /// A job that ends within this time is quick.
 const QUICK: Duration = Duration::from_secs(1);
 /// A lane that is full is looked at again after this.
@@ -38,15 +38,14 @@ struct Lane {
 impl Lanes {
     /// A job of the lane begins.
     pub(super) fn begin(&mut self, lane: &str) {
-        match self.0.get_mut(lane) {
-            Some(known) => known.in_work += 1,
-            None => {
-                if self.0.len() >= REMEMBERED {
-                    self.0.retain(|_, lane| lane.in_work > 0);
-                }
-                self.0.insert(lane.to_owned(), Lane { in_work: 1, window: SMALLEST });
-            }
+        if let Some(known) = self.0.get_mut(lane) {
+            known.in_work += 1;
+            return;
         }
+        if self.0.len() >= REMEMBERED {
+            self.0.retain(|_, lane| lane.in_work > 0);
+        }
+        self.0.insert(lane.to_owned(), Lane { in_work: 1, window: SMALLEST });
     }
 
     /// A job of the lane ended after `took`.
@@ -90,7 +89,7 @@ mod tests {
         assert_eq!(claim(&lanes).shares["a"], SMALLEST - 1);
         lanes.end("a", quick);
         assert_eq!(claim(&lanes).shares["a"], SMALLEST + 1);
-        for _ in 0..200 {
+        for _ in 0..LARGEST {
             lanes.begin("a");
             lanes.end("a", quick);
         }

@@ -1,7 +1,9 @@
 //! The one thread that writes.
 //!
 //! It takes all the changes that are waiting, applies them in one transaction, commits once, and
-//! answers everybody. While a commit waits for the disk, the next changes gather; there is no timer.
+//! answers everybody. While a commit waits for the disk, the next changes gather; no request waits for
+//! others. Background work does, for some milliseconds: it comes in crowds, and a page that many commits
+//! change is written once for all of them.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,6 +27,13 @@ const MAX_BATCH: usize = 512;
 /// one of its own, but not with every one: what gathers over this time costs little more than one alone.
 /// This long after the last request it goes alone.
 const RIDE_EVERY: Duration = Duration::from_millis(40);
+
+/// Without requests, batches of background work follow one another at this distance, or as soon as
+/// [`CROWD`] commits wait.
+const ALONE_EVERY: Duration = Duration::from_millis(8);
+
+/// So many commits of background work make a batch worth its sync.
+const CROWD: usize = 256;
 
 type Errand = Box<dyn FnOnce(&mut Bench) + Send>;
 
@@ -61,8 +70,33 @@ struct Waiting {
     background: VecDeque<Commit>,
     errands: VecDeque<Errand>,
     /// Waking costs a system call, and under load the thread does not sleep.
-    sleeping: bool,
+    sleep: Sleep,
     closed: bool,
+}
+
+/// What wakes the thread.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Sleep {
+    /// Nothing: it looks by itself.
+    #[default]
+    Awake,
+    /// Any work.
+    ForWork,
+    /// Its time, requests, errands, or a crowd of background work.
+    ForCrowd,
+}
+
+impl Waiting {
+    /// Whether the thread is to be woken for what was just put.
+    fn wakes(&self) -> bool {
+        match self.sleep {
+            Sleep::Awake => false,
+            Sleep::ForWork => true,
+            Sleep::ForCrowd => {
+                !self.foreground.is_empty() || !self.errands.is_empty() || self.background.len() >= CROWD
+            }
+        }
+    }
 }
 
 impl std::fmt::Debug for Desk {
@@ -141,8 +175,8 @@ impl Desk {
             return Err(StoreError::Unavailable);
         }
         queue.push_back(item);
-        if waiting.sleeping {
-            waiting.sleeping = false;
+        if waiting.wakes() {
+            waiting.sleep = Sleep::Awake;
             drop(waiting);
             self.wake.notify_one();
         }
@@ -161,6 +195,8 @@ struct Taken {
     last_request: Option<Instant>,
     /// When background work last rode along with requests.
     last_ride: Option<Instant>,
+    /// When background work last went alone.
+    last_alone: Option<Instant>,
     /// Whether background work stays out of this batch.
     background_waits: bool,
 }
@@ -168,6 +204,8 @@ struct Taken {
 impl Taken {
     /// Waits for work; `false` when there is none and will be none.
     fn fill(&mut self, desk: &Desk) -> bool {
+        // What the last batch had no time for does not wait again.
+        let is_left = !self.background.is_empty() && !self.background_waits;
         let mut waiting = desk.lock();
         loop {
             self.errands.append(&mut waiting.errands);
@@ -176,34 +214,42 @@ impl Taken {
             let now = Instant::now();
             if !self.foreground.is_empty() {
                 self.last_request = Some(now);
-                self.background_waits = !left_of_interval(self.last_ride, now).is_zero();
+                self.background_waits = !left_of(RIDE_EVERY, self.last_ride, now).is_zero();
                 if !self.background_waits {
                     self.last_ride = Some(now);
                 }
                 return true;
             }
-            let alone_in = if waiting.closed { Duration::ZERO } else { left_of_interval(self.last_request, now) };
+            let is_crowd = is_left || self.background.len() >= CROWD;
+            let gathering = if is_crowd { Duration::ZERO } else { left_of(ALONE_EVERY, self.last_alone, now) };
+            let riding = left_of(RIDE_EVERY, self.last_request, now);
+            let alone_in = if waiting.closed { Duration::ZERO } else { riding.max(gathering) };
             self.background_waits = !alone_in.is_zero();
-            if !self.errands.is_empty() || !(self.background.is_empty() || self.background_waits) {
+            if !(self.background.is_empty() || self.background_waits) {
+                self.last_alone = Some(now);
+                return true;
+            }
+            if !self.errands.is_empty() {
                 return true;
             }
             if waiting.closed && self.background.is_empty() {
                 return false;
             }
-            waiting.sleeping = true;
             waiting = if self.background.is_empty() {
+                waiting.sleep = Sleep::ForWork;
                 desk.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner)
             } else {
+                waiting.sleep = Sleep::ForCrowd;
                 desk.wake.wait_timeout(waiting, alone_in).unwrap_or_else(PoisonError::into_inner).0
             };
-            waiting.sleeping = false;
+            waiting.sleep = Sleep::Awake;
         }
     }
 }
 
-/// How much is left of [`RIDE_EVERY`] since something.
-fn left_of_interval(since: Option<Instant>, now: Instant) -> Duration {
-    since.map_or(Duration::ZERO, |since| RIDE_EVERY.saturating_sub(now.duration_since(since)))
+/// How much is left of an interval that began with something.
+fn left_of(interval: Duration, since: Option<Instant>, now: Instant) -> Duration {
+    since.map_or(Duration::ZERO, |since| interval.saturating_sub(now.duration_since(since)))
 }
 
 fn take(from: &mut VecDeque<Commit>, into: &mut VecDeque<Commit>) {
