@@ -129,7 +129,7 @@ async fn expect(stream: &mut TcpStream, lines: usize) -> std::io::Result<()> {
         if length == 0 {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
-        seen += buffer[..length].iter().filter(|&&byte| byte == b'\n').count();
+        seen += buffer[..length].split(|&byte| byte == b'\n').count() - 1;
     }
     Ok(())
 }

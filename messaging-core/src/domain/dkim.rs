@@ -5,18 +5,17 @@
 
 use std::fmt;
 
+use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der, PublicKeyX509Der};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::KeySize;
+use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ring::rand::SystemRandom;
-use ring::signature::{Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair};
-use rsa::pkcs8::{EncodePrivateKey as _, EncodePublicKey as _};
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ports::clock::Entropy;
-
-/// Bits of an RSA key: what every receiver accepts and fits one DNS answer (RFC 8301 section 3.2).
-const RSA_BITS: usize = 2048;
 
 /// How a key signs (the `a=` tag).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -60,15 +59,16 @@ impl fmt::Debug for NewKey {
     }
 }
 
-/// Makes a key pair. An RSA key takes some hundred milliseconds of processor time: not on a thread that
-/// answers requests.
+/// Makes a key pair. An RSA key, whose randomness is the library's own, takes some dozen milliseconds of
+/// processor time: not on a thread that answers requests.
 pub fn generate(algorithm: Algorithm, entropy: &dyn Entropy) -> NewKey {
     match algorithm {
         Algorithm::RsaSha256 => {
-            let key = rsa::RsaPrivateKey::new(&mut Random(entropy), RSA_BITS).expect("2048 bits are a valid size");
-            let private = key.to_pkcs8_der().expect("a key made here can be written");
-            let public = key.to_public_key().to_public_key_der().expect("a key made here can be written");
-            NewKey { private: STANDARD.encode(private.as_bytes()), public: STANDARD.encode(public.as_bytes()) }
+            // What every receiver accepts, and fits one DNS answer (RFC 8301 section 3.2).
+            let key = RsaKeyPair::generate(KeySize::Rsa2048).expect("the system has randomness");
+            let private: Pkcs8V1Der<'_> = key.as_der().expect("a key made here can be written");
+            let public: PublicKeyX509Der<'_> = key.public_key().as_der().expect("a key made here can be written");
+            NewKey { private: STANDARD.encode(private.as_ref()), public: STANDARD.encode(public.as_ref()) }
         }
         Algorithm::Ed25519Sha256 => {
             let mut seed = [0; 32];
@@ -81,30 +81,6 @@ pub fn generate(algorithm: Algorithm, entropy: &dyn Entropy) -> NewKey {
         }
     }
 }
-
-/// The randomness port as the RSA library wants it.
-struct Random<'a>(&'a dyn Entropy);
-
-impl rand_core::RngCore for Random<'_> {
-    fn next_u32(&mut self) -> u32 {
-        rand_core::impls::next_u32_via_fill(self)
-    }
-
-    fn next_u64(&mut self) -> u64 {
-        rand_core::impls::next_u64_via_fill(self)
-    }
-
-    fn fill_bytes(&mut self, buffer: &mut [u8]) {
-        self.0.fill(buffer);
-    }
-
-    fn try_fill_bytes(&mut self, buffer: &mut [u8]) -> Result<(), rand_core::Error> {
-        self.0.fill(buffer);
-        Ok(())
-    }
-}
-
-impl rand_core::CryptoRng for Random<'_> {}
 
 /// A stored private key does not parse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -143,11 +119,10 @@ impl Signer {
     /// The signature of the octets, for the `b=` tag before it becomes base64.
     ///
     /// RFC 8463 section 3: with Ed25519 the SHA-256 digest of the octets is signed, not they themselves.
-    #[expect(clippy::disallowed_methods, reason = "ring blinds with it; the signature does not depend on it")]
     pub fn sign(&self, octets: &[u8]) -> Vec<u8> {
         match &self.key {
             Key::Rsa(key) => {
-                let mut signature = vec![0; key.public().modulus_len()];
+                let mut signature = vec![0; key.public_modulus_len()];
                 key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), octets, &mut signature)
                     .expect("a key of 2048 bits signs SHA-256");
                 signature
