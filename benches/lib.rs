@@ -17,9 +17,14 @@ use std::time::Duration;
 
 /// A message request of about 1 KiB whose recipient is number `n`.
 pub fn message(n: u64) -> String {
+    message_to(n, "example.test")
+}
+
+/// The same with a recipient in some domain.
+pub fn message_to(n: u64, domain: &str) -> String {
     let line = "<p style='color:#333'>Your order is on its way; the total is 49.90 EUR.</p>";
     format!(
-        r#"{{"channel":"email","to":"user-{n:012}@example.test","from_email":"orders@sandbox.test","from_name":"Example Shop","reply_to":"help@sandbox.test","subject":"Your order {n:012} is confirmed","headers":{{"X-Order":"{n:012}"}},"variables":{{"first_name":"Alex","order_id":"{n:012}"}},"metadata":{{"order":"{n:012}","source":"checkout"}},"tags":["order","transactional"],"text":"Hello Alex, your order {n:012} is confirmed. Thank you.","html":"<html><body><h1>Thank you, Alex</h1>{}</body></html>"}}"#,
+        r#"{{"channel":"email","to":"user-{n:012}@{domain}","from_email":"orders@sandbox.test","from_name":"Example Shop","reply_to":"help@sandbox.test","subject":"Your order {n:012} is confirmed","headers":{{"X-Order":"{n:012}"}},"variables":{{"first_name":"Alex","order_id":"{n:012}"}},"metadata":{{"order":"{n:012}","source":"checkout"}},"tags":["order","transactional"],"text":"Hello Alex, your order {n:012} is confirmed. Thank you.","html":"<html><body><h1>Thank you, Alex</h1>{}</body></html>"}}"#,
         line.repeat(5)
     )
 }

@@ -110,6 +110,11 @@ impl Product {
 
     /// Accepts one message as a front end would, with an Idempotency-Key of its own.
     pub async fn accept(&self, n: u64) -> bool {
+        self.accept_body(n, crate::message(n)).await
+    }
+
+    /// The same with a body.
+    pub async fn accept_body(&self, n: u64, body: String) -> bool {
         let key = format!("k-{n:012}");
         let request = Request {
             app: &self.app,
@@ -118,7 +123,7 @@ impl Product {
             path: SendMessage::PATH,
             path_parameters: Vec::new(),
             query: "",
-            body: Bytes::from(crate::message(n)),
+            body: Bytes::from(body),
             idempotency_key: Some(key.as_bytes()),
             client: None,
         };

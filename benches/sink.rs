@@ -1,7 +1,9 @@
 //! A mail server that accepts everything and counts, and the barest client that can fill it.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -16,7 +18,11 @@ pub struct Sink {
     /// Where it listens.
     pub address: std::net::SocketAddr,
     count: Arc<watch::Sender<u64>>,
+    arrivals: Arc<Arrivals>,
 }
+
+/// When the message with each number came; the number is in the recipient's name.
+type Arrivals = Mutex<HashMap<u64, Instant>>;
 
 impl Sink {
     /// Starts one.
@@ -24,18 +30,24 @@ impl Sink {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let count = Arc::new(watch::Sender::new(0));
-        let counter = Arc::clone(&count);
+        let arrivals = Arc::<Arrivals>::default();
+        let (counter, times) = (Arc::clone(&count), Arc::clone(&arrivals));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&counter)));
+                tokio::spawn(serve(stream, Arc::clone(&counter), Arc::clone(&times)));
             }
         });
-        Ok(Self { address, count })
+        Ok(Self { address, count, arrivals })
     }
 
     /// How many messages came so far.
     pub fn count(&self) -> u64 {
         *self.count.borrow()
+    }
+
+    /// When the messages came, by number; starts anew.
+    pub fn take_arrivals(&self) -> HashMap<u64, Instant> {
+        std::mem::take(&mut *self.arrivals.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Waits for the message with this number.
@@ -46,12 +58,13 @@ impl Sink {
 }
 
 /// One connection. An error ends it; the client notices.
-async fn serve(mut stream: TcpStream, count: Arc<watch::Sender<u64>>) -> std::io::Result<()> {
+async fn serve(mut stream: TcpStream, count: Arc<watch::Sender<u64>>, arrivals: Arc<Arrivals>) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     stream.write_all(b"220 sink.test ESMTP\r\n").await?;
     let mut buffer: Vec<u8> = Vec::with_capacity(64 << 10);
     let mut in_content = false;
     let mut answers = Vec::new();
+    let mut number = None;
     loop {
         if stream.read_buf(&mut buffer).await? == 0 {
             return Ok(());
@@ -65,12 +78,25 @@ async fn serve(mut stream: TcpStream, count: Arc<watch::Sender<u64>>) -> std::io
             used += at + end.len();
             if in_content {
                 in_content = false;
+                if let Some(number) = number.take() {
+                    arrivals.lock().unwrap_or_else(PoisonError::into_inner).insert(number, Instant::now());
+                }
                 count.send_modify(|count| *count += 1);
                 answers.extend_from_slice(b"250 2.0.0 taken\r\n");
                 continue;
             }
             match line.get(..4).unwrap_or_default() {
                 b"EHLO" => answers.extend_from_slice(b"250-sink.test\r\n250-PIPELINING\r\n250 8BITMIME\r\n"),
+                b"RCPT" => {
+                    let digits: String = line
+                        .iter()
+                        .skip_while(|byte| !byte.is_ascii_digit())
+                        .take_while(|byte| byte.is_ascii_digit())
+                        .map(|&byte| char::from(byte))
+                        .collect();
+                    number = digits.parse().ok();
+                    answers.extend_from_slice(b"250 ok\r\n");
+                }
                 b"DATA" => {
                     in_content = true;
                     answers.extend_from_slice(b"354 go on\r\n");
