@@ -5,11 +5,13 @@
 //! [`Workers`](crate::work::Workers) or, in tests, calls [`App::run_until_idle`].
 
 mod cache;
+mod consent;
 mod lookups;
 mod passwords;
 pub(crate) mod suppressing;
 mod unsubscribe;
 mod until_committed;
+pub(crate) mod upserting;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,6 +71,8 @@ struct Shared {
     work: WorkSignal,
     /// KiB of attachments that background work may hold in memory.
     file_memory: Semaphore,
+    /// Parts of long lists that may be committed at one time.
+    parts: Semaphore,
 }
 
 /// What the installation is told (contract section 22).
@@ -182,6 +186,7 @@ impl Builder {
             passwords: PasswordWork::default(),
             work: WorkSignal::default(),
             file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
+            parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
         }))
     }
 }
@@ -326,6 +331,11 @@ impl App {
     pub(crate) async fn file_memory(&self, bytes: u64) -> SemaphorePermit<'_> {
         let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(FILE_MEMORY_KIB);
         self.0.file_memory.acquire_many(kib).await.expect("the semaphore is never closed")
+    }
+
+    /// Waits for the turn to commit a part of a long list.
+    pub(crate) async fn part(&self) -> SemaphorePermit<'_> {
+        self.0.parts.acquire().await.expect("the semaphore is never closed")
     }
 
     pub(crate) fn running_keys(&self) -> &RunningKeys {

@@ -7,13 +7,17 @@ pub mod endpoint;
 mod fingerprint;
 pub mod input;
 pub(crate) mod invoke;
+pub mod items;
 pub mod operation;
 pub mod page;
 mod schema_check;
 
 pub mod attempts;
 pub mod channels;
+pub mod contacts;
+pub mod custom_fields;
 pub mod keys;
+pub mod lists;
 pub mod members;
 pub mod messages;
 pub mod sandbox;
@@ -23,7 +27,7 @@ pub mod sessions;
 pub use context::{Context, Request};
 pub use endpoint::Endpoint;
 pub use input::{BodyKind, Empty, Input, PageQuery};
-pub use operation::{Answer, Call, InWorkspace, NoContent, Operation, Output, OutputKind};
+pub use operation::{Answer, Call, InWorkspace, NoContent, Operation, Output, OutputKind, Upserted};
 pub use page::Page;
 
 /// Every operation, in the order of the contract.
@@ -50,6 +54,29 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<messages::GetMessage>(),
         Endpoint::of::<messages::ListMessages>(),
         Endpoint::of::<attempts::ListAttempts>(),
+        // Section 6.
+        Endpoint::of::<contacts::UpsertContact>(),
+        Endpoint::of::<contacts::BulkUpsertContacts>(),
+        Endpoint::of::<contacts::ListContacts>(),
+        Endpoint::of::<contacts::GetContact>(),
+        Endpoint::of::<contacts::UpdateContact>(),
+        Endpoint::of::<contacts::DeleteContact>(),
+        Endpoint::of::<contacts::ExportContact>(),
+        Endpoint::of::<contacts::MergeContacts>(),
+        // Section 7.
+        Endpoint::of::<lists::ListLists>(),
+        Endpoint::of::<lists::CreateList>(),
+        Endpoint::of::<lists::GetList>(),
+        Endpoint::of::<lists::UpdateList>(),
+        Endpoint::of::<lists::DeleteList>(),
+        Endpoint::of::<lists::ListListContacts>(),
+        Endpoint::of::<lists::AddListContacts>(),
+        Endpoint::of::<lists::RemoveListContact>(),
+        // Section 8.
+        Endpoint::of::<custom_fields::ListCustomFields>(),
+        Endpoint::of::<custom_fields::CreateCustomField>(),
+        Endpoint::of::<custom_fields::UpdateCustomField>(),
+        Endpoint::of::<custom_fields::DeleteCustomField>(),
         // Section 16.
         Endpoint::of::<channels::ListChannels>(),
         Endpoint::of::<channels::SetChannel>(),

@@ -7,8 +7,10 @@
 
 pub mod deliver_message;
 mod delivery;
+pub mod erase_contact;
 pub mod job;
 mod lanes;
+pub mod move_messages;
 mod runner;
 pub(crate) mod signal;
 pub mod sweep;
@@ -18,6 +20,10 @@ pub use runner::Workers;
 
 /// Every job type.
 pub(crate) const fn all() -> &'static [JobType] {
-    const ALL: &[JobType] = &[JobType::of::<deliver_message::DeliverMessage>()];
+    const ALL: &[JobType] = &[
+        JobType::of::<deliver_message::DeliverMessage>(),
+        JobType::of::<erase_contact::EraseContact>(),
+        JobType::of::<move_messages::MoveMessages>(),
+    ];
     ALL
 }

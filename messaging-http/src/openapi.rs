@@ -217,6 +217,11 @@ fn responses(endpoint: &Endpoint, outputs: &mut SchemaGenerator) -> Value {
             success["content"] = Value::Object(types.collect());
         }
     }
+    if let Some(other) = endpoint.other_success {
+        let mut other_success = success.clone();
+        other_success["description"] = json!(other.canonical_reason().unwrap_or("Success"));
+        responses.insert(other.as_str().to_owned(), other_success);
+    }
     responses.insert(endpoint.success.as_str().to_owned(), success);
     for (status, name) in failures(endpoint) {
         responses.insert(status.to_owned(), json!({"$ref": format!("#/components/responses/{name}")}));

@@ -24,6 +24,8 @@ pub struct Endpoint {
     pub access: Access,
     /// [`Operation::SUCCESS`]
     pub success: StatusCode,
+    /// [`Output::OTHER_SUCCESS`]
+    pub other_success: Option<StatusCode>,
     /// [`Operation::CLI`]
     pub cli: &'static str,
     /// [`Operation::SUMMARY`]
@@ -55,6 +57,7 @@ impl Endpoint {
             path: O::PATH,
             access: O::ACCESS,
             success: O::SUCCESS,
+            other_success: <O::Output as Output>::OTHER_SUCCESS,
             cli: O::CLI,
             summary: O::SUMMARY,
             body_limit: O::BODY_LIMIT,

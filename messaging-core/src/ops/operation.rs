@@ -44,9 +44,14 @@ pub trait Operation: Sized + Send + Sync + 'static {
     /// reported at once; nothing of that run is kept.
     const LOOKS_UP: bool = false;
 
-    /// Whether the answer holds a secret that is shown once: while it is remembered for an
-    /// Idempotency-Key, it is sealed.
+    /// Whether the answer holds a secret that is shown once, or a contact that may be erased: while it is
+    /// remembered for an Idempotency-Key, it is sealed.
     const ANSWERS_SECRET: bool = false;
+
+    /// Whether `run` commits parts of its work itself, so that a long list does not hold up others. An
+    /// earlier answer to the same Idempotency-Key is then looked for before it runs, not after, and its
+    /// parts must be such that doing them again does no harm.
+    const IN_PARTS: bool = false;
 
     /// The parameters of the path, by name.
     type Path: Serialize + DeserializeOwned + JsonSchema + Send + 'static;
@@ -100,6 +105,9 @@ pub const JSON: &str = "application/json; charset=utf-8";
 pub trait Output: Sized + Send + 'static {
     /// What kind of answer it is; for the document and the client.
     const KIND: OutputKind;
+
+    /// The status it may have instead of the operation's own.
+    const OTHER_SUCCESS: Option<StatusCode> = None;
 
     /// Its JSON Schema, if it is JSON.
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
@@ -156,5 +164,32 @@ impl Output for NoContent {
 
     fn from_body(_: &[u8]) -> Result<Self, serde_json::Error> {
         Ok(Self)
+    }
+}
+
+/// What was created (201), or was there already and is answered as it is now (200).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upserted<T> {
+    /// Whether it is new; `None` when read back from a body, which does not tell.
+    pub created: Option<bool>,
+    /// The record.
+    pub record: T,
+}
+
+impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Output for Upserted<T> {
+    const KIND: OutputKind = OutputKind::Json;
+    const OTHER_SUCCESS: Option<StatusCode> = Some(StatusCode::OK);
+
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        <T as Output>::schema(generator)
+    }
+
+    fn into_answer(self, success: StatusCode) -> Result<Answer, Error> {
+        let status = if self.created == Some(false) { StatusCode::OK } else { success };
+        self.record.into_answer(status)
+    }
+
+    fn from_body(body: &[u8]) -> Result<Self, serde_json::Error> {
+        T::from_body(body).map(|record| Self { created: None, record })
     }
 }

@@ -14,7 +14,7 @@ use crate::domain::content::{self, RequestContent};
 use crate::domain::delivery::Judgment;
 use crate::domain::message::{Capture, Message, MessageEvent, MessageStatus};
 use crate::domain::recipients::{self, Recipient};
-use crate::domain::suppression::SuppressionSource;
+use crate::domain::suppression::{SuppressionReason, SuppressionSource};
 use crate::ids::{MessageId, WorkspaceId};
 use crate::ports::store::{CommitError, StoreError};
 use crate::work::delivery::{Impossible, Performed, perform, prepare};
@@ -142,7 +142,7 @@ impl DeliverMessage {
         request: Option<&RequestContent>,
         performed: Performed,
     ) -> Result<(), JobError> {
-        let Performed { judgment, captured, dialogs } = performed;
+        let Performed { mut judgment, mut captured, mut dialogs } = performed;
         for _ in 0..MAX_COMMITS {
             let mut changes = self.outcome(cx, &message, &judgment).await?;
             for dialog in &dialogs {
@@ -172,6 +172,11 @@ impl DeliverMessage {
                     let read = cx.app.store().message(self.workspace_id, self.message_id).await?;
                     let Some(fresh) = read else { return Ok(cx.finish(Changes::default()).await?) };
                     message = fresh;
+                    if message.to.is_empty() {
+                        // The recipient was erased meanwhile: that it was sent stays, to whom does not.
+                        judgment.forget_recipients();
+                        (captured, dialogs) = (None, Vec::new());
+                    }
                 }
                 other => return other,
             }
@@ -232,9 +237,15 @@ const fn moves_through_sending(from: MessageStatus, to: MessageStatus) -> bool {
         && (MessageStatus::Sending.may_become(to) || matches!(to, MessageStatus::Complained))
 }
 
-/// Contract section 10, "Automatic": the addresses that bounced hard or complained.
+/// Contract section 10, "Automatic": the addresses that bounced hard or complained; whoever complained no
+/// longer agrees to marketing.
 async fn suppress(cx: &JobContext, message: &Message, judgment: &Judgment) -> Result<Vec<Write>, StoreError> {
     let listing = |(address, reason): &(String, _)| Listing { address: address.clone(), reason: *reason, detail: None };
     let listings = judgment.suppress.iter().map(listing).collect();
-    cx.app.suppress(message.workspace_id, message.channel, SuppressionSource::System, listings).await
+    let mut writes =
+        cx.app.suppress(message.workspace_id, message.channel, SuppressionSource::System, listings).await?;
+    let complaining = judgment.suppress.iter().filter(|(_, reason)| *reason == SuppressionReason::Complaint);
+    let complaining = complaining.map(|(address, _)| address);
+    writes.extend(cx.app.withdraw_consent(message.workspace_id, message.channel, complaining).await?);
+    Ok(writes)
 }

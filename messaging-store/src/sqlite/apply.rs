@@ -5,7 +5,10 @@ use rusqlite::Connection;
 
 use super::fault::Fault;
 use super::lanes::Book;
-use super::{accounts, attempts, channels, jobs, keys, messages, replies, sandbox, sending_domains, suppressions};
+use super::{
+    accounts, attempts, channels, contacts, custom_fields, jobs, keys, lists, messages, replies, sandbox,
+    sending_domains, suppressions,
+};
 
 /// Applies a write inside the open transaction.
 pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> Result<(), Fault> {
@@ -22,8 +25,18 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         Write::PutChannel(settings, expect) => channels::put(connection, settings, *expect),
         Write::DeleteChannel(workspace, channel) => channels::delete(connection, *workspace, *channel),
         Write::PutSuppression(suppression, expect) => suppressions::put(connection, suppression, *expect),
+        Write::PutContact(contact, expect) => contacts::put(connection, contact, *expect),
+        Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
+        Write::PutList(list, expect) => lists::put(connection, list, *expect),
+        Write::DeleteList(workspace, id) => lists::delete(connection, *workspace, *id),
+        Write::JoinList(workspace, list, contact) => lists::join(connection, *workspace, *list, *contact),
+        Write::LeaveList(workspace, list, contact) => lists::leave(connection, *workspace, *list, *contact),
+        Write::PutField(field, expect) => custom_fields::put(connection, field, *expect),
+        Write::DeleteField(workspace, id) => custom_fields::delete(connection, *workspace, *id),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
+        Write::AttributeMessage(change) => messages::attribute(connection, change),
+        Write::RedactMessage(redaction) => messages::redact(connection, redaction),
         Write::AppendEvent(event) => messages::append_event(connection, event),
         Write::AppendAttempt(attempt) => attempts::append(connection, attempt),
         Write::PutCapture(capture) => sandbox::put(connection, capture),

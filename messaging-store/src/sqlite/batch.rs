@@ -149,7 +149,8 @@ impl Bench {
         for (done, write) in first.chain(rest.filter(|write| !is_reply(write))).enumerate() {
             if let Err(fault) = apply(&self.connection, &mut self.book, write) {
                 self.book.undo_to(mark);
-                let one_statement = !matches!(write, Write::InsertMessage(..));
+                let one_statement =
+                    !matches!(write, Write::InsertMessage(..) | Write::PutContact(..) | Write::PutList(..));
                 let clean = done == 0 && one_statement && matches!(fault, Fault::Conflict);
                 return Err(if clean { Setback::Clean(fault) } else { Setback::Dirty(fault) });
             }

@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::query::one;
-use super::row::{document, number, stored};
+use super::row::{document, number, record, stored};
 
 pub(super) fn put(connection: &Connection, suppression: &Suppression, expect: Expect) -> Result<(), Fault> {
     let (workspace, channel) = (suppression.workspace_id.to_bytes(), number(&Channel::ALL, &suppression.channel));
@@ -33,6 +33,25 @@ pub(super) fn put(connection: &Connection, suppression: &Suppression, expect: Ex
 
 #[async_trait]
 impl Suppressions for SqliteStore {
+    async fn suppressed_anywhere(
+        &self,
+        workspace: WorkspaceId,
+        addresses: &[(Channel, String)],
+    ) -> Result<Vec<Suppression>, StoreError> {
+        const SQL: &str = "SELECT doc FROM suppressions WHERE workspace = ?1 AND channel = ?2 AND address = ?3";
+        let addresses = addresses.to_vec();
+        self.readers
+            .glance(move |connection| {
+                let mut found = Vec::new();
+                for (channel, address) in addresses {
+                    let key = params![workspace.to_bytes(), number(&Channel::ALL, &channel), address];
+                    found.extend(one(connection, SQL, key, |row| record(row, 0))?);
+                }
+                Ok(found)
+            })
+            .await
+    }
+
     async fn suppressed(
         &self,
         workspace: WorkspaceId,
