@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use messaging_core::ids::WorkspaceId;
+use messaging_core::ops::contacts::{BulkReport, BulkUpsertContacts};
 use messaging_core::ops::keys::ApiKeyInput;
 use messaging_core::ops::messages::SendMessage;
 use messaging_core::ops::{Endpoint, Operation, Request};
@@ -61,5 +62,23 @@ impl Product {
             client: None,
         };
         (Endpoint::of::<SendMessage>().call)(request).await.is_ok()
+    }
+
+    /// Creates or updates contacts as a front end would; answers how many were refused.
+    pub async fn upsert(&self, body: Bytes) -> usize {
+        let request = Request {
+            app: &self.app,
+            caller: &self.caller,
+            workspace: Some(self.workspace),
+            path: BulkUpsertContacts::PATH,
+            path_parameters: vec![("workspace_id".to_owned(), self.workspace.to_string())],
+            query: "",
+            body,
+            idempotency_key: None,
+            client: None,
+        };
+        let answer = (Endpoint::of::<BulkUpsertContacts>().call)(request).await.map(|answer| answer.body);
+        let report = answer.ok().and_then(|body| serde_json::from_slice::<BulkReport>(&body).ok());
+        report.map_or(usize::MAX, |report| report.failed)
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Product {
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) workspace: WorkspaceId,
     pub(crate) caller: Caller,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 /// When every test begins: a Saturday morning.
@@ -51,7 +51,12 @@ impl Product {
             .build();
         let workspace = admin::prepare_dev(&app).await.unwrap().workspace_id;
         let caller = Caller::Operator(Some(workspace));
-        Self { app, clock, transport, store, workspace, caller, _directory: directory }
+        Self { app, clock, transport, store, workspace, caller, directory }
+    }
+
+    /// Where the database is.
+    pub(crate) fn directory(&self) -> &std::path::Path {
+        self.directory.path()
     }
 
     /// Calls `POST /messages` as a front end does.

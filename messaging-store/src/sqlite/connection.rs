@@ -32,11 +32,32 @@ pub(super) fn writer(path: &Path, own_checkpoints: bool) -> rusqlite::Result<Con
     connection.pragma_update(None, "journal_size_limit", WAL_LIMIT)?;
     connection.pragma_update(None, "cache_size", WRITER_CACHE)?;
     connection.pragma_update(None, "temp_store", "memory")?;
+    overwrite(&connection, Overwriting::Rows)?;
     if own_checkpoints {
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     }
     common(&connection)?;
     Ok(connection)
+}
+
+/// How thoroughly what is deleted is overwritten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overwriting {
+    /// Rows on their pages, which costs nearly nothing.
+    Rows,
+    /// Also pages that become free, which costs writing them: what people ask to be erased is in no file
+    /// afterwards.
+    Pages,
+}
+
+/// Sets how thoroughly what is deleted is overwritten.
+pub(super) fn overwrite(connection: &Connection, how: Overwriting) -> rusqlite::Result<()> {
+    let how = match how {
+        Overwriting::Rows => "fast",
+        Overwriting::Pages => "on",
+    };
+    // It answers with the new setting.
+    connection.pragma_update_and_check(None, "secure_delete", how, |_| Ok(()))
 }
 
 /// A connection that only reads.
