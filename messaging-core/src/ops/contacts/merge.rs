@@ -64,9 +64,10 @@ impl Operation for MergeContacts {
             return Err(std::mem::take(&mut cx.violations).into());
         }
         let merged = Contact { updated_at: cx.now, ..merge(&primary.record, &duplicate.record)? };
-        let duplicate = duplicate.record;
-        // What the duplicate had is free before the primary takes it. Whoever changes the duplicate at
-        // this moment comes after; what they changed goes with it.
+        let Stored { record: duplicate, revision } = duplicate;
+        // The removal itself expects nothing: this one notices a change of the duplicate meanwhile.
+        cx.change(Write::PutContact(Box::new(duplicate.clone()), Expect::Revision(revision)));
+        // What the duplicate had is free before the primary takes it.
         cx.change(Write::DeleteContact(workspace, duplicate.id));
         cx.change(Write::PutContact(Box::new(merged.clone()), Expect::Revision(primary.revision)));
         for list in merged.list_ids.iter().filter(|list| !primary.record.list_ids.contains(list)) {
