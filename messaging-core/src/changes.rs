@@ -3,6 +3,8 @@
 //! Nobody can forget to commit, no transaction is open while a socket is, and a dropped request leaves
 //! nothing half done. See ARCHITECTURE.md, "Read, decide, commit".
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
@@ -86,8 +88,8 @@ pub enum Write {
     DeleteChannel(WorkspaceId, Channel),
     /// Creates or replaces a suppression. The address is unique per channel.
     PutSuppression(Suppression, Expect),
-    /// Creates or replaces a contact, except for its lists. Its identifiers are unique in the workspace.
-    PutContact(Box<Contact>, Expect),
+    /// Creates or replaces contacts in order, except for their lists. Identifiers are unique in the workspace.
+    PutContacts(Vec<PutContact>),
     /// Removes a contact with its tags and memberships; no conflict when it is gone already.
     DeleteContact(WorkspaceId, ContactId),
     /// Creates a list, or replaces its name.
@@ -142,6 +144,22 @@ pub struct MoveMessage {
     pub status: MessageStatus,
     /// When.
     pub at: Timestamp,
+}
+
+/// A contact to create or replace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PutContact {
+    /// The contact.
+    pub contact: Arc<Contact>,
+    /// What must be there.
+    pub expect: Expect,
+}
+
+impl Write {
+    /// Creates or replaces one contact.
+    pub fn put_contact(contact: impl Into<Arc<Contact>>, expect: Expect) -> Self {
+        Self::PutContacts(vec![PutContact { contact: contact.into(), expect }])
+    }
 }
 
 /// A change of the contact that a message is attributed to; its revision stays. Nothing happens when it

@@ -104,7 +104,7 @@ macro_rules! conformance_tests {
                 a_revision_is_used_once, absent_means_absent, conflicts_in_a_crowd_hurt_nobody_else,
                 nothing_is_a_fine_commit, a_closed_store_takes_nothing;
             contacts: contacts_round_trip, a_contact_changes_with_its_revision, identifiers_are_unique,
-                identifiers_change_hands_in_one_commit, a_removed_contact_leaves_nothing, every_filter_narrows,
+                contacts_are_put_in_order, identifiers_change_hands_in_one_commit, a_removed_contact_leaves_nothing, every_filter_narrows,
                 listing_is_exact_while_rows_are_inserted, a_page_goes_on_after_its_last_contact_is_gone,
                 one_of_many_gets_an_address, other_workspaces_are_not_there;
             custom_fields: fields_round_trip, key_is_unique_in_its_workspace,

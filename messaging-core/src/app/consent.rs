@@ -32,7 +32,7 @@ impl App {
         let writes = agreeing.map(|stored| {
             let consent = Consent { marketing_email: Some(false), ..stored.record.consent };
             let contact = Contact { consent, updated_at: now, ..stored.record };
-            Write::PutContact(Box::new(contact), Expect::Revision(stored.revision))
+            Write::put_contact(contact, Expect::Revision(stored.revision))
         });
         Ok(writes.collect())
     }

@@ -111,7 +111,7 @@ impl Touched {
                 Write::PutDomain(..) => touched.domains = true,
                 Write::PutChannel(..) | Write::DeleteChannel(..) => touched.channels = true,
                 Write::PutField(..) | Write::DeleteField(..) => touched.fields = true,
-                Write::PutContact(_, Expect::Absent) => touched.contacts = true,
+                Write::PutContacts(puts) => touched.contacts |= puts.iter().any(|put| put.expect == Expect::Absent),
                 _ => {}
             }
         }

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::app::App;
-use crate::changes::{Changes, Write};
+use crate::changes::{PutContact, Write};
 use crate::domain::contact::input::ContactInput;
 use crate::domain::contact::people::{Decision, Occasion, People};
 use crate::domain::custom_field::FieldTypes;
@@ -50,7 +50,8 @@ impl App {
             let readable = items.iter().filter_map(|item| item.as_ref().ok().map(|(sent, _)| sent));
             let mut people = self.people(workspace, &types, readable).await?;
             let now = self.now();
-            let mut changes = Changes::default();
+            let mut puts = Vec::with_capacity(items.len());
+            let mut memberships = Vec::new();
             let mut done = Vec::with_capacity(items.len());
             for item in items {
                 let outcome = match item {
@@ -62,14 +63,18 @@ impl App {
                 };
                 done.push(match outcome {
                     Ok(decision) => {
-                        let told = (decision.contact.id, decision.created);
-                        add_writes(&mut changes, decision);
+                        memberships.extend(membership_writes(&decision));
+                        let Decision { contact, created, put, .. } = decision;
+                        let told = (contact.id, created);
+                        puts.extend(put.map(|expect| PutContact { contact, expect }));
                         Ok(told)
                     }
                     Err(error) => Err(error),
                 });
             }
-            Ok((changes, done))
+            // All contacts in one write, which is faster than each alone; what they join is there by then.
+            let puts = (!puts.is_empty()).then_some(Write::PutContacts(puts));
+            Ok((puts.into_iter().chain(memberships).collect(), done))
         })
         .await
     }
@@ -85,16 +90,15 @@ fn named_lists(sent: &ContactInput) -> impl Iterator<Item = ListId> + '_ {
 }
 
 /// What it takes to carry a decision out.
-pub(crate) fn add_writes(changes: &mut Changes, decision: Decision) {
-    let Decision { contact, created: _, put, joins, leaves } = decision;
-    let (workspace, id) = (contact.workspace_id, contact.id);
-    if let Some(expect) = put {
-        changes.push(Write::PutContact(Box::new(contact), expect));
-    }
-    for list in joins {
-        changes.push(Write::JoinList(workspace, list, id));
-    }
-    for list in leaves {
-        changes.push(Write::LeaveList(workspace, list, id));
-    }
+pub(crate) fn writes(decision: Decision) -> Vec<Write> {
+    let memberships = membership_writes(&decision);
+    let put = decision.put.map(|expect| Write::put_contact(decision.contact, expect));
+    put.into_iter().chain(memberships).collect()
+}
+
+fn membership_writes(decision: &Decision) -> Vec<Write> {
+    let (workspace, id) = (decision.contact.workspace_id, decision.contact.id);
+    let joins = decision.joins.iter().map(|list| Write::JoinList(workspace, *list, id));
+    let leaves = decision.leaves.iter().map(|list| Write::LeaveList(workspace, *list, id));
+    joins.chain(leaves).collect()
 }

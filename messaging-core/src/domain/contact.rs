@@ -12,8 +12,9 @@ pub mod people;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use self::attributes::Attributes;
 use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::ids::{ContactId, ListId, WorkspaceId};
@@ -40,7 +41,7 @@ pub struct Contact {
     /// Its phone number, E.164.
     pub phone: Option<String>,
     /// What the workspace knows of it.
-    pub attributes: Map<String, Value>,
+    pub attributes: Attributes,
     /// Its tags, each once.
     pub tags: Vec<String>,
     /// A BCP 47 language tag.
@@ -105,6 +106,42 @@ impl Contact {
         let external_id = self.external_id.clone().map(Identifier::ExternalId);
         let email = self.email.clone().map(Identifier::Email);
         external_id.into_iter().chain(email).chain(self.phone.clone().map(Identifier::Phone))
+    }
+
+    /// Whether anything names it.
+    pub const fn has_identifier(&self) -> bool {
+        self.external_id.is_some() || self.email.is_some() || self.phone.is_some()
+    }
+
+    /// Whether two are the same in everything but their lists.
+    fn equals_but_for_lists(&self, other: &Self) -> bool {
+        let Self {
+            id,
+            workspace_id,
+            external_id,
+            email,
+            phone,
+            attributes,
+            tags,
+            locale,
+            timezone,
+            consent,
+            list_ids: _,
+            created_at,
+            updated_at,
+        } = self;
+        *id == other.id
+            && *workspace_id == other.workspace_id
+            && *external_id == other.external_id
+            && *email == other.email
+            && *phone == other.phone
+            && *attributes == other.attributes
+            && *tags == other.tags
+            && *locale == other.locale
+            && *timezone == other.timezone
+            && *consent == other.consent
+            && *created_at == other.created_at
+            && *updated_at == other.updated_at
     }
 
     /// Its addresses for a channel, the first to be tried first (contract section 6.3). What an attribute
@@ -173,7 +210,7 @@ pub(crate) mod tests {
             external_id: Some("u-1".to_owned()),
             email: None,
             phone: None,
-            attributes: Map::new(),
+            attributes: Attributes::default(),
             tags: Vec::new(),
             locale: None,
             timezone: None,
@@ -189,7 +226,7 @@ pub(crate) mod tests {
         let contact = Contact {
             email: Some("ann@example.com".to_owned()),
             phone: Some("+14155550123".to_owned()),
-            attributes: attributes.as_object().cloned().unwrap_or_default(),
+            attributes: attributes.as_object().cloned().unwrap_or_default().into(),
             ..bare()
         };
         assert_eq!(contact.addresses(channel), expected, "{channel} {attributes}");

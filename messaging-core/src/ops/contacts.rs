@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use validator::Validate;
 
-use crate::app::upserting::add_writes;
+use crate::app::upserting::writes;
 use crate::changes::Write;
 use crate::domain::address;
 use crate::domain::channel::Channel;
@@ -85,7 +85,7 @@ impl ContactView {
             external_id: contact.external_id,
             email: shown(Channel::Email, contact.email),
             phone: shown(Channel::Sms, contact.phone),
-            attributes: contact.attributes,
+            attributes: contact.attributes.into_members(),
             tags: contact.tags,
             locale: contact.locale,
             timezone: contact.timezone,
@@ -142,8 +142,8 @@ impl Operation for UpsertContact {
         let mut people = cx.app.people(workspace, &types, std::iter::once(&call.body)).await?;
         let on = Occasion { workspace_id: workspace, new_id: cx.new_id(), now: cx.now };
         let decision = people.upsert(&call.body, std::mem::take(&mut cx.violations), on)?;
-        let (created, contact) = (Some(decision.created), decision.contact.clone());
-        add_writes(&mut cx.changes, decision);
+        let (created, contact) = (Some(decision.created), Contact::clone(&decision.contact));
+        writes(decision).into_iter().for_each(|write| cx.change(write));
         Ok(Upserted { created, record: view(cx, contact).await? })
     }
 }
@@ -273,8 +273,8 @@ impl Operation for UpdateContact {
         let types = cx.app.field_types(workspace_id).await?;
         let mut people = cx.app.people(workspace_id, &types, std::iter::once(&call.body)).await?;
         let decision = people.update(stored, &call.body, std::mem::take(&mut cx.violations), cx.now)?;
-        let contact = decision.contact.clone();
-        add_writes(&mut cx.changes, decision);
+        let contact = Contact::clone(&decision.contact);
+        writes(decision).into_iter().for_each(|write| cx.change(write));
         view(cx, contact).await
     }
 }

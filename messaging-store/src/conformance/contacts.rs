@@ -1,21 +1,21 @@
 //! Contacts.
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, Expect, PutContact, Write};
+use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::contact::{Consent, Contact, ContactFilter, Identifier};
 use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, Priority, Store};
-use serde_json::Map;
 
 use super::commit::at_once;
 use super::sample::{at, contact, contact_list, id, object};
 use super::{all_pages, first, put, refuse};
 
 fn add(contact: &Contact) -> Write {
-    Write::PutContact(Box::new(contact.clone()), Expect::Absent)
+    Write::put_contact(contact.clone(), Expect::Absent)
 }
 
 fn change(contact: &Contact, revision: u32) -> Write {
-    Write::PutContact(Box::new(contact.clone()), Expect::Revision(revision))
+    Write::put_contact(contact.clone(), Expect::Revision(revision))
 }
 
 /// A contact with nothing but an external id.
@@ -23,7 +23,7 @@ fn bare(workspace: WorkspaceId) -> Contact {
     Contact {
         email: None,
         phone: None,
-        attributes: Map::new(),
+        attributes: Attributes::default(),
         tags: Vec::new(),
         locale: None,
         timezone: None,
@@ -69,7 +69,7 @@ pub async fn a_contact_changes_with_its_revision(store: &dyn Store) {
     put(store, [add(&before)]).await;
     let after = Contact {
         tags: vec!["beta".to_owned(), "new".to_owned()],
-        attributes: object(&serde_json::json!({"plan": "team"})),
+        attributes: object(&serde_json::json!({"plan": "team"})).into(),
         locale: None,
         consent: Consent { marketing_email: Some(false), sms: None },
         updated_at: at(99),
@@ -123,6 +123,37 @@ pub async fn identifiers_are_unique(store: &dyn Store) {
     let elsewhere = Contact { id: id(), workspace_id: other, ..first };
     put(store, [add(&elsewhere)]).await;
     assert_eq!(store.contact(other, elsewhere.id).await.unwrap().unwrap().record, elsewhere);
+}
+
+/// Contacts of one write are put in order, several times if need be, and of several workspaces.
+pub async fn contacts_are_put_in_order(store: &dyn Store) {
+    let (mine, other): (WorkspaceId, WorkspaceId) = (id(), id());
+    let one = contact(mine);
+    let two = Contact { email: one.email.clone(), ..contact(mine) };
+    let moved = Contact { email: None, tags: vec!["new".to_owned()], ..one.clone() };
+    let elsewhere = Contact { workspace_id: other, ..contact(other) };
+    let put_one = |contact: &Contact, expect| PutContact { contact: contact.clone().into(), expect };
+    let all = vec![
+        put_one(&one, Expect::Absent),
+        put_one(&elsewhere, Expect::Absent),
+        put_one(&moved, Expect::Revision(1)),
+        put_one(&two, Expect::Absent),
+    ];
+    put(store, [Write::PutContacts(all)]).await;
+    assert_eq!(store.contact(mine, one.id).await.unwrap().unwrap().record, moved);
+    assert_eq!(store.contact(mine, two.id).await.unwrap().unwrap().record, two);
+    assert_eq!(store.contact(other, elsewhere.id).await.unwrap().unwrap().record, elsewhere);
+    assert_eq!((store.contact_count(mine).await.unwrap(), store.contact_count(other).await.unwrap()), (2, 1));
+    let everything = ContactFilter::default();
+    assert_eq!(listed(store, mine, &everything).await, [two.id, one.id]);
+    // One conflict refuses them all.
+    let fresh = contact(mine);
+    refuse(store, [Write::PutContacts(vec![put_one(&fresh, Expect::Absent), put_one(&two, Expect::Revision(9))])])
+        .await;
+    assert_eq!(store.contact(mine, fresh.id).await.unwrap(), None);
+    assert_eq!(store.contact_count(mine).await.unwrap(), 2);
+    put(store, [add(&contact(mine))]).await;
+    assert_eq!(listed(store, mine, &everything).await.len(), 3);
 }
 
 /// An identifier may change hands within one commit, if it is free before it is taken.

@@ -14,7 +14,7 @@ fn add(list: &ContactList) -> Write {
 }
 
 fn add_contact(contact: &Contact) -> Write {
-    Write::PutContact(Box::new(contact.clone()), Expect::Absent)
+    Write::put_contact(contact.clone(), Expect::Absent)
 }
 
 async fn count(store: &dyn Store, workspace: WorkspaceId, list: ListId) -> u64 {
@@ -67,7 +67,7 @@ pub async fn members_are_counted(store: &dyn Store) {
     assert_eq!(count(store, workspace, list.id).await, 1);
     // Storing a contact leaves its lists alone.
     let stale = Contact { list_ids: Vec::new(), locale: Some("fr".to_owned()), ..contacts[1].clone() };
-    put(store, [Write::PutContact(Box::new(stale), Expect::Revision(1))]).await;
+    put(store, [Write::put_contact(stale, Expect::Revision(1))]).await;
     assert_eq!(count(store, workspace, list.id).await, 1);
     assert_eq!(store.contact(workspace, contacts[1].id).await.unwrap().unwrap().record.list_ids, [list.id]);
 }

@@ -132,7 +132,7 @@ pub fn contact(workspace_id: WorkspaceId) -> Contact {
         external_id: Some(format!("user «{id}»")),
         email: Some(format!("{}@example.org", id.to_string().to_lowercase())),
         phone: Some(format!("+371{digits:010}")),
-        attributes: object(&json!({"plan": "pro", "age": 31, "ü": [1.5, "x", null], "home": {"city": "Rīga"}})),
+        attributes: object(&json!({"plan": "pro", "age": 31, "ü": [1.5, "x", null], "home": {"city": "Rīga"}})).into(),
         tags: vec!["vip".to_owned(), "de \"quoted\"".to_owned()],
         locale: Some("de-DE".to_owned()),
         timezone: Some("Europe/Berlin".to_owned()),

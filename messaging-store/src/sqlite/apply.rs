@@ -25,7 +25,7 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         Write::PutChannel(settings, expect) => channels::put(connection, settings, *expect),
         Write::DeleteChannel(workspace, channel) => channels::delete(connection, *workspace, *channel),
         Write::PutSuppression(suppression, expect) => suppressions::put(connection, suppression, *expect),
-        Write::PutContact(contact, expect) => contacts::put(connection, contact, *expect),
+        Write::PutContacts(puts) => contacts::put(connection, puts),
         Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
         Write::PutList(list, expect) => lists::put(connection, list, *expect),
         Write::DeleteList(workspace, id) => lists::delete(connection, *workspace, *id),

@@ -5,15 +5,17 @@
 mod list;
 mod tags;
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
-use messaging_core::changes::Expect;
+use messaging_core::changes::{Expect, PutContact};
+use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::contact::{Consent, Contact, ContactFilter, Identifier};
 use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
 use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Stored};
-use rusqlite::{Connection, Params, Row, params};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use rusqlite::{Connection, Row, params};
 
+use self::tags::Tags;
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::messages::or_empty;
@@ -58,21 +60,50 @@ pub(super) fn contact_number(
     one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| Ok(row.get(0)?))
 }
 
-pub(super) fn put(connection: &Connection, contact: &Contact, expect: Expect) -> Result<(), Fault> {
-    match expect {
-        Expect::Absent => insert(connection, contact),
-        Expect::Revision(revision) => update(connection, contact, revision),
+pub(super) fn put(connection: &Connection, puts: &[PutContact]) -> Result<(), Fault> {
+    let mut rest = puts;
+    while let Some(first) = rest.first() {
+        let workspace = first.contact.workspace_id;
+        let count = rest.iter().take_while(|put| put.contact.workspace_id == workspace).count();
+        let (of_workspace, others) = rest.split_at(count);
+        put_of(connection, workspace, of_workspace)?;
+        rest = others;
     }
+    Ok(())
 }
 
-fn insert(connection: &Connection, contact: &Contact) -> Result<(), Fault> {
-    let (audience, count): (i64, i64) = connection
-        .prepare_cached(
-            "INSERT INTO audiences (workspace, newest, contacts) VALUES (?1, 1, 1)
-             ON CONFLICT (workspace) DO UPDATE SET newest = newest + 1, contacts = contacts + 1
-             RETURNING number, newest",
-        )?
-        .query_row([contact.workspace_id.to_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+/// Puts contacts of one workspace: what they share is looked up once.
+fn put_of(connection: &Connection, workspace: WorkspaceId, puts: &[PutContact]) -> Result<(), Fault> {
+    let audience = make_audience(connection, workspace)?;
+    let newest: i64 = connection
+        .prepare_cached("SELECT newest FROM audiences WHERE number = ?1")?
+        .query_row([audience], |row| row.get(0))?;
+    let mut tags = Tags::new(connection, audience);
+    let mut added = 0;
+    for put in puts {
+        match put.expect {
+            Expect::Absent => {
+                added += 1;
+                insert(connection, audience, newest + added, &put.contact, &mut tags)?;
+            }
+            Expect::Revision(revision) => update(connection, audience, &put.contact, revision, &mut tags)?,
+        }
+    }
+    if added > 0 {
+        connection
+            .prepare_cached("UPDATE audiences SET newest = newest + ?2, contacts = contacts + ?2 WHERE number = ?1")?
+            .execute([audience, added])?;
+    }
+    Ok(())
+}
+
+fn insert(
+    connection: &Connection,
+    audience: i64,
+    count: i64,
+    contact: &Contact,
+    tags: &mut Tags<'_>,
+) -> Result<(), Fault> {
     let n = (audience << COUNT_BITS) | count;
     connection
         .prepare_cached(
@@ -93,25 +124,35 @@ fn insert(connection: &Connection, contact: &Contact) -> Result<(), Fault> {
             contact.phone,
             contact.locale,
             contact.timezone,
-            unless(contact.tags.is_empty(), &contact.tags)?,
-            unless(contact.attributes.is_empty(), &contact.attributes)?,
+            tags_text(contact)?,
+            attributes_text(contact),
         ])?;
-    tags::add(connection, audience, n, contact.tags.iter())
+    tags.add(n, contact.tags.iter())
 }
 
-fn update(connection: &Connection, contact: &Contact, revision: u32) -> Result<(), Fault> {
-    let Some(audience) = audience(connection, contact.workspace_id)? else { return Err(Fault::Conflict) };
+fn update(
+    connection: &Connection,
+    audience: i64,
+    contact: &Contact,
+    revision: u32,
+    tags: &mut Tags<'_>,
+) -> Result<(), Fault> {
+    let tags_text = tags_text(contact)?;
     let held = one(
         connection,
         "SELECT n, external_id, email, phone, tags FROM contacts WHERE audience = ?1 AND id = ?2 AND revision = ?3",
         params![audience, contact.id.to_bytes(), revision],
         |row| {
-            let text = |column| row.get::<_, Option<String>>(column);
-            let identifiers = [text(1)?, text(2)?, text(3)?];
-            Ok((row.get::<_, i64>(0)?, identifiers, or_empty::<Vec<String>>(row, 4)?))
+            let same =
+                |column, text: &Option<String>| -> Result<bool, Fault> { Ok(text_at(row, column)? == text.as_deref()) };
+            let same_identifiers =
+                same(1, &contact.external_id)? && same(2, &contact.email)? && same(3, &contact.phone)?;
+            // Tags that are the same need not be read.
+            let held_tags = if same(4, &tags_text)? { None } else { Some(or_empty::<Vec<String>>(row, 4)?) };
+            Ok((row.get::<_, i64>(0)?, same_identifiers, held_tags))
         },
     )?;
-    let Some((n, identifiers, held_tags)) = held else { return Err(Fault::Conflict) };
+    let Some((n, same_identifiers, held_tags)) = held else { return Err(Fault::Conflict) };
     connection
         .prepare_cached(
             "UPDATE contacts SET revision = revision + 1, updated_at = ?2, marketing_email = ?3, sms = ?4, locale = ?5,
@@ -125,20 +166,32 @@ fn update(connection: &Connection, contact: &Contact, revision: u32) -> Result<(
             contact.consent.sms,
             contact.locale,
             contact.timezone,
-            unless(contact.tags.is_empty(), &contact.tags)?,
-            unless(contact.attributes.is_empty(), &contact.attributes)?,
+            tags_text,
+            attributes_text(contact),
         ])?;
     // Apart, because naming an indexed column rewrites its index even if it stays the same.
-    if identifiers != [contact.external_id.clone(), contact.email.clone(), contact.phone.clone()] {
+    if !same_identifiers {
         connection
             .prepare_cached("UPDATE contacts SET external_id = ?2, email = ?3, phone = ?4 WHERE n = ?1")?
             .execute(params![n, contact.external_id, contact.email, contact.phone])?;
     }
-    if held_tags != contact.tags {
-        tags::remove(connection, audience, n, held_tags.iter().filter(|tag| !contact.tags.contains(tag)))?;
-        tags::add(connection, audience, n, contact.tags.iter().filter(|tag| !held_tags.contains(tag)))?;
+    if let Some(held) = held_tags {
+        tags.remove(n, held.iter().filter(|tag| !contact.tags.contains(tag)))?;
+        tags.add(n, contact.tags.iter().filter(|tag| !held.contains(tag)))?;
     }
     Ok(())
+}
+
+fn tags_text(contact: &Contact) -> Result<Option<String>, Fault> {
+    if contact.tags.is_empty() { Ok(None) } else { Ok(Some(document(&contact.tags)?)) }
+}
+
+fn attributes_text(contact: &Contact) -> Option<&str> {
+    if contact.attributes.is_empty() { None } else { Some(contact.attributes.json()) }
+}
+
+fn text_at<'row>(row: &'row Row<'_>, column: usize) -> Result<Option<&'row str>, Fault> {
+    row.get_ref(column)?.as_str_or_null().map_err(|_| Fault::Malformed("a text column holds no text"))
 }
 
 pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: ContactId) -> Result<(), Fault> {
@@ -148,7 +201,7 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
         Ok((row.get::<_, i64>(0)?, or_empty::<Vec<String>>(row, 1)?))
     })?;
     let Some((n, held_tags)) = held else { return Ok(()) };
-    tags::remove(connection, audience, n, held_tags.iter())?;
+    Tags::new(connection, audience).remove(n, held_tags.iter())?;
     connection
         .prepare_cached(
             "UPDATE lists SET contacts = contacts - 1 WHERE n IN (SELECT list FROM list_members WHERE contact = ?1)",
@@ -160,11 +213,6 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
     Ok(())
 }
 
-/// A document column in which NULL stands for an empty document.
-fn unless<T: Serialize>(empty: bool, value: &T) -> Result<Option<String>, Fault> {
-    if empty { Ok(None) } else { Ok(Some(document(value)?)) }
-}
-
 /// A contact from the columns of `contact_columns`, with its number.
 fn contact(connection: &Connection, workspace: WorkspaceId, row: &Row<'_>) -> Result<(i64, Stored<Contact>), Fault> {
     let n = row.get(0)?;
@@ -174,7 +222,7 @@ fn contact(connection: &Connection, workspace: WorkspaceId, row: &Row<'_>) -> Re
         external_id: row.get(7)?,
         email: row.get(8)?,
         phone: row.get(9)?,
-        attributes: or_empty::<Map<String, Value>>(row, 13)?,
+        attributes: text_at(row, 13)?.map(Attributes::parse).transpose()?.unwrap_or_default(),
         tags: or_empty(row, 12)?,
         locale: row.get(10)?,
         timezone: row.get(11)?,
@@ -192,36 +240,20 @@ fn lists_of(connection: &Connection, n: i64) -> Result<Vec<ListId>, Fault> {
     many(connection, SQL, [n], |row| id(row, 0))
 }
 
-/// The contact that a query of one contact finds.
-fn found(
-    connection: &Connection,
-    workspace: WorkspaceId,
-    sql: &'static str,
-    params: impl Params,
-) -> Result<Option<(i64, Stored<Contact>)>, Fault> {
-    one(connection, sql, params, |row| contact(connection, workspace, row))
+/// The number of the contact that has an identifier.
+fn identified(connection: &Connection, audience: i64, identifier: &Identifier) -> Result<Option<i64>, Fault> {
+    let (sql, text) = match identifier {
+        Identifier::ExternalId(text) => ("SELECT n FROM contacts WHERE audience = ?1 AND external_id = ?2", text),
+        Identifier::Email(text) => ("SELECT n FROM contacts WHERE audience = ?1 AND email = ?2", text),
+        Identifier::Phone(text) => ("SELECT n FROM contacts WHERE audience = ?1 AND phone = ?2", text),
+    };
+    one(connection, sql, params![audience, text], |row| Ok(row.get(0)?))
 }
 
-/// The contact that has an identifier.
-fn identified(
-    connection: &Connection,
-    workspace: WorkspaceId,
-    audience: i64,
-    identifier: &Identifier,
-) -> Result<Option<(i64, Stored<Contact>)>, Fault> {
-    let (sql, text) = match identifier {
-        Identifier::ExternalId(text) => (
-            concat!("SELECT ", contact_columns!(), " FROM contacts c WHERE c.audience = ?1 AND c.external_id = ?2"),
-            text,
-        ),
-        Identifier::Email(text) => {
-            (concat!("SELECT ", contact_columns!(), " FROM contacts c WHERE c.audience = ?1 AND c.email = ?2"), text)
-        }
-        Identifier::Phone(text) => {
-            (concat!("SELECT ", contact_columns!(), " FROM contacts c WHERE c.audience = ?1 AND c.phone = ?2"), text)
-        }
-    };
-    found(connection, workspace, sql, params![audience, text])
+/// A contact by its number.
+fn numbered(connection: &Connection, workspace: WorkspaceId, n: i64) -> Result<Option<Stored<Contact>>, Fault> {
+    const SQL: &str = concat!("SELECT ", contact_columns!(), " FROM contacts c WHERE c.n = ?1");
+    Ok(one(connection, SQL, [n], |row| contact(connection, workspace, row))?.map(|(_, stored)| stored))
 }
 
 #[async_trait]
@@ -235,8 +267,8 @@ impl Contacts for SqliteStore {
         );
         self.readers
             .glance(move |connection| {
-                let found = found(connection, workspace, SQL, [workspace.to_bytes(), id.to_bytes()])?;
-                Ok(found.map(|(_, stored)| stored))
+                let key = [workspace.to_bytes(), id.to_bytes()];
+                Ok(one(connection, SQL, key, |row| contact(connection, workspace, row))?.map(|(_, stored)| stored))
             })
             .await
     }
@@ -251,13 +283,18 @@ impl Contacts for SqliteStore {
         let identifiers = identifiers.to_vec();
         let few = identifiers.len() <= FEW;
         let read = move |connection: &Connection| {
-            let mut contacts = std::collections::BTreeMap::new();
-            if let Some(audience) = audience(connection, workspace)? {
-                for identifier in &identifiers {
-                    contacts.extend(identified(connection, workspace, audience, identifier)?);
-                }
+            // One transaction: of one moment, and locked once instead of once for every look-up.
+            let connection = connection.unchecked_transaction()?;
+            let Some(audience) = audience(&connection, workspace)? else { return Ok(Vec::new()) };
+            let mut numbers = BTreeSet::new();
+            for identifier in &identifiers {
+                numbers.extend(identified(&connection, audience, identifier)?);
             }
-            Ok(contacts.into_values().collect())
+            let mut contacts = Vec::with_capacity(numbers.len());
+            for n in numbers {
+                contacts.extend(numbered(&connection, workspace, n)?);
+            }
+            Ok(contacts)
         };
         if few { self.readers.glance(read).await } else { self.readers.read(read).await }
     }

@@ -150,11 +150,13 @@ impl Lists for SqliteStore {
         let contacts = contacts.to_vec();
         self.readers
             .read(move |connection| {
-                let list = number(connection, workspace, list)?;
+                // Locked once instead of once for every look-up.
+                let connection = connection.unchecked_transaction()?;
+                let list = number(&connection, workspace, list)?;
                 let mut found = Vec::new();
                 for contact in contacts {
-                    let Some(n) = contact_number(connection, workspace, contact)? else { continue };
-                    found.push((contact, one(connection, SQL, params![list, n], |_| Ok(()))?.is_some()));
+                    let Some(n) = contact_number(&connection, workspace, contact)? else { continue };
+                    found.push((contact, one(&connection, SQL, params![list, n], |_| Ok(()))?.is_some()));
                 }
                 Ok(found)
             })

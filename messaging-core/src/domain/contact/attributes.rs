@@ -4,6 +4,9 @@
 //! declared ones. Where the contract is silent: members of objects may have any name, and `null` inside
 //! an array or object is a scalar like others.
 
+use std::ops::Deref;
+use std::sync::OnceLock;
+
 use serde_json::{Map, Value};
 
 use crate::domain::custom_field::FieldTypes;
@@ -17,6 +20,57 @@ pub const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
 pub const MAX_DEPTH: usize = 3;
 /// Characters of a key.
 pub const MAX_KEY_LENGTH: usize = 64;
+
+/// The attributes of a contact, by key.
+///
+/// Their JSON is made at most once: it is needed for their size and for storing them.
+#[derive(Debug, Clone, Default)]
+pub struct Attributes {
+    members: Map<String, Value>,
+    json: OnceLock<String>,
+}
+
+impl Attributes {
+    /// Reads what [`Attributes::json`] wrote.
+    pub fn parse(json: &str) -> Result<Self, serde_json::Error> {
+        Ok(Self { members: serde_json::from_str(json)?, json: OnceLock::from(json.to_owned()) })
+    }
+
+    /// A JSON object.
+    pub fn json(&self) -> &str {
+        self.json.get_or_init(|| serde_json::to_string(&self.members).expect("plain data serializes"))
+    }
+
+    /// The members, to be changed.
+    pub fn edit(&mut self) -> &mut Map<String, Value> {
+        self.json = OnceLock::new();
+        &mut self.members
+    }
+
+    /// The members.
+    pub fn into_members(self) -> Map<String, Value> {
+        self.members
+    }
+}
+
+impl Deref for Attributes {
+    type Target = Map<String, Value>;
+    fn deref(&self) -> &Map<String, Value> {
+        &self.members
+    }
+}
+
+impl From<Map<String, Value>> for Attributes {
+    fn from(members: Map<String, Value>) -> Self {
+        Self { members, json: OnceLock::new() }
+    }
+}
+
+impl PartialEq for Attributes {
+    fn eq(&self, other: &Self) -> bool {
+        self.members == other.members
+    }
+}
 
 /// `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`
 pub fn is_key(text: &str) -> bool {
@@ -74,41 +128,25 @@ pub fn check_types(sent: &Map<String, Value>, types: &FieldTypes, violations: &m
 
 /// Merges what was sent into what is there: per key, `null` deletes. Adds to the violations when the
 /// result is too much.
-pub fn merge(held: &mut Map<String, Value>, sent: Map<String, Value>, violations: &mut Violations) {
+pub fn merge(held: &mut Attributes, sent: &Map<String, Value>, violations: &mut Violations) {
+    let members = held.edit();
     for (key, value) in sent {
         if value.is_null() {
-            held.remove(&key);
+            members.remove(key);
         } else {
-            held.insert(key, value);
+            members.insert(key.clone(), value.clone());
         }
     }
     check_size(held, "/attributes", violations);
 }
 
 /// Whether all attributes of a contact together are within their bounds.
-pub(super) fn check_size(attributes: &Map<String, Value>, pointer: &str, violations: &mut Violations) {
+pub(super) fn check_size(attributes: &Attributes, pointer: &str, violations: &mut Violations) {
     if attributes.len() > MAX_ATTRIBUTES {
         violations.add(pointer, FieldCode::TooManyItems, "a contact has at most 200 attributes");
-    } else if json_length(attributes) > MAX_ATTRIBUTE_BYTES {
+    } else if attributes.json().len() > MAX_ATTRIBUTE_BYTES {
         violations.add(pointer, FieldCode::TooLarge, "all attributes together are at most 64 KiB of JSON");
     }
-}
-
-/// Bytes of JSON, counted without making it.
-fn json_length(attributes: &Map<String, Value>) -> usize {
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    serde_json::to_writer(&mut count, attributes).expect("plain data serializes");
-    count.0
 }
 
 #[cfg(test)]
@@ -163,10 +201,12 @@ mod tests {
 
     #[test]
     fn merging_is_per_key_and_null_deletes() {
-        let mut held = object(json!({"plan": "free", "age": 31, "home": {"city": "Riga"}}));
+        let mut held = Attributes::from(object(json!({"plan": "free", "age": 31, "home": {"city": "Riga"}})));
         let mut violations = Violations::new();
-        merge(&mut held, object(json!({"plan": "pro", "age": null, "home": {}, "none": null})), &mut violations);
-        assert_eq!(Value::Object(held), json!({"plan": "pro", "home": {}}));
+        assert!(held.json().contains("free"));
+        merge(&mut held, &object(json!({"plan": "pro", "age": null, "home": {}, "none": null})), &mut violations);
+        assert_eq!(Attributes::parse(held.json()).unwrap(), held);
+        assert_eq!(Value::Object(held.into_members()), json!({"plan": "pro", "home": {}}));
         assert!(violations.is_empty());
     }
 
@@ -174,18 +214,18 @@ mod tests {
     fn the_result_is_bounded() {
         let many = |count: usize| object((0..count).map(|n| (format!("k{n}"), json!(n))).collect());
         let mut violations = Violations::new();
-        let mut held = many(MAX_ATTRIBUTES);
-        merge(&mut held, many(MAX_ATTRIBUTES), &mut violations);
+        let mut held = Attributes::from(many(MAX_ATTRIBUTES));
+        merge(&mut held, &many(MAX_ATTRIBUTES), &mut violations);
         assert!(violations.is_empty());
-        merge(&mut held, object(json!({"one_more": 1})), &mut violations);
+        merge(&mut held, &object(json!({"one_more": 1})), &mut violations);
         assert_eq!(texts(&violations), ["/attributes too_many_items"]);
 
         // {"text":"…"}
         let of_length = |bytes: usize| object(json!({"text": "x".repeat(bytes - 11)}));
         let mut violations = Violations::new();
-        merge(&mut Map::new(), of_length(MAX_ATTRIBUTE_BYTES), &mut violations);
+        merge(&mut Attributes::default(), &of_length(MAX_ATTRIBUTE_BYTES), &mut violations);
         assert!(violations.is_empty());
-        merge(&mut Map::new(), of_length(MAX_ATTRIBUTE_BYTES + 1), &mut violations);
+        merge(&mut Attributes::default(), &of_length(MAX_ATTRIBUTE_BYTES + 1), &mut violations);
         assert_eq!(texts(&violations), ["/attributes too_large"]);
     }
 }

@@ -105,12 +105,11 @@ fn is_locale(text: &str) -> bool {
 }
 
 impl ContactInput {
-    /// The identifiers that are given, in the order in which a contact is looked for. What is malformed
-    /// is none.
+    /// The identifiers that are given, in the order in which a contact is looked for. One that is
+    /// malformed names nobody.
     pub fn identifiers(&self) -> impl Iterator<Item = Identifier> + '_ {
         let external_id = self.external_id.as_value().cloned().map(Identifier::ExternalId);
-        let email = self.email.as_value().filter(|text| EmailAddress::parse(text).is_ok());
-        let email = email.map(|text| Identifier::Email(address::normalize(Channel::Email, text)));
+        let email = self.email.as_value().map(|text| Identifier::Email(address::normalize(Channel::Email, text)));
         external_id.into_iter().chain(email).chain(self.phone.as_value().cloned().map(Identifier::Phone))
     }
 
@@ -129,14 +128,15 @@ impl ContactInput {
     /// What the contact is like with everything in place but the lists. Adds to the violations what can
     /// only be seen on the result, or against the declared types.
     pub fn apply(&self, contact: &mut Contact, types: &FieldTypes, violations: &mut Violations) {
-        let had_identifier = contact.identifiers().next().is_some();
-        self.external_id.clone().apply(&mut contact.external_id);
-        self.email.clone().apply(&mut contact.email);
-        if let Some(email) = &mut contact.email {
-            *email = address::normalize(Channel::Email, email);
+        let had_identifier = contact.has_identifier();
+        replace(&mut contact.external_id, &self.external_id);
+        match &self.email {
+            Patch::Set(email) => contact.email = Some(address::normalize(Channel::Email, email)),
+            Patch::Null => contact.email = None,
+            Patch::Absent => {}
         }
-        self.phone.clone().apply(&mut contact.phone);
-        if had_identifier && contact.identifiers().next().is_none() {
+        replace(&mut contact.phone, &self.phone);
+        if had_identifier && !contact.has_identifier() {
             let cleared = [("/external_id", &self.external_id), ("/email", &self.email), ("/phone", &self.phone)];
             for (pointer, _) in cleared.into_iter().filter(|(_, identifier)| **identifier == Patch::Null) {
                 violations.add(pointer, FieldCode::Required, "the last identifier cannot be cleared");
@@ -144,10 +144,10 @@ impl ContactInput {
         }
         match &self.attributes {
             Patch::Absent => {}
-            Patch::Null => contact.attributes.clear(),
+            Patch::Null => contact.attributes.edit().clear(),
             Patch::Set(sent) => {
                 attributes::check_types(sent, types, violations);
-                attributes::merge(&mut contact.attributes, sent.clone(), violations);
+                attributes::merge(&mut contact.attributes, sent, violations);
             }
         }
         match &self.tags {
@@ -155,8 +155,8 @@ impl ContactInput {
             Patch::Null => contact.tags.clear(),
             Patch::Set(tags) => contact.tags = each_once(tags),
         }
-        self.locale.clone().apply(&mut contact.locale);
-        self.timezone.clone().apply(&mut contact.timezone);
+        replace(&mut contact.locale, &self.locale);
+        replace(&mut contact.timezone, &self.timezone);
         match &self.consent {
             Patch::Absent => {}
             Patch::Null => contact.consent = super::Consent::default(),
@@ -165,6 +165,14 @@ impl ContactInput {
                 consent.sms.clone().apply(&mut contact.consent.sms);
             }
         }
+    }
+}
+
+fn replace(held: &mut Option<String>, sent: &Patch<String>) {
+    match sent {
+        Patch::Absent => {}
+        Patch::Null => *held = None,
+        Patch::Set(text) => *held = Some(text.clone()),
     }
 }
 
@@ -286,7 +294,7 @@ mod tests {
         assert_eq!((cleared, faults.as_str()), (bare(), ""));
         let (changed, _) = change(&contact, json!({"consent": {"sms": null}, "attributes": {"age": 31}}));
         assert_eq!((changed.consent.marketing_email, changed.consent.sms), (Some(true), None));
-        assert_eq!(Value::Object(changed.attributes), json!({"plan": "pro", "age": 31}));
+        assert_eq!(Value::Object(changed.attributes.into_members()), json!({"plan": "pro", "age": 31}));
     }
 
     #[test]

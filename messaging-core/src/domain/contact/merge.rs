@@ -23,9 +23,9 @@ pub fn merge(primary: &Contact, duplicate: &Contact) -> Result<Contact, Violatio
     take(&mut merged.phone, &duplicate.phone);
     take(&mut merged.locale, &duplicate.locale);
     take(&mut merged.timezone, &duplicate.timezone);
-    for (key, value) in &duplicate.attributes {
+    for (key, value) in duplicate.attributes.iter() {
         if !merged.attributes.contains_key(key) {
-            merged.attributes.insert(key.clone(), value.clone());
+            merged.attributes.edit().insert(key.clone(), value.clone());
         }
     }
     for tag in &duplicate.tags {
@@ -61,11 +61,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::domain::contact::attributes::Attributes;
     use crate::domain::contact::tests::bare;
 
     #[test]
     fn the_primary_gets_what_it_lacks() {
-        let attributes = |value: Value| value.as_object().cloned().unwrap();
+        let attributes = |value: Value| Attributes::from(value.as_object().cloned().unwrap());
         let primary = Contact {
             email: Some("ann@example.com".to_owned()),
             attributes: attributes(json!({"plan": "pro", "home": {"city": "Riga"}})),

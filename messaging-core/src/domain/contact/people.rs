@@ -4,7 +4,9 @@
 //! the requests are then decided one after another, each of which sees what those before it changed.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
+use super::attributes::Attributes;
 use super::input::ContactInput;
 use super::{Consent, Contact, Identifier};
 use crate::changes::Expect;
@@ -19,7 +21,7 @@ use crate::violation::{FieldCode, Violations};
 /// The contacts, lists and types that some requests are about.
 #[derive(Debug, Default)]
 pub struct People<'a> {
-    contacts: HashMap<ContactId, Stored<Contact>>,
+    contacts: HashMap<ContactId, (Arc<Contact>, u32)>,
     owners: HashMap<Identifier, ContactId>,
     lists: HashSet<ListId>,
     types: Option<&'a FieldTypes>,
@@ -29,7 +31,7 @@ pub struct People<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// The contact as it will be, lists included.
-    pub contact: Contact,
+    pub contact: Arc<Contact>,
     /// Whether it is new.
     pub created: bool,
     /// What it takes to store it; `None` when nothing but lists changes.
@@ -66,7 +68,7 @@ impl<'a> People<'a> {
     pub fn new(contacts: Vec<Stored<Contact>>, lists: Vec<ListId>, types: &'a FieldTypes) -> Self {
         let mut people = Self { lists: lists.into_iter().collect(), types: Some(types), ..Self::default() };
         for stored in contacts {
-            people.learn(stored);
+            people.learn(Arc::new(stored.record), stored.revision);
         }
         people
     }
@@ -79,12 +81,16 @@ impl<'a> People<'a> {
         let mut violations = faults;
         sent.require_identifier(&mut violations);
         let target = sent.identifiers().find_map(|identifier| self.owners.get(&identifier)).copied();
-        let known = target.and_then(|id| self.contacts.get(&id)).cloned();
-        let (mut contact, revision) = match known {
-            Some(stored) => (stored.record, Some(stored.revision)),
-            None => (new_contact(on), None),
+        let Some((before, revision)) = target.and_then(|id| self.contacts.get(&id)).cloned() else {
+            let mut contact = new_contact(on);
+            self.change(sent, Lists::Add, &mut contact, &mut violations);
+            violations.into_result()?;
+            let joins = contact.list_ids.clone();
+            let contact = Arc::new(contact);
+            self.learn(Arc::clone(&contact), 1);
+            return Ok(Decision { contact, created: true, put: Some(Expect::Absent), joins, leaves: Vec::new() });
         };
-        let before = contact.clone();
+        let mut contact = Contact::clone(&before);
         self.change(sent, Lists::Add, &mut contact, &mut violations);
         violations.into_result()?;
         // A target that was found by another identifier may have an external id of its own.
@@ -93,7 +99,7 @@ impl<'a> People<'a> {
         {
             return Err(Error::IdentifierConflict { pointer: "/external_id", contact_id: before.id });
         }
-        self.settle(before, contact, revision, sent, on.now)
+        self.settle(&before, revision, contact, sent, on.now)
     }
 
     /// Changes a contact that is named by its id.
@@ -108,7 +114,7 @@ impl<'a> People<'a> {
         let mut contact = stored.record.clone();
         self.change(sent, Lists::Replace, &mut contact, &mut violations);
         violations.into_result()?;
-        self.settle(stored.record, contact, Some(stored.revision), sent, now)
+        self.settle(&stored.record, stored.revision, contact, sent, now)
     }
 
     fn change(&self, sent: &ContactInput, lists: Lists, contact: &mut Contact, violations: &mut Violations) {
@@ -141,9 +147,9 @@ impl<'a> People<'a> {
     /// Refuses what belongs to another contact, and notes the rest.
     fn settle(
         &mut self,
-        before: Contact,
+        before: &Contact,
+        revision: u32,
         mut contact: Contact,
-        revision: Option<u32>,
         sent: &ContactInput,
         now: Timestamp,
     ) -> Result<Decision, Error> {
@@ -157,29 +163,23 @@ impl<'a> People<'a> {
         };
         let joins = missing_in(&contact.list_ids, &before.list_ids);
         let leaves = missing_in(&before.list_ids, &contact.list_ids);
-        let same = Contact { list_ids: before.list_ids.clone(), ..contact.clone() } == before;
-        let put = match revision {
-            None => Some(Expect::Absent),
-            Some(revision) if !same => Some(Expect::Revision(revision)),
-            Some(_) => None,
-        };
+        let put = (!contact.equals_but_for_lists(before)).then_some(Expect::Revision(revision));
         if put.is_some() {
             contact.updated_at = now;
         }
         for identifier in before.identifiers() {
             self.owners.remove(&identifier);
         }
-        let revision = revision.unwrap_or(0) + u32::from(put.is_some());
-        self.learn(Stored { record: contact.clone(), revision });
-        let created = matches!(put, Some(Expect::Absent));
-        Ok(Decision { contact, created, put, joins, leaves })
+        let contact = Arc::new(contact);
+        self.learn(Arc::clone(&contact), revision + u32::from(put.is_some()));
+        Ok(Decision { contact, created: false, put, joins, leaves })
     }
 
-    fn learn(&mut self, stored: Stored<Contact>) {
-        for identifier in stored.record.identifiers() {
-            self.owners.insert(identifier, stored.record.id);
+    fn learn(&mut self, contact: Arc<Contact>, revision: u32) {
+        for identifier in contact.identifiers() {
+            self.owners.insert(identifier, contact.id);
         }
-        self.contacts.insert(stored.record.id, stored);
+        self.contacts.insert(contact.id, (contact, revision));
     }
 }
 
@@ -190,7 +190,7 @@ fn new_contact(on: Occasion) -> Contact {
         external_id: None,
         email: None,
         phone: None,
-        attributes: serde_json::Map::new(),
+        attributes: Attributes::default(),
         tags: Vec::new(),
         locale: None,
         timezone: None,

@@ -66,10 +66,10 @@ impl Operation for MergeContacts {
         let merged = Contact { updated_at: cx.now, ..merge(&primary.record, &duplicate.record)? };
         let Stored { record: duplicate, revision } = duplicate;
         // The removal itself expects nothing: this one notices a change of the duplicate meanwhile.
-        cx.change(Write::PutContact(Box::new(duplicate.clone()), Expect::Revision(revision)));
+        cx.change(Write::put_contact(duplicate.clone(), Expect::Revision(revision)));
         // What the duplicate had is free before the primary takes it.
         cx.change(Write::DeleteContact(workspace, duplicate.id));
-        cx.change(Write::PutContact(Box::new(merged.clone()), Expect::Revision(primary.revision)));
+        cx.change(Write::put_contact(merged.clone(), Expect::Revision(primary.revision)));
         for list in merged.list_ids.iter().filter(|list| !primary.record.list_ids.contains(list)) {
             cx.change(Write::JoinList(workspace, *list, merged.id));
         }

@@ -14,7 +14,7 @@ use super::super::fault::Fault;
 use super::super::lists;
 use super::super::query::one;
 use super::super::row::time;
-use super::{COUNT_BITS, audience, contact_columns, identified, tags};
+use super::{COUNT_BITS, audience, contact_columns, identified, numbered, tags};
 
 /// How many rows one call looks at.
 const MAX_SCANNED: usize = 20_000;
@@ -69,8 +69,8 @@ pub(super) fn contacts(
     let wanted = Wanted { list, filter };
     if let Some(identifier) = identifier(filter) {
         let mut items = Vec::new();
-        if let Some((n, Stored { record, .. })) = identified(connection, workspace, audience, &identifier)?
-            && n < start
+        if let Some(n) = identified(connection, audience, &identifier)?.filter(|n| *n < start)
+            && let Some(Stored { record, .. }) = numbered(connection, workspace, n)?
             && wanted.matches(connection, n, &record)?
         {
             items.push(record);

@@ -1,5 +1,7 @@
 //! Who has which tag.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, params};
 
 use super::super::fault::Fault;
@@ -11,43 +13,63 @@ pub(super) fn number(connection: &Connection, audience: i64, tag: &str) -> Resul
     one(connection, sql, params![audience, tag], |row| Ok(row.get(0)?))
 }
 
-/// Adds a contact to tags that it does not have yet.
-pub(super) fn add<'a>(
-    connection: &Connection,
+/// Changes who has which tag, in one audience. Numbers that were looked up are remembered.
+pub(super) struct Tags<'a> {
+    connection: &'a Connection,
     audience: i64,
-    contact: i64,
-    tags: impl Iterator<Item = &'a String>,
-) -> Result<(), Fault> {
-    for tag in tags {
-        let number = match number(connection, audience, tag)? {
-            Some(number) => number,
-            None => connection
-                .prepare_cached("INSERT INTO tags (audience, tag) VALUES (?1, ?2) RETURNING n")?
-                .query_row(params![audience, tag], |row| row.get(0))?,
-        };
-        connection
-            .prepare_cached("INSERT INTO tag_members (tag, contact) VALUES (?1, ?2)")?
-            .execute([number, contact])?;
-    }
-    Ok(())
+    numbers: HashMap<String, i64>,
 }
 
-/// Takes tags from a contact. A tag that nobody has any more goes: it may say something about whoever
-/// had it.
-pub(super) fn remove<'a>(
-    connection: &Connection,
-    audience: i64,
-    contact: i64,
-    tags: impl Iterator<Item = &'a String>,
-) -> Result<(), Fault> {
-    for tag in tags {
-        let Some(number) = number(connection, audience, tag)? else { continue };
-        connection
-            .prepare_cached("DELETE FROM tag_members WHERE tag = ?1 AND contact = ?2")?
-            .execute([number, contact])?;
-        connection
-            .prepare_cached("DELETE FROM tags WHERE n = ?1 AND NOT EXISTS (SELECT 1 FROM tag_members WHERE tag = ?1)")?
-            .execute([number])?;
+impl<'a> Tags<'a> {
+    pub(super) fn new(connection: &'a Connection, audience: i64) -> Self {
+        Self { connection, audience, numbers: HashMap::new() }
     }
-    Ok(())
+
+    /// Adds a contact to tags that it does not have yet.
+    pub(super) fn add<'t>(&mut self, contact: i64, tags: impl Iterator<Item = &'t String>) -> Result<(), Fault> {
+        for tag in tags {
+            let number = self.make(tag)?;
+            self.connection
+                .prepare_cached("INSERT INTO tag_members (tag, contact) VALUES (?1, ?2)")?
+                .execute([number, contact])?;
+        }
+        Ok(())
+    }
+
+    /// The number of a tag, given to it when it has none.
+    fn make(&mut self, tag: &str) -> Result<i64, Fault> {
+        if let Some(number) = self.numbers.get(tag) {
+            return Ok(*number);
+        }
+        let number = match number(self.connection, self.audience, tag)? {
+            Some(number) => number,
+            None => self
+                .connection
+                .prepare_cached("INSERT INTO tags (audience, tag) VALUES (?1, ?2) RETURNING n")?
+                .query_row(params![self.audience, tag], |row| row.get(0))?,
+        };
+        self.numbers.insert(tag.to_owned(), number);
+        Ok(number)
+    }
+
+    /// Takes tags from a contact. A tag that nobody has any more goes: it may say something about whoever
+    /// had it.
+    pub(super) fn remove<'t>(&mut self, contact: i64, tags: impl Iterator<Item = &'t String>) -> Result<(), Fault> {
+        for tag in tags {
+            let Some(number) = number(self.connection, self.audience, tag)? else { continue };
+            self.connection
+                .prepare_cached("DELETE FROM tag_members WHERE tag = ?1 AND contact = ?2")?
+                .execute([number, contact])?;
+            let gone = self
+                .connection
+                .prepare_cached(
+                    "DELETE FROM tags WHERE n = ?1 AND NOT EXISTS (SELECT 1 FROM tag_members WHERE tag = ?1)",
+                )?
+                .execute([number])?;
+            if gone == 1 {
+                self.numbers.remove(tag);
+            }
+        }
+        Ok(())
+    }
 }

@@ -48,6 +48,7 @@ impl World {
     /// What a store does with a decision, conflicts included.
     fn store(&mut self, decision: Decision) -> String {
         let Decision { contact, created, put, .. } = decision;
+        let contact = Arc::unwrap_or_clone(contact);
         let id = contact.id;
         match put {
             Some(Expect::Absent) => self.contacts.push(Stored { record: contact, revision: 1 }),
@@ -161,7 +162,7 @@ fn lists_are_added_or_replaced() {
     let unknown = json!({"external_id": "u-1", "list_ids": [one, "lst_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", "x"]});
     assert!(matches!(decide(&mut people, unknown), Err(Error::Validation(found)) if found.as_slice().len() == 2));
 
-    let stored = Stored { record: updated.contact, revision: 1 };
+    let stored = Stored { record: Arc::unwrap_or_clone(updated.contact), revision: 1 };
     let replace = |people: &mut People<'_>, body: Value| {
         let sent: ContactInput = input::body(body.to_string().as_bytes()).unwrap();
         people.update(stored.clone(), &sent, Violations::new(), Timestamp::from_millis(6)).unwrap()
