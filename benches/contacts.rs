@@ -15,6 +15,10 @@ use messaging_benches::product::Product;
 use messaging_benches::{Plan, report};
 use rusqlite::{Connection, params};
 
+/// The allocator of the programs.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Contacts of a request, and of a commit of the floor.
 const BATCH: u64 = 1000;
 

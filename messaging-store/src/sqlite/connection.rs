@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 /// How large the write-ahead log may get before the writer is made to start it over.
@@ -85,6 +86,9 @@ pub(super) fn checkpointer(path: &Path) -> rusqlite::Result<Connection> {
 fn common(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "mmap_size", 0)?;
     connection.pragma_update(None, "trusted_schema", false)?;
+    // Plans do not depend on what is bound: otherwise a statement with a bound LIMIT is planned anew
+    // every time it runs.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(())
 }

@@ -13,7 +13,7 @@ use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::contact::{Consent, Contact, ContactFilter, Identifier};
 use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
 use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Stored};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, Statement, params};
 
 use self::tags::Tags;
 use super::SqliteStore;
@@ -78,13 +78,14 @@ fn put_of(connection: &Connection, workspace: WorkspaceId, puts: &[PutContact]) 
     let newest: i64 = connection
         .prepare_cached("SELECT newest FROM audiences WHERE number = ?1")?
         .query_row([audience], |row| row.get(0))?;
-    let mut tags = Tags::new(connection, audience);
+    let mut tags = Tags::new(connection, audience)?;
+    let mut insertion = connection.prepare_cached(INSERT)?;
     let mut added = 0;
     for put in puts {
         match put.expect {
             Expect::Absent => {
                 added += 1;
-                insert(connection, audience, newest + added, &put.contact, &mut tags)?;
+                insert(&mut insertion, audience, newest + added, &put.contact, &mut tags)?;
             }
             Expect::Revision(revision) => update(connection, audience, &put.contact, revision, &mut tags)?,
         }
@@ -97,36 +98,34 @@ fn put_of(connection: &Connection, workspace: WorkspaceId, puts: &[PutContact]) 
     Ok(())
 }
 
+const INSERT: &str = "INSERT INTO contacts (n, audience, id, revision, created_at, updated_at, marketing_email, sms,
+        external_id, email, phone, locale, timezone, tags, attributes)
+    VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+
 fn insert(
-    connection: &Connection,
+    insertion: &mut Statement<'_>,
     audience: i64,
     count: i64,
     contact: &Contact,
     tags: &mut Tags<'_>,
 ) -> Result<(), Fault> {
     let n = (audience << COUNT_BITS) | count;
-    connection
-        .prepare_cached(
-            "INSERT INTO contacts (n, audience, id, revision, created_at, updated_at, marketing_email, sms,
-                 external_id, email, phone, locale, timezone, tags, attributes)
-             VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-        )?
-        .execute(params![
-            n,
-            audience,
-            contact.id.to_bytes(),
-            contact.created_at.as_millis(),
-            contact.updated_at.as_millis(),
-            contact.consent.marketing_email,
-            contact.consent.sms,
-            contact.external_id,
-            contact.email,
-            contact.phone,
-            contact.locale,
-            contact.timezone,
-            tags_text(contact)?,
-            attributes_text(contact),
-        ])?;
+    insertion.execute(params![
+        n,
+        audience,
+        contact.id.to_bytes(),
+        contact.created_at.as_millis(),
+        contact.updated_at.as_millis(),
+        contact.consent.marketing_email,
+        contact.consent.sms,
+        contact.external_id,
+        contact.email,
+        contact.phone,
+        contact.locale,
+        contact.timezone,
+        tags_text(contact)?,
+        attributes_text(contact),
+    ])?;
     tags.add(n, contact.tags.iter())
 }
 
@@ -201,7 +200,7 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
         Ok((row.get::<_, i64>(0)?, or_empty::<Vec<String>>(row, 1)?))
     })?;
     let Some((n, held_tags)) = held else { return Ok(()) };
-    Tags::new(connection, audience).remove(n, held_tags.iter())?;
+    Tags::new(connection, audience)?.remove(n, held_tags.iter())?;
     connection
         .prepare_cached(
             "UPDATE lists SET contacts = contacts - 1 WHERE n IN (SELECT list FROM list_members WHERE contact = ?1)",
@@ -236,8 +235,10 @@ fn contact(connection: &Connection, workspace: WorkspaceId, row: &Row<'_>) -> Re
 
 fn lists_of(connection: &Connection, n: i64) -> Result<Vec<ListId>, Fault> {
     const SQL: &str = "SELECT lists.id FROM list_members CROSS JOIN lists ON lists.n = list_members.list
-        WHERE list_members.contact = ?1 AND lists.removed = 0 ORDER BY lists.id";
-    many(connection, SQL, [n], |row| id(row, 0))
+        WHERE list_members.contact = ?1 AND lists.removed = 0";
+    let mut lists: Vec<ListId> = many(connection, SQL, [n], |row| id(row, 0))?;
+    lists.sort_unstable();
+    Ok(lists)
 }
 
 /// The number of the contact that has an identifier.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, params};
+use rusqlite::{CachedStatement, Connection, params};
 
 use super::super::fault::Fault;
 use super::super::query::one;
@@ -18,20 +18,20 @@ pub(super) struct Tags<'a> {
     connection: &'a Connection,
     audience: i64,
     numbers: HashMap<String, i64>,
+    addition: CachedStatement<'a>,
 }
 
 impl<'a> Tags<'a> {
-    pub(super) fn new(connection: &'a Connection, audience: i64) -> Self {
-        Self { connection, audience, numbers: HashMap::new() }
+    pub(super) fn new(connection: &'a Connection, audience: i64) -> Result<Self, Fault> {
+        let addition = connection.prepare_cached("INSERT INTO tag_members (tag, contact) VALUES (?1, ?2)")?;
+        Ok(Self { connection, audience, numbers: HashMap::new(), addition })
     }
 
     /// Adds a contact to tags that it does not have yet.
     pub(super) fn add<'t>(&mut self, contact: i64, tags: impl Iterator<Item = &'t String>) -> Result<(), Fault> {
         for tag in tags {
             let number = self.make(tag)?;
-            self.connection
-                .prepare_cached("INSERT INTO tag_members (tag, contact) VALUES (?1, ?2)")?
-                .execute([number, contact])?;
+            self.addition.execute([number, contact])?;
         }
         Ok(())
     }
