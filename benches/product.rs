@@ -10,6 +10,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::dkim::{self, Algorithm, NewKey};
 use messaging_core::domain::sending_domain::{Check, DkimKey, RecordStatus};
 use messaging_core::ids::WorkspaceId;
+use messaging_core::ops::contacts::{BulkReport, BulkUpsertContacts};
 use messaging_core::ops::keys::ApiKeyInput;
 use messaging_core::ops::messages::SendMessage;
 use messaging_core::ops::{Endpoint, Operation, Request};
@@ -128,5 +129,23 @@ impl Product {
             client: None,
         };
         (Endpoint::of::<SendMessage>().call)(request).await.is_ok()
+    }
+
+    /// Creates or updates contacts as a front end would; answers how many were refused.
+    pub async fn upsert(&self, body: Bytes) -> usize {
+        let request = Request {
+            app: &self.app,
+            caller: &self.caller,
+            workspace: Some(self.workspace),
+            path: BulkUpsertContacts::PATH,
+            path_parameters: vec![("workspace_id".to_owned(), self.workspace.to_string())],
+            query: "",
+            body,
+            idempotency_key: None,
+            client: None,
+        };
+        let answer = (Endpoint::of::<BulkUpsertContacts>().call)(request).await.map(|answer| answer.body);
+        let report = answer.ok().and_then(|body| serde_json::from_slice::<BulkReport>(&body).ok());
+        report.map_or(usize::MAX, |report| report.failed)
     }
 }

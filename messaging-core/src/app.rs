@@ -5,6 +5,7 @@
 //! [`Workers`](crate::work::Workers) or, in tests, calls [`App::run_until_idle`].
 
 mod cache;
+mod consent;
 mod dkim;
 mod domain_looks;
 mod heavy_work;
@@ -15,6 +16,7 @@ mod reports;
 mod suppressing;
 mod unsubscribe;
 mod until_committed;
+pub(crate) mod upserting;
 mod visits;
 
 use std::collections::HashMap;
@@ -87,6 +89,8 @@ struct Shared {
     work: WorkSignal,
     /// KiB of attachments that background work may hold in memory.
     file_memory: Semaphore,
+    /// Parts of long lists that may be committed at one time.
+    parts: Semaphore,
 }
 
 /// What the installation is told (contract section 22).
@@ -205,6 +209,7 @@ impl Builder {
             domain_looks: DomainLooks::default(),
             work: WorkSignal::default(),
             file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
+            parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
         }))
     }
 }
@@ -351,6 +356,11 @@ impl App {
     pub(crate) async fn file_memory(&self, bytes: u64) -> SemaphorePermit<'_> {
         let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(FILE_MEMORY_KIB);
         self.0.file_memory.acquire_many(kib).await.expect("the semaphore is never closed")
+    }
+
+    /// Waits for the turn to commit a part of a long list.
+    pub(crate) async fn part(&self) -> SemaphorePermit<'_> {
+        self.0.parts.acquire().await.expect("the semaphore is never closed")
     }
 
     pub(crate) fn running_keys(&self) -> &RunningKeys {

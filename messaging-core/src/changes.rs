@@ -3,19 +3,28 @@
 //! Nobody can forget to commit, no transaction is open while a socket is, and a dropped request leaves
 //! nothing half done. See ARCHITECTURE.md, "Read, decide, commit".
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use serde_json::{Map, Value};
 
 use crate::domain::account::{Member, Session, User, Workspace};
 use crate::domain::api_key::ApiKey;
 use crate::domain::attempt::MessageAttempt;
 use crate::domain::channel::Channel;
+use crate::domain::contact::Contact;
+use crate::domain::custom_field::CustomField;
 use crate::domain::digest::Digest;
+use crate::domain::list::ContactList;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
 use crate::domain::sending_domain::SendingDomain;
 use crate::domain::settings::ChannelSettings;
 use crate::domain::soft_bounce::Streak;
 use crate::domain::suppression::Suppression;
-use crate::ids::{ApiKeyId, BlobId, DomainId, JobId, MessageId, SuppressionId, UserId, WorkspaceId};
+use crate::ids::{
+    ApiKeyId, BlobId, ContactId, DomainId, EventId, FieldId, JobId, ListId, MessageId, SuppressionId, UserId,
+    WorkspaceId,
+};
 use crate::time::Timestamp;
 
 /// A set of writes that happens completely or not at all.
@@ -97,10 +106,30 @@ pub enum Write {
     EndSoftBounces(WorkspaceId, Channel, String),
     /// Takes an address off the list; no conflict when it is gone already.
     DeleteSuppression(WorkspaceId, SuppressionId),
+    /// Creates or replaces contacts in order, except for their lists. Identifiers are unique in the workspace.
+    PutContacts(Vec<PutContact>),
+    /// Removes a contact with its tags and memberships; no conflict when it is gone already.
+    DeleteContact(WorkspaceId, ContactId),
+    /// Creates a list, or replaces its name.
+    PutList(ContactList, Expect),
+    /// Removes a list; its members are let go later. No conflict when it is gone already.
+    DeleteList(WorkspaceId, ListId),
+    /// Makes a contact a member of a list. A conflict when it is one already, and when either is gone.
+    JoinList(WorkspaceId, ListId, ContactId),
+    /// Ends a membership; no conflict when there is none.
+    LeaveList(WorkspaceId, ListId, ContactId),
+    /// Creates or replaces a custom field. The key is unique in the workspace.
+    PutField(CustomField, Expect),
+    /// Removes a custom field; no conflict when it is gone already.
+    DeleteField(WorkspaceId, FieldId),
     /// Stores a new message with its content.
     InsertMessage(Box<Message>, MessageContent),
     /// Moves a message to another state.
     MoveMessage(MoveMessage),
+    /// Attributes a message to another contact.
+    AttributeMessage(AttributeMessage),
+    /// Removes whom a message went to and what it said: its content, attempts, capture.
+    RedactMessage(Box<RedactMessage>),
     /// Adds an event to a message.
     AppendEvent(Box<MessageEvent>),
     /// Keeps what was said on the wire.
@@ -136,6 +165,56 @@ pub struct MoveMessage {
     pub status: MessageStatus,
     /// When.
     pub at: Timestamp,
+}
+
+/// A contact to create or replace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PutContact {
+    /// The contact.
+    pub contact: Arc<Contact>,
+    /// What must be there.
+    pub expect: Expect,
+}
+
+impl Write {
+    /// Creates or replaces one contact.
+    pub fn put_contact(contact: impl Into<Arc<Contact>>, expect: Expect) -> Self {
+        Self::PutContacts(vec![PutContact { contact: contact.into(), expect }])
+    }
+}
+
+/// A change of the contact that a message is attributed to; its revision stays. Nothing happens when it
+/// is not attributed to `from` any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AttributeMessage {
+    /// Whose.
+    pub workspace_id: WorkspaceId,
+    /// Which message.
+    pub message_id: MessageId,
+    /// The contact it is attributed to.
+    pub from: ContactId,
+    /// The contact it shall be attributed to.
+    pub to: ContactId,
+}
+
+/// What is left of a message whose recipient was erased. It loses address, contact, metadata, content,
+/// attempts and capture.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RedactMessage {
+    /// Whose.
+    pub workspace_id: WorkspaceId,
+    /// Which message.
+    pub message_id: MessageId,
+    /// The revision that was read; any other is a conflict.
+    pub revision: u32,
+    /// The state it is in from now on.
+    pub status: MessageStatus,
+    /// When it came into that state.
+    pub updated_at: Timestamp,
+    /// The tags it keeps.
+    pub tags: Vec<String>,
+    /// The events that change: when, which, and what is left of their meta.
+    pub events: Vec<(Timestamp, EventId, Map<String, Value>)>,
 }
 
 /// A job to be done, written in the transaction of its cause.

@@ -9,6 +9,7 @@ use std::fmt;
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use crate::ids::ContactId;
 use crate::scope::Scope;
 use crate::violation::Violations;
 
@@ -64,6 +65,14 @@ pub enum Error {
         status: &'static str,
         /// The states from which the operation is possible.
         allowed: &'static [&'static str],
+    },
+    /// An identifier belongs to another contact.
+    #[error("another contact has this identifier")]
+    IdentifierConflict {
+        /// The member that gives the identifier.
+        pointer: &'static str,
+        /// Whose it is.
+        contact_id: ContactId,
     },
     /// Something with this identity exists already.
     #[error("it exists already")]
@@ -174,9 +183,11 @@ impl Error {
             | Self::IpNotAllowed => StatusCode::FORBIDDEN,
             Self::NotFound | Self::RouteNotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
-            Self::InvalidState { .. } | Self::AlreadyExists | Self::InUse { .. } | Self::IdempotencyInProgress => {
-                StatusCode::CONFLICT
-            }
+            Self::InvalidState { .. }
+            | Self::IdentifierConflict { .. }
+            | Self::AlreadyExists
+            | Self::InUse { .. }
+            | Self::IdempotencyInProgress => StatusCode::CONFLICT,
             Self::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Validation(_) | Self::IdempotencyKeyReused | Self::Unprocessable(_) => {
@@ -205,6 +216,7 @@ impl Error {
             Self::RouteNotFound => "route_not_found",
             Self::MethodNotAllowed { .. } => "method_not_allowed",
             Self::InvalidState { .. } => "invalid_state",
+            Self::IdentifierConflict { .. } => "identifier_conflict",
             Self::AlreadyExists => "already_exists",
             Self::InUse { .. } => "in_use",
             Self::IdempotencyInProgress => "idempotency_in_progress",
@@ -224,6 +236,9 @@ impl Error {
         match self {
             Self::Validation(violations) => Some(json!({"errors": violations.as_slice()})),
             Self::InvalidState { status, allowed } => Some(json!({"status": status, "allowed": allowed})),
+            Self::IdentifierConflict { pointer, contact_id } => {
+                Some(json!({"pointer": pointer, "contact_id": contact_id}))
+            }
             Self::InUse { by } => Some(json!({"by": by})),
             _ => None,
         }

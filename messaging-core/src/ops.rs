@@ -7,13 +7,17 @@ pub mod endpoint;
 mod fingerprint;
 pub mod input;
 pub(crate) mod invoke;
+pub mod items;
 pub mod operation;
 pub mod page;
 mod schema_check;
 
 pub mod attempts;
 pub mod channels;
+pub mod contacts;
+pub mod custom_fields;
 pub mod keys;
+pub mod lists;
 pub mod members;
 pub mod messages;
 pub mod sandbox;
@@ -52,6 +56,29 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<messages::GetMessage>(),
         Endpoint::of::<messages::ListMessages>(),
         Endpoint::of::<attempts::ListAttempts>(),
+        // Section 6.
+        Endpoint::of::<contacts::UpsertContact>(),
+        Endpoint::of::<contacts::BulkUpsertContacts>(),
+        Endpoint::of::<contacts::ListContacts>(),
+        Endpoint::of::<contacts::GetContact>(),
+        Endpoint::of::<contacts::UpdateContact>(),
+        Endpoint::of::<contacts::DeleteContact>(),
+        Endpoint::of::<contacts::ExportContact>(),
+        Endpoint::of::<contacts::MergeContacts>(),
+        // Section 7.
+        Endpoint::of::<lists::ListLists>(),
+        Endpoint::of::<lists::CreateList>(),
+        Endpoint::of::<lists::GetList>(),
+        Endpoint::of::<lists::UpdateList>(),
+        Endpoint::of::<lists::DeleteList>(),
+        Endpoint::of::<lists::ListListContacts>(),
+        Endpoint::of::<lists::AddListContacts>(),
+        Endpoint::of::<lists::RemoveListContact>(),
+        // Section 8.
+        Endpoint::of::<custom_fields::ListCustomFields>(),
+        Endpoint::of::<custom_fields::CreateCustomField>(),
+        Endpoint::of::<custom_fields::UpdateCustomField>(),
+        Endpoint::of::<custom_fields::DeleteCustomField>(),
         // Section 10.
         Endpoint::of::<suppressions::CreateSuppression>(),
         Endpoint::of::<suppressions::ListSuppressions>(),

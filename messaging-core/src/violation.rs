@@ -113,6 +113,11 @@ impl Violations {
         renamed
     }
 
+    /// Whether something is wrong at a pointer or inside it.
+    pub(crate) fn is_at(&self, pointer: &str) -> bool {
+        self.0.iter().any(|known| matches!(&known.at, At::Pointer(place) if is_within(place, pointer)))
+    }
+
     /// Whether nothing is wrong.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()

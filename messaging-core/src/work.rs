@@ -8,8 +8,10 @@
 mod compose;
 pub mod deliver_message;
 mod delivery;
+pub mod erase_contact;
 pub mod job;
 mod lanes;
+pub mod move_messages;
 mod runner;
 pub(crate) mod signal;
 pub mod sweep;
@@ -20,7 +22,11 @@ pub use runner::Workers;
 
 /// Every job type.
 pub(crate) const fn all() -> &'static [JobType] {
-    const ALL: &[JobType] =
-        &[JobType::of::<deliver_message::DeliverMessage>(), JobType::of::<verify_domain::VerifyDomain>()];
+    const ALL: &[JobType] = &[
+        JobType::of::<deliver_message::DeliverMessage>(),
+        JobType::of::<erase_contact::EraseContact>(),
+        JobType::of::<move_messages::MoveMessages>(),
+        JobType::of::<verify_domain::VerifyDomain>(),
+    ];
     ALL
 }

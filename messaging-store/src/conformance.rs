@@ -15,10 +15,14 @@ pub mod attempts;
 pub mod blobs;
 pub mod channels;
 pub mod commit;
+pub mod contacts;
+pub mod custom_fields;
 pub mod jobs;
 pub mod keys;
 pub mod lanes;
+pub mod lists;
 pub mod messages;
+pub mod redaction;
 pub mod replies;
 pub mod sample;
 pub mod sandbox;
@@ -101,6 +105,12 @@ macro_rules! conformance_tests {
             commit: dropped_changes_leave_nothing, a_failing_write_takes_the_others_with_it,
                 a_revision_is_used_once, absent_means_absent, conflicts_in_a_crowd_hurt_nobody_else,
                 nothing_is_a_fine_commit, a_closed_store_takes_nothing;
+            contacts: contacts_round_trip, a_contact_changes_with_its_revision, identifiers_are_unique,
+                contacts_are_put_in_order, identifiers_change_hands_in_one_commit, a_removed_contact_leaves_nothing, every_filter_narrows,
+                listing_is_exact_while_rows_are_inserted, a_page_goes_on_after_its_last_contact_is_gone,
+                one_of_many_gets_an_address, other_workspaces_are_not_there;
+            custom_fields: fields_round_trip, key_is_unique_in_its_workspace,
+                listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             jobs: a_claimed_job_is_finished_once, what_is_not_due_is_not_claimed,
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
                 a_rescheduled_job_comes_back, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
@@ -112,9 +122,14 @@ macro_rules! conformance_tests {
                 held_lanes_are_left_alone, a_lane_let_go_is_claimed_at_once,
                 a_job_added_to_a_leased_lane_is_claimed, an_empty_lane_is_forgotten,
                 background_work_takes_part;
+            lists: lists_round_trip, members_are_counted, both_must_be_there_to_join,
+                a_removed_list_lets_its_members_go, listing_is_exact_while_rows_are_inserted,
+                other_workspaces_are_not_there;
             messages: messages_round_trip, status_moves_with_its_revision, contents_are_forgotten_when_settled,
                 events_are_ordered_by_time, every_filter_narrows, filters_combine,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            redaction: a_message_is_attributed_anew, a_redacted_message_names_nobody,
+                messages_are_found_by_recipient;
             replies: replies_round_trip, a_live_reply_is_not_replaced, an_expired_reply_is_replaced,
                 reply_and_effect_appear_together, expired_replies_and_sessions_are_forgotten;
             sandbox: captures_round_trip, a_large_source_comes_back, a_later_capture_replaces,
@@ -124,8 +139,9 @@ macro_rules! conformance_tests {
                 a_name_is_found_in_every_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             soft_bounces: a_streak_grows_and_ends, a_length_is_counted_from_once, others_have_their_own;
-            suppressions: suppressions_round_trip, address_is_unique_per_channel, suppressions_are_found_by_id_and_deleted,
-                every_filter_narrows, listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            suppressions: suppressions_round_trip, addresses_of_several_channels_are_looked_up,
+                address_is_unique_per_channel, suppressions_are_found_by_id_and_deleted, every_filter_narrows,
+                listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             urls: urls_round_trip_and_are_stored_once, other_workspaces_are_not_there;
         }
     };

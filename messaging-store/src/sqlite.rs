@@ -15,10 +15,13 @@ mod blobs;
 mod channels;
 mod checkpoint;
 mod connection;
+mod contacts;
+mod custom_fields;
 mod fault;
 mod jobs;
 mod keys;
 mod lanes;
+mod lists;
 mod messages;
 pub(crate) mod open;
 mod query;
@@ -38,7 +41,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, Write};
-use messaging_core::ids::{BlobId, WorkspaceId};
+use messaging_core::ids::{BlobId, MessageId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, Priority, Store, StoreError};
 
 use self::blobs::BlobFiles;
@@ -70,7 +73,8 @@ impl Store for SqliteStore {
         }
         self.blobs.put_captures(&changes).await?;
         let deleted: Vec<_> = changes.writes().iter().filter_map(deleted_blob).collect();
-        if deleted.is_empty() {
+        let redacted: Vec<_> = changes.writes().iter().filter_map(redacted_message).collect();
+        if deleted.is_empty() && redacted.is_empty() {
             return self.writer.commit(changes, priority).await;
         }
         let (writer, blobs) = (Arc::clone(&self.writer), self.blobs.clone());
@@ -80,6 +84,9 @@ impl Store for SqliteStore {
             // What is committed is committed; a file that stays is found by the sweep.
             if let Err(error) = blobs.delete(deleted).await {
                 tracing::warn!(%error, "a blob could not be removed");
+            }
+            if let Err(error) = blobs.delete_captures(redacted).await {
+                tracing::warn!(%error, "a captured source could not be removed");
             }
             Ok(())
         });
@@ -112,6 +119,13 @@ fn close(writer: &Writer, readers: &Readers, checkpoints: &Checkpoints, lock: &L
     readers.close();
     checkpoints.close();
     drop(lock.lock().unwrap_or_else(PoisonError::into_inner).take());
+}
+
+fn redacted_message(write: &Write) -> Option<(WorkspaceId, MessageId)> {
+    match write {
+        Write::RedactMessage(redaction) => Some((redaction.workspace_id, redaction.message_id)),
+        _ => None,
+    }
 }
 
 fn deleted_blob(write: &Write) -> Option<(WorkspaceId, BlobId)> {

@@ -7,10 +7,11 @@ use serde_json::{Map, Value};
 use crate::app::App;
 use crate::app::cache::Cache;
 use crate::caller::{Caller, SignedIn};
-use crate::changes::{Changes, Write};
+use crate::changes::{Changes, Expect, Write};
 use crate::domain::account::Workspace;
 use crate::domain::api_key::{ApiKey, KeyText};
 use crate::domain::channel::Channel;
+use crate::domain::custom_field::{FieldTypes, MAX_FIELDS};
 use crate::domain::digest::Digest;
 use crate::domain::provider::BUILTIN;
 use crate::domain::sending_domain::SendingDomain;
@@ -33,6 +34,8 @@ pub(super) struct Lookups {
     workspaces: Cache<WorkspaceId, Arc<Workspace>>,
     domains: Cache<WorkspaceId, Arc<Vec<SendingDomain>>>,
     providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
+    fields: Cache<WorkspaceId, Arc<FieldTypes>>,
+    has_contacts: Cache<WorkspaceId, bool>,
 }
 
 /// A channel's provider with its settings, secrets in clear.
@@ -52,6 +55,8 @@ impl Lookups {
             workspaces: Cache::new(),
             domains: Cache::new(),
             providers: Cache::new(),
+            fields: Cache::new(),
+            has_contacts: Cache::new(),
         }
     }
 
@@ -70,6 +75,12 @@ impl Lookups {
         if touched.channels {
             self.providers.clear();
         }
+        if touched.fields {
+            self.fields.clear();
+        }
+        if touched.contacts {
+            self.has_contacts.clear();
+        }
     }
 }
 
@@ -81,6 +92,9 @@ pub(super) struct Touched {
     workspaces: bool,
     domains: bool,
     channels: bool,
+    fields: bool,
+    /// Whether contacts were added.
+    contacts: bool,
 }
 
 impl Touched {
@@ -96,6 +110,8 @@ impl Touched {
                 Write::PutWorkspace(..) => touched.workspaces = true,
                 Write::PutDomain(..) | Write::DeleteDomain(..) => touched.domains = true,
                 Write::PutChannel(..) | Write::DeleteChannel(..) => touched.channels = true,
+                Write::PutField(..) | Write::DeleteField(..) => touched.fields = true,
+                Write::PutContacts(puts) => touched.contacts |= puts.iter().any(|put| put.expect == Expect::Absent),
                 _ => {}
             }
         }
@@ -178,6 +194,25 @@ impl App {
         };
         let provider = self.lookups().providers.get(&(workspace, channel), self.now(), load).await?;
         Ok(provider.and_then(|provider| provider.as_ref().clone()))
+    }
+
+    /// The declared types of a workspace's attributes.
+    pub async fn field_types(&self, workspace: WorkspaceId) -> Result<Arc<FieldTypes>, StoreError> {
+        let page = PageRequest { after: None, limit: MAX_FIELDS };
+        let load = async {
+            let fields = self.store().custom_fields(workspace, page).await?.items;
+            let types: FieldTypes = fields.into_iter().map(|field| (field.key, field.kind)).collect();
+            Ok(Some(Arc::new(types)))
+        };
+        let types = self.lookups().fields.get(&workspace, self.now(), load).await?;
+        Ok(types.unwrap_or_default())
+    }
+
+    /// Whether the workspace has any contacts: where it has none, accepting a message looks for none.
+    pub async fn has_contacts(&self, workspace: WorkspaceId) -> Result<bool, StoreError> {
+        let load = async { Ok(Some(self.store().contact_count(workspace).await? > 0)) };
+        let has = self.lookups().has_contacts.get(&workspace, self.now(), load).await?;
+        Ok(has.unwrap_or(false))
     }
 
     /// Notes when a key was last used, at most once a minute per key, without anybody waiting for it.

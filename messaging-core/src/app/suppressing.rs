@@ -52,6 +52,9 @@ impl App {
             }
         }
         writes.extend(self.suppress(workspace, channel, SuppressionSource::System, listings).await?);
+        let complaining = judgment.suppress.iter().filter(|(_, reason)| *reason == SuppressionReason::Complaint);
+        let complaining = complaining.map(|(address, _)| address);
+        writes.extend(self.withdraw_consent(workspace, channel, complaining).await?);
         Ok(writes)
     }
 
@@ -69,7 +72,8 @@ impl App {
         }
         let now = self.now();
         let mut wanted: Vec<Listing> = Vec::with_capacity(listings.len());
-        for listing in listings {
+        // The address of an erased recipient is not known any more.
+        for listing in listings.into_iter().filter(|listing| !listing.address.is_empty()) {
             let listing = Listing { address: address::normalize(channel, &listing.address), ..listing };
             match wanted.iter_mut().find(|other| other.address == listing.address) {
                 Some(other) if other.reason < listing.reason => *other = listing,

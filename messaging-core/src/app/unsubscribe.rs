@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::ids::{MessageId, WorkspaceId};
 
 impl App {
-    /// Unsubscribes the recipient of a message: the `to` address goes on the suppression list, and the
-    /// message gets an event. Copies have the same link; they cannot be told apart, and count as `to`.
+    /// Unsubscribes the recipient of a message: the `to` address goes on the suppression list, its contact
+    /// no longer agrees to marketing, and the message gets an event. Copies have the same link; they cannot be told apart, and count as `to`.
     ///
     /// Answers whether anything changed. A repeat changes nothing, unless the address was taken off the
     /// list meanwhile: then it counts anew. A message that is not there is [`Error::NotFound`].
@@ -28,11 +28,18 @@ impl App {
     ) -> Result<bool, Error> {
         self.until_committed(|| async move {
             let message = self.store().message(workspace, message).await?.ok_or(Error::NotFound)?;
+            if message.to.is_empty() {
+                // The recipient was erased: nobody knows the address any more.
+                return Ok((Changes::default(), false));
+            }
             let address = address::normalize(message.channel, &message.to);
             let listed = self.store().suppressed(workspace, message.channel, std::slice::from_ref(&address)).await?;
             let told = self.store().message_events_of_kind(workspace, message.id, EventKind::Unsubscribe, 1).await?;
+            let consent = self.withdraw_consent(workspace, message.channel, [&address]).await?;
             if !listed.is_empty() && !told.is_empty() {
-                return Ok((Changes::default(), false));
+                // Whoever agreed anew meanwhile withdraws anew.
+                let changed = !consent.is_empty();
+                return Ok((consent.into_iter().collect(), changed));
             }
             let now = self.now();
             let listing = Listing { address, reason: SuppressionReason::Unsubscribe, detail: None };
@@ -55,7 +62,7 @@ impl App {
                 at: now,
                 meta: serde_json::Map::from_iter([("method".to_owned(), json!(method))]),
             }));
-            Ok(([guard, event].into_iter().chain(listing).collect(), true))
+            Ok(([guard, event].into_iter().chain(listing).chain(consent).collect(), true))
         })
         .await
     }

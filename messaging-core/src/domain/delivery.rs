@@ -63,6 +63,16 @@ impl Judgment {
         self.events.push((kind, meta));
     }
 
+    /// Leaves out whom it was about and tries nobody again: the recipient was erased meanwhile.
+    pub fn forget_recipients(&mut self) {
+        for (_, meta) in &mut self.events {
+            meta.retain(|name, _| !["recipient", "response", "message"].contains(&name.as_str()));
+        }
+        self.soft_bounces.clear();
+        self.open.clear();
+        self.next_attempt_at = None;
+    }
+
     /// The message as a whole could not be sent.
     pub fn failed(reason: &str, message: &str) -> Self {
         let mut judgment = Self { status: Some(MessageStatus::Failed), ..Self::default() };

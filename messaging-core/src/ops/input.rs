@@ -70,7 +70,7 @@ pub fn body<T: Input>(bytes: &[u8]) -> Result<T, Error> {
 
 /// Reads a body as far as it can be read: what is left without its broken members, and what is broken.
 /// For operations that find more faults by looking things up.
-pub(super) fn body_with_faults<T: Input>(bytes: &[u8]) -> Result<(T, Violations), Error> {
+pub(crate) fn body_with_faults<T: Input>(bytes: &[u8]) -> Result<(T, Violations), Error> {
     let bytes = match T::BODY {
         BodyKind::None => b"{}",
         BodyKind::Optional if bytes.trim_ascii().is_empty() => b"{}",

@@ -49,6 +49,11 @@ pub(crate) async fn invoke<O: Operation>(request: Request<'_>) -> Result<Answer,
     };
 
     let _running = request.app.running_keys().enter(key.clone()).ok_or(Error::IdempotencyInProgress)?;
+    if O::IN_PARTS
+        && let Some(reply) = request.app.store().reply(&key, request.app.now()).await?
+    {
+        return replay::<O>(request.app, reply, print);
+    }
     // Most keys are new: run first and let the commit find out. Only when something stands in the way,
     // be it an earlier reply or a refusal, the memory is asked, because an earlier reply goes first.
     let result = run_until_committed::<O>(&request, Some((&key, print))).await;

@@ -12,6 +12,7 @@ use crate::changes::Write;
 use crate::domain::address::{self, EmailAddress};
 use crate::domain::attachment::{self, StoredFile};
 use crate::domain::channel::Channel;
+use crate::domain::contact::{Contact, Identifier};
 use crate::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
 use crate::domain::message_input::MessageInput;
 use crate::domain::sending_domain::SendingDomain;
@@ -65,6 +66,7 @@ impl Operation for SendMessage {
         let workspace = cx.workspace()?;
         let input = call.body;
         let named_domain = look_up(cx, workspace, &input).await?;
+        let contact = named_contact(cx, workspace, &input).await?;
         if !cx.violations.is_empty() {
             return Err(std::mem::take(&mut cx.violations).into());
         }
@@ -73,7 +75,7 @@ impl Operation for SendMessage {
             _ => None,
         };
         require_transport(cx, workspace, input.channel).await?;
-        let to = input.to.clone().filter(|to| !to.is_empty()).ok_or(Unprocessable::ContactAddressMissing)?;
+        let (to, contact_id) = decide_recipient(cx, workspace, &input, contact).await?;
 
         let message = Message {
             id: cx.new_id(),
@@ -83,7 +85,7 @@ impl Operation for SendMessage {
             channel: input.channel,
             to,
             from_email: from_email.map(|from| from.as_str().to_owned()),
-            contact_id: None,
+            contact_id,
             campaign_id: None,
             automation_id: None,
             template_id: None,
@@ -109,10 +111,7 @@ async fn look_up(
     input: &MessageInput,
 ) -> Result<Option<SendingDomain>, Error> {
     let given = |id: &Option<String>| id.as_ref().is_some_and(|id| !id.is_empty());
-    // Neither contacts nor templates exist yet, so no id can be one of them.
-    if given(&input.contact_id) {
-        cx.violations.add("/contact_id", FieldCode::NotFound, "no such contact in this workspace");
-    }
+    // Templates do not exist yet, so no id can be one of them.
     if given(&input.template_id) {
         cx.violations.add("/template_id", FieldCode::NotFound, "no such template in this workspace");
     }
@@ -128,6 +127,46 @@ async fn look_up(
         cx.violations.add("/sending_domain_id", FieldCode::NotFound, "no such sending domain in this workspace");
     }
     Ok(domain.map(|stored| stored.record))
+}
+
+/// The contact that the request names. One that is not there is added to the violations.
+async fn named_contact(
+    cx: &mut Context<'_>,
+    workspace: WorkspaceId,
+    input: &MessageInput,
+) -> Result<Option<Contact>, Error> {
+    let Some(id) = input.contact_id.as_ref().filter(|id| !id.is_empty()) else { return Ok(None) };
+    let found = match id.parse() {
+        Ok(id) => cx.store().contact(workspace, id).await?,
+        Err(_) => None,
+    };
+    if found.is_none() {
+        cx.violations.add("/contact_id", FieldCode::NotFound, "no such contact in this workspace");
+    }
+    Ok(found.map(|stored| stored.record))
+}
+
+/// Where the message goes, and the contact it is attributed to: the one that is named, else the one that
+/// has the address.
+async fn decide_recipient(
+    cx: &Context<'_>,
+    workspace: WorkspaceId,
+    input: &MessageInput,
+    contact: Option<Contact>,
+) -> Result<(String, Option<ContactId>), Error> {
+    let to = input.to.clone().filter(|to| !to.is_empty());
+    if let Some(contact) = contact {
+        let own = || contact.addresses(input.channel).into_iter().next();
+        return Ok((to.or_else(own).ok_or(Unprocessable::ContactAddressMissing)?, Some(contact.id)));
+    }
+    let to = to.ok_or(Unprocessable::ContactAddressMissing)?;
+    let contact_id = match Identifier::of_address(input.channel, &to) {
+        Some(identifier) if cx.app.has_contacts(workspace).await? => {
+            cx.store().contact_identified(workspace, &identifier).await?
+        }
+        _ => None,
+    };
+    Ok((to, contact_id))
 }
 
 async fn decide_sender(
@@ -264,30 +303,35 @@ impl Operation for GetMessage {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<MessageReport, Error> {
         let workspace = cx.workspace()?;
         let message = cx.store().message(workspace, call.path.id).await?.ok_or(Error::NotFound)?;
-        let events = cx.store().message_events(workspace, message.id, MAX_EVENTS_SHOWN).await?;
-        let clear = cx.sees_addresses();
-        // The first event is not stored: it is the message's creation.
-        let queued = EventView { kind: EventKind::Queued, at: message.created_at, meta: Map::new() };
-        let happened = events.into_iter().map(|event| EventView {
-            kind: event.kind,
-            at: event.at,
-            meta: if clear { event.meta } else { mask_meta(message.channel, event.meta) },
-        });
-        Ok(MessageReport {
-            message_id: message.id,
-            status: message.status,
-            channel: message.channel,
-            contact_id: message.contact_id,
-            campaign_id: message.campaign_id,
-            automation_id: message.automation_id,
-            template_id: message.template_id,
-            created_at: message.created_at,
-            updated_at: message.updated_at,
-            events: std::iter::once(queued).chain(happened).collect(),
-            tags: message.tags,
-            metadata: message.metadata,
-        })
+        report(cx, message).await
     }
+}
+
+/// A message with everything that happened to it.
+pub(super) async fn report(cx: &Context<'_>, message: Message) -> Result<MessageReport, Error> {
+    let events = cx.store().message_events(message.workspace_id, message.id, MAX_EVENTS_SHOWN).await?;
+    let clear = cx.sees_addresses();
+    // The first event is not stored: it is the message's creation.
+    let queued = EventView { kind: EventKind::Queued, at: message.created_at, meta: Map::new() };
+    let happened = events.into_iter().map(|event| EventView {
+        kind: event.kind,
+        at: event.at,
+        meta: if clear { event.meta } else { mask_meta(message.channel, event.meta) },
+    });
+    Ok(MessageReport {
+        message_id: message.id,
+        status: message.status,
+        channel: message.channel,
+        contact_id: message.contact_id,
+        campaign_id: message.campaign_id,
+        automation_id: message.automation_id,
+        template_id: message.template_id,
+        created_at: message.created_at,
+        updated_at: message.updated_at,
+        events: std::iter::once(queued).chain(happened).collect(),
+        tags: message.tags,
+        metadata: message.metadata,
+    })
 }
 
 /// Masks the recipient of an event (contract section 2.4).

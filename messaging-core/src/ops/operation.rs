@@ -44,9 +44,14 @@ pub trait Operation: Sized + Send + Sync + 'static {
     /// reported at once; nothing of that run is kept.
     const LOOKS_UP: bool = false;
 
-    /// Whether the answer holds a secret that is shown once: while it is remembered for an
-    /// Idempotency-Key, it is sealed.
+    /// Whether the answer holds a secret that is shown once, or a contact that may be erased: while it is
+    /// remembered for an Idempotency-Key, it is sealed.
     const ANSWERS_SECRET: bool = false;
+
+    /// Whether `run` commits parts of its work itself, so that a long list does not hold up others. An
+    /// earlier answer to the same Idempotency-Key is then looked for before it runs, not after, and its
+    /// parts must be such that doing them again does no harm.
+    const IN_PARTS: bool = false;
 
     /// The parameters of the path, by name.
     type Path: Serialize + DeserializeOwned + JsonSchema + Send + 'static;

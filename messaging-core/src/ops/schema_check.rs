@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::domain::address::EmailAddress;
 use crate::domain::ip_block::IpBlock;
 use crate::domain::user_email::UserEmail;
+use crate::ops::items::JUDGED_ALONE;
 use crate::time::Timestamp;
 use crate::violation::{FieldCode, Violations, escape};
 
@@ -59,6 +60,9 @@ impl<'a> SchemaCheck<'a> {
     }
 
     fn value(&mut self, schema: &Value, value: Value, pointer: &str, depth: usize) -> Option<Value> {
+        if schema[JUDGED_ALONE] == true {
+            return Some(value);
+        }
         let schema = self.resolve(schema, &value);
         if depth > MAX_DEPTH || schema.as_bool() == Some(true) {
             return Some(value);

@@ -12,8 +12,11 @@ pub mod accounts;
 pub mod attempts;
 pub mod blobs;
 pub mod channels;
+pub mod contacts;
+pub mod custom_fields;
 pub mod jobs;
 pub mod keys;
+pub mod lists;
 pub mod messages;
 pub mod replies;
 pub mod sandbox;
@@ -31,8 +34,11 @@ pub use accounts::Accounts;
 pub use attempts::Attempts;
 pub use blobs::Blobs;
 pub use channels::Channels;
+pub use contacts::Contacts;
+pub use custom_fields::CustomFields;
 pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
+pub use lists::Lists;
 pub use messages::Messages;
 pub use replies::Replies;
 pub use sandbox::Sandbox;
@@ -49,7 +55,10 @@ pub trait Store:
     + Attempts
     + Blobs
     + Channels
+    + Contacts
+    + CustomFields
     + Jobs
+    + Lists
     + Messages
     + Replies
     + Sandbox

@@ -156,7 +156,7 @@ impl DeliverMessage {
         request: Option<&RequestContent>,
         performed: Performed,
     ) -> Result<(), JobError> {
-        let Performed { judgment, captured, dialogs, urls } = performed;
+        let Performed { mut judgment, mut captured, mut dialogs, urls } = performed;
         for _ in 0..MAX_COMMITS {
             let mut changes = self.outcome(cx, &message, &judgment).await?;
             for write in cx.app.store_urls(self.workspace_id, urls.clone()) {
@@ -189,6 +189,11 @@ impl DeliverMessage {
                     let read = cx.app.store().message(self.workspace_id, self.message_id).await?;
                     let Some(fresh) = read else { return Ok(cx.finish(Changes::default()).await?) };
                     message = fresh;
+                    if message.to.is_empty() {
+                        // The recipient was erased meanwhile: that it was sent stays, to whom does not.
+                        judgment.forget_recipients();
+                        (captured, dialogs) = (None, Vec::new());
+                    }
                 }
                 other => return other,
             }

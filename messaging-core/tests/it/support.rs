@@ -31,7 +31,7 @@ pub(crate) struct Product {
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) workspace: WorkspaceId,
     pub(crate) caller: Caller,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 /// When every test begins: a Saturday morning.
@@ -65,7 +65,12 @@ impl Product {
             .build();
         let workspace = prepare(&app).await;
         let caller = Caller::Operator(Some(workspace));
-        Self { app, clock, transport, store, workspace, caller, _directory: directory }
+        Self { app, clock, transport, store, workspace, caller, directory }
+    }
+
+    /// Where the database is.
+    pub(crate) fn directory(&self) -> &std::path::Path {
+        self.directory.path()
     }
 
     /// Calls `POST /messages` as a front end does.

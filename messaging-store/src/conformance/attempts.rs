@@ -8,7 +8,7 @@ use messaging_core::ports::store::Store;
 use super::sample::{at, id};
 use super::{all_pages, first, put};
 
-fn attempt(workspace_id: WorkspaceId, message_id: MessageId, attempt: u32, millis: i64) -> MessageAttempt {
+pub(super) fn attempt(workspace_id: WorkspaceId, message_id: MessageId, attempt: u32, millis: i64) -> MessageAttempt {
     let dialog = Dialog {
         mx: Some("mx.example.org".to_owned()),
         remote_addr: Some("192.0.2.1:25".to_owned()),

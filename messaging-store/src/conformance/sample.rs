@@ -8,12 +8,15 @@ use messaging_core::changes::{Expect, JobHandle, MoveMessage, NewJob, Reply, Rep
 use messaging_core::domain::account::{Member, Session, User, Workspace};
 use messaging_core::domain::api_key::ApiKey;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::{Consent, Contact};
+use messaging_core::domain::custom_field::{CustomField, FieldType};
 use messaging_core::domain::digest::Digest;
+use messaging_core::domain::list::ContactList;
 use messaging_core::domain::message::{Capture, EventKind, Message, MessageContent, MessageEvent, MessageStatus};
 use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
-use messaging_core::ids::{ApiKeyId, Id, IdSource, UserId, WorkspaceId};
+use messaging_core::ids::{ApiKeyId, ContactId, Id, IdSource, UserId, WorkspaceId};
 use messaging_core::ports::clock::SeededEntropy;
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
 use messaging_core::scope::{Role, Scope};
@@ -117,6 +120,39 @@ pub fn suppression(workspace_id: WorkspaceId, channel: Channel, address: &str) -
         source: SuppressionSource::System,
         created_at: at(10),
     }
+}
+
+/// A contact with everything set, but on no list.
+pub fn contact(workspace_id: WorkspaceId) -> Contact {
+    let id: ContactId = id();
+    let digits: u64 = id.to_bytes()[8..].iter().fold(0, |sum, byte| (sum * 256 + u64::from(*byte)) % 10_000_000_000);
+    Contact {
+        id,
+        workspace_id,
+        external_id: Some(format!("user «{id}»")),
+        email: Some(format!("{}@example.org", id.to_string().to_lowercase())),
+        phone: Some(format!("+371{digits:010}")),
+        attributes: object(&json!({"plan": "pro", "age": 31, "ü": [1.5, "x", null], "home": {"city": "Rīga"}})).into(),
+        tags: vec!["vip".to_owned(), "de \"quoted\"".to_owned()],
+        locale: Some("de-DE".to_owned()),
+        timezone: Some("Europe/Berlin".to_owned()),
+        consent: Consent { marketing_email: Some(true), sms: Some(false) },
+        list_ids: Vec::new(),
+        created_at: at(14),
+        updated_at: at(15),
+    }
+}
+
+/// A list without members.
+pub fn contact_list(workspace_id: WorkspaceId) -> ContactList {
+    let name = "News «weekly»".to_owned();
+    ContactList { id: id(), workspace_id, name, contact_count: 0, created_at: at(16), updated_at: at(17) }
+}
+
+/// A custom field.
+pub fn custom_field(workspace_id: WorkspaceId, key: &str) -> CustomField {
+    let label = Some("Tariff «new»".to_owned());
+    CustomField { id: id(), workspace_id, key: key.to_owned(), kind: FieldType::StringArray, label, created_at: at(18) }
 }
 
 /// A queued message with everything set.
@@ -246,6 +282,7 @@ pub fn reply(key: &str, created: i64, expires: i64) -> Reply {
     }
 }
 
-fn object(value: &Value) -> Map<String, Value> {
+/// The members of an object.
+pub fn object(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }

@@ -35,6 +35,25 @@ pub async fn suppressions_round_trip(store: &dyn Store) {
     assert_eq!((&found[0].record, found[0].revision), (&raised, 2));
 }
 
+/// Addresses of several channels are looked up at once, each on the list of its channel.
+pub async fn addresses_of_several_channels_are_looked_up(store: &dyn Store) {
+    let workspace = id();
+    let email = suppression(workspace, Channel::Email, "a@example.org");
+    let viber = suppression(workspace, Channel::Viber, "+37120000000");
+    put(store, [&email, &viber].map(|one| Write::PutSuppression(one.clone(), Expect::Absent))).await;
+    let asked = [
+        (Channel::Email, "a@example.org".to_owned()),
+        (Channel::Email, "b@example.org".to_owned()),
+        (Channel::Sms, "+37120000000".to_owned()),
+        (Channel::Viber, "+37120000000".to_owned()),
+    ];
+    let mut found = store.suppressed_anywhere(workspace, &asked).await.unwrap();
+    found.sort_by_key(|one| one.channel);
+    assert_eq!(found, [email, viber]);
+    assert_eq!(store.suppressed_anywhere(id(), &asked).await.unwrap(), []);
+    assert_eq!(store.suppressed_anywhere(workspace, &[]).await.unwrap(), []);
+}
+
 /// An address is on a channel's list once; every channel has its own list.
 pub async fn address_is_unique_per_channel(store: &dyn Store) {
     let workspace = id();

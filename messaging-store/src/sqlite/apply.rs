@@ -6,8 +6,8 @@ use rusqlite::Connection;
 use super::fault::Fault;
 use super::lanes::Book;
 use super::{
-    accounts, attempts, channels, jobs, keys, messages, replies, sandbox, sending_domains, soft_bounces, suppressions,
-    urls,
+    accounts, attempts, channels, contacts, custom_fields, jobs, keys, lists, messages, replies, sandbox,
+    sending_domains, soft_bounces, suppressions, urls,
 };
 
 /// Applies a write inside the open transaction.
@@ -31,8 +31,18 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
             soft_bounces::end(connection, *workspace, *channel, address)
         }
         Write::DeleteSuppression(workspace, id) => suppressions::delete(connection, *workspace, *id),
+        Write::PutContacts(puts) => contacts::put(connection, puts),
+        Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
+        Write::PutList(list, expect) => lists::put(connection, list, *expect),
+        Write::DeleteList(workspace, id) => lists::delete(connection, *workspace, *id),
+        Write::JoinList(workspace, list, contact) => lists::join(connection, *workspace, *list, *contact),
+        Write::LeaveList(workspace, list, contact) => lists::leave(connection, *workspace, *list, *contact),
+        Write::PutField(field, expect) => custom_fields::put(connection, field, *expect),
+        Write::DeleteField(workspace, id) => custom_fields::delete(connection, *workspace, *id),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
+        Write::AttributeMessage(change) => messages::attribute(connection, change),
+        Write::RedactMessage(redaction) => messages::redact(connection, redaction),
         Write::AppendEvent(event) => messages::append_event(connection, event),
         Write::AppendAttempt(attempt) => attempts::append(connection, attempt),
         Write::PutCapture(capture) => sandbox::put(connection, capture),

@@ -14,6 +14,7 @@ use rusqlite::Connection;
 
 use super::apply::apply;
 use super::checkpoint::{self, Checkpoints};
+use super::connection::{self, Overwriting};
 use super::fault::Fault;
 use super::lanes::Book;
 use super::writer::Commit;
@@ -32,6 +33,8 @@ pub(super) struct Bench {
     worker: bool,
     /// Tells whether another program has written since.
     data_version: i64,
+    /// How thoroughly what is deleted is overwritten at the moment.
+    overwriting: Overwriting,
     checkpoints: Arc<Checkpoints>,
     /// Kept for its capacity.
     batch: Vec<(Commit, Result<(), Fault>)>,
@@ -47,7 +50,15 @@ enum Setback {
 
 impl Bench {
     pub(super) fn new(connection: Connection, worker: bool, checkpoints: Arc<Checkpoints>) -> Self {
-        Self { connection, book: Book::default(), worker, data_version: 0, checkpoints, batch: Vec::new() }
+        Self {
+            connection,
+            book: Book::default(),
+            worker,
+            data_version: 0,
+            overwriting: Overwriting::Rows,
+            checkpoints,
+            batch: Vec::new(),
+        }
     }
 
     /// Commits all of the foreground and as much of the background as fits, and answers.
@@ -147,12 +158,25 @@ impl Bench {
         // conflict leaves nothing to undo.
         let (first, rest) = (changes.writes().iter().filter(is_reply), changes.writes().iter());
         for (done, write) in first.chain(rest.filter(|write| !is_reply(write))).enumerate() {
-            if let Err(fault) = apply(&self.connection, &mut self.book, write) {
+            let applied = self.overwrite_for(write).and_then(|()| apply(&self.connection, &mut self.book, write));
+            if let Err(fault) = applied {
                 self.book.undo_to(mark);
-                let one_statement = !matches!(write, Write::InsertMessage(..));
+                let one_statement =
+                    !matches!(write, Write::InsertMessage(..) | Write::PutContacts(..) | Write::PutList(..));
                 let clean = done == 0 && one_statement && matches!(fault, Fault::Conflict);
                 return Err(if clean { Setback::Clean(fault) } else { Setback::Dirty(fault) });
             }
+        }
+        Ok(())
+    }
+
+    /// What is about a person is overwritten thoroughly when it is replaced or deleted.
+    fn overwrite_for(&mut self, write: &Write) -> Result<(), Fault> {
+        let personal = matches!(write, Write::PutContacts(..) | Write::DeleteContact(..) | Write::RedactMessage(..));
+        let wanted = if personal { Overwriting::Pages } else { Overwriting::Rows };
+        if wanted != self.overwriting {
+            connection::overwrite(&self.connection, wanted)?;
+            self.overwriting = wanted;
         }
         Ok(())
     }

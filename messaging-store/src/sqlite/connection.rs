@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 /// How large the write-ahead log may get before the writer is made to start it over.
@@ -32,11 +33,32 @@ pub(super) fn writer(path: &Path, own_checkpoints: bool) -> rusqlite::Result<Con
     connection.pragma_update(None, "journal_size_limit", WAL_LIMIT)?;
     connection.pragma_update(None, "cache_size", WRITER_CACHE)?;
     connection.pragma_update(None, "temp_store", "memory")?;
+    overwrite(&connection, Overwriting::Rows)?;
     if own_checkpoints {
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     }
     common(&connection)?;
     Ok(connection)
+}
+
+/// How thoroughly what is deleted is overwritten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overwriting {
+    /// Rows on their pages, which costs nearly nothing.
+    Rows,
+    /// Also pages that become free, which costs writing them: what people ask to be erased is in no file
+    /// afterwards.
+    Pages,
+}
+
+/// Sets how thoroughly what is deleted is overwritten.
+pub(super) fn overwrite(connection: &Connection, how: Overwriting) -> rusqlite::Result<()> {
+    let how = match how {
+        Overwriting::Rows => "fast",
+        Overwriting::Pages => "on",
+    };
+    // It answers with the new setting.
+    connection.pragma_update_and_check(None, "secure_delete", how, |_| Ok(()))
 }
 
 /// A connection that only reads.
@@ -64,6 +86,9 @@ pub(super) fn checkpointer(path: &Path) -> rusqlite::Result<Connection> {
 fn common(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "mmap_size", 0)?;
     connection.pragma_update(None, "trusted_schema", false)?;
+    // Plans do not depend on what is bound: otherwise a statement with a bound LIMIT is planned anew
+    // every time it runs.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(())
 }

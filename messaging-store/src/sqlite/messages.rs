@@ -1,6 +1,9 @@
 //! Messages, their contents and their events.
 
 mod list;
+mod redact;
+
+use std::collections::HashSet;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -18,6 +21,8 @@ use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
 use super::row::{self, document, id, maybe_id, number, numbered, sql_limit, time};
+
+pub(super) use redact::{attribute, redact};
 
 /// How many rows a sweep changes in one transaction.
 const SLICE: usize = 200;
@@ -129,7 +134,7 @@ fn event(workspace: WorkspaceId, message: MessageId, row: &Row<'_>) -> Result<Me
 }
 
 /// A document column in which NULL stands for an empty document.
-fn or_empty<T: DeserializeOwned + Default>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
+pub(super) fn or_empty<T: DeserializeOwned + Default>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
     if row.get_ref(column)? == ValueRef::Null { Ok(T::default()) } else { row::record(row, column) }
 }
 
@@ -208,6 +213,16 @@ impl Messages for SqliteStore {
     ) -> Result<Slice<Message>, StoreError> {
         let filter = filter.clone();
         self.readers.read(move |connection| list::messages(connection, workspace, &filter, &page)).await
+    }
+
+    async fn messages_to(
+        &self,
+        workspace: WorkspaceId,
+        addresses: &[(Channel, String)],
+        page: PageRequest,
+    ) -> Result<Slice<Message>, StoreError> {
+        let addresses: HashSet<_> = addresses.iter().cloned().collect();
+        self.readers.read(move |connection| redact::messages_to(connection, workspace, &addresses, &page)).await
     }
 
     async fn forget_contents(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {

@@ -24,6 +24,11 @@ pub(super) fn time(row: &Row<'_>, column: usize) -> Result<Timestamp, Fault> {
     Ok(Timestamp::from_millis(row.get(column)?))
 }
 
+/// A count.
+pub(super) fn count(row: &Row<'_>, column: usize) -> Result<u64, Fault> {
+    u64::try_from(row.get::<_, i64>(column)?).map_err(|_| Fault::Malformed("a count is negative"))
+}
+
 /// The record in a document column.
 pub(super) fn record<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
     let text = row.get_ref(column)?.as_str().map_err(|_| Fault::Malformed("a document is not text"))?;

@@ -43,6 +43,30 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Suppre
 
 #[async_trait]
 impl Suppressions for SqliteStore {
+    async fn suppressed_anywhere(
+        &self,
+        workspace: WorkspaceId,
+        addresses: &[(Channel, String)],
+    ) -> Result<Vec<Suppression>, StoreError> {
+        const SQL: &str = "SELECT doc FROM suppressions WHERE workspace = ?1 AND channel = ?2 AND address = ?3";
+        if addresses.is_empty() {
+            return Ok(Vec::new());
+        }
+        let addresses = addresses.to_vec();
+        self.readers
+            .glance(move |connection| {
+                // Locked once instead of once for every look-up.
+                let connection = connection.unchecked_transaction()?;
+                let mut found = Vec::new();
+                for (channel, address) in addresses {
+                    let key = params![workspace.to_bytes(), number(&Channel::ALL, &channel), address];
+                    found.extend(one(&connection, SQL, key, |row| record(row, 0))?);
+                }
+                Ok(found)
+            })
+            .await
+    }
+
     async fn suppressed(
         &self,
         workspace: WorkspaceId,

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError};
+use crate::domain::channel::Channel;
 use crate::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter};
 use crate::ids::{MessageId, WorkspaceId};
 use crate::time::Timestamp;
@@ -38,6 +39,13 @@ pub trait Messages {
         &self,
         workspace: WorkspaceId,
         filter: &MessageFilter,
+        page: PageRequest,
+    ) -> Result<Slice<Message>, StoreError>;
+    /// Messages whose recipient is one of the addresses (normalised), newest first.
+    async fn messages_to(
+        &self,
+        workspace: WorkspaceId,
+        addresses: &[(Channel, String)],
         page: PageRequest,
     ) -> Result<Slice<Message>, StoreError>;
     /// Removes the content of up to `limit` settled messages accepted before a time; answers how many.

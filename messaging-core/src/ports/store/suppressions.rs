@@ -10,6 +10,13 @@ use crate::ids::{SuppressionId, WorkspaceId};
 /// Reads of the suppression list.
 #[async_trait]
 pub trait Suppressions {
+    /// Those of the given addresses (normalised) that are on the list of their channel, in no particular
+    /// order.
+    async fn suppressed_anywhere(
+        &self,
+        workspace: WorkspaceId,
+        addresses: &[(Channel, String)],
+    ) -> Result<Vec<Suppression>, StoreError>;
     /// Those of the given addresses (normalised) that are on the channel's list, in no particular order.
     async fn suppressed(
         &self,

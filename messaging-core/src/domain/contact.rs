@@ -1,0 +1,256 @@
+//! A contact: a person of a workspace, how to reach them, what is known about them.
+//!
+//! Contract sections 6.1 and 6.3. What changes a contact is beside it: [`input`] holds the rules of what
+//! is sent, [`attributes`] those of the free-form data, [`people`] which contact a request means,
+//! [`merge`] how two become one, [`erasure`] what is left of a message afterwards.
+
+pub mod attributes;
+pub mod erasure;
+pub mod input;
+pub mod merge;
+pub mod people;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use self::attributes::Attributes;
+use crate::domain::address;
+use crate::domain::channel::Channel;
+use crate::ids::{ContactId, ListId, WorkspaceId};
+use crate::time::Timestamp;
+
+/// The attribute that holds the address of the channel telegram (contract section 6.3).
+const TELEGRAM_ATTRIBUTE: &str = "telegram_chat_id";
+/// The attribute that holds the addresses of the channel push.
+const PUSH_ATTRIBUTE: &str = "push_token";
+
+/// A person of a workspace.
+///
+/// Invariant: at least one of `external_id`, `email`, `phone`, each unique in the workspace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contact {
+    /// Its id.
+    pub id: ContactId,
+    /// Whose.
+    pub workspace_id: WorkspaceId,
+    /// The workspace's own name of it.
+    pub external_id: Option<String>,
+    /// Its email address, lower case.
+    pub email: Option<String>,
+    /// Its phone number, E.164.
+    pub phone: Option<String>,
+    /// What the workspace knows of it.
+    pub attributes: Attributes,
+    /// Its tags, each once.
+    pub tags: Vec<String>,
+    /// A BCP 47 language tag.
+    pub locale: Option<String>,
+    /// An IANA time zone name.
+    pub timezone: Option<String>,
+    /// What it agreed to.
+    pub consent: Consent,
+    /// The lists it is a member of, oldest list first. Storing a contact leaves them alone: they change
+    /// by [`JoinList`](crate::changes::Write::JoinList) and
+    /// [`LeaveList`](crate::changes::Write::LeaveList).
+    pub list_ids: Vec<ListId>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last changed; joining and leaving lists does not count.
+    pub updated_at: Timestamp,
+}
+
+/// What a contact agreed to; `None` where it was never asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Consent {
+    /// Marketing by email.
+    pub marketing_email: Option<bool>,
+    /// Marketing by sms, WhatsApp and Viber.
+    pub sms: Option<bool>,
+}
+
+/// What names a contact. In the order in which a contact is looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Identifier {
+    /// The workspace's own name.
+    ExternalId(String),
+    /// An email address, lower case.
+    Email(String),
+    /// A phone number, E.164.
+    Phone(String),
+}
+
+impl Identifier {
+    /// The pointer of the member that gives it.
+    pub const fn pointer(&self) -> &'static str {
+        match self {
+            Self::ExternalId(_) => "/external_id",
+            Self::Email(_) => "/email",
+            Self::Phone(_) => "/phone",
+        }
+    }
+
+    /// The identifier that an address of a channel is, if contacts are named by it.
+    pub fn of_address(channel: Channel, address: &str) -> Option<Self> {
+        match channel {
+            Channel::Email => Some(Self::Email(address::normalize(channel, address))),
+            Channel::Sms | Channel::Whatsapp | Channel::Viber => Some(Self::Phone(address.to_owned())),
+            Channel::Telegram | Channel::Push => None,
+        }
+    }
+}
+
+impl Contact {
+    /// The identifiers it has.
+    pub fn identifiers(&self) -> impl Iterator<Item = Identifier> + '_ {
+        let external_id = self.external_id.clone().map(Identifier::ExternalId);
+        let email = self.email.clone().map(Identifier::Email);
+        external_id.into_iter().chain(email).chain(self.phone.clone().map(Identifier::Phone))
+    }
+
+    /// Whether anything names it.
+    pub const fn has_identifier(&self) -> bool {
+        self.external_id.is_some() || self.email.is_some() || self.phone.is_some()
+    }
+
+    /// Whether two are the same in everything but their lists.
+    fn equals_but_for_lists(&self, other: &Self) -> bool {
+        let Self {
+            id,
+            workspace_id,
+            external_id,
+            email,
+            phone,
+            attributes,
+            tags,
+            locale,
+            timezone,
+            consent,
+            list_ids: _,
+            created_at,
+            updated_at,
+        } = self;
+        *id == other.id
+            && *workspace_id == other.workspace_id
+            && *external_id == other.external_id
+            && *email == other.email
+            && *phone == other.phone
+            && *attributes == other.attributes
+            && *tags == other.tags
+            && *locale == other.locale
+            && *timezone == other.timezone
+            && *consent == other.consent
+            && *created_at == other.created_at
+            && *updated_at == other.updated_at
+    }
+
+    /// Its addresses for a channel, the first to be tried first (contract section 6.3). What an attribute
+    /// holds is an address only if it has the channel's format.
+    pub fn addresses(&self, channel: Channel) -> Vec<String> {
+        let found: Vec<String> = match channel {
+            Channel::Email => self.email.iter().cloned().collect(),
+            Channel::Sms | Channel::Whatsapp | Channel::Viber => self.phone.iter().cloned().collect(),
+            Channel::Telegram => self.attributes.get(TELEGRAM_ATTRIBUTE).and_then(address_text).into_iter().collect(),
+            Channel::Push => match self.attributes.get(PUSH_ATTRIBUTE) {
+                Some(Value::Array(tokens)) => tokens.iter().filter_map(address_text).collect(),
+                Some(token) => address_text(token).into_iter().collect(),
+                None => Vec::new(),
+            },
+        };
+        found.into_iter().filter(|address| address::check(channel, address).is_ok()).collect()
+    }
+
+    /// Its addresses for all channels, as the suppression list spells them.
+    pub fn all_addresses(&self) -> Vec<(Channel, String)> {
+        let of = |channel: Channel| {
+            let normal = move |address: String| (channel, address::normalize(channel, &address));
+            self.addresses(channel).into_iter().map(normal)
+        };
+        Channel::ALL.into_iter().flat_map(of).collect()
+    }
+}
+
+/// Chat ids are often kept as numbers.
+fn address_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) if !number.is_f64() => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// What a listing of contacts is narrowed to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ContactFilter {
+    /// The one with this email address, lower case.
+    pub email: Option<String>,
+    /// The one with this external id.
+    pub external_id: Option<String>,
+    /// The one with this phone number.
+    pub phone: Option<String>,
+    /// With this tag.
+    pub tag: Option<String>,
+    /// On this list.
+    pub list_id: Option<ListId>,
+    /// Changed at or after this.
+    pub updated_since: Option<Timestamp>,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A contact that has an external id and nothing else.
+    pub(crate) fn bare() -> Contact {
+        Contact {
+            id: "con_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+            workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+            external_id: Some("u-1".to_owned()),
+            email: None,
+            phone: None,
+            attributes: Attributes::default(),
+            tags: Vec::new(),
+            locale: None,
+            timezone: None,
+            consent: Consent::default(),
+            list_ids: Vec::new(),
+            created_at: Timestamp::from_millis(1),
+            updated_at: Timestamp::from_millis(1),
+        }
+    }
+
+    #[track_caller]
+    fn check(channel: Channel, attributes: Value, expected: &[&str]) {
+        let contact = Contact {
+            email: Some("ann@example.com".to_owned()),
+            phone: Some("+14155550123".to_owned()),
+            attributes: attributes.as_object().cloned().unwrap_or_default().into(),
+            ..bare()
+        };
+        assert_eq!(contact.addresses(channel), expected, "{channel} {attributes}");
+    }
+
+    #[test]
+    fn each_channel_has_its_address() {
+        check(Channel::Email, json!({}), &["ann@example.com"]);
+        for channel in [Channel::Sms, Channel::Whatsapp, Channel::Viber] {
+            check(channel, json!({}), &["+14155550123"]);
+        }
+        check(Channel::Telegram, json!({}), &[]);
+        check(Channel::Telegram, json!({"telegram_chat_id": "@someone"}), &["@someone"]);
+        check(Channel::Telegram, json!({"telegram_chat_id": -100_123}), &["-100123"]);
+        for nonsense in [json!("not a chat"), json!(1.5), json!(true), json!({"id": 1})] {
+            check(Channel::Telegram, json!({"telegram_chat_id": nonsense}), &[]);
+        }
+        check(Channel::Push, json!({"push_token": "t1"}), &["t1"]);
+        check(Channel::Push, json!({"push_token": ["t1", "", "a b", "t2"]}), &["t1", "t2"]);
+    }
+
+    #[test]
+    fn a_contact_without_an_address_has_none() {
+        assert!(Channel::ALL.iter().all(|channel| bare().addresses(*channel).is_empty()));
+        assert!(bare().all_addresses().is_empty());
+    }
+}

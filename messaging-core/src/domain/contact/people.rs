@@ -1,0 +1,205 @@
+//! Which contact a request means, and what becomes of it.
+//!
+//! Contract section 6.2. The contacts that the identifiers of some requests name are read together;
+//! the requests are then decided one after another, each of which sees what those before it changed.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::attributes::Attributes;
+use super::input::ContactInput;
+use super::{Consent, Contact, Identifier};
+use crate::changes::Expect;
+use crate::domain::custom_field::FieldTypes;
+use crate::error::Error;
+use crate::ids::{ContactId, ListId, WorkspaceId};
+use crate::patch::Patch;
+use crate::ports::store::Stored;
+use crate::time::Timestamp;
+use crate::violation::{FieldCode, Violations};
+
+/// The contacts, lists and types that some requests are about.
+#[derive(Debug, Default)]
+pub struct People<'a> {
+    contacts: HashMap<ContactId, (Arc<Contact>, u32)>,
+    owners: HashMap<Identifier, ContactId>,
+    lists: HashSet<ListId>,
+    types: Option<&'a FieldTypes>,
+}
+
+/// What a request does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// The contact as it will be, lists included.
+    pub contact: Arc<Contact>,
+    /// Whether it is new.
+    pub created: bool,
+    /// What it takes to store it; `None` when nothing but lists changes.
+    pub put: Option<Expect>,
+    /// Lists it joins.
+    pub joins: Vec<ListId>,
+    /// Lists it leaves.
+    pub leaves: Vec<ListId>,
+}
+
+/// What `list_ids` means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lists {
+    /// The contact joins them.
+    Add,
+    /// The contact is on these alone.
+    Replace,
+}
+
+/// When, and for whom, something new is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Occasion {
+    /// Whose.
+    pub workspace_id: WorkspaceId,
+    /// The id of a new contact.
+    pub new_id: ContactId,
+    /// Now.
+    pub now: Timestamp,
+}
+
+impl<'a> People<'a> {
+    /// Puts together what was read: the contacts that have any of the identifiers, which of the lists
+    /// exist, the declared types.
+    pub fn new(contacts: Vec<Stored<Contact>>, lists: Vec<ListId>, types: &'a FieldTypes) -> Self {
+        let mut people = Self { lists: lists.into_iter().collect(), types: Some(types), ..Self::default() };
+        for stored in contacts {
+            people.learn(Arc::new(stored.record), stored.revision);
+        }
+        people
+    }
+
+    /// Creates a contact or updates the one that the identifiers name.
+    ///
+    /// `faults` is what is wrong with the request already: then nothing is decided, only more faults
+    /// found.
+    pub fn upsert(&mut self, sent: &ContactInput, faults: Violations, on: Occasion) -> Result<Decision, Error> {
+        let mut violations = faults;
+        sent.require_identifier(&mut violations);
+        let target = sent.identifiers().find_map(|identifier| self.owners.get(&identifier)).copied();
+        let Some((before, revision)) = target.and_then(|id| self.contacts.get(&id)).cloned() else {
+            let mut contact = new_contact(on);
+            self.change(sent, Lists::Add, &mut contact, &mut violations);
+            violations.into_result()?;
+            let joins = contact.list_ids.clone();
+            let contact = Arc::new(contact);
+            self.learn(Arc::clone(&contact), 1);
+            return Ok(Decision { contact, created: true, put: Some(Expect::Absent), joins, leaves: Vec::new() });
+        };
+        let mut contact = Contact::clone(&before);
+        self.change(sent, Lists::Add, &mut contact, &mut violations);
+        violations.into_result()?;
+        // A target that was found by another identifier may have an external id of its own.
+        if let (Some(own), Patch::Set(given)) = (&before.external_id, &sent.external_id)
+            && own != given
+        {
+            return Err(Error::IdentifierConflict { pointer: "/external_id", contact_id: before.id });
+        }
+        self.settle(&before, revision, contact, sent, on.now)
+    }
+
+    /// Changes a contact that is named by its id.
+    pub fn update(
+        &mut self,
+        stored: Stored<Contact>,
+        sent: &ContactInput,
+        faults: Violations,
+        now: Timestamp,
+    ) -> Result<Decision, Error> {
+        let mut violations = faults;
+        let mut contact = stored.record.clone();
+        self.change(sent, Lists::Replace, &mut contact, &mut violations);
+        violations.into_result()?;
+        self.settle(&stored.record, stored.revision, contact, sent, now)
+    }
+
+    fn change(&self, sent: &ContactInput, lists: Lists, contact: &mut Contact, violations: &mut Violations) {
+        let mut found = Violations::new();
+        let none = FieldTypes::new();
+        sent.apply(contact, self.types.unwrap_or(&none), &mut found);
+        let named = match &sent.list_ids {
+            Patch::Set(ids) => Some(ids.as_slice()),
+            Patch::Null if lists == Lists::Replace => Some([].as_slice()),
+            Patch::Null | Patch::Absent => None,
+        };
+        if let Some(named) = named {
+            let mut ids = if lists == Lists::Add { contact.list_ids.clone() } else { Vec::new() };
+            for (index, text) in named.iter().enumerate() {
+                match text.parse::<ListId>() {
+                    Ok(id) if self.lists.contains(&id) => ids.push(id),
+                    _ => {
+                        let rule = "no such list in this workspace";
+                        found.add(format!("/list_ids/{index}"), FieldCode::NotFound, rule);
+                    }
+                }
+            }
+            ids.sort_unstable();
+            ids.dedup();
+            contact.list_ids = ids;
+        }
+        violations.merge(found);
+    }
+
+    /// Refuses what belongs to another contact, and notes the rest.
+    fn settle(
+        &mut self,
+        before: &Contact,
+        revision: u32,
+        mut contact: Contact,
+        sent: &ContactInput,
+        now: Timestamp,
+    ) -> Result<Decision, Error> {
+        for identifier in sent.identifiers() {
+            if let Some(owner) = self.owners.get(&identifier).filter(|owner| **owner != contact.id) {
+                return Err(Error::IdentifierConflict { pointer: identifier.pointer(), contact_id: *owner });
+            }
+        }
+        let missing_in = |all: &[ListId], some: &[ListId]| -> Vec<ListId> {
+            all.iter().filter(|id| !some.contains(id)).copied().collect()
+        };
+        let joins = missing_in(&contact.list_ids, &before.list_ids);
+        let leaves = missing_in(&before.list_ids, &contact.list_ids);
+        let put = (!contact.equals_but_for_lists(before)).then_some(Expect::Revision(revision));
+        if put.is_some() {
+            contact.updated_at = now;
+        }
+        for identifier in before.identifiers() {
+            self.owners.remove(&identifier);
+        }
+        let contact = Arc::new(contact);
+        self.learn(Arc::clone(&contact), revision + u32::from(put.is_some()));
+        Ok(Decision { contact, created: false, put, joins, leaves })
+    }
+
+    fn learn(&mut self, contact: Arc<Contact>, revision: u32) {
+        for identifier in contact.identifiers() {
+            self.owners.insert(identifier, contact.id);
+        }
+        self.contacts.insert(contact.id, (contact, revision));
+    }
+}
+
+fn new_contact(on: Occasion) -> Contact {
+    Contact {
+        id: on.new_id,
+        workspace_id: on.workspace_id,
+        external_id: None,
+        email: None,
+        phone: None,
+        attributes: Attributes::default(),
+        tags: Vec::new(),
+        locale: None,
+        timezone: None,
+        consent: Consent::default(),
+        list_ids: Vec::new(),
+        created_at: on.now,
+        updated_at: on.now,
+    }
+}
+
+#[cfg(test)]
+mod tests;

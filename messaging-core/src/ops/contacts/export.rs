@@ -1,0 +1,106 @@
+//! Everything about one contact, for whoever asks what is known of them.
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{ContactPath, ContactView, view};
+use crate::domain::channel::Channel;
+use crate::domain::message::MessageFilter;
+use crate::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
+use crate::error::Error;
+use crate::ids::SuppressionId;
+use crate::ops::context::Context;
+use crate::ops::input::Empty;
+use crate::ops::messages::{self, MessageReport};
+use crate::ops::operation::{Call, Operation};
+use crate::ports::store::PageRequest;
+use crate::scope::{Access, Scope};
+use crate::time::Timestamp;
+
+/// The newest messages that an export holds. The contract knows no limit; this one bounds the answer.
+const MAX_MESSAGES: usize = 10_000;
+/// Messages read at a time.
+const PAGE: usize = 200;
+
+/// Everything about one contact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ContactExport {
+    /// The contact.
+    pub contact: ContactView,
+    /// Its product events.
+    pub events: Vec<Map<String, Value>>,
+    /// The messages attributed to it, newest first, at most 10000.
+    pub messages: Vec<MessageReport>,
+    /// Those of its addresses that are on the suppression list.
+    pub suppressions: Vec<ContactSuppression>,
+}
+
+/// An address of the contact that is on the suppression list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContactSuppression {
+    /// The suppression's id.
+    pub id: SuppressionId,
+    /// The channel on whose list the address is.
+    pub channel: Channel,
+    /// The address as the list spells it.
+    pub address: String,
+    /// Why.
+    pub reason: SuppressionReason,
+    /// More about why.
+    pub detail: Option<String>,
+    /// Who put it there.
+    pub source: SuppressionSource,
+    /// Since when.
+    pub created_at: Timestamp,
+}
+
+impl ContactSuppression {
+    fn of(listed: Suppression) -> Self {
+        let Suppression { id, workspace_id: _, channel, address, reason, detail, source, created_at } = listed;
+        Self { id, channel, address, reason, detail, source, created_at }
+    }
+}
+
+/// `GET /workspaces/{workspace_id}/contacts/{id}/export`
+pub struct ExportContact;
+
+impl Operation for ExportContact {
+    const ID: &'static str = "exportContact";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/contacts/{id}/export";
+    const ACCESS: Access = Access::Scopes(Scope::ContactsRead, Scope::PiiRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "contact export";
+    const SUMMARY: &'static str = "Show everything that is kept about a contact";
+    type Path = ContactPath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = ContactExport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<ContactExport, Error> {
+        let ContactPath { workspace_id, id } = call.path;
+        let contact = cx.store().contact(workspace_id, id).await?.ok_or(Error::NotFound)?.record;
+        let listed = cx.store().suppressed_anywhere(workspace_id, &contact.all_addresses()).await?;
+        let filter = MessageFilter { contact_id: Some(id), ..MessageFilter::default() };
+        let mut page = PageRequest { after: None, limit: PAGE };
+        let mut exported = Vec::new();
+        loop {
+            let slice = cx.store().messages(workspace_id, &filter, page).await?;
+            for message in slice.items {
+                exported.push(messages::report(cx, message).await?);
+            }
+            if slice.next.is_none() || exported.len() >= MAX_MESSAGES {
+                break;
+            }
+            page.after = slice.next;
+        }
+        Ok(ContactExport {
+            contact: view(cx, contact).await?,
+            events: Vec::new(),
+            messages: exported,
+            suppressions: listed.into_iter().map(ContactSuppression::of).collect(),
+        })
+    }
+}

@@ -1,0 +1,35 @@
+//! Contacts.
+
+use async_trait::async_trait;
+
+use super::{PageRequest, Slice, StoreError, Stored};
+use crate::domain::contact::{Contact, ContactFilter, Identifier};
+use crate::ids::{ContactId, WorkspaceId};
+
+/// Reads of contacts. Every contact comes with its lists.
+#[async_trait]
+pub trait Contacts {
+    /// A contact by id.
+    async fn contact(&self, workspace: WorkspaceId, id: ContactId) -> Result<Option<Stored<Contact>>, StoreError>;
+    /// The contacts that have any of the identifiers, each once, in no particular order.
+    async fn contacts_identified(
+        &self,
+        workspace: WorkspaceId,
+        identifiers: &[Identifier],
+    ) -> Result<Vec<Stored<Contact>>, StoreError>;
+    /// Which contact has an identifier.
+    async fn contact_identified(
+        &self,
+        workspace: WorkspaceId,
+        identifier: &Identifier,
+    ) -> Result<Option<ContactId>, StoreError>;
+    /// The contacts that match, in the order of their creation, newest first.
+    async fn contacts(
+        &self,
+        workspace: WorkspaceId,
+        filter: &ContactFilter,
+        page: PageRequest,
+    ) -> Result<Slice<Contact>, StoreError>;
+    /// How many contacts the workspace has.
+    async fn contact_count(&self, workspace: WorkspaceId) -> Result<u64, StoreError>;
+}

@@ -1,0 +1,352 @@
+//! Contacts and their tags.
+//!
+//! What the numbers mean stands in the migration that makes the tables.
+
+mod list;
+mod tags;
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use messaging_core::changes::{Expect, PutContact};
+use messaging_core::domain::contact::attributes::Attributes;
+use messaging_core::domain::contact::{Consent, Contact, ContactFilter, Identifier};
+use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
+use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Stored};
+use rusqlite::{Connection, Row, Statement, params};
+
+use self::tags::Tags;
+use super::SqliteStore;
+use super::fault::{Fault, expect_one};
+use super::messages::or_empty;
+use super::query::{many, one};
+use super::row::{count, document, id, time};
+
+/// The low bits of a contact's number count within its audience.
+const COUNT_BITS: i64 = 40;
+
+/// The columns that [`contact`] reads, in its order.
+macro_rules! contact_columns {
+    () => {
+        "c.n, c.id, c.revision, c.created_at, c.updated_at, c.marketing_email, c.sms, c.external_id, c.email, \
+         c.phone, c.locale, c.timezone, c.tags, c.attributes"
+    };
+}
+use contact_columns;
+
+/// The number of a workspace, if it has any contacts, lists or tags.
+pub(super) fn audience(connection: &Connection, workspace: WorkspaceId) -> Result<Option<i64>, Fault> {
+    let sql = "SELECT number FROM audiences WHERE workspace = ?1";
+    one(connection, sql, [workspace.to_bytes()], |row| Ok(row.get(0)?))
+}
+
+/// The number of a workspace, given to it when it has none.
+pub(super) fn make_audience(connection: &Connection, workspace: WorkspaceId) -> Result<i64, Fault> {
+    if let Some(number) = audience(connection, workspace)? {
+        return Ok(number);
+    }
+    let sql = "INSERT INTO audiences (workspace, newest, contacts) VALUES (?1, 0, 0) RETURNING number";
+    Ok(connection.prepare_cached(sql)?.query_row([workspace.to_bytes()], |row| row.get(0))?)
+}
+
+/// The number of a contact.
+pub(super) fn contact_number(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    id: ContactId,
+) -> Result<Option<i64>, Fault> {
+    const SQL: &str = "SELECT n FROM contacts
+        WHERE audience = (SELECT number FROM audiences WHERE workspace = ?1) AND id = ?2";
+    one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| Ok(row.get(0)?))
+}
+
+pub(super) fn put(connection: &Connection, puts: &[PutContact]) -> Result<(), Fault> {
+    let mut rest = puts;
+    while let Some(first) = rest.first() {
+        let workspace = first.contact.workspace_id;
+        let count = rest.iter().take_while(|put| put.contact.workspace_id == workspace).count();
+        let (of_workspace, others) = rest.split_at(count);
+        put_of(connection, workspace, of_workspace)?;
+        rest = others;
+    }
+    Ok(())
+}
+
+/// Puts contacts of one workspace: what they share is looked up once.
+fn put_of(connection: &Connection, workspace: WorkspaceId, puts: &[PutContact]) -> Result<(), Fault> {
+    let audience = make_audience(connection, workspace)?;
+    let newest: i64 = connection
+        .prepare_cached("SELECT newest FROM audiences WHERE number = ?1")?
+        .query_row([audience], |row| row.get(0))?;
+    let mut tags = Tags::new(connection, audience)?;
+    let mut insertion = connection.prepare_cached(INSERT)?;
+    let mut added = 0;
+    for put in puts {
+        match put.expect {
+            Expect::Absent => {
+                added += 1;
+                insert(&mut insertion, audience, newest + added, &put.contact, &mut tags)?;
+            }
+            Expect::Revision(revision) => update(connection, audience, &put.contact, revision, &mut tags)?,
+        }
+    }
+    if added > 0 {
+        connection
+            .prepare_cached("UPDATE audiences SET newest = newest + ?2, contacts = contacts + ?2 WHERE number = ?1")?
+            .execute([audience, added])?;
+    }
+    Ok(())
+}
+
+const INSERT: &str = "INSERT INTO contacts (n, audience, id, revision, created_at, updated_at, marketing_email, sms,
+        external_id, email, phone, locale, timezone, tags, attributes)
+    VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+
+fn insert(
+    insertion: &mut Statement<'_>,
+    audience: i64,
+    count: i64,
+    contact: &Contact,
+    tags: &mut Tags<'_>,
+) -> Result<(), Fault> {
+    let n = (audience << COUNT_BITS) | count;
+    insertion.execute(params![
+        n,
+        audience,
+        contact.id.to_bytes(),
+        contact.created_at.as_millis(),
+        contact.updated_at.as_millis(),
+        contact.consent.marketing_email,
+        contact.consent.sms,
+        contact.external_id,
+        contact.email,
+        contact.phone,
+        contact.locale,
+        contact.timezone,
+        tags_text(contact)?,
+        attributes_text(contact),
+    ])?;
+    tags.add(n, contact.tags.iter())
+}
+
+fn update(
+    connection: &Connection,
+    audience: i64,
+    contact: &Contact,
+    revision: u32,
+    tags: &mut Tags<'_>,
+) -> Result<(), Fault> {
+    let tags_text = tags_text(contact)?;
+    let held = one(
+        connection,
+        "SELECT n, external_id, email, phone, tags FROM contacts WHERE audience = ?1 AND id = ?2 AND revision = ?3",
+        params![audience, contact.id.to_bytes(), revision],
+        |row| {
+            let same =
+                |column, text: &Option<String>| -> Result<bool, Fault> { Ok(text_at(row, column)? == text.as_deref()) };
+            let same_identifiers =
+                same(1, &contact.external_id)? && same(2, &contact.email)? && same(3, &contact.phone)?;
+            // Tags that are the same need not be read.
+            let held_tags = if same(4, &tags_text)? { None } else { Some(or_empty::<Vec<String>>(row, 4)?) };
+            Ok((row.get::<_, i64>(0)?, same_identifiers, held_tags))
+        },
+    )?;
+    let Some((n, same_identifiers, held_tags)) = held else { return Err(Fault::Conflict) };
+    connection
+        .prepare_cached(
+            "UPDATE contacts SET revision = revision + 1, updated_at = ?2, marketing_email = ?3, sms = ?4, locale = ?5,
+                 timezone = ?6, tags = ?7, attributes = ?8
+             WHERE n = ?1",
+        )?
+        .execute(params![
+            n,
+            contact.updated_at.as_millis(),
+            contact.consent.marketing_email,
+            contact.consent.sms,
+            contact.locale,
+            contact.timezone,
+            tags_text,
+            attributes_text(contact),
+        ])?;
+    // Apart, because naming an indexed column rewrites its index even if it stays the same.
+    if !same_identifiers {
+        connection
+            .prepare_cached("UPDATE contacts SET external_id = ?2, email = ?3, phone = ?4 WHERE n = ?1")?
+            .execute(params![n, contact.external_id, contact.email, contact.phone])?;
+    }
+    if let Some(held) = held_tags {
+        tags.remove(n, held.iter().filter(|tag| !contact.tags.contains(tag)))?;
+        tags.add(n, contact.tags.iter().filter(|tag| !held.contains(tag)))?;
+    }
+    Ok(())
+}
+
+fn tags_text(contact: &Contact) -> Result<Option<String>, Fault> {
+    if contact.tags.is_empty() { Ok(None) } else { Ok(Some(document(&contact.tags)?)) }
+}
+
+fn attributes_text(contact: &Contact) -> Option<&str> {
+    if contact.attributes.is_empty() { None } else { Some(contact.attributes.json()) }
+}
+
+fn text_at<'row>(row: &'row Row<'_>, column: usize) -> Result<Option<&'row str>, Fault> {
+    row.get_ref(column)?.as_str_or_null().map_err(|_| Fault::Malformed("a text column holds no text"))
+}
+
+pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: ContactId) -> Result<(), Fault> {
+    let Some(audience) = audience(connection, workspace)? else { return Ok(()) };
+    let sql = "SELECT n, tags FROM contacts WHERE audience = ?1 AND id = ?2";
+    let held = one(connection, sql, params![audience, id.to_bytes()], |row| {
+        Ok((row.get::<_, i64>(0)?, or_empty::<Vec<String>>(row, 1)?))
+    })?;
+    let Some((n, held_tags)) = held else { return Ok(()) };
+    Tags::new(connection, audience)?.remove(n, held_tags.iter())?;
+    connection
+        .prepare_cached(
+            "UPDATE lists SET contacts = contacts - 1 WHERE n IN (SELECT list FROM list_members WHERE contact = ?1)",
+        )?
+        .execute([n])?;
+    connection.prepare_cached("DELETE FROM list_members WHERE contact = ?1")?.execute([n])?;
+    expect_one(connection.prepare_cached("DELETE FROM contacts WHERE n = ?1")?.execute([n])?)?;
+    connection.prepare_cached("UPDATE audiences SET contacts = contacts - 1 WHERE number = ?1")?.execute([audience])?;
+    Ok(())
+}
+
+/// A contact from the columns of `contact_columns`, with its number.
+fn contact(connection: &Connection, workspace: WorkspaceId, row: &Row<'_>) -> Result<(i64, Stored<Contact>), Fault> {
+    let n = row.get(0)?;
+    let record = Contact {
+        id: id(row, 1)?,
+        workspace_id: workspace,
+        external_id: row.get(7)?,
+        email: row.get(8)?,
+        phone: row.get(9)?,
+        attributes: text_at(row, 13)?.map(Attributes::parse).transpose()?.unwrap_or_default(),
+        tags: or_empty(row, 12)?,
+        locale: row.get(10)?,
+        timezone: row.get(11)?,
+        consent: Consent { marketing_email: row.get(5)?, sms: row.get(6)? },
+        list_ids: lists_of(connection, n)?,
+        created_at: time(row, 3)?,
+        updated_at: time(row, 4)?,
+    };
+    Ok((n, Stored { record, revision: row.get(2)? }))
+}
+
+fn lists_of(connection: &Connection, n: i64) -> Result<Vec<ListId>, Fault> {
+    const SQL: &str = "SELECT lists.id FROM list_members CROSS JOIN lists ON lists.n = list_members.list
+        WHERE list_members.contact = ?1 AND lists.removed = 0";
+    let mut lists: Vec<ListId> = many(connection, SQL, [n], |row| id(row, 0))?;
+    lists.sort_unstable();
+    Ok(lists)
+}
+
+/// The number of the contact that has an identifier.
+fn identified(connection: &Connection, audience: i64, identifier: &Identifier) -> Result<Option<i64>, Fault> {
+    let (sql, text) = match identifier {
+        Identifier::ExternalId(text) => ("SELECT n FROM contacts WHERE audience = ?1 AND external_id = ?2", text),
+        Identifier::Email(text) => ("SELECT n FROM contacts WHERE audience = ?1 AND email = ?2", text),
+        Identifier::Phone(text) => ("SELECT n FROM contacts WHERE audience = ?1 AND phone = ?2", text),
+    };
+    one(connection, sql, params![audience, text], |row| Ok(row.get(0)?))
+}
+
+/// A contact by its number.
+fn numbered(connection: &Connection, workspace: WorkspaceId, n: i64) -> Result<Option<Stored<Contact>>, Fault> {
+    const SQL: &str = concat!("SELECT ", contact_columns!(), " FROM contacts c WHERE c.n = ?1");
+    Ok(one(connection, SQL, [n], |row| contact(connection, workspace, row))?.map(|(_, stored)| stored))
+}
+
+#[async_trait]
+impl Contacts for SqliteStore {
+    async fn contact(&self, workspace: WorkspaceId, id: ContactId) -> Result<Option<Stored<Contact>>, StoreError> {
+        const SQL: &str = concat!(
+            "SELECT ",
+            contact_columns!(),
+            " FROM contacts c
+             WHERE c.audience = (SELECT number FROM audiences WHERE workspace = ?1) AND c.id = ?2"
+        );
+        self.readers
+            .glance(move |connection| {
+                let key = [workspace.to_bytes(), id.to_bytes()];
+                Ok(one(connection, SQL, key, |row| contact(connection, workspace, row))?.map(|(_, stored)| stored))
+            })
+            .await
+    }
+
+    async fn contacts_identified(
+        &self,
+        workspace: WorkspaceId,
+        identifiers: &[Identifier],
+    ) -> Result<Vec<Stored<Contact>>, StoreError> {
+        /// Looking up more than this takes longer than waking a thread.
+        const FEW: usize = 8;
+        let identifiers = identifiers.to_vec();
+        let few = identifiers.len() <= FEW;
+        let read = move |connection: &Connection| {
+            // One transaction: of one moment, and locked once instead of once for every look-up.
+            let connection = connection.unchecked_transaction()?;
+            let Some(audience) = audience(&connection, workspace)? else { return Ok(Vec::new()) };
+            let mut numbers = BTreeSet::new();
+            for identifier in &identifiers {
+                numbers.extend(identified(&connection, audience, identifier)?);
+            }
+            let mut contacts = Vec::with_capacity(numbers.len());
+            for n in numbers {
+                contacts.extend(numbered(&connection, workspace, n)?);
+            }
+            Ok(contacts)
+        };
+        if few { self.readers.glance(read).await } else { self.readers.read(read).await }
+    }
+
+    async fn contact_identified(
+        &self,
+        workspace: WorkspaceId,
+        identifier: &Identifier,
+    ) -> Result<Option<ContactId>, StoreError> {
+        let identifier = identifier.clone();
+        self.readers
+            .glance(move |connection| {
+                let (sql, text) = match &identifier {
+                    Identifier::ExternalId(text) => (
+                        "SELECT id FROM contacts WHERE external_id = ?2
+                         AND audience = (SELECT number FROM audiences WHERE workspace = ?1)",
+                        text,
+                    ),
+                    Identifier::Email(text) => (
+                        "SELECT id FROM contacts WHERE email = ?2
+                         AND audience = (SELECT number FROM audiences WHERE workspace = ?1)",
+                        text,
+                    ),
+                    Identifier::Phone(text) => (
+                        "SELECT id FROM contacts WHERE phone = ?2
+                         AND audience = (SELECT number FROM audiences WHERE workspace = ?1)",
+                        text,
+                    ),
+                };
+                one(connection, sql, params![workspace.to_bytes(), text], |row| id(row, 0))
+            })
+            .await
+    }
+
+    async fn contacts(
+        &self,
+        workspace: WorkspaceId,
+        filter: &ContactFilter,
+        page: PageRequest,
+    ) -> Result<Slice<Contact>, StoreError> {
+        let filter = filter.clone();
+        self.readers.read(move |connection| list::contacts(connection, workspace, &filter, &page)).await
+    }
+
+    async fn contact_count(&self, workspace: WorkspaceId) -> Result<u64, StoreError> {
+        const SQL: &str = "SELECT contacts FROM audiences WHERE workspace = ?1";
+        self.readers
+            .glance(move |connection| {
+                let found = one(connection, SQL, [workspace.to_bytes()], |row| count(row, 0))?;
+                Ok(found.unwrap_or(0))
+            })
+            .await
+    }
+}

@@ -1,0 +1,153 @@
+//! Listing contacts.
+//!
+//! One index drives a listing: that of an identifier, else the members of a list, else those of a tag,
+//! else the contacts themselves. What else the filter asks for is checked row by row, and one call looks
+//! at no more than [`MAX_SCANNED`] rows. Contacts are numbered in the order of their creation, so the
+//! key of a page is a number.
+
+use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::{PageRequest, Slice, Stored};
+use rusqlite::{Connection, Rows, params};
+
+use super::super::fault::Fault;
+use super::super::lists;
+use super::super::query::one;
+use super::super::row::time;
+use super::{COUNT_BITS, audience, contact_columns, identified, numbered, tags};
+
+/// How many rows one call looks at.
+const MAX_SCANNED: usize = 20_000;
+
+const OF_LIST: &str = concat!(
+    "SELECT ",
+    contact_columns!(),
+    " FROM list_members m CROSS JOIN contacts c ON c.n = m.contact
+     WHERE m.list = ?1 AND m.contact < ?2 ORDER BY m.contact DESC"
+);
+const OF_TAG: &str = concat!(
+    "SELECT ",
+    contact_columns!(),
+    " FROM tag_members m CROSS JOIN contacts c ON c.n = m.contact
+     WHERE m.tag = ?1 AND m.contact < ?2 ORDER BY m.contact DESC"
+);
+const ALL: &str =
+    concat!("SELECT ", contact_columns!(), " FROM contacts c WHERE c.n >= ?1 AND c.n < ?2 ORDER BY c.n DESC");
+
+/// A filter whose list and tag were found.
+struct Wanted<'a> {
+    list: Option<i64>,
+    filter: &'a ContactFilter,
+}
+
+pub(super) fn contacts(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    filter: &ContactFilter,
+    page: &PageRequest,
+) -> Result<Slice<Contact>, Fault> {
+    let nothing = Slice { items: Vec::new(), next: None };
+    let Some(audience) = audience(connection, workspace)? else { return Ok(nothing) };
+    let list = match filter.list_id {
+        Some(id) => match lists::number(connection, workspace, id)? {
+            Some(list) => Some(list),
+            None => return Ok(nothing),
+        },
+        None => None,
+    };
+    let tag = match &filter.tag {
+        Some(tag) => match tags::number(connection, audience, tag)? {
+            Some(tag) => Some(tag),
+            None => return Ok(nothing),
+        },
+        None => None,
+    };
+    let start = match page.after {
+        Some(key) => i64::from_be_bytes(key[8..].try_into().map_err(|_| Fault::Malformed("a key of a page"))?),
+        None => (audience + 1) << COUNT_BITS,
+    };
+    let wanted = Wanted { list, filter };
+    if let Some(identifier) = identifier(filter) {
+        let mut items = Vec::new();
+        if let Some(n) = identified(connection, audience, &identifier)?.filter(|n| *n < start)
+            && let Some(Stored { record, .. }) = numbered(connection, workspace, n)?
+            && wanted.matches(connection, n, &record)?
+        {
+            items.push(record);
+        }
+        return Ok(Slice { items, next: None });
+    }
+    let sql = match (list, tag) {
+        (Some(_), _) => OF_LIST,
+        (None, Some(_)) => OF_TAG,
+        (None, None) => ALL,
+    };
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query(params![list.or(tag).unwrap_or(audience << COUNT_BITS), start])?;
+    wanted.collect(connection, workspace, rows, page.limit)
+}
+
+fn identifier(filter: &ContactFilter) -> Option<Identifier> {
+    let external_id = filter.external_id.clone().map(Identifier::ExternalId);
+    let email = || filter.email.clone().map(Identifier::Email);
+    external_id.or_else(email).or_else(|| filter.phone.clone().map(Identifier::Phone))
+}
+
+/// The key of a page that ends with a contact.
+fn key(n: i64) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[8..].copy_from_slice(&n.to_be_bytes());
+    key
+}
+
+impl Wanted<'_> {
+    fn collect(
+        &self,
+        connection: &Connection,
+        workspace: WorkspaceId,
+        mut rows: Rows<'_>,
+        limit: usize,
+    ) -> Result<Slice<Contact>, Fault> {
+        let mut items = Vec::new();
+        let (mut scanned, mut last) = (0, 0);
+        while let Some(row) = rows.next()? {
+            scanned += 1;
+            // The cheap column first; the row is only read further when it agrees.
+            let is_recent = match self.filter.updated_since {
+                Some(since) => time(row, 4)? >= since,
+                None => true,
+            };
+            if is_recent {
+                let (n, stored) = super::contact(connection, workspace, row)?;
+                if self.matches(connection, n, &stored.record)? {
+                    if items.len() == limit {
+                        // The row after the last tells that there is a rest.
+                        return Ok(Slice { items, next: Some(key(last)) });
+                    }
+                    items.push(stored.record);
+                    last = n;
+                }
+            }
+            if scanned == MAX_SCANNED {
+                return Ok(Slice { items, next: Some(key(row.get(0)?)) });
+            }
+        }
+        Ok(Slice { items, next: None })
+    }
+
+    fn matches(&self, connection: &Connection, n: i64, contact: &Contact) -> Result<bool, Fault> {
+        let filter = self.filter;
+        let is = |wanted: &Option<String>, held: &Option<String>| wanted.is_none() || wanted == held;
+        if !(is(&filter.external_id, &contact.external_id)
+            && is(&filter.email, &contact.email)
+            && is(&filter.phone, &contact.phone)
+            && filter.updated_since.is_none_or(|since| contact.updated_at >= since)
+            && filter.tag.as_ref().is_none_or(|tag| contact.tags.contains(tag)))
+        {
+            return Ok(false);
+        }
+        let Some(list) = self.list else { return Ok(true) };
+        let sql = "SELECT 1 FROM list_members WHERE list = ?1 AND contact = ?2";
+        Ok(one(connection, sql, [list, n], |_| Ok(()))?.is_some())
+    }
+}
