@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
+use messaging_core::domain::bounce::classify;
 use messaging_core::domain::report::{Action, Report};
 use messaging_transport::inbound::report::{MAX_READ, read};
 use proptest::prelude::*;
@@ -25,7 +26,7 @@ fn letters() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// `failed ann@example.com 550 5.1.1 ; delayed …`, `complaint abuse ann@example.com`, `other`
+/// `failed ann@example.com 550 5.1.1 InvalidRecipient ; delayed …`, `complaint abuse ann@example.com`, `other`
 fn shown(report: &Report) -> String {
     let list = |addresses: &[String]| if addresses.is_empty() { "-".to_owned() } else { addresses.join(",") };
     match report {
@@ -40,6 +41,9 @@ fn shown(report: &Report) -> String {
                 let code = report.response.code.map(|code| code.to_string());
                 for part in [code.as_deref(), report.response.enhanced.as_deref()] {
                     write!(line, " {}", part.unwrap_or("-")).unwrap();
+                }
+                if report.action == Action::Failed {
+                    write!(line, " {:?}", classify(&report.response)).unwrap();
                 }
                 line
             });

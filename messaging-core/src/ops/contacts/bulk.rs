@@ -127,7 +127,9 @@ impl Operation for BulkUpsertContacts {
                 Err(error) if report.created + report.updated > 0 => {
                     report.results.reserve(part.len());
                     let error = ItemError::of(&error);
-                    part.iter().for_each(|_| report.refuse(error.clone()));
+                    for _ in &part {
+                        report.refuse(error.clone());
+                    }
                 }
                 Err(error) => return Err(error),
             }

@@ -81,8 +81,9 @@ pub(super) fn read(mail: &Mail<'_>) -> Option<Vec<RecipientReport>> {
         paragraphs.push(Paragraph { addresses, lines: Vec::new(), length: 0 });
     }
     paragraphs.truncate(MAX_RECIPIENTS);
+    let is_only = paragraphs.len() == 1;
     let report = |paragraph: Paragraph<'_>| RecipientReport {
-        response: prose.response(&paragraph),
+        response: prose.response(&paragraph, is_only),
         addresses: paragraph.addresses,
         action,
     };
@@ -94,10 +95,11 @@ pub(super) fn read(mail: &Mail<'_>) -> Option<Vec<RecipientReport>> {
 pub(super) fn explain(mail: &Mail<'_>, addresses: &[String]) -> Response {
     let prose = Prose::of(mail);
     let paragraphs = prose.paragraphs();
+    let is_only = paragraphs.len() <= 1;
     let of_recipient = paragraphs
         .into_iter()
         .find(|one| one.addresses.iter().any(|known| addresses.iter().any(|name| name.eq_ignore_ascii_case(known))));
-    prose.response(&of_recipient.unwrap_or_default())
+    prose.response(&of_recipient.unwrap_or_default(), is_only)
 }
 
 /// `X-Failed-Recipients`, which Exim and Gmail write.
@@ -250,12 +252,19 @@ impl Prose {
         addresses::list(&self.text, 20).into_iter().find(|address| is_other(address))
     }
 
-    fn response(&self, paragraph: &Paragraph<'_>) -> Response {
+    /// The reason for one recipient. Codes count before words: where the letter has only one recipient, also
+    /// those that stand apart from the words about it.
+    fn response(&self, paragraph: &Paragraph<'_>, is_only: bool) -> Response {
         let own = paragraph.lines.join(" ");
         // Where the recipient's own lines say nothing, the reason may stand elsewhere; where nothing does,
         // they are still the ones to show.
-        let says_elsewhere = || !codes::find(&self.text).is_empty() || says_why(&self.text);
-        let is_own = paragraph.has_reason() || (!own.is_empty() && !says_elsewhere());
+        let has_codes = || !codes::find(&self.text).is_empty();
+        let says_elsewhere = || has_codes() || says_why(&self.text);
+        let is_own = if paragraph.has_reason() {
+            paragraph.has_codes() || !is_only || !has_codes()
+        } else {
+            !own.is_empty() && !says_elsewhere()
+        };
         let text = if is_own { own.as_str() } else { self.text.as_str() };
         let mut response = codes::response(text);
         let is_mute = response.code.is_none() && response.enhanced.is_none();
