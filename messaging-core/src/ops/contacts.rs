@@ -143,7 +143,9 @@ impl Operation for UpsertContact {
         let on = Occasion { workspace_id: workspace, new_id: cx.new_id(), now: cx.now };
         let decision = people.upsert(&call.body, std::mem::take(&mut cx.violations), on)?;
         let (created, contact) = (Some(decision.created), Contact::clone(&decision.contact));
-        writes(decision).into_iter().for_each(|write| cx.change(write));
+        for write in writes(decision) {
+            cx.change(write);
+        }
         Ok(Upserted { created, record: view(cx, contact).await? })
     }
 }
@@ -274,7 +276,9 @@ impl Operation for UpdateContact {
         let mut people = cx.app.people(workspace_id, &types, std::iter::once(&call.body)).await?;
         let decision = people.update(stored, &call.body, std::mem::take(&mut cx.violations), cx.now)?;
         let contact = Contact::clone(&decision.contact);
-        writes(decision).into_iter().for_each(|write| cx.change(write));
+        for write in writes(decision) {
+            cx.change(write);
+        }
         view(cx, contact).await
     }
 }
