@@ -79,14 +79,13 @@ impl Job for EraseContact {
             page.after = after;
             let slice = app.store().messages_to(self.workspace_id, &self.addresses, page).await?;
             let changes = redact(app, &slice.items, &self.names()).await?;
-            return if let Some(next) = slice.next {
+            if let Some(next) = slice.next {
                 let further = Self { progress: Progress::Addressed(Some(next)), ..self };
-                cx.again_at(now, &further, changes).await
-            } else {
-                let (addresses, names) = (Vec::new(), Vec::new());
-                let again = Self { addresses, names, progress: Progress::Again, ..self };
-                cx.again_at(now + LOOK_AGAIN, &again, changes).await
-            };
+                return cx.again_at(now, &further, changes).await;
+            }
+            let (addresses, names) = (Vec::new(), Vec::new());
+            let again = Self { addresses, names, progress: Progress::Again, ..self };
+            return cx.again_at(now + LOOK_AGAIN, &again, changes).await;
         }
         let filter = MessageFilter { contact_id: Some(self.contact_id), ..MessageFilter::default() };
         let messages = app.store().messages(self.workspace_id, &filter, page).await?.items;

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use http::Method;
+use messaging_core::changes::{Changes, RedactMessage, Write};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::unsubscribe::UnsubscribeMethod::{Link, OneClick};
 use messaging_core::ids::MessageId;
 use messaging_core::ops::{self, Request};
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::{
-    Attempts as _, Jobs as _, Messages as _, PageRequest, Sandbox as _, Suppressions as _,
+    Attempts as _, Blobs as _, Jobs as _, Messages as _, PageRequest, Sandbox as _, Suppressions as _,
 };
 use messaging_store::{SqliteOptions, SqliteStore};
 use serde_json::{Value, json};
@@ -215,6 +217,8 @@ async fn erasure_leaves_status_and_statistics() {
         let page = PageRequest { after: None, limit: 10 };
         assert_eq!(product.store.attempts(product.workspace, message, page).await.unwrap().items, []);
     }
+    let all_time = product.app.now() + Duration::from_hours(1);
+    assert_eq!(product.store.blobs_before(all_time, 10).await.unwrap(), [], "the attachment is gone");
     let report = product.report(full).await;
     assert_eq!((report.tags, report.metadata.len()), (vec!["order".to_owned()], 0));
     assert_eq!(product.last_meta(other).await["recipient"], "bob@example.com");
@@ -237,6 +241,34 @@ async fn what_waits_is_not_sent_to_an_erased_person() {
     product.pass(Duration::from_hours(1)).await;
     assert_eq!(product.story(message).await, "cancelled: Queued Deferred Cancelled");
     assert_eq!(product.store.job_count().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn an_attempt_that_ends_after_erasure_names_nobody() {
+    let product = Product::start().await;
+    let message = product.send_to("ann@example.com").await;
+    product.transport.hold();
+    let meanwhile = async {
+        product.transport.attempts(1).await;
+        let stored = product.store.message(product.workspace, message).await.unwrap().unwrap();
+        assert_eq!(stored.status, MessageStatus::Sending);
+        let redaction = RedactMessage {
+            workspace_id: product.workspace,
+            message_id: message,
+            revision: stored.revision,
+            status: stored.status,
+            updated_at: stored.updated_at,
+            tags: Vec::new(),
+            events: Vec::new(),
+        };
+        product.commit(Changes::from_iter([Write::RedactMessage(Box::new(redaction))])).await;
+        product.transport.release();
+    };
+    tokio::join!(product.work(), meanwhile);
+    assert_eq!(product.story(message).await, "delivered: Queued Sent Delivered");
+    let shown = serde_json::to_string(&product.report(message).await).unwrap();
+    assert!(!shown.contains("ann@"), "{shown}");
+    assert_eq!(product.store.capture(product.workspace, message).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -297,8 +329,6 @@ async fn after_erasure_the_address_is_in_no_file() {
         product.send(&body).await;
     }
     product.work().await;
-    let mut renamed = person.clone();
-    renamed["tags"] = json!(["plain"]);
     upsert(&product, json!({"email": ADDRESS, "tags": ["plain"], "attributes": {"mail": large[..40_000]}})).await;
     erase(&product, &person).await;
     product.work().await;

@@ -121,17 +121,10 @@ impl Operation for BulkUpsertContacts {
             // While one part is written, the next is read.
             let reading = async { judge_part(&items, next) };
             let (written, following) = tokio::join!(cx.app.upsert_part(workspace, &part), reading);
-            match written {
-                Ok(outcomes) => outcomes.iter().for_each(|outcome| report.add(outcome)),
-                // What was written before stays; the caller learns which items were not.
-                Err(error) if report.created + report.updated > 0 => {
-                    report.results.reserve(part.len());
-                    let error = ItemError::of(&error);
-                    for _ in &part {
-                        report.refuse(error.clone());
-                    }
-                }
-                Err(error) => return Err(error),
+            // What was written before a failure stays. The answer is the failure, which no
+            // Idempotency-Key remembers: repeating the request does the rest.
+            for outcome in written? {
+                report.add(&outcome);
             }
             part = following;
         }
