@@ -16,7 +16,8 @@ use crate::ids::{MessageId, WorkspaceId};
 
 impl App {
     /// Unsubscribes the recipient of a message: the `to` address goes on the suppression list, its contact
-    /// no longer agrees to marketing, and the message gets an event. Copies have the same link; they cannot be told apart, and count as `to`.
+    /// no longer agrees to marketing, and the message gets an event. Copies have the same link; they cannot
+    /// be told apart, and count as `to`.
     ///
     /// Answers whether anything changed. A repeat changes nothing, unless the address was taken off the
     /// list meanwhile: then it counts anew. A message that is not there is [`Error::NotFound`].

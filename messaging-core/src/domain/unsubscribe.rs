@@ -14,14 +14,3 @@ pub enum UnsubscribeMethod {
     /// A letter to the address of List-Unsubscribe (RFC 2369).
     Mailto,
 }
-
-impl UnsubscribeMethod {
-    /// The text form.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OneClick => "one_click",
-            Self::Link => "link",
-            Self::Mailto => "mailto",
-        }
-    }
-}

@@ -43,7 +43,7 @@ pub struct SuppressionView {
 
 impl SuppressionView {
     /// What is shown of a suppression, with its address in clear or masked.
-    fn of(suppression: Suppression, clear: bool) -> Self {
+    pub(crate) fn of(suppression: Suppression, clear: bool) -> Self {
         let Suppression { id, workspace_id: _, channel, address, reason, detail, source, created_at } = suppression;
         let address = if clear { address } else { address::mask(channel, &address) };
         Self { id, channel, address, reason, detail, source, created_at }

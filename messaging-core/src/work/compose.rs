@@ -9,7 +9,6 @@ use crate::domain::message::Message;
 use crate::domain::sending_domain::{SendingDomain, responsible};
 use crate::domain::tracking::{self, Links, Tracked};
 use crate::domain::{plain_text, unsubscribe_header};
-use crate::ports::store::StoreError;
 use crate::ports::transport::{AttachedFile, Content, Email, Mailbox, TextMessage};
 use crate::work::delivery::{Impossible, Unprepared};
 
@@ -48,19 +47,20 @@ async fn email(
 ) -> Result<Composed, Unprepared> {
     let input = &request.input;
     let from = parsed(message.from_email.as_deref().unwrap_or_default())?;
-    let domain = sending_domain(app, message, &from).await?;
+    let domains = app.sending_domains(message.workspace_id).await?;
+    let domain = responsible(&domains, &from.ascii_domain());
     let html = input.html.as_deref().filter(|html| !html.is_empty());
     let text = input.text.clone().filter(|text| !text.is_empty());
     // The text part is made of the HTML as it was given: its links stay what they are.
     let text = text.or_else(|| html.map(plain_text::from_html));
-    let base = tracking::base(domain.as_ref(), &app.settings().public_url);
+    let base = tracking::base(domain, &app.settings().public_url);
     let links = Links {
         key: app.link_key(),
         base: &base,
         workspace: message.workspace_id,
         message: message.id,
-        open: domain.as_ref().is_some_and(|domain| domain.open_tracking),
-        click: domain.as_ref().is_some_and(|domain| domain.click_tracking),
+        open: domain.is_some_and(|domain| domain.open_tracking),
+        click: domain.is_some_and(|domain| domain.click_tracking),
     };
     let (html, urls) = match html.map(|html| tracking::track(html, &links)) {
         Some(Tracked { html, urls }) => (Some(html), urls),
@@ -68,12 +68,12 @@ async fn email(
     };
     let mut headers: Vec<_> =
         input.headers.iter().flatten().map(|(name, value)| (name.clone(), value.clone())).collect();
-    if let Some(domain) = domain.as_ref().filter(|_| is_marketing(message)) {
+    if let Some(domain) = domain.filter(|_| is_marketing(message)) {
         let offer = unsubscribe_header::headers(&links, &domain.bounce_domain());
         headers.extend(offer.map(|(name, value)| (name.to_owned(), value)));
     }
     let content = Content::Email(Box::new(Email {
-        envelope_from: return_path(app, message, domain.as_ref()).unwrap_or_else(|| from.clone()),
+        envelope_from: return_path(app, message, domain).unwrap_or_else(|| from.clone()),
         from: Mailbox { name: input.from_name.clone().filter(|name| !name.is_empty()), address: from },
         to: parsed(&message.to)?,
         cc: input
@@ -91,7 +91,7 @@ async fn email(
         text,
         html,
         attachments: attachments(app, message, request).await?,
-        signers: domain.as_ref().map(|domain| app.signers(domain)).unwrap_or_default(),
+        signers: domain.map(|domain| app.signers(domain)).unwrap_or_default(),
     }));
     Ok(Composed { content, urls })
 }
@@ -110,16 +110,6 @@ async fn attachments(app: &App, message: &Message, request: &RequestContent) -> 
         attachments.push(AttachedFile { filename, content_type, content });
     }
     Ok(attachments)
-}
-
-/// The domain that answers for a sender.
-async fn sending_domain(
-    app: &App,
-    message: &Message,
-    from: &EmailAddress,
-) -> Result<Option<SendingDomain>, StoreError> {
-    let domains = app.sending_domains(message.workspace_id).await?;
-    Ok(responsible(&domains, &from.ascii_domain()).cloned())
 }
 
 /// Where bounces come back to (contract section 14): an address that names the message.

@@ -6,18 +6,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{ContactPath, ContactView, view};
-use crate::domain::channel::Channel;
 use crate::domain::message::MessageFilter;
-use crate::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use crate::error::Error;
-use crate::ids::SuppressionId;
 use crate::ops::context::Context;
 use crate::ops::input::Empty;
 use crate::ops::messages::{self, MessageReport};
 use crate::ops::operation::{Call, Operation};
+use crate::ops::suppressions::SuppressionView;
 use crate::ports::store::PageRequest;
 use crate::scope::{Access, Scope};
-use crate::time::Timestamp;
 
 /// The newest messages that an export holds. The contract knows no limit; this one bounds the answer.
 const MAX_MESSAGES: usize = 10_000;
@@ -34,33 +31,7 @@ pub struct ContactExport {
     /// The messages attributed to it, newest first, at most 10000.
     pub messages: Vec<MessageReport>,
     /// Those of its addresses that are on the suppression list.
-    pub suppressions: Vec<ContactSuppression>,
-}
-
-/// An address of the contact that is on the suppression list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ContactSuppression {
-    /// The suppression's id.
-    pub id: SuppressionId,
-    /// The channel on whose list the address is.
-    pub channel: Channel,
-    /// The address as the list spells it.
-    pub address: String,
-    /// Why.
-    pub reason: SuppressionReason,
-    /// More about why.
-    pub detail: Option<String>,
-    /// Who put it there.
-    pub source: SuppressionSource,
-    /// Since when.
-    pub created_at: Timestamp,
-}
-
-impl ContactSuppression {
-    fn of(listed: Suppression) -> Self {
-        let Suppression { id, workspace_id: _, channel, address, reason, detail, source, created_at } = listed;
-        Self { id, channel, address, reason, detail, source, created_at }
-    }
+    pub suppressions: Vec<SuppressionView>,
 }
 
 /// `GET /workspaces/{workspace_id}/contacts/{id}/export`
@@ -100,7 +71,7 @@ impl Operation for ExportContact {
             contact: view(cx, contact).await?,
             events: Vec::new(),
             messages: exported,
-            suppressions: listed.into_iter().map(ContactSuppression::of).collect(),
+            suppressions: listed.into_iter().map(|listed| SuppressionView::of(listed, true)).collect(),
         })
     }
 }
