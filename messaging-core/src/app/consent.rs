@@ -27,7 +27,7 @@ impl App {
             return Ok(Vec::new());
         }
         let now = self.now();
-        let contacts = self.store().contacts_identified(workspace, &named).await?;
+        let contacts = self.store().contacts_identified(workspace, named).await?;
         let agreeing = contacts.into_iter().filter(|stored| stored.record.consent.marketing_email != Some(false));
         let writes = agreeing.map(|stored| {
             let consent = Consent { marketing_email: Some(false), ..stored.record.consent };

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::app::App;
-use crate::changes::{PutContact, Write};
+use crate::changes::{Changes, PutContact, Write};
 use crate::domain::contact::input::ContactInput;
 use crate::domain::contact::people::{Decision, Occasion, People};
 use crate::domain::custom_field::FieldTypes;
@@ -36,47 +36,60 @@ impl App {
         let identifiers: Vec<_> = sent.clone().flat_map(ContactInput::identifiers).collect();
         let lists: HashSet<ListId> = sent.flat_map(named_lists).collect();
         let lists: Vec<_> = lists.into_iter().collect();
-        let contacts = self.store().contacts_identified(workspace, &identifiers).await?;
+        let contacts = self.store().contacts_identified(workspace, identifiers).await?;
         let lists = if lists.is_empty() { Vec::new() } else { self.store().lists_among(workspace, &lists).await? };
         Ok(People::new(contacts, lists, types))
     }
 
     /// Creates or updates contacts in order, each independent of the others, in one commit. A broken item
-    /// is refused alone.
-    pub(crate) async fn upsert_part(&self, workspace: WorkspaceId, items: &[Judged]) -> Result<Vec<Upserted>, Error> {
+    /// is refused alone. `again` reads the items once more, for when contacts changed meanwhile.
+    pub(crate) async fn upsert_part(
+        &self,
+        workspace: WorkspaceId,
+        items: Vec<Judged>,
+        again: impl Fn() -> Vec<Judged> + Send + Sync,
+    ) -> Result<Vec<Upserted>, Error> {
         let types = self.field_types(workspace).await?;
         let _turn = self.part().await;
-        self.until_committed(|| async {
-            let readable = items.iter().filter_map(|item| item.as_ref().ok().map(|(sent, _)| sent));
-            let mut people = self.people(workspace, &types, readable).await?;
-            let now = self.now();
-            let mut puts = Vec::with_capacity(items.len());
-            let mut memberships = Vec::new();
-            let mut done = Vec::with_capacity(items.len());
-            for item in items {
-                let outcome = match item {
-                    Ok((sent, faults)) => {
-                        let on = Occasion { workspace_id: workspace, new_id: self.new_id(now), now };
-                        people.upsert(sent, faults.clone(), on)
-                    }
-                    Err(faults) => Err(faults.clone().into()),
-                };
-                done.push(match outcome {
-                    Ok(decision) => {
-                        memberships.extend(membership_writes(&decision));
-                        let Decision { contact, created, put, .. } = decision;
-                        let told = (contact.id, created);
-                        puts.extend(put.map(|expect| PutContact { contact, expect }));
-                        Ok(told)
-                    }
-                    Err(error) => Err(error),
-                });
-            }
-            // All contacts in one write, which is faster than each alone; what they join is there by then.
-            let puts = (!puts.is_empty()).then_some(Write::PutContacts(puts));
-            Ok((puts.into_iter().chain(memberships).collect(), done))
+        let mut items = Some(items);
+        self.until_committed(|| {
+            let items = items.take().unwrap_or_else(&again);
+            self.decide_part(workspace, &types, items)
         })
         .await
+    }
+
+    async fn decide_part(
+        &self,
+        workspace: WorkspaceId,
+        types: &FieldTypes,
+        items: Vec<Judged>,
+    ) -> Result<(Changes, Vec<Upserted>), Error> {
+        let readable = items.iter().filter_map(|item| item.as_ref().ok().map(|(sent, _)| sent));
+        let mut people = self.people(workspace, types, readable).await?;
+        let now = self.now();
+        let mut puts = Vec::with_capacity(items.len());
+        let mut memberships = Vec::new();
+        let mut done = Vec::with_capacity(items.len());
+        for item in items {
+            let outcome = match item {
+                Ok((sent, faults)) => {
+                    let on = Occasion { workspace_id: workspace, new_id: self.new_id(now), now };
+                    people.upsert(sent, faults, on)
+                }
+                Err(faults) => Err(faults.into()),
+            };
+            done.push(outcome.map(|decision| {
+                memberships.extend(membership_writes(&decision));
+                let Decision { contact, created, put, .. } = decision;
+                let told = (contact.id, created);
+                puts.extend(put.map(|expect| PutContact { contact, expect }));
+                told
+            }));
+        }
+        // All contacts in one write, which is faster than each alone; what they join is there by then.
+        let puts = (!puts.is_empty()).then_some(Write::PutContacts(puts));
+        Ok((puts.into_iter().chain(memberships).collect(), done))
     }
 }
 

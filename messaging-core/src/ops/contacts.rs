@@ -141,7 +141,7 @@ impl Operation for UpsertContact {
         let types = cx.app.field_types(workspace).await?;
         let mut people = cx.app.people(workspace, &types, std::iter::once(&call.body)).await?;
         let on = Occasion { workspace_id: workspace, new_id: cx.new_id(), now: cx.now };
-        let decision = people.upsert(&call.body, std::mem::take(&mut cx.violations), on)?;
+        let decision = people.upsert(call.body, std::mem::take(&mut cx.violations), on)?;
         let (created, contact) = (Some(decision.created), Contact::clone(&decision.contact));
         for write in writes(decision) {
             cx.change(write);
@@ -274,7 +274,7 @@ impl Operation for UpdateContact {
         let stored = cx.store().contact(workspace_id, id).await?.ok_or(Error::NotFound)?;
         let types = cx.app.field_types(workspace_id).await?;
         let mut people = cx.app.people(workspace_id, &types, std::iter::once(&call.body)).await?;
-        let decision = people.update(stored, &call.body, std::mem::take(&mut cx.violations), cx.now)?;
+        let decision = people.update(stored, call.body, std::mem::take(&mut cx.violations), cx.now)?;
         let contact = Contact::clone(&decision.contact);
         for write in writes(decision) {
             cx.change(write);

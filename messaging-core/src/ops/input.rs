@@ -195,6 +195,10 @@ fn accepts(property: &Value, wanted: &str) -> bool {
 /// Whether the text may hold U+0000, which no string may (contract section 1.1). JSON can only write it
 /// as an escape; a backslash before it makes this too careful, which the slow way then puts right.
 fn has_nul_escape(bytes: &[u8]) -> bool {
+    // Most texts hold no escape at all, and that is seen fastest at once.
+    if !bytes.contains(&b'\\') {
+        return false;
+    }
     let mut rest = bytes;
     while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
         if rest[at + 1..].starts_with(b"u0000") {

@@ -51,7 +51,7 @@ pub async fn contacts_round_trip(store: &dyn Store) {
         for identifier in contact.identifiers() {
             let named = store.contact_identified(workspace, &identifier).await.unwrap();
             assert_eq!(named, Some(contact.id), "{identifier:?}");
-            let named = store.contacts_identified(workspace, &[identifier]).await.unwrap();
+            let named = store.contacts_identified(workspace, vec![identifier]).await.unwrap();
             assert_eq!(named, std::slice::from_ref(&found));
         }
     }
@@ -59,7 +59,7 @@ pub async fn contacts_round_trip(store: &dyn Store) {
     assert_eq!(store.contact_identified(workspace, &nobody).await.unwrap(), None);
     let mut all: Vec<_> = complete.identifiers().chain(bare.identifiers()).collect();
     all.push(nobody);
-    assert_eq!(store.contacts_identified(workspace, &all).await.unwrap().len(), 2, "each once");
+    assert_eq!(store.contacts_identified(workspace, all).await.unwrap().len(), 2, "each once");
 }
 
 /// A change replaces what the contact is like; it happens at the revision that was read.
@@ -302,7 +302,7 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     put(store, [add(&mine), add(&contact(other))]).await;
     assert_eq!(store.contact(other, mine.id).await.unwrap(), None);
     let all: Vec<_> = mine.identifiers().collect();
-    assert_eq!(store.contacts_identified(other, &all).await.unwrap(), []);
+    assert_eq!(store.contacts_identified(other, all.clone()).await.unwrap(), []);
     for identifier in &all {
         assert_eq!(store.contact_identified(other, identifier).await.unwrap(), None);
     }

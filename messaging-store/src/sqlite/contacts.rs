@@ -13,7 +13,7 @@ use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::contact::{Consent, Contact, ContactFilter, Identifier};
 use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
 use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Stored};
-use rusqlite::{Connection, Row, Statement, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, Statement, params};
 
 use self::tags::Tags;
 use super::SqliteStore;
@@ -24,6 +24,10 @@ use super::row::{count, document, id, time};
 
 /// The low bits of a contact's number count within its audience.
 const COUNT_BITS: i64 = 40;
+
+const BY_EXTERNAL_ID: &str = "SELECT n FROM contacts WHERE audience = ?1 AND external_id = ?2";
+const BY_EMAIL: &str = "SELECT n FROM contacts WHERE audience = ?1 AND email = ?2";
+const BY_PHONE: &str = "SELECT n FROM contacts WHERE audience = ?1 AND phone = ?2";
 
 /// The columns that [`contact`] reads, in its order.
 macro_rules! contact_columns {
@@ -244,9 +248,9 @@ fn lists_of(connection: &Connection, n: i64) -> Result<Vec<ListId>, Fault> {
 /// The number of the contact that has an identifier.
 fn identified(connection: &Connection, audience: i64, identifier: &Identifier) -> Result<Option<i64>, Fault> {
     let (sql, text) = match identifier {
-        Identifier::ExternalId(text) => ("SELECT n FROM contacts WHERE audience = ?1 AND external_id = ?2", text),
-        Identifier::Email(text) => ("SELECT n FROM contacts WHERE audience = ?1 AND email = ?2", text),
-        Identifier::Phone(text) => ("SELECT n FROM contacts WHERE audience = ?1 AND phone = ?2", text),
+        Identifier::ExternalId(text) => (BY_EXTERNAL_ID, text),
+        Identifier::Email(text) => (BY_EMAIL, text),
+        Identifier::Phone(text) => (BY_PHONE, text),
     };
     one(connection, sql, params![audience, text], |row| Ok(row.get(0)?))
 }
@@ -277,19 +281,27 @@ impl Contacts for SqliteStore {
     async fn contacts_identified(
         &self,
         workspace: WorkspaceId,
-        identifiers: &[Identifier],
+        identifiers: Vec<Identifier>,
     ) -> Result<Vec<Stored<Contact>>, StoreError> {
         /// Looking up more than this takes longer than waking a thread.
         const FEW: usize = 8;
-        let identifiers = identifiers.to_vec();
         let few = identifiers.len() <= FEW;
         let read = move |connection: &Connection| {
             // One transaction: of one moment, and locked once instead of once for every look-up.
             let connection = connection.unchecked_transaction()?;
             let Some(audience) = audience(&connection, workspace)? else { return Ok(Vec::new()) };
+            let mut by_external_id = connection.prepare_cached(BY_EXTERNAL_ID)?;
+            let mut by_email = connection.prepare_cached(BY_EMAIL)?;
+            let mut by_phone = connection.prepare_cached(BY_PHONE)?;
             let mut numbers = BTreeSet::new();
             for identifier in &identifiers {
-                numbers.extend(identified(&connection, audience, identifier)?);
+                let (statement, text) = match identifier {
+                    Identifier::ExternalId(text) => (&mut by_external_id, text),
+                    Identifier::Email(text) => (&mut by_email, text),
+                    Identifier::Phone(text) => (&mut by_phone, text),
+                };
+                let n: Option<i64> = statement.query_row(params![audience, text], |row| row.get(0)).optional()?;
+                numbers.extend(n);
             }
             let mut contacts = Vec::with_capacity(numbers.len());
             for n in numbers {

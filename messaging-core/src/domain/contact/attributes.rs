@@ -128,13 +128,17 @@ pub fn check_types(sent: &Map<String, Value>, types: &FieldTypes, violations: &m
 
 /// Merges what was sent into what is there: per key, `null` deletes. Adds to the violations when the
 /// result is too much.
-pub fn merge(held: &mut Attributes, sent: &Map<String, Value>, violations: &mut Violations) {
+pub fn merge(held: &mut Attributes, sent: Map<String, Value>, violations: &mut Violations) {
     let members = held.edit();
-    for (key, value) in sent {
-        if value.is_null() {
-            members.remove(key);
-        } else {
-            members.insert(key.clone(), value.clone());
+    if members.is_empty() && !sent.values().any(Value::is_null) {
+        *members = sent;
+    } else {
+        for (key, value) in sent {
+            if value.is_null() {
+                members.remove(&key);
+            } else {
+                members.insert(key, value);
+            }
         }
     }
     check_size(held, "/attributes", violations);
@@ -204,7 +208,7 @@ mod tests {
         let mut held = Attributes::from(object(json!({"plan": "free", "age": 31, "home": {"city": "Riga"}})));
         let mut violations = Violations::new();
         assert!(held.json().contains("free"));
-        merge(&mut held, &object(json!({"plan": "pro", "age": null, "home": {}, "none": null})), &mut violations);
+        merge(&mut held, object(json!({"plan": "pro", "age": null, "home": {}, "none": null})), &mut violations);
         assert_eq!(Attributes::parse(held.json()).unwrap(), held);
         assert_eq!(Value::Object(held.into_members()), json!({"plan": "pro", "home": {}}));
         assert!(violations.is_empty());
@@ -215,17 +219,17 @@ mod tests {
         let many = |count: usize| object((0..count).map(|n| (format!("k{n}"), json!(n))).collect());
         let mut violations = Violations::new();
         let mut held = Attributes::from(many(MAX_ATTRIBUTES));
-        merge(&mut held, &many(MAX_ATTRIBUTES), &mut violations);
+        merge(&mut held, many(MAX_ATTRIBUTES), &mut violations);
         assert!(violations.is_empty());
-        merge(&mut held, &object(json!({"one_more": 1})), &mut violations);
+        merge(&mut held, object(json!({"one_more": 1})), &mut violations);
         assert_eq!(texts(&violations), ["/attributes too_many_items"]);
 
         // {"text":"…"}
         let of_length = |bytes: usize| object(json!({"text": "x".repeat(bytes - 11)}));
         let mut violations = Violations::new();
-        merge(&mut Attributes::default(), &of_length(MAX_ATTRIBUTE_BYTES), &mut violations);
+        merge(&mut Attributes::default(), of_length(MAX_ATTRIBUTE_BYTES), &mut violations);
         assert!(violations.is_empty());
-        merge(&mut Attributes::default(), &of_length(MAX_ATTRIBUTE_BYTES + 1), &mut violations);
+        merge(&mut Attributes::default(), of_length(MAX_ATTRIBUTE_BYTES + 1), &mut violations);
         assert_eq!(texts(&violations), ["/attributes too_large"]);
     }
 }

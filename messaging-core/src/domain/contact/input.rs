@@ -127,61 +127,54 @@ impl ContactInput {
 
     /// What the contact is like with everything in place but the lists. Adds to the violations what can
     /// only be seen on the result, or against the declared types.
-    pub fn apply(&self, contact: &mut Contact, types: &FieldTypes, violations: &mut Violations) {
+    pub fn apply(self, contact: &mut Contact, types: &FieldTypes, violations: &mut Violations) {
         let had_identifier = contact.has_identifier();
-        replace(&mut contact.external_id, &self.external_id);
-        match &self.email {
-            Patch::Set(email) => contact.email = Some(address::normalize(Channel::Email, email)),
+        let identifiers = [("/external_id", &self.external_id), ("/email", &self.email), ("/phone", &self.phone)];
+        let cleared = identifiers.map(|(pointer, identifier)| (pointer, *identifier == Patch::Null));
+        self.external_id.apply(&mut contact.external_id);
+        match self.email {
+            Patch::Set(email) => contact.email = Some(address::normalize(Channel::Email, &email)),
             Patch::Null => contact.email = None,
             Patch::Absent => {}
         }
-        replace(&mut contact.phone, &self.phone);
+        self.phone.apply(&mut contact.phone);
         if had_identifier && !contact.has_identifier() {
-            let cleared = [("/external_id", &self.external_id), ("/email", &self.email), ("/phone", &self.phone)];
-            for (pointer, _) in cleared.into_iter().filter(|(_, identifier)| **identifier == Patch::Null) {
+            for (pointer, _) in cleared.into_iter().filter(|(_, is_cleared)| *is_cleared) {
                 violations.add(pointer, FieldCode::Required, "the last identifier cannot be cleared");
             }
         }
-        match &self.attributes {
+        match self.attributes {
             Patch::Absent => {}
             Patch::Null => contact.attributes.edit().clear(),
             Patch::Set(sent) => {
-                attributes::check_types(sent, types, violations);
+                attributes::check_types(&sent, types, violations);
                 attributes::merge(&mut contact.attributes, sent, violations);
             }
         }
-        match &self.tags {
+        match self.tags {
             Patch::Absent => {}
             Patch::Null => contact.tags.clear(),
             Patch::Set(tags) => contact.tags = each_once(tags),
         }
-        replace(&mut contact.locale, &self.locale);
-        replace(&mut contact.timezone, &self.timezone);
-        match &self.consent {
+        self.locale.apply(&mut contact.locale);
+        self.timezone.apply(&mut contact.timezone);
+        match self.consent {
             Patch::Absent => {}
             Patch::Null => contact.consent = super::Consent::default(),
             Patch::Set(consent) => {
-                consent.marketing_email.clone().apply(&mut contact.consent.marketing_email);
-                consent.sms.clone().apply(&mut contact.consent.sms);
+                consent.marketing_email.apply(&mut contact.consent.marketing_email);
+                consent.sms.apply(&mut contact.consent.sms);
             }
         }
     }
 }
 
-fn replace(held: &mut Option<String>, sent: &Patch<String>) {
-    match sent {
-        Patch::Absent => {}
-        Patch::Null => *held = None,
-        Patch::Set(text) => *held = Some(text.clone()),
-    }
-}
-
 /// A tag that is given twice counts once, at its first place.
-fn each_once(tags: &[String]) -> Vec<String> {
+fn each_once(tags: Vec<String>) -> Vec<String> {
     let mut once: Vec<String> = Vec::with_capacity(tags.len());
     for tag in tags {
-        if !once.contains(tag) {
-            once.push(tag.clone());
+        if !once.contains(&tag) {
+            once.push(tag);
         }
     }
     once

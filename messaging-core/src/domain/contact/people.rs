@@ -68,7 +68,8 @@ impl<'a> People<'a> {
     pub fn new(contacts: Vec<Stored<Contact>>, lists: Vec<ListId>, types: &'a FieldTypes) -> Self {
         let mut people = Self { lists: lists.into_iter().collect(), types: Some(types), ..Self::default() };
         for stored in contacts {
-            people.learn(Arc::new(stored.record), stored.revision);
+            let identifiers = stored.record.identifiers().collect();
+            people.learn(Arc::new(stored.record), stored.revision, identifiers);
         }
         people
     }
@@ -77,53 +78,53 @@ impl<'a> People<'a> {
     ///
     /// `faults` is what is wrong with the request already: then nothing is decided, only more faults
     /// found.
-    pub fn upsert(&mut self, sent: &ContactInput, faults: Violations, on: Occasion) -> Result<Decision, Error> {
+    pub fn upsert(&mut self, sent: ContactInput, faults: Violations, on: Occasion) -> Result<Decision, Error> {
         let mut violations = faults;
         sent.require_identifier(&mut violations);
-        let target = sent.identifiers().find_map(|identifier| self.owners.get(&identifier)).copied();
+        let named: Vec<_> = sent.identifiers().collect();
+        let target = named.iter().find_map(|identifier| self.owners.get(identifier)).copied();
         let Some((before, revision)) = target.and_then(|id| self.contacts.get(&id)).cloned() else {
             let mut contact = new_contact(on);
             self.change(sent, Lists::Add, &mut contact, &mut violations);
             violations.into_result()?;
             let joins = contact.list_ids.clone();
             let contact = Arc::new(contact);
-            self.learn(Arc::clone(&contact), 1);
+            self.learn(Arc::clone(&contact), 1, named);
             return Ok(Decision { contact, created: true, put: Some(Expect::Absent), joins, leaves: Vec::new() });
         };
+        // A target that was found by another identifier may have an external id of its own.
+        let own = before.external_id.as_ref();
+        let is_other = sent.external_id.as_value().is_some_and(|given| own.is_some_and(|own| own != given));
         let mut contact = Contact::clone(&before);
         self.change(sent, Lists::Add, &mut contact, &mut violations);
         violations.into_result()?;
-        // A target that was found by another identifier may have an external id of its own.
-        if let (Some(own), Patch::Set(given)) = (&before.external_id, &sent.external_id)
-            && own != given
-        {
+        if is_other {
             return Err(Error::IdentifierConflict { pointer: "/external_id", contact_id: before.id });
         }
-        self.settle(&before, revision, contact, sent, on.now)
+        self.settle(&before, revision, contact, &named, on.now)
     }
 
     /// Changes a contact that is named by its id.
     pub fn update(
         &mut self,
         stored: Stored<Contact>,
-        sent: &ContactInput,
+        sent: ContactInput,
         faults: Violations,
         now: Timestamp,
     ) -> Result<Decision, Error> {
         let mut violations = faults;
         let mut contact = stored.record.clone();
+        let named: Vec<_> = sent.identifiers().collect();
         self.change(sent, Lists::Replace, &mut contact, &mut violations);
         violations.into_result()?;
-        self.settle(&stored.record, stored.revision, contact, sent, now)
+        self.settle(&stored.record, stored.revision, contact, &named, now)
     }
 
-    fn change(&self, sent: &ContactInput, lists: Lists, contact: &mut Contact, violations: &mut Violations) {
+    fn change(&self, mut sent: ContactInput, lists: Lists, contact: &mut Contact, violations: &mut Violations) {
         let mut found = Violations::new();
-        let none = FieldTypes::new();
-        sent.apply(contact, self.types.unwrap_or(&none), &mut found);
-        let named = match &sent.list_ids {
-            Patch::Set(ids) => Some(ids.as_slice()),
-            Patch::Null if lists == Lists::Replace => Some([].as_slice()),
+        let named = match std::mem::take(&mut sent.list_ids) {
+            Patch::Set(ids) => Some(ids),
+            Patch::Null if lists == Lists::Replace => Some(Vec::new()),
             Patch::Null | Patch::Absent => None,
         };
         if let Some(named) = named {
@@ -141,6 +142,8 @@ impl<'a> People<'a> {
             ids.dedup();
             contact.list_ids = ids;
         }
+        let none = FieldTypes::new();
+        sent.apply(contact, self.types.unwrap_or(&none), &mut found);
         violations.merge(found);
     }
 
@@ -150,11 +153,11 @@ impl<'a> People<'a> {
         before: &Contact,
         revision: u32,
         mut contact: Contact,
-        sent: &ContactInput,
+        named: &[Identifier],
         now: Timestamp,
     ) -> Result<Decision, Error> {
-        for identifier in sent.identifiers() {
-            if let Some(owner) = self.owners.get(&identifier).filter(|owner| **owner != contact.id) {
+        for identifier in named {
+            if let Some(owner) = self.owners.get(identifier).filter(|owner| **owner != contact.id) {
                 return Err(Error::IdentifierConflict { pointer: identifier.pointer(), contact_id: *owner });
             }
         }
@@ -171,14 +174,13 @@ impl<'a> People<'a> {
             self.owners.remove(&identifier);
         }
         let contact = Arc::new(contact);
-        self.learn(Arc::clone(&contact), revision + u32::from(put.is_some()));
+        let identifiers = contact.identifiers().collect();
+        self.learn(Arc::clone(&contact), revision + u32::from(put.is_some()), identifiers);
         Ok(Decision { contact, created: false, put, joins, leaves })
     }
 
-    fn learn(&mut self, contact: Arc<Contact>, revision: u32) {
-        for identifier in contact.identifiers() {
-            self.owners.insert(identifier, contact.id);
-        }
+    fn learn(&mut self, contact: Arc<Contact>, revision: u32, identifiers: Vec<Identifier>) {
+        self.owners.extend(identifiers.into_iter().map(|identifier| (identifier, contact.id)));
         self.contacts.insert(contact.id, (contact, revision));
     }
 }

@@ -115,18 +115,20 @@ impl Operation for BulkUpsertContacts {
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let items = call.body.contacts;
         let mut report = BulkReport { created: 0, updated: 0, failed: 0, results: Vec::with_capacity(items.len()) };
-        let mut part = judge_part(&items, 0);
+        let mut start = 0;
+        let mut part = judge_part(&items, start);
         while !part.is_empty() {
-            let next = report.results.len() + part.len();
+            let next = start + part.len();
             // While one part is written, the next is read.
             let reading = async { judge_part(&items, next) };
-            let (written, following) = tokio::join!(cx.app.upsert_part(workspace, &part), reading);
+            let writing = cx.app.upsert_part(workspace, part, || judge_part(&items, start));
+            let (written, following) = tokio::join!(writing, reading);
             // What was written before a failure stays. The answer is the failure, which no
             // Idempotency-Key remembers: repeating the request does the rest.
             for outcome in written? {
                 report.add(&outcome);
             }
-            part = following;
+            (start, part) = (next, following);
         }
         Ok(report)
     }

@@ -15,7 +15,7 @@ pub trait Contacts {
     async fn contacts_identified(
         &self,
         workspace: WorkspaceId,
-        identifiers: &[Identifier],
+        identifiers: Vec<Identifier>,
     ) -> Result<Vec<Stored<Contact>>, StoreError>;
     /// Which contact has an identifier.
     async fn contact_identified(
