@@ -38,6 +38,7 @@ use crate::ids::{Id, IdSource};
 use crate::ops::invoke::RunningKeys;
 use crate::ops::{Operation, Output as _, Request};
 use crate::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
+use crate::ports::fetch::{Fetch, NoFetch};
 use crate::ports::resolver::{NoResolver, Resolver};
 use crate::ports::store::{CommitError, Priority};
 use crate::ports::{Store, Transport};
@@ -71,6 +72,7 @@ struct Shared {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     resolver: Arc<dyn Resolver>,
+    fetch: Arc<dyn Fetch>,
     transports: HashMap<(Channel, String), Arc<dyn Transport>>,
     settings: Settings,
     vault: Vault,
@@ -130,6 +132,7 @@ pub struct Builder {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     resolver: Arc<dyn Resolver>,
+    fetch: Arc<dyn Fetch>,
     transports: HashMap<(Channel, String), Arc<dyn Transport>>,
     settings: Settings,
     vault_key: Option<[u8; 32]>,
@@ -151,6 +154,12 @@ impl Builder {
     /// Looks up the records of sending domains with `resolver`. Without one no domain gets verified.
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
         self.resolver = resolver;
+        self
+    }
+
+    /// Calls web addresses that users gave with `fetch`. Without one none is called.
+    pub fn fetch(mut self, fetch: Arc<dyn Fetch>) -> Self {
+        self.fetch = fetch;
         self
     }
 
@@ -192,6 +201,7 @@ impl Builder {
             clock: self.clock,
             entropy: self.entropy,
             resolver: self.resolver,
+            fetch: self.fetch,
             transports: self.transports,
             settings: self.settings,
             vault: Vault::new(&vault_key),
@@ -222,6 +232,7 @@ impl App {
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy::default()),
             resolver: Arc::new(NoResolver),
+            fetch: Arc::new(NoFetch),
             transports: HashMap::new(),
             settings: Settings::default(),
             vault_key: None,
@@ -310,6 +321,11 @@ impl App {
     /// The resolver.
     pub fn resolver(&self) -> &dyn Resolver {
         self.0.resolver.as_ref()
+    }
+
+    /// What calls web addresses that users gave.
+    pub fn fetch(&self) -> &dyn Fetch {
+        self.0.fetch.as_ref()
     }
 
     /// Makes and reads the tokens of links and return addresses.

@@ -1,11 +1,13 @@
 //! What core needs from outside, as traits.
 
 pub mod clock;
+pub mod fetch;
 pub mod resolver;
 pub mod store;
 pub mod transport;
 
 pub use clock::{Clock, Entropy};
+pub use fetch::Fetch;
 pub use resolver::Resolver;
 pub use store::Store;
 pub use transport::Transport;

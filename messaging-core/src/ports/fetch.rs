@@ -1,0 +1,105 @@
+//! The port to web addresses that users gave: webhooks, pages to import, webhook nodes of automations.
+//!
+//! Whoever implements it keeps the rules of contract section 15.4, for the request and for every redirect
+//! that is followed: core hands an address over and never decides where a connection may go.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+
+/// Sends requests to addresses that users gave.
+#[async_trait]
+pub trait Fetch: Debug + Send + Sync {
+    /// Whether the text of a URL alone breaks the rules: scheme, user info, an address that is not public.
+    /// Says nothing about what a name resolves to.
+    fn check(&self, url: &str) -> Result<(), UrlFault>;
+
+    /// Sends one request and reads the answer, within its limits.
+    async fn fetch(&self, request: FetchRequest) -> Result<Fetched, FetchError>;
+}
+
+/// What is wrong with a URL before anything is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UrlFault {
+    /// Not an absolute URL of a web server.
+    #[error("not an absolute URL that begins with https://")]
+    Malformed,
+    /// Well-formed, but refused by the rules.
+    #[error("this address may not be called")]
+    NotAllowed,
+}
+
+/// One request and its limits.
+#[derive(Debug, Clone)]
+pub struct FetchRequest {
+    /// The method.
+    pub method: Method,
+    /// An absolute URL.
+    pub url: String,
+    /// Headers besides those that HTTP needs.
+    pub headers: HeaderMap,
+    /// The body; empty for none.
+    pub body: Bytes,
+    /// How long everything together may take: looking the name up, connecting, sending, reading.
+    pub time_limit: Duration,
+    /// How many bytes of the answer's body are read.
+    pub body_limit: usize,
+    /// How many redirects are followed; with 0 a redirect is an answer like any other.
+    pub redirects: u8,
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct Fetched {
+    /// The URL that answered, after redirects.
+    pub url: String,
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body as far as the limit.
+    pub body: Bytes,
+    /// Whether there was more than the limit.
+    pub truncated: bool,
+}
+
+/// There was no complete answer. Never tells more about the target than the contract allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FetchError {
+    /// The rules refuse the address, or one that it redirects to.
+    #[error("this address may not be called")]
+    Blocked,
+    /// The name does not resolve.
+    #[error("the name does not resolve")]
+    Dns,
+    /// No connection, or it broke.
+    #[error("the connection failed")]
+    Connection,
+    /// TLS was refused.
+    #[error("no TLS connection could be made")]
+    Tls,
+    /// It took too long.
+    #[error("there was no answer in time")]
+    Timeout,
+    /// More redirects than are followed.
+    #[error("too many redirects")]
+    Redirects,
+}
+
+/// Fetches nothing: what an application without a client has.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoFetch;
+
+#[async_trait]
+impl Fetch for NoFetch {
+    fn check(&self, _url: &str) -> Result<(), UrlFault> {
+        Err(UrlFault::NotAllowed)
+    }
+
+    async fn fetch(&self, _request: FetchRequest) -> Result<Fetched, FetchError> {
+        Err(FetchError::Blocked)
+    }
+}
