@@ -32,6 +32,7 @@ pub mod report;
 pub mod retry;
 pub mod returned;
 pub mod secret;
+pub mod segment;
 pub mod sender;
 pub mod sending_domain;
 pub mod settings;

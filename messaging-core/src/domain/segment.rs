@@ -1,0 +1,60 @@
+//! A segment: the contacts of a workspace that a filter matches.
+//!
+//! Contract section 9. [`filter`] is the typed tree of a filter.
+
+pub mod filter;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::filter::Filter;
+use crate::ids::{SegmentId, WorkspaceId};
+use crate::time::Timestamp;
+
+/// The contacts that a filter matches, under a name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Segment {
+    /// Its id.
+    pub id: SegmentId,
+    /// Whose.
+    pub workspace_id: WorkspaceId,
+    /// What people call it.
+    pub name: String,
+    /// Whether its members follow the filter.
+    pub kind: SegmentKind,
+    /// Who belongs to it.
+    pub filter: Filter,
+    /// Whether its members are known.
+    pub status: SegmentStatus,
+    /// How many members it has; `None` until it was first calculated.
+    pub size: Option<u64>,
+    /// When its members were last calculated as a whole.
+    pub calculated_at: Option<Timestamp>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When its name or filter last changed.
+    pub updated_at: Timestamp,
+}
+
+/// Whether the members of a segment follow its filter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SegmentKind {
+    /// They are whom the filter matches.
+    #[default]
+    Dynamic,
+    /// They are whom the filter matched when it was last calculated.
+    Static,
+}
+
+/// Whether the members of a segment are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SegmentStatus {
+    /// They are being calculated.
+    Recalculating,
+    /// They are known.
+    Ready,
+    /// They could not be calculated.
+    Failed,
+}
