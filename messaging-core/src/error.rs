@@ -86,6 +86,9 @@ pub enum Error {
     /// The first request with this Idempotency-Key still runs.
     #[error("the first request with this Idempotency-Key is still running")]
     IdempotencyInProgress,
+    /// The contract reserves the operation for a later version.
+    #[error("this operation is reserved for a later version")]
+    NotImplemented,
     /// The body is larger than the operation takes.
     #[error("the body is larger than {limit} bytes")]
     PayloadTooLarge {
@@ -195,6 +198,7 @@ impl Error {
             }
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::NotImplemented => StatusCode::NOT_IMPLEMENTED,
             Self::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -227,6 +231,7 @@ impl Error {
             Self::Unprocessable(cause) => cause.code(),
             Self::RateLimited { .. } => "rate_limited",
             Self::Internal(_) => "internal_error",
+            Self::NotImplemented => "not_implemented",
             Self::Unavailable { .. } => "unavailable",
         }
     }

@@ -20,6 +20,7 @@ pub mod keys;
 pub mod lists;
 pub mod members;
 pub mod messages;
+pub mod reserved;
 pub mod sandbox;
 pub mod sending_domains;
 pub mod service;
@@ -31,6 +32,7 @@ pub use endpoint::Endpoint;
 pub use input::{BodyKind, Empty, Input, PageQuery};
 pub use operation::{Answer, Call, InWorkspace, NoContent, Operation, Output, OutputKind, Upserted};
 pub use page::Page;
+pub use reserved::reserved;
 
 /// Every operation, in the order of the contract.
 pub const fn all() -> &'static [Endpoint] {

@@ -79,7 +79,7 @@ impl Router {
         let mut below_base = Table::default();
         let mut at_root = Table::default();
         let mut targets = Vec::new();
-        for endpoint in ops::all() {
+        for endpoint in ops::all().iter().chain(ops::reserved()) {
             let slot = targets.len();
             targets.push(((endpoint.method)(), Target::Operation(endpoint)));
             below_base.add(endpoint.path, (endpoint.method)(), slot);
