@@ -18,6 +18,7 @@ pub mod jobs;
 pub mod keys;
 pub mod lists;
 pub mod messages;
+pub mod product_events;
 pub mod replies;
 pub mod sandbox;
 pub mod sending_domains;
@@ -40,6 +41,7 @@ pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
 pub use lists::Lists;
 pub use messages::Messages;
+pub use product_events::ProductEvents;
 pub use replies::Replies;
 pub use sandbox::Sandbox;
 pub use sending_domains::SendingDomains;
@@ -60,6 +62,7 @@ pub trait Store:
     + Jobs
     + Lists
     + Messages
+    + ProductEvents
     + Replies
     + Sandbox
     + SendingDomains

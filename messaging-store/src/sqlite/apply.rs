@@ -6,8 +6,8 @@ use rusqlite::Connection;
 use super::fault::Fault;
 use super::lanes::Book;
 use super::{
-    accounts, attempts, channels, contacts, custom_fields, jobs, keys, lists, messages, replies, sandbox,
-    sending_domains, soft_bounces, suppressions, urls,
+    accounts, attempts, channels, contacts, custom_fields, jobs, keys, lists, messages, product_events, replies,
+    sandbox, sending_domains, soft_bounces, suppressions, urls,
 };
 
 /// Applies a write inside the open transaction.
@@ -33,6 +33,11 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         Write::DeleteSuppression(workspace, id) => suppressions::delete(connection, *workspace, *id),
         Write::PutContacts(puts) => contacts::put(connection, puts),
         Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
+        Write::AppendProductEvents(events) => product_events::append(connection, events),
+        Write::MoveProductEvents(change) => product_events::relocate(connection, change),
+        Write::DeleteProductEvents(workspace, contact, limit) => {
+            product_events::delete(connection, *workspace, *contact, *limit)
+        }
         Write::PutList(list, expect) => lists::put(connection, list, *expect),
         Write::DeleteList(workspace, id) => lists::delete(connection, *workspace, *id),
         Write::JoinList(workspace, list, contact) => lists::join(connection, *workspace, *list, *contact),
