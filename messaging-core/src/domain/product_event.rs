@@ -132,11 +132,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::ids::IdSource;
+    use crate::ports::clock::SeededEntropy;
 
     #[test]
     fn the_id_tells_when_an_event_arrived() {
+        let arrival: Timestamp = "2026-01-31T09:15:00.123Z".parse().unwrap();
         let event = ProductEvent {
-            id: "evt_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+            id: IdSource::default().next(arrival, &SeededEntropy::new(1)),
             workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
             contact_id: "con_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
             name: "order_placed".to_owned(),
@@ -144,7 +147,7 @@ mod tests {
             properties: Properties::default(),
             unique_id: None,
         };
-        assert_eq!(event.received_at().to_string(), "2024-10-26T05:22:09.845Z");
+        assert_eq!(event.received_at(), arrival);
     }
 
     #[test]
