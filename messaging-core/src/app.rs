@@ -9,6 +9,7 @@ mod consent;
 mod dkim;
 mod domain_looks;
 mod heavy_work;
+pub(crate) mod ingesting;
 mod known_urls;
 mod lookups;
 mod passwords;
@@ -346,6 +347,7 @@ impl App {
     async fn commit_as(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
         let touched = Touched::by(&changes);
         let urls = KnownUrls::keys(&changes);
+        let removed_urls = KnownUrls::removed(&changes);
         let due = changes
             .writes()
             .iter()
@@ -358,6 +360,7 @@ impl App {
         self.0.store.commit(changes, priority).await?;
         self.0.lookups.forget(touched);
         self.0.known_urls.add(urls);
+        self.0.known_urls.forget(removed_urls);
         if let Some(due) = due {
             self.0.work.announce(due);
         }

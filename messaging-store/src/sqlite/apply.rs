@@ -6,8 +6,8 @@ use rusqlite::Connection;
 use super::fault::Fault;
 use super::lanes::Book;
 use super::{
-    accounts, attempts, channels, contacts, custom_fields, jobs, keys, lists, messages, replies, sandbox,
-    sending_domains, soft_bounces, suppressions, urls,
+    accounts, attempts, channels, contacts, custom_fields, jobs, keys, lists, messages, product_events, replies,
+    sandbox, sending_domains, soft_bounces, suppressions, urls,
 };
 
 /// Applies a write inside the open transaction.
@@ -33,6 +33,11 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         Write::DeleteSuppression(workspace, id) => suppressions::delete(connection, *workspace, *id),
         Write::PutContacts(puts) => contacts::put(connection, puts),
         Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
+        Write::AppendProductEvents(events) => product_events::append(connection, events),
+        Write::MoveProductEvents(change) => product_events::relocate(connection, change),
+        Write::DeleteProductEvents(workspace, contact, limit) => {
+            product_events::delete(connection, *workspace, *contact, *limit)
+        }
         Write::PutList(list, expect) => lists::put(connection, list, *expect),
         Write::DeleteList(workspace, id) => lists::delete(connection, *workspace, *id),
         Write::JoinList(workspace, list, contact) => lists::join(connection, *workspace, *list, *contact),
@@ -47,6 +52,7 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         Write::AppendAttempt(attempt) => attempts::append(connection, attempt),
         Write::PutCapture(capture) => sandbox::put(connection, capture),
         Write::PutUrl(workspace, url) => urls::put(connection, *workspace, url),
+        Write::DeleteUrl(workspace, key) => urls::delete(connection, *workspace, *key),
         // The file goes after the commit; see `SqliteStore::commit`.
         Write::DeleteBlob(..) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, book, job),

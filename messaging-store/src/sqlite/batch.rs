@@ -161,8 +161,13 @@ impl Bench {
             let applied = self.overwrite_for(write).and_then(|()| apply(&self.connection, &mut self.book, write));
             if let Err(fault) = applied {
                 self.book.undo_to(mark);
-                let one_statement =
-                    !matches!(write, Write::InsertMessage(..) | Write::PutContacts(..) | Write::PutList(..));
+                let one_statement = !matches!(
+                    write,
+                    Write::InsertMessage(..)
+                        | Write::PutContacts(..)
+                        | Write::AppendProductEvents(..)
+                        | Write::PutList(..)
+                );
                 let clean = done == 0 && one_statement && matches!(fault, Fault::Conflict);
                 return Err(if clean { Setback::Clean(fault) } else { Setback::Dirty(fault) });
             }
@@ -172,7 +177,14 @@ impl Bench {
 
     /// What is about a person is overwritten thoroughly when it is replaced or deleted.
     fn overwrite_for(&mut self, write: &Write) -> Result<(), Fault> {
-        let personal = matches!(write, Write::PutContacts(..) | Write::DeleteContact(..) | Write::RedactMessage(..));
+        let personal = matches!(
+            write,
+            Write::PutContacts(..)
+                | Write::DeleteContact(..)
+                | Write::DeleteProductEvents(..)
+                | Write::DeleteUrl(..)
+                | Write::RedactMessage(..)
+        );
         let wanted = if personal { Overwriting::Pages } else { Overwriting::Rows };
         if wanted != self.overwriting {
             connection::overwrite(&self.connection, wanted)?;
