@@ -109,6 +109,8 @@ pub struct Settings {
     pub message_retry: Vec<Duration>,
     /// How long after acceptance an email is given up.
     pub message_expiry: Duration,
+    /// Waits between attempts to deliver a webhook; after the last one it is given up.
+    pub webhook_retry: Vec<Duration>,
 }
 
 impl Default for Settings {
@@ -117,12 +119,16 @@ impl Default for Settings {
         const HOUR: u64 = 60 * MINUTE;
         // Contract section 4.2: 1, 5, 15, 30 min, 1, 2, 4, 8, 12 h, then every 12 h; 72 h.
         let waits = [MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 12 * HOUR];
+        // Contract section 15.3: 5 s, 5 and 30 min, 2, 5, 10, 14, 20, 24 h.
+        let webhook_waits =
+            [5, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR];
         Self {
             public_url: "http://127.0.0.1:8080".to_owned(),
             hostname: "localhost".to_owned(),
             data_region: "local".to_owned(),
             message_retry: waits.map(Duration::from_secs).to_vec(),
             message_expiry: Duration::from_secs(72 * HOUR),
+            webhook_retry: webhook_waits.map(Duration::from_secs).to_vec(),
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::logging::LogFormat;
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 const DEFAULT_DATA: &str = "./messaging-data";
 const DATABASE_FILE: &str = "messaging.db";
+const MAX_WEBHOOK_RETRIES: usize = 100;
 
 /// The settings as they are given: every one may be missing.
 ///
@@ -83,6 +84,23 @@ pub struct SettingsArgs {
     #[arg(long, env = "MESSAGING_MESSAGE_EXPIRY", value_name = "SECONDS")]
     pub message_expiry: Option<u64>,
 
+    /// Seconds between attempts to deliver a webhook, comma separated; after the last one it is given up
+    /// [default: 5,300,1800,7200,18000,36000,50400,72000,86400]
+    #[arg(long, env = "MESSAGING_WEBHOOK_RETRY", value_name = "SECONDS,…", value_delimiter = ',')]
+    pub webhook_retry: Option<Vec<u64>>,
+
+    /// Allow http and private addresses for webhooks and other URLs that users give [default: false]
+    ///
+    /// Whoever may create a webhook can then reach everything that this machine can reach.
+    #[arg(
+        long,
+        env = "MESSAGING_ALLOW_PRIVATE_TARGETS",
+        value_name = "true|false",
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
+    pub allow_private_targets: Option<bool>,
+
     /// Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks, comma separated [default: none]
     ///
     /// Without it the caller's address, which the allowlists of API keys look at, is that of the TCP
@@ -148,6 +166,10 @@ pub struct Settings {
     pub message_retry: Vec<Duration>,
     /// How long after acceptance an email is given up.
     pub message_expiry: Duration,
+    /// Waits between attempts to deliver a webhook.
+    pub webhook_retry: Vec<Duration>,
+    /// Whether `http` and addresses that are not public may be called.
+    pub allow_private_targets: bool,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxy: Vec<IpNet>,
     /// Where mail comes back to.
@@ -197,6 +219,9 @@ pub enum SettingsError {
     /// There is no first wait, or a wait of no time.
     #[error("--message-retry must be a list of at least one number of seconds, each at least 1")]
     MessageRetry,
+    /// A wait of no time, or more of them than anybody means.
+    #[error("--webhook-retry must be a list of at most 100 numbers of seconds, each at least 1")]
+    WebhookRetry,
     /// Emails would be given up at once.
     #[error("--message-expiry must be at least 1 second")]
     MessageExpiry,
@@ -232,6 +257,8 @@ impl SettingsArgs {
             mx_override: self.mx_override.or(other.mx_override),
             message_retry: self.message_retry.or(other.message_retry),
             message_expiry: self.message_expiry.or(other.message_expiry),
+            webhook_retry: self.webhook_retry.or(other.webhook_retry),
+            allow_private_targets: self.allow_private_targets.or(other.allow_private_targets),
             trusted_proxy: self.trusted_proxy.or(other.trusted_proxy),
             smtp_listen: self.smtp_listen.or(other.smtp_listen),
             data_region: self.data_region.or(other.data_region),
@@ -267,6 +294,13 @@ impl SettingsArgs {
         if message_expiry.is_zero() {
             return Err(SettingsError::MessageExpiry);
         }
+        let webhook_retry = match self.webhook_retry {
+            Some(seconds) if seconds.contains(&0) || seconds.len() > MAX_WEBHOOK_RETRIES => {
+                return Err(SettingsError::WebhookRetry);
+            }
+            Some(seconds) => seconds.into_iter().map(Duration::from_secs).collect(),
+            None => defaults.webhook_retry,
+        };
         Ok(Settings {
             listen: self.listen.unwrap_or(DEFAULT_LISTEN),
             data,
@@ -277,6 +311,8 @@ impl SettingsArgs {
             mx_override,
             message_retry,
             message_expiry,
+            webhook_retry,
+            allow_private_targets: self.allow_private_targets.unwrap_or(false),
             trusted_proxy: self.trusted_proxy.unwrap_or_default(),
             smtp_listen: self.smtp_listen,
             data_region: self.data_region.unwrap_or(defaults.data_region),
@@ -360,6 +396,8 @@ mod tests {
             mx_override = "localhost:2525"
             message_retry = [1, 2]
             message_expiry = 60
+            webhook_retry = [1, 2, 3]
+            allow_private_targets = true
             trusted_proxy = ["10.0.0.0/8", "192.0.2.1"]
             smtp_listen = "[::]:25"
             data_region = "eu"
@@ -377,6 +415,8 @@ mod tests {
         assert_eq!(settings.smtp_listen.unwrap().port(), 25);
         assert_eq!(settings.log_format, LogFormat::Json);
         assert_eq!(settings.message_expiry, Duration::from_mins(1));
+        assert_eq!(settings.webhook_retry, [1, 2, 3].map(Duration::from_secs));
+        assert!(settings.allow_private_targets);
     }
 
     #[test]
@@ -406,6 +446,8 @@ mod tests {
             ("message_retry = []", "--message-retry"),
             ("message_retry = [0]", "--message-retry"),
             ("message_expiry = 0", "--message-expiry"),
+            ("webhook_retry = [5, 0]", "--webhook-retry"),
+            ("allow_private_targets = 1", "line 1"),
             ("trusted_proxy = [\"x\"]", "CIDR"),
             ("listen = \"8080\"", "line 1"),
             ("smtp_listen = \"mail.example.org:25\"", "line 1"),

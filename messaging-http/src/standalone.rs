@@ -11,7 +11,7 @@ use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 use messaging_core::work::Workers;
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use messaging_transport::inbound::{Inbound, InboundOptions};
-use messaging_transport::{DirectDelivery, Dns};
+use messaging_transport::{DirectDelivery, Dns, GuardedFetch};
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -106,8 +106,10 @@ pub fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartErr
             .first()
             .map_or(DirectDelivery::REST, |first| (*first / 2).min(DirectDelivery::REST)),
     };
+    let fetch = GuardedFetch::builder(transport.dns.clone()).allow_private(settings.allow_private_targets).build();
     let app = App::builder(Arc::new(store))
         .resolver(Arc::new(transport.dns.clone()))
+        .fetch(Arc::new(fetch))
         .transports(messaging_transport::defaults(&transport))
         .vault_key(key)
         .settings(messaging_core::Settings {
@@ -116,6 +118,7 @@ pub fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartErr
             data_region: settings.data_region.clone(),
             message_retry: settings.message_retry.clone(),
             message_expiry: settings.message_expiry,
+            webhook_retry: settings.webhook_retry.clone(),
         })
         .build();
     Ok(app)

@@ -206,6 +206,17 @@ async fn addresses(resolver: &TokioResolver, host: &str) -> Result<Vec<IpAddr>, 
     Err(temporary.or_else(|| failures().next()).cloned().unwrap_or(LookupFailure::NoRecords))
 }
 
+/// IPv6 and IPv4 by turns, so that one kind that does not work does not cost all the time there is.
+pub(crate) fn alternate(addresses: Vec<IpAddr>) -> impl Iterator<Item = IpAddr> {
+    let (six, four): (Vec<_>, Vec<_>) = addresses.into_iter().partition(IpAddr::is_ipv6);
+    let (mut six, mut four) = (six.into_iter(), four.into_iter());
+    let pairs = std::iter::from_fn(move || {
+        let pair = [six.next(), four.next()];
+        pair.iter().any(Option::is_some).then_some(pair)
+    });
+    pairs.flatten().flatten()
+}
+
 /// A name that does not exist has no records and is no error.
 fn none_is_empty<T>(found: Result<Vec<T>, LookupFailure>) -> Result<Vec<T>, LookupError> {
     match found {
@@ -238,5 +249,12 @@ mod tests {
         assert!(server.queries().len() > REPEATS);
         server.recover("acme.test");
         assert_eq!(dns.mx("acme.test").await, Err(LookupFailure::NoSuchDomain));
+    }
+
+    #[test]
+    fn addresses_alternate() {
+        let addresses = ["::1", "::2", "::3", "1.0.0.1", "1.0.0.2"].map(|text| text.parse().unwrap()).to_vec();
+        let order: Vec<_> = alternate(addresses).map(|address: IpAddr| address.to_string()).collect();
+        assert_eq!(order, ["::1", "1.0.0.1", "::2", "1.0.0.2", "::3"]);
     }
 }

@@ -8,6 +8,7 @@
 //! * [`DirectDelivery`] sends email to the mail exchangers of its recipients.
 //! * [`SmtpRelay`] sends email through a relay that the workspace has an account at.
 //! * [`Dns`] looks up where mail goes, and the records of sending domains.
+//! * [`GuardedFetch`] calls web addresses that users gave.
 //! * [`inbound`] receives what comes back: bounces, complaints, requests to unsubscribe.
 //! * [`defaults`] lists what a server starts with: every channel and provider that needs no more than
 //!   the workspace's settings.
@@ -15,6 +16,8 @@
 pub mod direct;
 mod dkim;
 pub mod dns;
+pub mod fetch;
+mod guard;
 pub mod inbound;
 pub mod mime;
 pub mod relay;
@@ -31,6 +34,7 @@ use messaging_core::ports::transport::Transport;
 
 pub use direct::{DirectDelivery, MxOverride};
 pub use dns::Dns;
+pub use fetch::GuardedFetch;
 pub use relay::SmtpRelay;
 pub use sandbox::Sandbox;
 

@@ -2,9 +2,11 @@
 //!
 //! [`MemoryTransport`] stands in for a transport where a test is about what is sent.
 //! [`ScriptedSmtpServer`] is a real peer on a loopback socket, for tests of what goes over the wire.
+//! [`ScriptedHttpServer`] is the same for HTTP.
 //! [`TestDns`] is a real DNS server on a loopback socket.
 
 mod dns;
+mod http;
 mod memory;
 mod scripted;
 
@@ -13,6 +15,7 @@ use messaging_core::ports::transport::Outcome;
 use crate::smtp::parse_reply;
 
 pub use dns::{DnsFailure, TestDns};
+pub use http::{Answer, HttpRequest, ScriptedHttpServer};
 pub use memory::MemoryTransport;
 pub use scripted::{Action, Gate, Received, ScriptedSmtpServer, ScriptedSmtpServerBuilder, Stage};
 

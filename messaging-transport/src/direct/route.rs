@@ -1,7 +1,7 @@
 //! Where mail for a domain goes (RFC 5321 section 5.1).
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use messaging_core::ports::clock::{Entropy, SystemEntropy};
 use messaging_core::ports::transport::{Outcome, Response};
 use tokio::time::timeout;
 
-use crate::dns::{Dns, LookupFailure};
+use crate::dns::{Dns, LookupFailure, alternate};
 
 /// The most exchangers of a domain that are tried.
 const MAX_HOSTS: usize = 8;
@@ -166,17 +166,6 @@ fn shuffle(hosts: &mut [String], entropy: &dyn Entropy) {
     }
 }
 
-/// IPv6 and IPv4 by turns, so that one kind that does not work does not cost all the time there is.
-fn alternate(addresses: Vec<IpAddr>) -> impl Iterator<Item = IpAddr> {
-    let (six, four): (Vec<_>, Vec<_>) = addresses.into_iter().partition(IpAddr::is_ipv6);
-    let (mut six, mut four) = (six.into_iter(), four.into_iter());
-    let pairs = std::iter::from_fn(move || {
-        let pair = [six.next(), four.next()];
-        pair.iter().any(Option::is_some).then_some(pair)
-    });
-    pairs.flatten().flatten()
-}
-
 /// A result of ours: there is no reply.
 pub(super) fn response(code: Option<u16>, enhanced: &str, text: &str) -> Response {
     let text: String = format!("{enhanced} {text}").chars().filter(|c| !c.is_control()).take(512).collect();
@@ -229,13 +218,6 @@ mod tests {
             *firsts.entry(hosts[0].clone()).or_insert(0) += 1;
         }
         assert!(firsts.len() == 3 && firsts.values().all(|&count| (60..=140).contains(&count)), "{firsts:?}");
-    }
-
-    #[test]
-    fn addresses_alternate() {
-        let addresses = ["::1", "::2", "::3", "1.0.0.1", "1.0.0.2"].map(|text| text.parse().unwrap()).to_vec();
-        let order: Vec<_> = alternate(addresses).map(|address: IpAddr| address.to_string()).collect();
-        assert_eq!(order, ["::1", "1.0.0.1", "::2", "1.0.0.2", "::3"]);
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl Gate {
         self.is_open.send_replace(true);
     }
 
-    async fn pass(&self) {
+    pub(super) async fn pass(&self) {
         self.is_reached.send_replace(true);
         self.is_open.subscribe().wait_for(|&open| open).await.expect("the sender is ours");
     }
@@ -356,7 +356,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, is_implicit: bool) {
 }
 
 /// A certificate for the names, and the root that signed it.
-fn certify(names: Vec<String>) -> (TlsAcceptor, CertificateDer<'static>) {
+pub(super) fn certify(names: Vec<String>) -> (TlsAcceptor, CertificateDer<'static>) {
     let mut root = CertificateParams::new(Vec::new()).expect("no names");
     root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let root_key = KeyPair::generate().expect("a key");

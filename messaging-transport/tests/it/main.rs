@@ -3,6 +3,7 @@
 mod direct;
 mod dkim;
 mod dns;
+mod fetch;
 mod inbound;
 mod memory;
 mod mime;

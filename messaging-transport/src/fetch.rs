@@ -1,0 +1,246 @@
+//! The guarded client: calls web addresses that users gave (contract section 15.4).
+//!
+//! Every call reads the URL, resolves its host once, judges every address that was found, and connects to
+//! one of those; nothing looks the name up again in between. A connection that is kept for the next call
+//! belongs to the address it was made to, so a name that leads elsewhere meanwhile is judged anew and gets
+//! a new connection. No proxy is asked, whatever the environment says: a proxy would connect to where we
+//! may not.
+
+mod connection;
+mod pool;
+mod tls;
+
+use std::net::SocketAddr;
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, LOCATION, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use messaging_core::ports::fetch::{Fetch, FetchError, FetchRequest, Fetched, UrlFault};
+use rustls_pki_types::CertificateDer;
+use tokio::time::timeout;
+use url::{Position, Url};
+
+use crate::dns::Dns;
+use crate::guard::{Guard, Refusal};
+use connection::{Connection, Unsent};
+use pool::{Key, Pool};
+use tls::Tls;
+
+/// What introduces us to receivers that do not get told otherwise.
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("messaging/", env!("CARGO_PKG_VERSION")));
+
+/// Calls addresses that users gave, and no others.
+#[derive(Debug)]
+pub struct GuardedFetch {
+    guard: Guard,
+    dns: Dns,
+    tls: Tls,
+    pool: Pool,
+    /// Where every connection goes instead, once its address was judged.
+    instead: Option<SocketAddr>,
+}
+
+/// Puts a [`GuardedFetch`] together.
+#[derive(Debug)]
+pub struct GuardedFetchBuilder {
+    allow_private: bool,
+    dns: Dns,
+    roots: Vec<CertificateDer<'static>>,
+    instead: Option<SocketAddr>,
+}
+
+impl GuardedFetchBuilder {
+    /// Lets `http` and addresses that are not public pass.
+    pub fn allow_private(mut self, allow: bool) -> Self {
+        self.allow_private = allow;
+        self
+    }
+
+    /// Trusts this root besides those of the system.
+    pub fn root(mut self, root: CertificateDer<'static>) -> Self {
+        self.roots.push(root);
+        self
+    }
+
+    /// Connects to `address` whenever an address has passed, so that the rules can be tested without leaving
+    /// the machine.
+    #[cfg(feature = "testing")]
+    pub fn connect_instead(mut self, address: SocketAddr) -> Self {
+        self.instead = Some(address);
+        self
+    }
+
+    /// The client.
+    pub fn build(self) -> GuardedFetch {
+        GuardedFetch {
+            guard: Guard { allow_private: self.allow_private },
+            dns: self.dns,
+            tls: Tls::new(self.roots),
+            pool: Pool::default(),
+            instead: self.instead,
+        }
+    }
+}
+
+impl GuardedFetch {
+    /// Starts putting a client together that looks names up with `dns`.
+    pub fn builder(dns: Dns) -> GuardedFetchBuilder {
+        GuardedFetchBuilder { allow_private: false, dns, roots: Vec::new(), instead: None }
+    }
+
+    async fn follow(&self, mut request: FetchRequest) -> Result<Fetched, FetchError> {
+        let mut url = self.guard.check(&request.url).map_err(|_| FetchError::Blocked)?;
+        let mut left = request.redirects;
+        loop {
+            let (fetched, connection) = self.exchange(&url, &request).await?;
+            let next = (request.redirects > 0).then(|| redirect(&url, &fetched)).flatten();
+            if let Some((key, connection)) = connection {
+                self.pool.give(key, connection);
+            }
+            let Some(next) = next else { return Ok(fetched) };
+            left = left.checked_sub(1).ok_or(FetchError::Redirects)?;
+            let next = self.guard.check(&next).map_err(|_| FetchError::Blocked)?;
+            adapt(&mut request, fetched.status, url.origin() == next.origin());
+            url = next;
+        }
+    }
+
+    /// One request and its answer; with the connection when it can be used again.
+    async fn exchange(
+        &self,
+        url: &Url,
+        request: &FetchRequest,
+    ) -> Result<(Fetched, Option<(Key, Connection)>), FetchError> {
+        let addresses = self.guard.resolve(url, &self.dns).await.map_err(|refusal| match refusal {
+            Refusal::NotPublic => FetchError::Blocked,
+            Refusal::Unknown => FetchError::Dns,
+        })?;
+        let mut message = message(url, request)?;
+        let host = url.host_str().unwrap_or_default();
+        let is_tls = url.scheme() == "https";
+        let key = |address: &SocketAddr| Key { is_tls, host: host.to_owned(), address: *address };
+        while let Some((key, mut connection)) = addresses.iter().find_map(|address| self.pool.take(key(address))) {
+            match connection.send(message).await {
+                Ok(response) => return read(url, response, request.body_limit, key, connection).await,
+                // The peer closed it while it was idle, without having read anything.
+                Err(Unsent::Returned(unsent)) => message = *unsent,
+                Err(Unsent::Lost) => return Err(FetchError::Connection),
+            }
+        }
+        let mut failure = FetchError::Connection;
+        for address in &addresses {
+            let dialed = self.instead.unwrap_or(*address);
+            let mut connection = match Connection::open(dialed, is_tls.then_some((&self.tls, url))).await {
+                Ok(connection) => connection,
+                Err(FetchError::Tls) => return Err(FetchError::Tls),
+                Err(other) => {
+                    failure = other;
+                    continue;
+                }
+            };
+            let response = connection.send(message).await.map_err(|_| FetchError::Connection)?;
+            return read(url, response, request.body_limit, key(address), connection).await;
+        }
+        Err(failure)
+    }
+}
+
+#[async_trait]
+impl Fetch for GuardedFetch {
+    fn check(&self, url: &str) -> Result<(), UrlFault> {
+        self.guard.check(url).map(|_| ())
+    }
+
+    async fn fetch(&self, request: FetchRequest) -> Result<Fetched, FetchError> {
+        timeout(request.time_limit, self.follow(request)).await.unwrap_or(Err(FetchError::Timeout))
+    }
+}
+
+/// The request as HTTP wants it.
+fn message(url: &Url, request: &FetchRequest) -> Result<Request<Full<Bytes>>, FetchError> {
+    let malformed = |_| FetchError::Blocked;
+    let authority = match (url.host_str(), url.port()) {
+        (Some(host), Some(port)) => format!("{host}:{port}"),
+        (host, _) => host.unwrap_or_default().to_owned(),
+    };
+    let mut message = Request::new(Full::new(request.body.clone()));
+    *message.method_mut() = request.method.clone();
+    *message.uri_mut() = url[Position::BeforePath..Position::AfterQuery].parse().map_err(|_| FetchError::Blocked)?;
+    *message.headers_mut() = request.headers.clone();
+    let headers = message.headers_mut();
+    headers.insert(HOST, HeaderValue::try_from(authority).map_err(malformed)?);
+    headers.entry(USER_AGENT).or_insert(AGENT);
+    Ok(message)
+}
+
+/// Reads the body as far as the limit. What is longer ends the connection.
+async fn read(
+    url: &Url,
+    response: Response<Incoming>,
+    limit: usize,
+    key: Key,
+    mut connection: Connection,
+) -> Result<(Fetched, Option<(Key, Connection)>), FetchError> {
+    let (head, mut incoming) = response.into_parts();
+    let mut body = BytesMut::new();
+    let mut truncated = false;
+    while let Some(frame) = incoming.frame().await {
+        let Ok(data) = frame.map_err(|_| FetchError::Connection)?.into_data() else { continue };
+        let room = limit - body.len();
+        body.extend_from_slice(&data[..data.len().min(room)]);
+        if data.len() > room {
+            truncated = true;
+            break;
+        }
+    }
+    let kept = if truncated { None } else { connection.is_usable().await.then_some((key, connection)) };
+    let fetched = Fetched {
+        url: url.as_str().to_owned(),
+        status: head.status,
+        headers: head.headers,
+        body: body.freeze(),
+        truncated,
+    };
+    Ok((fetched, kept))
+}
+
+/// Where an answer sends us on to.
+fn redirect(url: &Url, fetched: &Fetched) -> Option<String> {
+    const REDIRECTS: [StatusCode; 5] = [
+        StatusCode::MOVED_PERMANENTLY,
+        StatusCode::FOUND,
+        StatusCode::SEE_OTHER,
+        StatusCode::TEMPORARY_REDIRECT,
+        StatusCode::PERMANENT_REDIRECT,
+    ];
+    if !REDIRECTS.contains(&fetched.status) {
+        return None;
+    }
+    let location = fetched.headers.get(LOCATION)?.to_str().ok()?;
+    // An address of its own is judged as it was written, user info and all.
+    if Url::parse(location).is_ok() { Some(location.to_owned()) } else { url.join(location).ok().map(Into::into) }
+}
+
+/// Makes the request fit for where a redirect leads (RFC 9110 section 15.4): what was meant for one host is
+/// not shown to another, and after 303, or after 301 and 302 as browsers do, the body stays behind.
+fn adapt(request: &mut FetchRequest, status: StatusCode, is_same_origin: bool) {
+    let is_read = [Method::GET, Method::HEAD].contains(&request.method);
+    let keeps_body = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT].contains(&status);
+    if !is_read && !keeps_body {
+        request.method = Method::GET;
+        request.body = Bytes::new();
+        remove(&mut request.headers, [CONTENT_TYPE, CONTENT_LENGTH]);
+    }
+    if !is_same_origin {
+        remove(&mut request.headers, [AUTHORIZATION, COOKIE]);
+    }
+}
+
+fn remove<const N: usize>(headers: &mut HeaderMap, names: [http::HeaderName; N]) {
+    for name in names {
+        headers.remove(name);
+    }
+}

@@ -1,0 +1,56 @@
+//! TLS with hosts that have to prove their name.
+
+use std::sync::{Arc, OnceLock};
+
+use messaging_core::ports::fetch::FetchError;
+use rustls::ClientConfig;
+use rustls::crypto::ring::default_provider;
+use rustls_pki_types::{CertificateDer, ServerName};
+use rustls_platform_verifier::Verifier;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use url::{Host, Url};
+
+/// Trust in the roots of the system and some more.
+#[derive(Debug)]
+pub(super) struct Tls {
+    roots: Vec<CertificateDer<'static>>,
+    /// Built at the first handshake, as reading the system's roots takes a while. Kept, also if it failed.
+    config: OnceLock<Option<Arc<ClientConfig>>>,
+}
+
+impl Tls {
+    pub(super) fn new(roots: Vec<CertificateDer<'static>>) -> Self {
+        Self { roots, config: OnceLock::new() }
+    }
+
+    /// Makes sure that the peer is the host of the URL.
+    pub(super) async fn handshake(&self, stream: TcpStream, url: &Url) -> Result<TlsStream<TcpStream>, FetchError> {
+        let config = self.config.get_or_init(|| {
+            self.build().inspect_err(|error| tracing::error!(%error, "this machine has no usable TLS roots")).ok()
+        });
+        let config = config.as_ref().ok_or(FetchError::Tls)?;
+        let name = match url.host().ok_or(FetchError::Tls)? {
+            Host::Ipv4(address) => ServerName::from(std::net::IpAddr::from(address)),
+            Host::Ipv6(address) => ServerName::from(std::net::IpAddr::from(address)),
+            // Certificates know no final dot.
+            Host::Domain(name) => {
+                ServerName::try_from(name.strip_suffix('.').unwrap_or(name).to_owned()).map_err(|_| FetchError::Tls)?
+            }
+        };
+        TlsConnector::from(Arc::clone(config)).connect(name, stream).await.map_err(|_| FetchError::Tls)
+    }
+
+    fn build(&self) -> Result<Arc<ClientConfig>, rustls::Error> {
+        let provider = Arc::new(default_provider());
+        let verifier = Verifier::new_with_extra_roots(self.roots.iter().cloned(), Arc::clone(&provider))?;
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+}
