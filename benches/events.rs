@@ -14,6 +14,7 @@ use bytes::Bytes;
 use messaging_benches::load::closed_loop;
 use messaging_benches::product::Product;
 use messaging_benches::{Plan, report};
+use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
 /// Events of a request, and of a commit of the floor.
@@ -68,7 +69,10 @@ async fn bulk(product: &Product, kind: Kind, callers: usize, turn: Duration, num
     let product = product.clone();
     let one = move |n| {
         let product = product.clone();
-        async move { assert_eq!(product.tell(body(kind, n)).await, 0, "nothing is refused") }
+        async move {
+            let body = body(kind, n, product.app.now());
+            assert_eq!(product.tell(body).await, 0, "nothing is refused");
+        }
     };
     closed_loop(callers, turn, numbers, one).await * BATCH as f64
 }
@@ -105,7 +109,7 @@ fn properties(n: u64) -> String {
 }
 
 /// A request of a thousand events.
-fn body(kind: Kind, n: u64) -> Bytes {
+fn body(kind: Kind, n: u64, at: Timestamp) -> Bytes {
     let item = |n: u64| {
         let (contact, unique_id) = match kind {
             Kind::Known => (format!("ext-{:012}", somebody(n)), String::new()),
@@ -114,7 +118,7 @@ fn body(kind: Kind, n: u64) -> Bytes {
         };
         let (name, properties) = (n % NAMES, properties(n));
         format!(
-            r#"{{"name":"event_{name}","contact":{{"external_id":"{contact}"}},"occurred_at":"2026-01-31T09:15:00Z","properties":{properties}{unique_id}}}"#
+            r#"{{"name":"event_{name}","contact":{{"external_id":"{contact}"}},"occurred_at":"{at}","properties":{properties}{unique_id}}}"#
         )
     };
     let items: Vec<_> = (n * BATCH..(n + 1) * BATCH).map(item).collect();
@@ -155,9 +159,8 @@ impl Floor {
             self.database.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes");
             for _ in 0..BATCH {
                 let n = self.next;
-                insertion
-                    .execute(params![n % NAMES, somebody(n), 1_769_850_900_000 + n, properties(n)])
-                    .expect("the row is stored");
+                let [name, contact, at] = [n % NAMES, somebody(n), 1_769_850_900_000 + n].map(u64::cast_signed);
+                insertion.execute(params![name, contact, at, properties(n)]).expect("the row is stored");
                 self.next += 1;
             }
             self.database.execute_batch("COMMIT").expect("the disk has room");
