@@ -143,6 +143,8 @@ pub enum Write {
     DeleteBlob(WorkspaceId, BlobId),
     /// Adds a job.
     Enqueue(NewJob),
+    /// Adds a job unless its lane has one, claimed or not.
+    EnqueueOnce(NewJob),
     /// Removes a claimed job. A conflict when the lease was lost.
     FinishJob(JobHandle),
     /// Puts a claimed job back for later. A conflict when the lease was lost.

@@ -111,7 +111,7 @@ macro_rules! conformance_tests {
                 one_of_many_gets_an_address, other_workspaces_are_not_there;
             custom_fields: fields_round_trip, key_is_unique_in_its_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            jobs: a_claimed_job_is_finished_once, what_is_not_due_is_not_claimed,
+            jobs: a_claimed_job_is_finished_once, a_lane_gets_one_job_of_a_kind_that_is_needed_once, what_is_not_due_is_not_claimed,
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
                 a_rescheduled_job_comes_back, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
                 jobs_are_counted;

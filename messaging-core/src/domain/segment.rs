@@ -1,8 +1,11 @@
 //! A segment: the contacts of a workspace that a filter matches.
 //!
-//! Contract section 9. [`filter`] is the typed tree of a filter.
+//! Contract section 9. [`filter`] is the typed tree of a filter, [`values`] says what values mean to it, [`reads`]
+//! what its outcome depends on.
 
 pub mod filter;
+pub mod reads;
+pub mod values;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +37,8 @@ pub struct Segment {
     pub created_at: Timestamp,
     /// When its name or filter last changed.
     pub updated_at: Timestamp,
+    /// Counts the calculations of all its members that were asked for: work for an earlier one is void.
+    pub calculation: u32,
 }
 
 /// Whether the members of a segment follow its filter.

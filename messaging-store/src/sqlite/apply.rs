@@ -50,6 +50,7 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         // The file goes after the commit; see `SqliteStore::commit`.
         Write::DeleteBlob(..) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, book, job),
+        Write::EnqueueOnce(job) => jobs::enqueue_once(connection, book, job),
         Write::FinishJob(handle) => jobs::finish(connection, book, handle),
         Write::RescheduleJob(handle, to) => jobs::reschedule(connection, book, handle, to),
         Write::Remember(reply) => replies::remember(connection, reply),
