@@ -16,6 +16,7 @@ CREATE TABLE segments (
     -- What its filter reads; nothing for a static segment, whose members nobody follows.
     aspects INTEGER NOT NULL,
     members INTEGER NOT NULL,
+    calculation INTEGER NOT NULL,
     calculated_at INTEGER,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
