@@ -9,6 +9,7 @@ mod consent;
 mod dkim;
 mod domain_looks;
 mod heavy_work;
+pub(crate) mod ingesting;
 mod known_urls;
 mod lookups;
 mod passwords;

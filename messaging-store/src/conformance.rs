@@ -22,6 +22,7 @@ pub mod keys;
 pub mod lanes;
 pub mod lists;
 pub mod messages;
+pub mod product_events;
 pub mod redaction;
 pub mod replies;
 pub mod sample;
@@ -127,6 +128,11 @@ macro_rules! conformance_tests {
                 other_workspaces_are_not_there;
             messages: messages_round_trip, status_moves_with_its_revision, contents_are_forgotten_when_settled,
                 events_are_ordered_by_time, every_filter_narrows, filters_combine,
+                listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            product_events: events_round_trip, what_events_name_is_looked_up, the_first_name_found_is_enough,
+                a_unique_id_counts_for_seven_days, unique_ids_are_unique_in_a_crowd, a_contact_must_be_there,
+                merged_events_move_in_slices, the_way_of_merged_events_is_followed,
+                erased_events_go_in_slices, unique_ids_are_forgotten,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             redaction: a_message_is_attributed_anew, a_redacted_message_names_nobody,
                 messages_are_found_by_recipient;

@@ -13,6 +13,7 @@ use messaging_core::domain::custom_field::{CustomField, FieldType};
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::list::ContactList;
 use messaging_core::domain::message::{Capture, EventKind, Message, MessageContent, MessageEvent, MessageStatus};
+use messaging_core::domain::product_event::ProductEvent;
 use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
@@ -140,6 +141,19 @@ pub fn contact(workspace_id: WorkspaceId) -> Contact {
         list_ids: Vec::new(),
         created_at: at(14),
         updated_at: at(15),
+    }
+}
+
+/// A product event of a contact, with everything set but a unique id.
+pub fn product_event(contact: &Contact, name: &str) -> ProductEvent {
+    ProductEvent {
+        id: id(),
+        workspace_id: contact.workspace_id,
+        contact_id: contact.id,
+        name: name.to_owned(),
+        occurred_at: at(-86_400_000),
+        properties: object(&json!({"total": 59.9, "items": [{"sku": "A «1»"}], "ü": null})).into(),
+        unique_id: None,
     }
 }
 
