@@ -17,13 +17,14 @@ use crate::domain::custom_field::CustomField;
 use crate::domain::digest::Digest;
 use crate::domain::list::ContactList;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
+use crate::domain::segment::Segment;
 use crate::domain::sending_domain::SendingDomain;
 use crate::domain::settings::ChannelSettings;
 use crate::domain::soft_bounce::Streak;
 use crate::domain::suppression::Suppression;
 use crate::ids::{
-    ApiKeyId, BlobId, ContactId, DomainId, EventId, FieldId, JobId, ListId, MessageId, SuppressionId, UserId,
-    WorkspaceId,
+    ApiKeyId, BlobId, ContactId, DomainId, EventId, FieldId, JobId, ListId, MessageId, SegmentId, SuppressionId,
+    UserId, WorkspaceId,
 };
 use crate::time::Timestamp;
 
@@ -108,7 +109,7 @@ pub enum Write {
     DeleteSuppression(WorkspaceId, SuppressionId),
     /// Creates or replaces contacts in order, except for their lists. Identifiers are unique in the workspace.
     PutContacts(Vec<PutContact>),
-    /// Removes a contact with its tags and memberships; no conflict when it is gone already.
+    /// Removes a contact with its tags and its memberships of lists and segments; no conflict when it is gone already.
     DeleteContact(WorkspaceId, ContactId),
     /// Creates a list, or replaces its name.
     PutList(ContactList, Expect),
@@ -118,6 +119,10 @@ pub enum Write {
     JoinList(WorkspaceId, ListId, ContactId),
     /// Ends a membership; no conflict when there is none.
     LeaveList(WorkspaceId, ListId, ContactId),
+    /// Creates a segment, or replaces all of it but its size, which follows its members.
+    PutSegment(Box<Segment>, Expect),
+    /// Removes a segment; its members are let go later. No conflict when it is gone already.
+    DeleteSegment(WorkspaceId, SegmentId),
     /// Creates or replaces a custom field. The key is unique in the workspace.
     PutField(CustomField, Expect),
     /// Removes a custom field; no conflict when it is gone already.

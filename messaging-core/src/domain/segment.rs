@@ -43,7 +43,8 @@ pub struct Segment {
     pub filter: StoredFilter,
     /// Whether its members are known.
     pub status: SegmentStatus,
-    /// How many members it has; `None` until it was first calculated.
+    /// How many members it has; `None` until it was first calculated. Storing a segment leaves it alone: it
+    /// follows the members.
     pub size: Option<u64>,
     /// When its members were last calculated as a whole.
     pub calculated_at: Option<Timestamp>,
@@ -105,6 +106,11 @@ pub enum SegmentKind {
     Static,
 }
 
+impl SegmentKind {
+    /// Both, in the order of the stored numbers.
+    pub const ALL: [Self; 2] = [Self::Dynamic, Self::Static];
+}
+
 /// Whether the members of a segment are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -115,4 +121,9 @@ pub enum SegmentStatus {
     Ready,
     /// They could not be calculated.
     Failed,
+}
+
+impl SegmentStatus {
+    /// All of them, in the order of the stored numbers.
+    pub const ALL: [Self; 3] = [Self::Recalculating, Self::Ready, Self::Failed];
 }

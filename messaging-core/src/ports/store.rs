@@ -64,6 +64,7 @@ pub trait Store:
     + Messages
     + Replies
     + Sandbox
+    + Segments
     + SendingDomains
     + SoftBounces
     + Suppressions

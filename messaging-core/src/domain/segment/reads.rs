@@ -1,6 +1,6 @@
 //! What a filter reads of a contact: who must look at a segment again when something changes.
 
-use std::ops::BitOr;
+use std::ops::{BitAnd, BitOr};
 
 use super::filter::{Condition, ContactField, DateTest, Filter, Leaf, Positive, Test, When, Within};
 
@@ -59,6 +59,13 @@ impl BitOr for Aspects {
     type Output = Self;
     fn bitor(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+}
+
+impl BitAnd for Aspects {
+    type Output = Self;
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 }
 

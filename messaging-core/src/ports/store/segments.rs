@@ -65,7 +65,7 @@ pub struct Moved {
 pub trait Segments {
     /// A segment.
     async fn segment(&self, workspace: WorkspaceId, id: SegmentId) -> Result<Option<Stored<Segment>>, StoreError>;
-    /// All segments, newest first.
+    /// The segments of the workspace, newest first.
     async fn segments(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<Segment>, StoreError>;
     /// What the dynamic segments of a workspace read of its contacts; nothing when it has none.
     async fn segment_interest(&self, workspace: WorkspaceId) -> Result<Aspects, StoreError>;
@@ -108,4 +108,9 @@ pub trait Segments {
         segments: &[(SegmentId, MemberQuery)],
         limit: usize,
     ) -> Result<(Vec<Moved>, bool), StoreError>;
+
+    /// Lets go up to `limit` members of segments that were removed; answers how many.
+    ///
+    /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
+    async fn forget_segment_members(&self, limit: usize) -> Result<u64, StoreError>;
 }
