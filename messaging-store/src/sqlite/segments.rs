@@ -22,7 +22,7 @@ use messaging_core::changes::Expect;
 use messaging_core::domain::contact::{Contact, ContactFilter};
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::reads::Aspects;
-use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus};
+use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{Id as _, SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::{Calculated, MemberQuery, Moved, Preview};
 use messaging_core::ports::store::{Contacts as _, PageRequest, Segments, Slice, StoreError, Stored};
@@ -35,9 +35,7 @@ use super::contacts::{audience, make_audience};
 use super::fault::{Fault, expect_one};
 use super::lists;
 use super::query::{many, one};
-use super::row::{
-    below, count, document, id, number as stored_number, numbered, one_more, record, slice, sql_limit, time,
-};
+use super::row::{below, count, id, number as stored_number, numbered, one_more, slice, sql_limit, time};
 
 pub(super) use follow::note_address;
 pub(super) use notes::{Interest, Interests, note};
@@ -74,13 +72,13 @@ pub(super) fn put(
     expect: Expect,
 ) -> Result<(), Fault> {
     let aspects = match segment.kind {
-        SegmentKind::Dynamic => segment.filter.reads().aspects,
+        SegmentKind::Dynamic => segment.filter.tree().reads().aspects,
         SegmentKind::Static => Aspects::NONE,
     };
     let audience = make_audience(connection, segment.workspace_id)?;
     let (kind, status) =
         (stored_number(&SegmentKind::ALL, &segment.kind), stored_number(&SegmentStatus::ALL, &segment.status));
-    let (filter, calculated_at) = (document(&segment.filter)?, segment.calculated_at.map(Timestamp::as_millis));
+    let (filter, calculated_at) = (segment.filter.json(), segment.calculated_at.map(Timestamp::as_millis));
     expect_one(match expect {
         Expect::Absent => connection
             .prepare_cached(
@@ -181,7 +179,8 @@ fn segment(workspace: WorkspaceId, row: &Row<'_>) -> Result<Stored<Segment>, Fau
         workspace_id: workspace,
         name: row.get(9)?,
         kind: numbered(&SegmentKind::ALL, row.get(2)?)?,
-        filter: record::<Filter>(row, 10)?,
+        filter: StoredFilter::read(row.get_ref(10)?.as_str().unwrap_or_default())
+            .map_err(|_| Fault::Malformed("a filter cannot be read"))?,
         status: numbered(&SegmentStatus::ALL, row.get(3)?)?,
         size: if calculated_at.is_some() { Some(count(row, 4)?) } else { None },
         calculated_at: calculated_at.map(Timestamp::from_millis),
