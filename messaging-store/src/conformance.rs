@@ -27,6 +27,7 @@ pub mod redaction;
 pub mod replies;
 pub mod sample;
 pub mod sandbox;
+pub mod segments;
 pub mod sending_domains;
 pub mod soft_bounces;
 pub mod suppressions;
@@ -141,6 +142,12 @@ macro_rules! conformance_tests {
             sandbox: captures_round_trip, a_large_source_comes_back, a_later_capture_replaces,
                 only_the_newest_are_kept, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there;
+            segments: segments_round_trip, listing_is_exact_while_rows_are_inserted,
+                the_interest_is_that_of_all_dynamic_segments, members_are_calculated_and_counted,
+                a_calculation_goes_through_everybody, every_kind_of_change_is_followed,
+                new_contacts_join_dynamic_segments_alone, changes_are_followed_a_few_at_a_time,
+                a_removed_segment_lets_its_members_go, the_largest_filters_are_evaluated,
+                other_workspaces_are_not_there, kept_members_are_those_who_match;
             sending_domains: domains_round_trip, name_is_unique_in_its_workspace, a_deleted_name_is_free,
                 a_name_is_found_in_every_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
