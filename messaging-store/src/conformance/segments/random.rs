@@ -87,6 +87,9 @@ const DATES: &[&str] = &[
     "yesterday",
     "2023-13-01",
 ];
+/// In their order, whatever the time zone.
+const EARLIER_AND_LATER: &[&str] =
+    &["2022-11-14", "2023-10-14T00:00:00Z", "2023-11-13", "2023-11-14T22:13:20Z", "2023-11-16", "2024-02-29"];
 const URLS: &[&str] = &["https://a.example/Sale?x=1", "https://b.example/"];
 const CHANNELS: &[&str] = &["email", "sms", "push", "telegram", "whatsapp", "viber"];
 const CHATS: &[&str] = &["@someone", "123456", "@nobody_1"];
@@ -289,7 +292,7 @@ fn counted(dice: &mut Dice, kind: &str) -> Value {
         leaf["within"] = match dice.below(4) {
             0 | 1 => json!({"last": span(dice)}),
             2 => json!({dice.one(&["after", "before"]): date(dice)}),
-            _ => json!({"between": [date(dice), date(dice)]}),
+            _ => json!({"between": in_order(dice, EARLIER_AND_LATER)}),
         };
     }
     leaf
@@ -298,6 +301,12 @@ fn counted(dice: &mut Dice, kind: &str) -> Value {
 /// A date that is one.
 fn date(dice: &mut Dice) -> &'static str {
     dice.one(&DATES[..7])
+}
+
+/// Two of some that stand in their order.
+fn in_order<T: Copy>(dice: &mut Dice, of: &[T]) -> [T; 2] {
+    let first = dice.below(of.len());
+    [of[first], of[first + dice.below(of.len() - first)]]
 }
 
 fn span(dice: &mut Dice) -> Value {
@@ -323,7 +332,7 @@ fn any_test(dice: &mut Dice) -> Value {
         _ => match dice.below(3) {
             0 => json!({"op": dice.one(&["contains", "not_contains"]), "value": scalar(dice)}),
             1 => json!({"op": dice.one(&["in", "not_in"]), "value": [scalar(dice), scalar(dice)]}),
-            _ => json!({"op": "between", "value": [number(dice), number(dice)]}),
+            _ => json!({"op": "between", "value": in_order(dice, &[-3.0, -0.0, 1.0, 10.0, 10.5, 1e3])}),
         },
     }
 }
@@ -345,7 +354,7 @@ fn date_test(dice: &mut Dice) -> Value {
     match dice.below(5) {
         0 => json!({"op": dice.one(&["exists", "not_exists"])}),
         1 => json!({"op": dice.one(&["before", "after", "on"]), "value": date(dice)}),
-        2 => json!({"op": "between", "value": [date(dice), date(dice)]}),
+        2 => json!({"op": "between", "value": in_order(dice, EARLIER_AND_LATER)}),
         3 => json!({"op": dice.one(&["last", "next", "older_than"]), "value": span(dice)}),
         _ => json!({"op": "anniversary", "value": {"offset_days": dice.one(&[0, 1, -1, 365])}}),
     }
