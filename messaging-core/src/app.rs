@@ -358,7 +358,7 @@ impl App {
             .writes()
             .iter()
             .filter_map(|write| match write {
-                Write::Enqueue(job) => Some(job.due_at),
+                Write::Enqueue(job) | Write::EnqueueOnce(job) => Some(job.due_at),
                 Write::RescheduleJob(_, next) => Some(next.due_at),
                 _ => None,
             })

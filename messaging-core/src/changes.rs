@@ -19,13 +19,14 @@ use crate::domain::link_token::UrlKey;
 use crate::domain::list::ContactList;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
 use crate::domain::product_event::ProductEvent;
+use crate::domain::segment::Segment;
 use crate::domain::sending_domain::SendingDomain;
 use crate::domain::settings::ChannelSettings;
 use crate::domain::soft_bounce::Streak;
 use crate::domain::suppression::Suppression;
 use crate::ids::{
-    ApiKeyId, BlobId, ContactId, DomainId, EventId, FieldId, JobId, ListId, MessageId, SuppressionId, UserId,
-    WorkspaceId,
+    ApiKeyId, BlobId, ContactId, DomainId, EventId, FieldId, JobId, ListId, MessageId, SegmentId, SuppressionId,
+    UserId, WorkspaceId,
 };
 use crate::time::Timestamp;
 
@@ -110,8 +111,8 @@ pub enum Write {
     DeleteSuppression(WorkspaceId, SuppressionId),
     /// Creates or replaces contacts in order, except for their lists. Identifiers are unique in the workspace.
     PutContacts(Vec<PutContact>),
-    /// Removes a contact with its tags and memberships; no conflict when it is gone already. Its product
-    /// events stay until they are moved or deleted.
+    /// Removes a contact with its tags and its memberships of lists and segments; no conflict when it is gone
+    /// already. Its product events stay until they are moved or deleted.
     DeleteContact(WorkspaceId, ContactId),
     /// Adds product events, in order. A conflict when a contact is gone, and when a unique id arrived already
     /// within [`UNIQUE_FOR`](crate::domain::product_event::UNIQUE_FOR) before the event.
@@ -128,6 +129,10 @@ pub enum Write {
     JoinList(WorkspaceId, ListId, ContactId),
     /// Ends a membership; no conflict when there is none.
     LeaveList(WorkspaceId, ListId, ContactId),
+    /// Creates a segment, or replaces all of it but its size, which follows its members.
+    PutSegment(Box<Segment>, Expect),
+    /// Removes a segment; its members are let go later. No conflict when it is gone already.
+    DeleteSegment(WorkspaceId, SegmentId),
     /// Creates or replaces a custom field. The key is unique in the workspace.
     PutField(CustomField, Expect),
     /// Removes a custom field; no conflict when it is gone already.
@@ -156,6 +161,8 @@ pub enum Write {
     DeleteBlob(WorkspaceId, BlobId),
     /// Adds a job.
     Enqueue(NewJob),
+    /// Adds a job unless its lane has one, claimed or not.
+    EnqueueOnce(NewJob),
     /// Removes a claimed job. A conflict when the lease was lost.
     FinishJob(JobHandle),
     /// Puts a claimed job back for later. A conflict when the lease was lost.

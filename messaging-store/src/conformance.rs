@@ -27,6 +27,7 @@ pub mod redaction;
 pub mod replies;
 pub mod sample;
 pub mod sandbox;
+pub mod segments;
 pub mod sending_domains;
 pub mod soft_bounces;
 pub mod suppressions;
@@ -112,7 +113,7 @@ macro_rules! conformance_tests {
                 one_of_many_gets_an_address, other_workspaces_are_not_there;
             custom_fields: fields_round_trip, key_is_unique_in_its_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            jobs: a_claimed_job_is_finished_once, what_is_not_due_is_not_claimed,
+            jobs: a_claimed_job_is_finished_once, a_lane_gets_one_job_of_a_kind_that_is_needed_once, what_is_not_due_is_not_claimed,
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
                 a_rescheduled_job_comes_back, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
                 jobs_are_counted;
@@ -141,6 +142,12 @@ macro_rules! conformance_tests {
             sandbox: captures_round_trip, a_large_source_comes_back, a_later_capture_replaces,
                 only_the_newest_are_kept, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there;
+            segments: segments_round_trip, listing_is_exact_while_rows_are_inserted,
+                the_interest_is_that_of_all_dynamic_segments, members_are_calculated_and_counted,
+                a_calculation_goes_through_everybody, every_kind_of_change_is_followed,
+                new_contacts_join_dynamic_segments_alone, changes_are_followed_a_few_at_a_time,
+                a_removed_segment_lets_its_members_go, the_largest_filters_are_evaluated,
+                other_workspaces_are_not_there, kept_members_are_those_who_match;
             sending_domains: domains_round_trip, name_is_unique_in_its_workspace, a_deleted_name_is_free,
                 a_name_is_found_in_every_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;

@@ -1,7 +1,7 @@
 //! The store on SQLite.
 //!
 //! Threads and what they own: one writer with the writing connection ([`writer`], [`batch`]), a few
-//! readers with a connection each ([`readers`]), one that moves the write-ahead log into the database
+//! readers with a connection each ([`readers`]), one more of those for scans ([`segments`]), one that moves the write-ahead log into the database
 //! ([`checkpoint`]). Callers hand work over and wait without a thread of their own.
 //!
 //! One file per aggregate holds its writes, as functions over the writing connection, and its reads,
@@ -31,6 +31,7 @@ mod replies;
 mod row;
 mod sandbox;
 mod schema;
+mod segments;
 mod sending_domains;
 mod soft_bounces;
 mod suppressions;
@@ -58,6 +59,8 @@ use self::writer::Writer;
 pub struct SqliteStore {
     writer: Arc<Writer>,
     readers: Arc<Readers>,
+    /// Reads that look at many rows, one at a time.
+    scans: Arc<Readers>,
     checkpoints: Arc<Checkpoints>,
     blobs: BlobFiles,
     lock: Arc<Lock>,
@@ -100,8 +103,9 @@ impl Store for SqliteStore {
 
     async fn close(&self) {
         let (writer, readers) = (Arc::clone(&self.writer), Arc::clone(&self.readers));
-        let (checkpoints, lock) = (Arc::clone(&self.checkpoints), Arc::clone(&self.lock));
-        let closing = tokio::task::spawn_blocking(move || close(&writer, &readers, &checkpoints, &lock));
+        let (scans, checkpoints) = (Arc::clone(&self.scans), Arc::clone(&self.checkpoints));
+        let lock = Arc::clone(&self.lock);
+        let closing = tokio::task::spawn_blocking(move || close(&writer, &[&readers, &scans], &checkpoints, &lock));
         if closing.await.is_err() {
             tracing::error!("closing the store panicked");
         }
@@ -110,14 +114,16 @@ impl Store for SqliteStore {
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        close(&self.writer, &self.readers, &self.checkpoints, &self.lock);
+        close(&self.writer, &[&self.readers, &self.scans], &self.checkpoints, &self.lock);
     }
 }
 
 /// Ends the threads in the order in which they need each other; a second time does nothing.
-fn close(writer: &Writer, readers: &Readers, checkpoints: &Checkpoints, lock: &Lock) {
+fn close(writer: &Writer, readers: &[&Readers], checkpoints: &Checkpoints, lock: &Lock) {
     writer.close();
-    readers.close();
+    for readers in readers {
+        readers.close();
+    }
     checkpoints.close();
     drop(lock.lock().unwrap_or_else(PoisonError::into_inner).take());
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use self::attributes::Attributes;
 use crate::domain::address;
 use crate::domain::channel::Channel;
-use crate::ids::{ContactId, ListId, WorkspaceId};
+use crate::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use crate::time::Timestamp;
 
 /// The attribute that holds the address of the channel telegram (contract section 6.3).
@@ -150,12 +150,7 @@ impl Contact {
         let found: Vec<String> = match channel {
             Channel::Email => self.email.iter().cloned().collect(),
             Channel::Sms | Channel::Whatsapp | Channel::Viber => self.phone.iter().cloned().collect(),
-            Channel::Telegram => self.attributes.get(TELEGRAM_ATTRIBUTE).and_then(address_text).into_iter().collect(),
-            Channel::Push => match self.attributes.get(PUSH_ATTRIBUTE) {
-                Some(Value::Array(tokens)) => tokens.iter().filter_map(address_text).collect(),
-                Some(token) => address_text(token).into_iter().collect(),
-                None => Vec::new(),
-            },
+            Channel::Telegram | Channel::Push => return addresses_in(&self.attributes, channel),
         };
         found.into_iter().filter(|address| address::check(channel, address).is_ok()).collect()
     }
@@ -168,6 +163,21 @@ impl Contact {
         };
         Channel::ALL.into_iter().flat_map(of).collect()
     }
+}
+
+/// The addresses that attributes hold for a channel, the first to be tried first; none for the channels whose
+/// addresses are no attributes.
+pub fn addresses_in(attributes: &Attributes, channel: Channel) -> Vec<String> {
+    let found: Vec<String> = match channel {
+        Channel::Email | Channel::Sms | Channel::Whatsapp | Channel::Viber => Vec::new(),
+        Channel::Telegram => attributes.get(TELEGRAM_ATTRIBUTE).and_then(address_text).into_iter().collect(),
+        Channel::Push => match attributes.get(PUSH_ATTRIBUTE) {
+            Some(Value::Array(tokens)) => tokens.iter().filter_map(address_text).collect(),
+            Some(token) => address_text(token).into_iter().collect(),
+            None => Vec::new(),
+        },
+    };
+    found.into_iter().filter(|address| address::check(channel, address).is_ok()).collect()
 }
 
 /// Chat ids are often kept as numbers.
@@ -192,6 +202,8 @@ pub struct ContactFilter {
     pub tag: Option<String>,
     /// On this list.
     pub list_id: Option<ListId>,
+    /// In this segment.
+    pub segment_id: Option<SegmentId>,
     /// Changed at or after this.
     pub updated_since: Option<Timestamp>,
 }

@@ -214,7 +214,7 @@ impl Operation for ListContacts {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<ContactView>, Error> {
         let ContactQuery { email, external_id, phone, tag, list_id, updated_since, limit, cursor } = call.query;
         let email = email.map(|email| address::normalize(Channel::Email, &email));
-        let filter = ContactFilter { email, external_id, phone, tag, list_id, updated_since };
+        let filter = ContactFilter { email, external_id, phone, tag, list_id, segment_id: None, updated_since };
         page(cx, call.path.workspace_id, &filter, &PageQuery { limit, cursor }).await
     }
 }

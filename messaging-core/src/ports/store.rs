@@ -67,6 +67,7 @@ pub trait Store:
     + ProductEvents
     + Replies
     + Sandbox
+    + Segments
     + SendingDomains
     + SoftBounces
     + Suppressions

@@ -40,7 +40,7 @@ pub(super) async fn keep_sweeping(app: App, mut stopped: watch::Receiver<bool>) 
 }
 
 /// Removes what expired: remembered replies, sessions, captures beyond the newest, old contents and files,
-/// members of removed lists, unique ids of product events.
+/// members of removed lists and segments, unique ids of product events.
 pub async fn sweep(app: &App) -> Result<(), StoreError> {
     let store = app.store();
     let now = app.now();
@@ -51,6 +51,7 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
             + store.forget_contents(old, SLICE).await?
             + store.forget_attempts(now - ATTEMPTS_KEPT, SLICE).await?
             + store.forget_members(SLICE).await?
+            + store.forget_segment_members(SLICE).await?
             + store.forget_unique_ids(now - UNIQUE_FOR, SLICE).await?
             + forget_files(app, old).await?;
         if removed == 0 {

@@ -25,6 +25,20 @@ pub async fn a_claimed_job_is_finished_once(store: &dyn Store) {
     assert_eq!(store.claim(claim(60_000)).await.unwrap(), []);
 }
 
+/// A job that its lane needs only once is added when the lane has none.
+pub async fn a_lane_gets_one_job_of_a_kind_that_is_needed_once(store: &dyn Store) {
+    let once = |lane: &str, due| Write::EnqueueOnce(job(lane, due));
+    put(store, [once("a", 0), once("a", 0), once("b", 0)]).await;
+    let claimed = store.claim(claim(0)).await.unwrap();
+    assert_eq!(claimed.len(), 2);
+    // A claimed one counts as well.
+    put(store, [once("a", 0), once("b", 0)]).await;
+    assert_eq!(store.claim(claim(0)).await.unwrap(), []);
+    put(store, finish(&claimed)).await;
+    put(store, [once("a", 0)]).await;
+    assert_eq!(store.claim(claim(0)).await.unwrap().len(), 1);
+}
+
 /// A job is not claimed before its time.
 pub async fn what_is_not_due_is_not_claimed(store: &dyn Store) {
     put(store, [enqueue("a", 100), enqueue("a", 50), enqueue("b", 200)]).await;

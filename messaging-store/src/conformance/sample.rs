@@ -14,6 +14,8 @@ use messaging_core::domain::digest::Digest;
 use messaging_core::domain::list::ContactList;
 use messaging_core::domain::message::{Capture, EventKind, Message, MessageContent, MessageEvent, MessageStatus};
 use messaging_core::domain::product_event::ProductEvent;
+use messaging_core::domain::segment::filter::Filter;
+use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
@@ -161,6 +163,23 @@ pub fn product_event(contact: &Contact, name: &str) -> ProductEvent {
 pub fn contact_list(workspace_id: WorkspaceId) -> ContactList {
     let name = "News «weekly»".to_owned();
     ContactList { id: id(), workspace_id, name, contact_count: 0, created_at: at(16), updated_at: at(17) }
+}
+
+/// A dynamic segment of everybody, not calculated yet.
+pub fn segment(workspace_id: WorkspaceId) -> Segment {
+    Segment {
+        id: id(),
+        workspace_id,
+        name: "Pro «buyers»".to_owned(),
+        kind: SegmentKind::Dynamic,
+        filter: StoredFilter::new(&json!({}), Filter::Everyone),
+        status: SegmentStatus::Recalculating,
+        size: None,
+        calculated_at: None,
+        created_at: at(21),
+        updated_at: at(22),
+        calculation: 1,
+    }
 }
 
 /// A custom field.

@@ -5,13 +5,19 @@ use rusqlite::Connection;
 
 use super::fault::Fault;
 use super::lanes::Book;
+use super::segments::Interests;
 use super::{
     accounts, attempts, channels, contacts, custom_fields, jobs, keys, lists, messages, product_events, replies,
-    sandbox, sending_domains, soft_bounces, suppressions, urls,
+    sandbox, segments, sending_domains, soft_bounces, suppressions, urls,
 };
 
 /// Applies a write inside the open transaction.
-pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> Result<(), Fault> {
+pub(super) fn apply(
+    connection: &Connection,
+    book: &mut Book,
+    interests: &mut Interests,
+    write: &Write,
+) -> Result<(), Fault> {
     match write {
         Write::PutUser(user, expect) => accounts::put_user(connection, user, *expect),
         Write::PutSession(session) => accounts::put_session(connection, session),
@@ -25,30 +31,32 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         Write::DeleteDomain(workspace, id) => sending_domains::delete(connection, *workspace, *id),
         Write::PutChannel(settings, expect) => channels::put(connection, settings, *expect),
         Write::DeleteChannel(workspace, channel) => channels::delete(connection, *workspace, *channel),
-        Write::PutSuppression(suppression, expect) => suppressions::put(connection, suppression, *expect),
+        Write::PutSuppression(suppression, expect) => suppressions::put(connection, interests, suppression, *expect),
         Write::CountSoftBounce(streak) => soft_bounces::lengthen(connection, streak),
         Write::EndSoftBounces(workspace, channel, address) => {
             soft_bounces::end(connection, *workspace, *channel, address)
         }
-        Write::DeleteSuppression(workspace, id) => suppressions::delete(connection, *workspace, *id),
-        Write::PutContacts(puts) => contacts::put(connection, puts),
+        Write::DeleteSuppression(workspace, id) => suppressions::delete(connection, interests, *workspace, *id),
+        Write::PutContacts(puts) => contacts::put(connection, interests, puts),
         Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
-        Write::AppendProductEvents(events) => product_events::append(connection, events),
-        Write::MoveProductEvents(change) => product_events::relocate(connection, change),
+        Write::AppendProductEvents(events) => product_events::append(connection, interests, events),
+        Write::MoveProductEvents(change) => product_events::relocate(connection, interests, change),
         Write::DeleteProductEvents(workspace, contact, limit) => {
             product_events::delete(connection, *workspace, *contact, *limit)
         }
         Write::PutList(list, expect) => lists::put(connection, list, *expect),
         Write::DeleteList(workspace, id) => lists::delete(connection, *workspace, *id),
-        Write::JoinList(workspace, list, contact) => lists::join(connection, *workspace, *list, *contact),
-        Write::LeaveList(workspace, list, contact) => lists::leave(connection, *workspace, *list, *contact),
+        Write::JoinList(workspace, list, contact) => lists::join(connection, interests, *workspace, *list, *contact),
+        Write::LeaveList(workspace, list, contact) => lists::leave(connection, interests, *workspace, *list, *contact),
+        Write::PutSegment(segment, expect) => segments::put(connection, interests, segment, *expect),
+        Write::DeleteSegment(workspace, id) => segments::delete(connection, interests, *workspace, *id),
         Write::PutField(field, expect) => custom_fields::put(connection, field, *expect),
         Write::DeleteField(workspace, id) => custom_fields::delete(connection, *workspace, *id),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
-        Write::AttributeMessage(change) => messages::attribute(connection, change),
-        Write::RedactMessage(redaction) => messages::redact(connection, redaction),
-        Write::AppendEvent(event) => messages::append_event(connection, event),
+        Write::AttributeMessage(change) => messages::attribute(connection, interests, change),
+        Write::RedactMessage(redaction) => messages::redact(connection, interests, redaction),
+        Write::AppendEvent(event) => messages::append_event(connection, interests, event),
         Write::AppendAttempt(attempt) => attempts::append(connection, attempt),
         Write::PutCapture(capture) => sandbox::put(connection, capture),
         Write::PutUrl(workspace, url) => urls::put(connection, *workspace, url),
@@ -56,6 +64,7 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         // The file goes after the commit; see `SqliteStore::commit`.
         Write::DeleteBlob(..) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, book, job),
+        Write::EnqueueOnce(job) => jobs::enqueue_once(connection, book, job),
         Write::FinishJob(handle) => jobs::finish(connection, book, handle),
         Write::RescheduleJob(handle, to) => jobs::reschedule(connection, book, handle, to),
         Write::Remember(reply) => replies::remember(connection, reply),

@@ -17,6 +17,7 @@ use super::checkpoint::{self, Checkpoints};
 use super::connection::{self, Overwriting};
 use super::fault::Fault;
 use super::lanes::Book;
+use super::segments::Interests;
 use super::writer::Commit;
 
 /// How long background work may take in a batch of its own: requests that come meanwhile wait for it.
@@ -29,6 +30,7 @@ const RIDING_SLICE: Duration = Duration::from_millis(4);
 pub(super) struct Bench {
     connection: Connection,
     book: Book,
+    interests: Interests,
     /// Whether jobs are claimed through this connection.
     worker: bool,
     /// Tells whether another program has written since.
@@ -53,6 +55,7 @@ impl Bench {
         Self {
             connection,
             book: Book::default(),
+            interests: Interests::default(),
             worker,
             data_version: 0,
             overwriting: Overwriting::Rows,
@@ -158,15 +161,19 @@ impl Bench {
         // conflict leaves nothing to undo.
         let (first, rest) = (changes.writes().iter().filter(is_reply), changes.writes().iter());
         for (done, write) in first.chain(rest.filter(|write| !is_reply(write))).enumerate() {
-            let applied = self.overwrite_for(write).and_then(|()| apply(&self.connection, &mut self.book, write));
+            let applied = self
+                .overwrite_for(write)
+                .and_then(|()| apply(&self.connection, &mut self.book, &mut self.interests, write));
             if let Err(fault) = applied {
                 self.book.undo_to(mark);
+                self.interests.forget_all();
                 let one_statement = !matches!(
                     write,
                     Write::InsertMessage(..)
                         | Write::PutContacts(..)
                         | Write::AppendProductEvents(..)
                         | Write::PutList(..)
+                        | Write::PutSegment(..)
                 );
                 let clean = done == 0 && one_statement && matches!(fault, Fault::Conflict);
                 return Err(if clean { Setback::Clean(fault) } else { Setback::Dirty(fault) });
@@ -254,6 +261,7 @@ impl Bench {
         if self.data_version != version {
             self.data_version = version;
             self.book.distrust_rows();
+            self.interests.forget_all();
         }
         Ok(())
     }
@@ -265,6 +273,7 @@ impl Bench {
             tracing::error!(%error, "a transaction could not be rolled back");
         }
         self.book.undo_all();
+        self.interests.forget_all();
     }
 
     fn statement(&self, sql: &str) -> rusqlite::Result<()> {

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use messaging_core::changes::{Expect, PutContact};
 use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::contact::{Consent, Contact, ContactFilter, Identifier};
+use messaging_core::domain::segment::reads::Aspects;
 use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
 use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Stored};
 use rusqlite::{Connection, OptionalExtension as _, Row, Statement, params};
@@ -22,9 +23,10 @@ use super::messages::or_empty;
 use super::product_events;
 use super::query::{many, one};
 use super::row::{count, document, id, time};
+use super::segments::{self, Interest, Interests, note};
 
 /// The low bits of a contact's number count within its audience.
-const COUNT_BITS: i64 = 40;
+pub(super) const COUNT_BITS: i64 = 40;
 
 pub(super) const BY_EXTERNAL_ID: &str = "SELECT n FROM contacts WHERE audience = ?1 AND external_id = ?2";
 pub(super) const BY_EMAIL: &str = "SELECT n FROM contacts WHERE audience = ?1 AND email = ?2";
@@ -65,21 +67,27 @@ pub(super) fn contact_number(
     one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| Ok(row.get(0)?))
 }
 
-pub(super) fn put(connection: &Connection, puts: &[PutContact]) -> Result<(), Fault> {
+pub(super) fn put(connection: &Connection, interests: &mut Interests, puts: &[PutContact]) -> Result<(), Fault> {
     let mut rest = puts;
     while let Some(first) = rest.first() {
         let workspace = first.contact.workspace_id;
         let count = rest.iter().take_while(|put| put.contact.workspace_id == workspace).count();
         let (of_workspace, others) = rest.split_at(count);
-        put_of(connection, workspace, of_workspace)?;
+        put_of(connection, interests, workspace, of_workspace)?;
         rest = others;
     }
     Ok(())
 }
 
 /// Puts contacts of one workspace: what they share is looked up once.
-fn put_of(connection: &Connection, workspace: WorkspaceId, puts: &[PutContact]) -> Result<(), Fault> {
+fn put_of(
+    connection: &Connection,
+    interests: &mut Interests,
+    workspace: WorkspaceId,
+    puts: &[PutContact],
+) -> Result<(), Fault> {
     let audience = make_audience(connection, workspace)?;
+    let interest = interests.of(connection, workspace)?;
     let newest: i64 = connection
         .prepare_cached("SELECT newest FROM audiences WHERE number = ?1")?
         .query_row([audience], |row| row.get(0))?;
@@ -90,9 +98,13 @@ fn put_of(connection: &Connection, workspace: WorkspaceId, puts: &[PutContact]) 
         match put.expect {
             Expect::Absent => {
                 added += 1;
-                insert(&mut insertion, audience, newest + added, &put.contact, &mut tags)?;
+                let n = (audience << COUNT_BITS) | (newest + added);
+                insert(&mut insertion, audience, n, &put.contact, &mut tags)?;
+                if let Some(interest) = interest {
+                    note(connection, interest, n, Aspects::ALL)?;
+                }
             }
-            Expect::Revision(revision) => update(connection, audience, &put.contact, revision, &mut tags)?,
+            Expect::Revision(revision) => update(connection, audience, interest, &put.contact, revision, &mut tags)?,
         }
     }
     if added > 0 {
@@ -110,11 +122,10 @@ const INSERT: &str = "INSERT INTO contacts (n, audience, id, revision, created_a
 fn insert(
     insertion: &mut Statement<'_>,
     audience: i64,
-    count: i64,
+    n: i64,
     contact: &Contact,
     tags: &mut Tags<'_>,
 ) -> Result<(), Fault> {
-    let n = (audience << COUNT_BITS) | count;
     insertion.execute(params![
         n,
         audience,
@@ -137,6 +148,7 @@ fn insert(
 fn update(
     connection: &Connection,
     audience: i64,
+    interest: Option<Interest>,
     contact: &Contact,
     revision: u32,
     tags: &mut Tags<'_>,
@@ -157,6 +169,11 @@ fn update(
         },
     )?;
     let Some((n, same_identifiers, held_tags)) = held else { return Err(Fault::Conflict) };
+    if let Some(interest) = interest {
+        let known = if same_identifiers { Aspects::NONE } else { Aspects::FIELDS | Aspects::SUPPRESSIONS }
+            | if held_tags.is_some() { Aspects::TAGS } else { Aspects::NONE };
+        note(connection, interest, n, known | changes(connection, n, contact)?)?;
+    }
     connection
         .prepare_cached(
             "UPDATE contacts SET revision = revision + 1, updated_at = ?2, marketing_email = ?3, sms = ?4, locale = ?5,
@@ -186,6 +203,27 @@ fn update(
     Ok(())
 }
 
+/// What is another than it was, apart from identifiers and tags. To be asked before it is stored.
+fn changes(connection: &Connection, n: i64, contact: &Contact) -> Result<Aspects, Fault> {
+    const SQL: &str =
+        "SELECT updated_at, locale, timezone, marketing_email, sms, attributes FROM contacts WHERE n = ?1";
+    let held = one(connection, SQL, [n], |row| {
+        let consent = Consent { marketing_email: row.get(3)?, sms: row.get(4)? };
+        let same_fields =
+            text_at(row, 1)? == contact.locale.as_deref() && text_at(row, 2)? == contact.timezone.as_deref();
+        let same_attributes = text_at(row, 5)? == attributes_text(contact);
+        Ok([
+            (time(row, 0)? == contact.updated_at, Aspects::UPDATED_AT),
+            (same_fields, Aspects::FIELDS),
+            (consent == contact.consent, Aspects::CONSENT),
+            // Some addresses are attributes.
+            (same_attributes, Aspects::ATTRIBUTES | Aspects::SUPPRESSIONS),
+        ])
+    })?;
+    let changed = held.into_iter().flatten().filter(|(same, _)| !same).map(|(_, aspects)| aspects);
+    Ok(changed.fold(Aspects::NONE, |all, one| all | one))
+}
+
 fn tags_text(contact: &Contact) -> Result<Option<String>, Fault> {
     if contact.tags.is_empty() { Ok(None) } else { Ok(Some(document(&contact.tags)?)) }
 }
@@ -212,6 +250,7 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
         )?
         .execute([n])?;
     connection.prepare_cached("DELETE FROM list_members WHERE contact = ?1")?.execute([n])?;
+    segments::let_go(connection, audience, n)?;
     product_events::depart(connection, audience, id, n)?;
     expect_one(connection.prepare_cached("DELETE FROM contacts WHERE n = ?1")?.execute([n])?)?;
     connection.prepare_cached("UPDATE audiences SET contacts = contacts - 1 WHERE number = ?1")?.execute([audience])?;
@@ -258,7 +297,11 @@ fn identified(connection: &Connection, audience: i64, identifier: &Identifier) -
 }
 
 /// A contact by its number.
-fn numbered(connection: &Connection, workspace: WorkspaceId, n: i64) -> Result<Option<Stored<Contact>>, Fault> {
+pub(super) fn numbered(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    n: i64,
+) -> Result<Option<Stored<Contact>>, Fault> {
     const SQL: &str = concat!("SELECT ", contact_columns!(), " FROM contacts c WHERE c.n = ?1");
     Ok(one(connection, SQL, [n], |row| contact(connection, workspace, row))?.map(|(_, stored)| stored))
 }

@@ -25,6 +25,11 @@ pub(super) fn enqueue(connection: &Connection, book: &mut Book, job: &NewJob) ->
     Ok(())
 }
 
+pub(super) fn enqueue_once(connection: &Connection, book: &mut Book, job: &NewJob) -> Result<(), Fault> {
+    let waits = connection.prepare_cached("SELECT 1 FROM jobs WHERE lane = ?1")?.exists([&job.lane])?;
+    if waits { Ok(()) } else { enqueue(connection, book, job) }
+}
+
 pub(super) fn finish(connection: &Connection, book: &mut Book, handle: &JobHandle) -> Result<(), Fault> {
     book.give_up(handle)?;
     let rows = connection

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
 use messaging_core::domain::list::ContactList;
+use messaging_core::domain::segment::reads::Aspects;
 use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
 use messaging_core::ports::store::{Lists, PageRequest, Slice, StoreError, Stored};
 use rusqlite::{Connection, Row, params};
@@ -12,6 +13,7 @@ use super::contacts::{audience, contact_number, make_audience};
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
 use super::row::{below, count, id, one_more, slice, sql_limit, time};
+use super::segments::{Interest, Interests, note};
 
 /// How many rows a sweep removes in one transaction.
 const SLICE: usize = 500;
@@ -60,6 +62,7 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: ListId
 
 pub(super) fn join(
     connection: &Connection,
+    interests: &mut Interests,
     workspace: WorkspaceId,
     list: ListId,
     contact: ContactId,
@@ -68,11 +71,15 @@ pub(super) fn join(
     let contact = contact_number(connection, workspace, contact)?.ok_or(Fault::Conflict)?;
     connection.prepare_cached("INSERT INTO list_members (list, contact) VALUES (?1, ?2)")?.execute([list, contact])?;
     connection.prepare_cached("UPDATE lists SET contacts = contacts + 1 WHERE n = ?1")?.execute([list])?;
-    Ok(())
+    match interests.of(connection, workspace)? {
+        Some(interest) => note(connection, interest, contact, Aspects::LISTS),
+        None => Ok(()),
+    }
 }
 
 pub(super) fn leave(
     connection: &Connection,
+    interests: &mut Interests,
     workspace: WorkspaceId,
     list: ListId,
     contact: ContactId,
@@ -85,6 +92,9 @@ pub(super) fn leave(
         .execute([list, contact])?;
     if left == 1 {
         connection.prepare_cached("UPDATE lists SET contacts = contacts - 1 WHERE n = ?1")?.execute([list])?;
+        if let Some(interest) = interests.of(connection, workspace)? {
+            note(connection, interest, contact, Aspects::LISTS)?;
+        }
     }
     Ok(())
 }
@@ -185,8 +195,14 @@ impl Lists for SqliteStore {
     }
 }
 
+/// A removed list of an audience.
+pub(super) fn removed(connection: &Connection, audience: i64) -> Result<Option<i64>, Fault> {
+    let sql = "SELECT n FROM lists WHERE removed = 1 AND audience = ?1";
+    one(connection, sql, [audience], |row| Ok(row.get(0)?))
+}
+
 /// Lets members of a removed list go, and when there are none, the list; answers how many rows went.
-fn forget(connection: &Connection, list: i64, limit: usize) -> Result<u64, Fault> {
+pub(super) fn forget(connection: &Connection, list: i64, limit: usize) -> Result<u64, Fault> {
     let members: Vec<i64> = many(
         connection,
         "SELECT contact FROM list_members WHERE list = ?1 LIMIT ?2",
@@ -196,9 +212,13 @@ fn forget(connection: &Connection, list: i64, limit: usize) -> Result<u64, Fault
     if members.is_empty() {
         return Ok(connection.prepare_cached("DELETE FROM lists WHERE n = ?1 AND removed = 1")?.execute([list])? as u64);
     }
+    let sql = "SELECT audience FROM lists WHERE n = ?1";
+    let audience: Option<i64> = one(connection, sql, [list], |row| Ok(row.get(0)?))?;
+    let interest = Interest::of_audience(connection, audience.unwrap_or(0))?;
     let mut delete = connection.prepare_cached("DELETE FROM list_members WHERE list = ?1 AND contact = ?2")?;
     for contact in &members {
         delete.execute([list, *contact])?;
+        note(connection, interest, *contact, Aspects::LISTS)?;
     }
     Ok(members.len() as u64)
 }

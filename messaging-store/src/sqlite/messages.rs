@@ -10,7 +10,8 @@ use bytes::Bytes;
 use messaging_core::changes::MoveMessage;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter, MessageStatus};
-use messaging_core::ids::{Id, MessageId, WorkspaceId};
+use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::ids::{ContactId, Id, MessageId, WorkspaceId};
 use messaging_core::ports::store::{Messages, PageRequest, Slice, StoreError};
 use messaging_core::time::Timestamp;
 use rusqlite::types::ValueRef;
@@ -21,6 +22,7 @@ use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
 use super::row::{self, document, id, maybe_id, number, numbered, sql_limit, time};
+use super::segments::Interests;
 
 pub(super) use redact::{attribute, redact};
 
@@ -84,7 +86,11 @@ pub(super) fn change_status(connection: &Connection, movement: &MoveMessage) -> 
     expect_one(rows)
 }
 
-pub(super) fn append_event(connection: &Connection, event: &MessageEvent) -> Result<(), Fault> {
+pub(super) fn append_event(
+    connection: &Connection,
+    interests: &mut Interests,
+    event: &MessageEvent,
+) -> Result<(), Fault> {
     connection
         .prepare_cached(
             "INSERT INTO message_events (workspace, message, at, id, kind, meta) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -97,7 +103,26 @@ pub(super) fn append_event(connection: &Connection, event: &MessageEvent) -> Res
             number(&EventKind::ALL, &event.kind),
             if event.meta.is_empty() { None } else { Some(document(&event.meta)?) },
         ])?;
-    Ok(())
+    note_contact(connection, interests, event.workspace_id, event.message_id)
+}
+
+/// Notes that the events of messages changed for the contact of a message.
+fn note_contact(
+    connection: &Connection,
+    interests: &mut Interests,
+    workspace: WorkspaceId,
+    message: MessageId,
+) -> Result<(), Fault> {
+    if interests.in_aspects(connection, workspace, Aspects::MESSAGES)?.is_none() {
+        return Ok(());
+    }
+    let sql = "SELECT contact FROM messages WHERE workspace = ?1 AND id = ?2";
+    let key = [workspace.to_bytes(), message.to_bytes()];
+    let contact: Option<ContactId> = one(connection, sql, key, |row| maybe_id(row, 0))?.flatten();
+    match contact {
+        Some(contact) => interests.note(connection, workspace, contact, Aspects::MESSAGES),
+        None => Ok(()),
+    }
 }
 
 /// A message from the columns of `message_columns`.

@@ -96,9 +96,11 @@ impl SqliteStore {
         let writer = Writer::start(connection, exclusive, Arc::clone(&checkpoints), queue_capacity)
             .map_err(failed("start the writer thread"))?;
         let readers = Readers::start(&path, readers, queue_capacity).map_err(failed("start the reader threads"))?;
+        let scans = Readers::start(&path, 1, queue_capacity).map_err(failed("start the thread for scans"))?;
         Ok(Self {
             writer: Arc::new(writer),
             readers: Arc::new(readers),
+            scans: Arc::new(scans),
             checkpoints,
             blobs: BlobFiles::new(blobs),
             lock: Arc::new(Mutex::new(lock)),

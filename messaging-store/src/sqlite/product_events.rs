@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use messaging_core::domain::contact::Identifier;
 use messaging_core::domain::product_event::ledger::Known;
 use messaging_core::domain::product_event::{ProductEvent, Properties, UNIQUE_FOR};
+use messaging_core::domain::segment::reads::Aspects;
 use messaging_core::ids::{ContactId, EventId, Id as _, WorkspaceId};
 use messaging_core::ports::store::product_events::Named;
 use messaging_core::ports::store::{PageRequest, ProductEvents, Slice, StoreError};
@@ -23,25 +24,31 @@ use super::contacts::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, audience, contact_numb
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
 use super::row::{id, one_more, sql_limit, time};
+use super::segments::{Interests, note};
 
 pub(super) use departed::{delete, depart, relocate};
 
 /// How many unique ids a sweep forgets in one transaction.
 const SLICE: usize = 500;
 
-pub(super) fn append(connection: &Connection, events: &[ProductEvent]) -> Result<(), Fault> {
+pub(super) fn append(connection: &Connection, interests: &mut Interests, events: &[ProductEvent]) -> Result<(), Fault> {
     let mut rest = events;
     while let Some(first) = rest.first() {
         let count = rest.iter().take_while(|event| event.workspace_id == first.workspace_id).count();
         let (of_workspace, others) = rest.split_at(count);
-        append_of(connection, first.workspace_id, of_workspace)?;
+        append_of(connection, interests, first.workspace_id, of_workspace)?;
         rest = others;
     }
     Ok(())
 }
 
 /// Adds events of one workspace: what they share is looked up once.
-fn append_of(connection: &Connection, workspace: WorkspaceId, events: &[ProductEvent]) -> Result<(), Fault> {
+fn append_of(
+    connection: &Connection,
+    interests: &mut Interests,
+    workspace: WorkspaceId,
+    events: &[ProductEvent],
+) -> Result<(), Fault> {
     // Where there are no contacts, that of the event is gone.
     let audience = audience(connection, workspace)?.ok_or(Fault::Conflict)?;
     let mut contact = connection.prepare_cached("SELECT n FROM contacts WHERE audience = ?1 AND id = ?2")?;
@@ -66,6 +73,11 @@ fn append_of(connection: &Connection, workspace: WorkspaceId, events: &[ProductE
         insertion.execute(params![contact, name, event.occurred_at.as_millis(), event.id.to_bytes(), properties])?;
         if let Some(unique_id) = &event.unique_id {
             unique_ids.add(connection.last_insert_rowid(), unique_id, event.received_at())?;
+        }
+    }
+    if let Some(interest) = interests.in_aspects(connection, workspace, Aspects::EVENTS)? {
+        for contact in contacts.into_values() {
+            note(connection, interest, contact, Aspects::EVENTS)?;
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::segment::reads::Aspects;
 use messaging_core::domain::suppression::{Suppression, SuppressionFilter};
 use messaging_core::ids::{Id as _, SuppressionId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreError, Stored, Suppressions};
@@ -12,11 +13,17 @@ use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::query::one;
 use super::row::{below, document, number, record, slice, sql_limit, stored};
+use super::segments::{Interests, note_address};
 
 /// How many rows one call of a listing looks at.
 const MAX_SCANNED: usize = 20_000;
 
-pub(super) fn put(connection: &Connection, suppression: &Suppression, expect: Expect) -> Result<(), Fault> {
+pub(super) fn put(
+    connection: &Connection,
+    interests: &mut Interests,
+    suppression: &Suppression,
+    expect: Expect,
+) -> Result<(), Fault> {
     let (workspace, channel) = (suppression.workspace_id.to_bytes(), number(&Channel::ALL, &suppression.channel));
     let doc = document(suppression)?;
     expect_one(match expect {
@@ -31,10 +38,28 @@ pub(super) fn put(connection: &Connection, suppression: &Suppression, expect: Ex
                  WHERE workspace = ?1 AND channel = ?2 AND address = ?3 AND revision = ?5",
             )?
             .execute(params![workspace, channel, suppression.address, doc, revision])?,
-    })
+    })?;
+    let interest = interests.in_aspects(connection, suppression.workspace_id, Aspects::SUPPRESSIONS)?;
+    match interest.filter(|_| expect == Expect::Absent) {
+        Some(interest) => note_address(connection, interest, suppression.channel, &suppression.address),
+        None => Ok(()),
+    }
 }
 
-pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: SuppressionId) -> Result<(), Fault> {
+pub(super) fn delete(
+    connection: &Connection,
+    interests: &mut Interests,
+    workspace: WorkspaceId,
+    id: SuppressionId,
+) -> Result<(), Fault> {
+    if let Some(interest) = interests.in_aspects(connection, workspace, Aspects::SUPPRESSIONS)? {
+        let sql = "SELECT doc FROM suppressions WHERE workspace = ?1 AND id = ?2";
+        let held: Option<Suppression> =
+            one(connection, sql, params![workspace.to_bytes(), id.to_string()], |row| record(row, 0))?;
+        if let Some(held) = held {
+            note_address(connection, interest, held.channel, &held.address)?;
+        }
+    }
     connection
         .prepare_cached("DELETE FROM suppressions WHERE workspace = ?1 AND id = ?2")?
         .execute(params![workspace.to_bytes(), id.to_string()])?;

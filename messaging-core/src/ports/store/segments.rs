@@ -10,6 +10,7 @@ use super::{PageRequest, Slice, StoreError, Stored};
 use crate::domain::contact::Contact;
 use crate::domain::segment::Segment;
 use crate::domain::segment::filter::Filter;
+use crate::domain::segment::reads::Aspects;
 use crate::ids::{ContactId, SegmentId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -64,8 +65,10 @@ pub struct Moved {
 pub trait Segments {
     /// A segment.
     async fn segment(&self, workspace: WorkspaceId, id: SegmentId) -> Result<Option<Stored<Segment>>, StoreError>;
-    /// All segments, newest first.
+    /// The segments of the workspace, newest first.
     async fn segments(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<Segment>, StoreError>;
+    /// What the dynamic segments of a workspace read of its contacts; nothing when it has none.
+    async fn segment_interest(&self, workspace: WorkspaceId) -> Result<Aspects, StoreError>;
     /// The members of a segment, in the order of their creation, newest first.
     async fn segment_contacts(
         &self,
@@ -105,4 +108,9 @@ pub trait Segments {
         segments: &[(SegmentId, MemberQuery)],
         limit: usize,
     ) -> Result<(Vec<Moved>, bool), StoreError>;
+
+    /// Lets go up to `limit` members of segments that were removed; answers how many.
+    ///
+    /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
+    async fn forget_segment_members(&self, limit: usize) -> Result<u64, StoreError>;
 }

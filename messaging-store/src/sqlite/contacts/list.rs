@@ -1,7 +1,7 @@
 //! Listing contacts.
 //!
-//! One index drives a listing: that of an identifier, else the members of a list, else those of a tag,
-//! else the contacts themselves. What else the filter asks for is checked row by row, and one call looks
+//! One index drives a listing: that of an identifier, else the members of a list, else those of a segment,
+//! else those of a tag, else the contacts themselves. What else the filter asks for is checked row by row, and one call looks
 //! at no more than [`MAX_SCANNED`] rows. Contacts are numbered in the order of their creation, so the
 //! key of a page is a number.
 
@@ -14,6 +14,7 @@ use super::super::fault::Fault;
 use super::super::lists;
 use super::super::query::one;
 use super::super::row::time;
+use super::super::segments;
 use super::{COUNT_BITS, audience, contact_columns, identified, numbered, tags};
 
 /// How many rows one call looks at.
@@ -25,6 +26,12 @@ const OF_LIST: &str = concat!(
     " FROM list_members m CROSS JOIN contacts c ON c.n = m.contact
      WHERE m.list = ?1 AND m.contact < ?2 ORDER BY m.contact DESC"
 );
+const OF_SEGMENT: &str = concat!(
+    "SELECT ",
+    contact_columns!(),
+    " FROM segment_members m CROSS JOIN contacts c ON c.n = m.contact
+     WHERE m.segment = ?1 AND m.contact < ?2 ORDER BY m.contact DESC"
+);
 const OF_TAG: &str = concat!(
     "SELECT ",
     contact_columns!(),
@@ -34,9 +41,10 @@ const OF_TAG: &str = concat!(
 const ALL: &str =
     concat!("SELECT ", contact_columns!(), " FROM contacts c WHERE c.n >= ?1 AND c.n < ?2 ORDER BY c.n DESC");
 
-/// A filter whose list and tag were found.
+/// A filter whose list, segment and tag were found.
 struct Wanted<'a> {
     list: Option<i64>,
+    segment: Option<i64>,
     filter: &'a ContactFilter,
 }
 
@@ -55,6 +63,13 @@ pub(super) fn contacts(
         },
         None => None,
     };
+    let segment = match filter.segment_id {
+        Some(id) => match segments::number(connection, workspace, id)? {
+            Some(segment) => Some(segment),
+            None => return Ok(nothing),
+        },
+        None => None,
+    };
     let tag = match &filter.tag {
         Some(tag) => match tags::number(connection, audience, tag)? {
             Some(tag) => Some(tag),
@@ -66,7 +81,7 @@ pub(super) fn contacts(
         Some(key) => i64::from_be_bytes(key[8..].try_into().map_err(|_| Fault::Malformed("a key of a page"))?),
         None => (audience + 1) << COUNT_BITS,
     };
-    let wanted = Wanted { list, filter };
+    let wanted = Wanted { list, segment, filter };
     if let Some(identifier) = identifier(filter) {
         let mut items = Vec::new();
         if let Some(n) = identified(connection, audience, &identifier)?.filter(|n| *n < start)
@@ -77,13 +92,14 @@ pub(super) fn contacts(
         }
         return Ok(Slice { items, next: None });
     }
-    let sql = match (list, tag) {
-        (Some(_), _) => OF_LIST,
-        (None, Some(_)) => OF_TAG,
-        (None, None) => ALL,
+    let sql = match (list, segment, tag) {
+        (Some(_), _, _) => OF_LIST,
+        (None, Some(_), _) => OF_SEGMENT,
+        (None, None, Some(_)) => OF_TAG,
+        (None, None, None) => ALL,
     };
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query(params![list.or(tag).unwrap_or(audience << COUNT_BITS), start])?;
+    let rows = statement.query(params![list.or(segment).or(tag).unwrap_or(audience << COUNT_BITS), start])?;
     wanted.collect(connection, workspace, rows, page.limit)
 }
 
@@ -146,8 +162,11 @@ impl Wanted<'_> {
         {
             return Ok(false);
         }
-        let Some(list) = self.list else { return Ok(true) };
-        let sql = "SELECT 1 FROM list_members WHERE list = ?1 AND contact = ?2";
-        Ok(one(connection, sql, [list, n], |_| Ok(()))?.is_some())
+        let holds = |sql, group: Option<i64>| -> Result<bool, Fault> {
+            let Some(group) = group else { return Ok(true) };
+            Ok(one(connection, sql, [group, n], |_| Ok(()))?.is_some())
+        };
+        Ok(holds("SELECT 1 FROM list_members WHERE list = ?1 AND contact = ?2", self.list)?
+            && holds("SELECT 1 FROM segment_members WHERE segment = ?1 AND contact = ?2", self.segment)?)
     }
 }

@@ -6,6 +6,7 @@ use messaging_core::changes::{AttributeMessage, RedactMessage};
 use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::{Message, MessageStatus};
+use messaging_core::domain::segment::reads::Aspects;
 use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice};
 use rusqlite::{Connection, params};
@@ -13,13 +14,18 @@ use rusqlite::{Connection, params};
 use super::super::fault::{Fault, expect_one};
 use super::super::query::one;
 use super::super::row::{below, document, number};
-use super::message_columns;
+use super::super::segments::Interests;
+use super::{message_columns, note_contact};
 
 /// How many rows one call looks at.
 const MAX_SCANNED: usize = 20_000;
 
-pub(in super::super) fn attribute(connection: &Connection, change: &AttributeMessage) -> Result<(), Fault> {
-    connection
+pub(in super::super) fn attribute(
+    connection: &Connection,
+    interests: &mut Interests,
+    change: &AttributeMessage,
+) -> Result<(), Fault> {
+    let rows = connection
         .prepare_cached("UPDATE messages SET contact = ?4 WHERE workspace = ?1 AND id = ?2 AND contact = ?3")?
         .execute(params![
             change.workspace_id.to_bytes(),
@@ -27,15 +33,26 @@ pub(in super::super) fn attribute(connection: &Connection, change: &AttributeMes
             change.from.to_bytes(),
             change.to.to_bytes()
         ])?;
+    if rows == 1 {
+        for contact in [change.from, change.to] {
+            interests.note(connection, change.workspace_id, contact, Aspects::MESSAGES)?;
+        }
+    }
     Ok(())
 }
 
-pub(in super::super) fn redact(connection: &Connection, redaction: &RedactMessage) -> Result<(), Fault> {
+pub(in super::super) fn redact(
+    connection: &Connection,
+    interests: &mut Interests,
+    redaction: &RedactMessage,
+) -> Result<(), Fault> {
     let (workspace, message) = (redaction.workspace_id.to_bytes(), redaction.message_id.to_bytes());
     let sql = "SELECT content FROM messages WHERE workspace = ?1 AND id = ?2 AND revision = ?3";
     let content =
         one(connection, sql, params![workspace, message, redaction.revision], |row| Ok(row.get::<_, Option<i64>>(0)?))?;
     let Some(content) = content else { return Err(Fault::Conflict) };
+    // Its address may have been that of another contact than the one it is attributed to.
+    note_contact(connection, interests, redaction.workspace_id, redaction.message_id)?;
     let rows = connection
         .prepare_cached(
             "UPDATE messages SET recipient = '', contact = NULL, metadata = NULL, content = NULL, tags = ?3,

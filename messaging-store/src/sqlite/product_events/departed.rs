@@ -4,6 +4,7 @@
 //! contact's number and its heir.
 
 use messaging_core::changes::MoveProductEvents;
+use messaging_core::domain::segment::reads::Aspects;
 use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
 use rusqlite::{Connection, params};
 
@@ -11,6 +12,7 @@ use super::super::contacts::{audience, contact_number};
 use super::super::fault::Fault;
 use super::super::query::{many, one};
 use super::super::row::sql_limit;
+use super::super::segments::{Interests, note};
 
 const KEEP: &str = "INSERT INTO departed_contacts (n, audience, id, heir) VALUES (?1, ?2, ?3, ?4)
     ON CONFLICT (n) DO UPDATE SET heir = ?4";
@@ -40,7 +42,11 @@ pub(in super::super) fn depart(
 }
 
 /// Moves a slice of the events of a contact that is gone, or is about to go, to its heir.
-pub(in super::super) fn relocate(connection: &Connection, change: &MoveProductEvents) -> Result<(), Fault> {
+pub(in super::super) fn relocate(
+    connection: &Connection,
+    interests: &mut Interests,
+    change: &MoveProductEvents,
+) -> Result<(), Fault> {
     let MoveProductEvents { workspace_id: workspace, from, to, limit } = *change;
     let Some(audience) = audience(connection, workspace)? else { return Ok(()) };
     let (n, heir) = match contact_number(connection, workspace, from)? {
@@ -60,6 +66,9 @@ pub(in super::super) fn relocate(connection: &Connection, change: &MoveProductEv
     let mut movement = connection.prepare_cached("UPDATE product_events SET contact = ?2 WHERE n = ?1")?;
     for event in &events {
         movement.execute([*event, heir])?;
+    }
+    if let Some(interest) = interests.of(connection, workspace)?.filter(|_| !events.is_empty()) {
+        note(connection, interest, heir, Aspects::EVENTS)?;
     }
     if events.len() < limit {
         return forget(connection, n);

@@ -1,0 +1,261 @@
+//! Whether one contact matches a filter, found in memory.
+//!
+//! Stores find members in their own ways; this is what all of them are measured by, and it is written to be
+//! plainly right, not to be fast.
+
+use std::collections::HashSet;
+
+use jiff::tz::TimeZone;
+use serde_json::{Map, Value};
+
+use super::filter::{
+    Condition, ConsentKind, ContactField, Count, EventLeaf, Filter, Leaf, MessageEventKind, MessageLeaf, Positive,
+    Scalar, TagsNeeded, Test, When,
+};
+use super::values::{self, Dates, Moments};
+use crate::domain::channel::Channel;
+use crate::domain::contact::Contact;
+use crate::ids::{AutomationId, CampaignId, SegmentId, TemplateId};
+use crate::time::Timestamp;
+
+/// All that a filter can ask about a contact.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// The contact, with its lists.
+    pub contact: &'a Contact,
+    /// The channels of which an address of it is suppressed.
+    pub suppressed: &'a HashSet<Channel>,
+    /// The static segments that it is a member of.
+    pub segments: &'a HashSet<SegmentId>,
+    /// Its product events.
+    pub events: &'a [EventFact],
+    /// The events of messages to it.
+    pub messages: &'a [MessageFact],
+}
+
+/// A product event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventFact {
+    /// Its name.
+    pub name: String,
+    /// When it happened.
+    pub at: Timestamp,
+    /// What is known of it.
+    pub properties: Map<String, Value>,
+}
+
+/// An event of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MessageFact {
+    /// What happened.
+    pub event: MessageEventKind,
+    /// When.
+    pub at: Timestamp,
+    /// Whether a machine did it.
+    pub is_machine: bool,
+    /// The link that was followed.
+    pub url: Option<String>,
+    /// The channel of the message.
+    pub channel: Channel,
+    /// The campaign of the message.
+    pub campaign_id: Option<CampaignId>,
+    /// The automation of the message.
+    pub automation_id: Option<AutomationId>,
+    /// The template of the message.
+    pub template_id: Option<TemplateId>,
+}
+
+/// When and where somebody asks.
+#[derive(Debug, Clone)]
+pub struct Present {
+    /// The present.
+    pub now: Timestamp,
+    /// The workspace's time zone.
+    pub zone: TimeZone,
+}
+
+impl Filter {
+    /// Whether a contact matches. Nobody is a member of a dynamic segment here: resolve the filter first.
+    pub fn matches(&self, facts: Facts<'_>, present: &Present) -> bool {
+        match self {
+            Self::Everyone => true,
+            Self::Where(condition) => holds(condition, facts, present),
+        }
+    }
+}
+
+fn holds(condition: &Condition, facts: Facts<'_>, present: &Present) -> bool {
+    match condition {
+        Condition::And(parts) => parts.iter().all(|part| holds(part, facts, present)),
+        Condition::Or(parts) => parts.iter().any(|part| holds(part, facts, present)),
+        Condition::Not(part) => !holds(part, facts, present),
+        Condition::Leaf(leaf) => leaf_holds(leaf, facts, present),
+    }
+}
+
+fn leaf_holds(leaf: &Leaf, facts: Facts<'_>, present: &Present) -> bool {
+    let contact = facts.contact;
+    match leaf {
+        Leaf::Field(field, test) => test.holds(field_value(*field, contact), present),
+        Leaf::Attribute(path, test) => test.holds(Found::of(at_path(&contact.attributes, path)), present),
+        Leaf::Tags { needs, values } => match needs {
+            TagsNeeded::Any => values.iter().any(|tag| contact.tags.contains(tag)),
+            TagsNeeded::All => values.iter().all(|tag| contact.tags.contains(tag)),
+            TagsNeeded::None => !values.iter().any(|tag| contact.tags.contains(tag)),
+        },
+        Leaf::List { id, member } => contact.list_ids.contains(id) == *member,
+        Leaf::Segment { id, member } => facts.segments.contains(id) == *member,
+        Leaf::Consent(ConsentKind::MarketingEmail, value) => contact.consent.marketing_email == *value,
+        Leaf::Consent(ConsentKind::Sms, value) => contact.consent.sms == *value,
+        Leaf::Suppression(channel, value) => facts.suppressed.contains(channel) == *value,
+        Leaf::Event(event) => event.count.holds(facts.events.iter().filter(|fact| event.is(fact, present)).count()),
+        Leaf::Message(message) => {
+            message.count.holds(facts.messages.iter().filter(|fact| message.is(fact, present)).count())
+        }
+    }
+}
+
+/// A value that is tested.
+#[derive(Debug, Clone, Copy)]
+enum Found<'a> {
+    /// Missing, or null.
+    Nothing,
+    Json(&'a Value),
+    Text(&'a str),
+    Moment(Timestamp),
+}
+
+impl<'a> Found<'a> {
+    fn of(value: Option<&'a Value>) -> Self {
+        value.filter(|value| !value.is_null()).map_or(Self::Nothing, Self::Json)
+    }
+
+    fn text(self) -> Option<&'a str> {
+        match self {
+            Self::Json(Value::String(text)) => Some(text),
+            Self::Text(text) => Some(text),
+            Self::Json(_) | Self::Nothing | Self::Moment(_) => None,
+        }
+    }
+
+    fn number(self) -> Option<f64> {
+        match self {
+            Self::Json(Value::Number(number)) => number.as_f64(),
+            _ => None,
+        }
+    }
+
+    fn when(self) -> Option<When> {
+        match self {
+            Self::Moment(moment) => Some(When::Moment(moment)),
+            other => other.text().and_then(values::read_when),
+        }
+    }
+}
+
+fn field_value(field: ContactField, contact: &Contact) -> Found<'_> {
+    let text = match field {
+        ContactField::CreatedAt => return Found::Moment(contact.created_at),
+        ContactField::UpdatedAt => return Found::Moment(contact.updated_at),
+        ContactField::Email => &contact.email,
+        ContactField::Phone => &contact.phone,
+        ContactField::ExternalId => &contact.external_id,
+        ContactField::Locale => &contact.locale,
+        ContactField::Timezone => &contact.timezone,
+    };
+    text.as_deref().map_or(Found::Nothing, Found::Text)
+}
+
+fn at_path<'a>(members: &'a Map<String, Value>, path: &[String]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(members.get(first)?, |value, key| value.as_object()?.get(key))
+}
+
+impl Test {
+    fn holds(&self, value: Found<'_>, present: &Present) -> bool {
+        self.positive.holds(value, present) != self.negated
+    }
+}
+
+impl Positive {
+    fn holds(&self, value: Found<'_>, present: &Present) -> bool {
+        let text = |holds: &dyn Fn(&str) -> bool| value.text().is_some_and(|text| holds(&values::fold(text)));
+        let number = |holds: &dyn Fn(f64) -> bool| value.number().is_some_and(holds);
+        match self {
+            Self::Exists => !matches!(value, Found::Nothing),
+            Self::OneOf(scalars) => scalars.iter().any(|scalar| scalar.is(value)),
+            Self::Contains(scalar) => match (value, scalar) {
+                (Found::Json(Value::Array(items)), scalar) => items.iter().any(|item| scalar.is(Found::Json(item))),
+                (_, Scalar::Text(part)) => text(&|text| text.contains(part.as_str())),
+                _ => false,
+            },
+            Self::StartsWith(start) => text(&|text| text.starts_with(start.as_str())),
+            Self::EndsWith(end) => text(&|text| text.ends_with(end.as_str())),
+            Self::GreaterThan(bound) => number(&|number| number > *bound),
+            Self::AtLeast(bound) => number(&|number| number >= *bound),
+            Self::LessThan(bound) => number(&|number| number < *bound),
+            Self::AtMost(bound) => number(&|number| number <= *bound),
+            Self::Between(first, last) => number(&|number| (*first..=*last).contains(&number)),
+            Self::Date(test) => value.when().is_some_and(|when| {
+                let dates = Dates::of(*test, present.now, &present.zone);
+                dates.contain(when, &present.zone)
+            }),
+        }
+    }
+}
+
+impl Scalar {
+    /// Whether a value is this one, of the same JSON type.
+    #[expect(clippy::float_cmp, reason = "numbers that were written alike are alike")]
+    fn is(&self, value: Found<'_>) -> bool {
+        match self {
+            Self::Text(text) => value.text().is_some_and(|value| values::fold(value) == *text),
+            Self::Number(number) => value.number() == Some(*number),
+            Self::Boolean(boolean) => matches!(value, Found::Json(Value::Bool(value)) if value == boolean),
+        }
+    }
+}
+
+impl Count {
+    /// Whether so many are as many as there must be.
+    pub fn holds(self, found: usize) -> bool {
+        let found = u32::try_from(found).unwrap_or(u32::MAX);
+        match self {
+            Self::AtLeast(number) => found >= number,
+            Self::AtMost(number) => found <= number,
+            Self::Exactly(number) => found == number,
+        }
+    }
+}
+
+impl EventLeaf {
+    fn is(&self, fact: &EventFact, present: &Present) -> bool {
+        fact.name == self.name
+            && is_within(fact.at, self.within.map(|within| within.moments(present.now, &present.zone)))
+            && self
+                .properties
+                .iter()
+                .all(|property| property.test.holds(Found::of(at_path(&fact.properties, &property.path)), present))
+    }
+}
+
+impl MessageLeaf {
+    fn is(&self, fact: &MessageFact, present: &Present) -> bool {
+        let has_url = |part: &String| fact.url.as_deref().is_some_and(|url| values::fold(url).contains(part.as_str()));
+        fact.event == self.event
+            && !fact.is_machine
+            && self.channel.is_none_or(|channel| fact.channel == channel)
+            && self.campaign_id.is_none_or(|id| fact.campaign_id == Some(id))
+            && self.automation_id.is_none_or(|id| fact.automation_id == Some(id))
+            && self.template_id.is_none_or(|id| fact.template_id == Some(id))
+            && self.url_contains.as_ref().is_none_or(has_url)
+            && is_within(fact.at, self.within.map(|within| within.moments(present.now, &present.zone)))
+    }
+}
+
+fn is_within(at: Timestamp, moments: Option<Moments>) -> bool {
+    moments.is_none_or(|moments| moments.contains(&at.as_millis()))
+}
+
+#[cfg(test)]
+mod tests;

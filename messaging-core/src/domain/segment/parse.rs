@@ -1,0 +1,338 @@
+//! From JSON to the typed tree of a filter, with every fault at its pointer.
+//!
+//! Contract section 9.1. All that can be judged without looking anything up is judged here; the ids that a
+//! filter names come out beside the tree. The work is bounded: whatever is sent, nothing is descended into
+//! beyond the nesting that is allowed, and no more conditions are looked at than a filter may have.
+
+mod counted;
+mod members;
+mod tests_of_values;
+
+use serde_json::{Map, Value};
+
+use self::members::Members;
+use self::tests_of_values::Values;
+use super::filter::{Condition, ConsentKind, ContactField, Filter, Leaf, TagsNeeded};
+use crate::domain::channel::Channel;
+use crate::domain::contact::attributes;
+use crate::ids::{AutomationId, CampaignId, Id, ListId, SegmentId, TemplateId};
+use crate::violation::{FieldCode, Violations};
+
+/// Groups within one another.
+pub const MAX_GROUPS: usize = 8;
+/// Leaves of a filter.
+pub const MAX_LEAVES: usize = 100;
+/// Values of a leaf.
+pub const MAX_VALUES: usize = 1000;
+/// Characters of a text that a value is compared with.
+pub const MAX_TEXT: usize = 1024;
+/// Conditions that are looked at, groups included: more than a filter within its limits can need.
+const MAX_CONDITIONS: usize = MAX_LEAVES * (MAX_GROUPS + 1);
+/// Characters of a tag (contract section 6.1).
+const MAX_TAG: usize = 64;
+/// Keys from the outside in: an attribute may be an object, three deep.
+const MAX_PATH: usize = attributes::MAX_DEPTH + 1;
+
+/// What a filter is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A segment.
+    Segment,
+    /// An automation, where the entry of a contact is something to refer to.
+    Automation,
+}
+
+/// What was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed {
+    /// The tree; `None` when something is wrong.
+    pub filter: Option<Filter>,
+    /// Where each leaf of the tree stands, in their order.
+    pub leaves: Vec<String>,
+    /// What the filter names, and where; also when something else is wrong.
+    pub references: Vec<(String, Reference)>,
+}
+
+/// Something that a filter names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are the documentation")]
+pub enum Reference {
+    List(ListId),
+    Segment(SegmentId),
+    Campaign(CampaignId),
+    Automation(AutomationId),
+    Template(TemplateId),
+}
+
+/// Reads a filter that stands at `pointer` of a request. Adds what is wrong.
+pub fn parse(value: &Value, pointer: &str, purpose: Purpose, violations: &mut Violations) -> Parsed {
+    let mut reader = Reader {
+        purpose,
+        violations,
+        is_broken: false,
+        conditions: 0,
+        is_full: false,
+        leaves: Vec::new(),
+        references: Vec::new(),
+    };
+    let filter = match value {
+        Value::Object(object) if object.is_empty() => Some(Filter::Everyone),
+        value => reader.condition(value, pointer, pointer, 0).map(Filter::Where),
+    };
+    let Reader { is_broken, leaves, references, .. } = reader;
+    Parsed { filter: filter.filter(|_| !is_broken), leaves, references }
+}
+
+/// One reading of a filter.
+struct Reader<'a> {
+    purpose: Purpose,
+    violations: &'a mut Violations,
+    is_broken: bool,
+    conditions: usize,
+    /// Whether there were too many; then no more are looked at.
+    is_full: bool,
+    leaves: Vec<String>,
+    references: Vec<(String, Reference)>,
+}
+
+impl Reader<'_> {
+    fn fault(&mut self, pointer: impl Into<String>, code: FieldCode, rule: &str) {
+        self.is_broken = true;
+        self.violations.add(pointer, code, rule);
+    }
+
+    /// Reads a condition within `groups` groups; `array` is the innermost list in which it stands.
+    fn condition(&mut self, value: &Value, pointer: &str, array: &str, groups: usize) -> Option<Condition> {
+        if self.is_full {
+            return None;
+        }
+        self.conditions += 1;
+        if self.conditions > MAX_CONDITIONS {
+            self.is_full = true;
+            self.fault(array, FieldCode::TooManyItems, "a filter has at most 100 conditions besides its groups");
+            return None;
+        }
+        let Value::Object(object) = value else {
+            self.fault(pointer, FieldCode::InvalidType, "a condition is an object");
+            return None;
+        };
+        let Some(kind) = ["and", "or", "not"].into_iter().find(|kind| object.contains_key(*kind)) else {
+            return self.leaf(object, pointer, array);
+        };
+        if groups == MAX_GROUPS {
+            self.fault(pointer, FieldCode::TooManyItems, "groups nest at most 8 deep");
+            return None;
+        }
+        self.no_members_but(object, pointer, &[kind]);
+        let (parts, place) = (&object[kind], format!("{pointer}/{kind}"));
+        if kind == "not" {
+            let part = self.condition(parts, &place, array, groups + 1)?;
+            return Some(Condition::Not(Box::new(part)));
+        }
+        let Value::Array(parts) = parts else {
+            self.fault(place, FieldCode::InvalidType, "a group is an array of conditions");
+            return None;
+        };
+        if parts.is_empty() {
+            self.fault(place, FieldCode::TooShort, "a group has at least one condition");
+            return None;
+        }
+        let mut read = Vec::with_capacity(parts.len().min(MAX_LEAVES));
+        for (index, part) in parts.iter().enumerate() {
+            if self.is_full {
+                return None;
+            }
+            read.extend(self.condition(part, &format!("{place}/{index}"), &place, groups + 1));
+        }
+        Some(if kind == "and" { Condition::And(read) } else { Condition::Or(read) })
+    }
+
+    fn leaf(&mut self, object: &Map<String, Value>, pointer: &str, array: &str) -> Option<Condition> {
+        if self.leaves.len() == MAX_LEAVES {
+            self.is_full = true;
+            self.fault(array, FieldCode::TooManyItems, "a filter has at most 100 conditions besides its groups");
+            return None;
+        }
+        self.leaves.push(pointer.to_owned());
+        let members = Members { object, pointer };
+        let Some(kind) = self.text(&members, "type", MAX_TEXT) else {
+            if !object.contains_key("type") {
+                self.no_members_but(object, pointer, KNOWN_MEMBERS);
+            }
+            return None;
+        };
+        let leaf = match kind {
+            "contact" => self.field(&members),
+            "attribute" => self.attribute(&members),
+            "tag" => self.tags(&members),
+            "list" => self.membership(&members, Reference::List, |id, member| Leaf::List { id, member }),
+            "segment" => self.membership(&members, Reference::Segment, |id, member| Leaf::Segment { id, member }),
+            "consent" => self.consent(&members),
+            "suppression" => self.suppression(&members),
+            "event" => self.event(&members).map(Leaf::Event),
+            "message" => self.message(&members).map(Leaf::Message),
+            _ => {
+                let rule =
+                    "must be one of contact, attribute, tag, list, segment, consent, suppression, event, message";
+                self.fault(members.at("type"), FieldCode::UnknownValue, rule);
+                None
+            }
+        };
+        leaf.map(Condition::Leaf)
+    }
+
+    fn field(&mut self, members: &Members<'_>) -> Option<Leaf> {
+        self.no_members_but(members.object, members.pointer, &["type", "field", "op", "value"]);
+        let field = self.one_of(members, "field", FIELDS);
+        let values = match field {
+            Some(ContactField::CreatedAt | ContactField::UpdatedAt) => Values::Dates,
+            Some(_) => Values::Texts,
+            None => Values::Any,
+        };
+        let test = self.test(members, values);
+        Some(Leaf::Field(field?, test?))
+    }
+
+    fn attribute(&mut self, members: &Members<'_>) -> Option<Leaf> {
+        self.no_members_but(members.object, members.pointer, &["type", "key", "op", "value"]);
+        let path = self.path(members, "key");
+        if let Some(path) = &path
+            && (!attributes::is_key(&path[0]) || path.len() > MAX_PATH)
+        {
+            let rule = "begins with the key of an attribute; names of members follow after dots, at most three";
+            self.fault(members.at("key"), FieldCode::InvalidFormat, rule);
+        }
+        let test = self.test(members, Values::Any);
+        Some(Leaf::Attribute(path?, test?))
+    }
+
+    fn tags(&mut self, members: &Members<'_>) -> Option<Leaf> {
+        self.no_members_but(members.object, members.pointer, &["type", "op", "values"]);
+        let ops = &[("has_any", TagsNeeded::Any), ("has_all", TagsNeeded::All), ("has_none", TagsNeeded::None)];
+        let needs = self.one_of(members, "op", ops);
+        let values = self.array(members, "values", MAX_VALUES)?;
+        let mut tags = Vec::with_capacity(values.len());
+        for (index, value) in values.iter().enumerate() {
+            tags.extend(self.string(value, &members.item("values", index), MAX_TAG).map(ToOwned::to_owned));
+        }
+        Some(Leaf::Tags { needs: needs?, values: tags })
+    }
+
+    fn membership<I: Id>(
+        &mut self,
+        members: &Members<'_>,
+        reference: fn(I) -> Reference,
+        leaf: fn(I, bool) -> Leaf,
+    ) -> Option<Leaf> {
+        self.no_members_but(members.object, members.pointer, &["type", "op", "id"]);
+        let member = self.one_of(members, "op", &[("member", true), ("not_member", false)]);
+        let id = self.required(members, "id")?;
+        let id = self.id(id, &members.at("id"), reference)?;
+        Some(leaf(id, member?))
+    }
+
+    fn consent(&mut self, members: &Members<'_>) -> Option<Leaf> {
+        self.no_members_but(members.object, members.pointer, &["type", "channel", "value"]);
+        let channels = &[("marketing_email", ConsentKind::MarketingEmail), ("sms", ConsentKind::Sms)];
+        let channel = self.one_of(members, "channel", channels);
+        let value = match members.object.get("value") {
+            Some(Value::Null) => None,
+            Some(Value::Bool(value)) => Some(*value),
+            Some(_) => {
+                self.fault(members.at("value"), FieldCode::InvalidType, "must be true, false or null");
+                return None;
+            }
+            None => {
+                self.fault(members.at("value"), FieldCode::Required, "is required; null means not asked yet");
+                return None;
+            }
+        };
+        Some(Leaf::Consent(channel?, value))
+    }
+
+    fn suppression(&mut self, members: &Members<'_>) -> Option<Leaf> {
+        self.no_members_but(members.object, members.pointer, &["type", "channel", "value"]);
+        let channel = self.one_of(members, "channel", &CHANNELS);
+        let Value::Bool(value) = self.required(members, "value")? else {
+            self.fault(members.at("value"), FieldCode::InvalidType, "must be true or false");
+            return None;
+        };
+        Some(Leaf::Suppression(channel?, *value))
+    }
+
+    /// A key with dots as the keys from the outside in.
+    fn path(&mut self, members: &Members<'_>, name: &str) -> Option<Vec<String>> {
+        let text = self.text(members, name, MAX_TEXT)?;
+        let path: Vec<_> = text.split('.').map(ToOwned::to_owned).collect();
+        if path.iter().any(String::is_empty) {
+            self.fault(members.at(name), FieldCode::InvalidFormat, "has nothing before, between or after dots");
+            return None;
+        }
+        Some(path)
+    }
+
+    /// An id, which is noted as named.
+    fn id<I: Id>(&mut self, value: &Value, pointer: &str, reference: fn(I) -> Reference) -> Option<I> {
+        let Value::String(text) = value else {
+            self.fault(pointer, FieldCode::InvalidType, "an id is a text");
+            return None;
+        };
+        match text.parse() {
+            Ok(id) => {
+                self.references.push((pointer.to_owned(), reference(id)));
+                Some(id)
+            }
+            Err(_) if text.is_empty() => {
+                self.fault(pointer, FieldCode::Required, "is required");
+                None
+            }
+            Err(_) => {
+                self.fault(pointer, FieldCode::NotFound, "nothing in this workspace has this id");
+                None
+            }
+        }
+    }
+}
+
+/// The members of all conditions, for one that does not say which it is.
+const KNOWN_MEMBERS: &[&str] = &[
+    "type",
+    "field",
+    "key",
+    "op",
+    "value",
+    "values",
+    "id",
+    "channel",
+    "name",
+    "count",
+    "within",
+    "where",
+    "event",
+    "campaign_id",
+    "automation_id",
+    "template_id",
+    "url_contains",
+];
+
+const FIELDS: &[(&str, ContactField)] = &[
+    ("email", ContactField::Email),
+    ("phone", ContactField::Phone),
+    ("external_id", ContactField::ExternalId),
+    ("locale", ContactField::Locale),
+    ("timezone", ContactField::Timezone),
+    ("created_at", ContactField::CreatedAt),
+    ("updated_at", ContactField::UpdatedAt),
+];
+
+const CHANNELS: [(&str, Channel); 6] = [
+    ("email", Channel::Email),
+    ("sms", Channel::Sms),
+    ("push", Channel::Push),
+    ("telegram", Channel::Telegram),
+    ("whatsapp", Channel::Whatsapp),
+    ("viber", Channel::Viber),
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,382 @@
+//! Segments and their members.
+//!
+//! What finds members is beside this: [`compile`] makes SQL of a filter, [`probe`] and [`json`] test values
+//! for it, [`evaluate`] runs it; [`members`] calculates a segment as a whole, [`notes`] and [`follow`] keep
+//! it, [`preview`] counts without keeping. All of that runs on one thread of its own, in looks of some
+//! milliseconds, so that it never takes more than one processor and no other read waits for it.
+
+mod compile;
+mod evaluate;
+mod follow;
+mod json;
+mod members;
+mod notes;
+mod preview;
+mod probe;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use messaging_core::changes::Expect;
+use messaging_core::domain::contact::{Contact, ContactFilter};
+use messaging_core::domain::segment::filter::Filter;
+use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
+use messaging_core::ids::{Id as _, SegmentId, WorkspaceId};
+use messaging_core::ports::store::segments::{Calculated, MemberQuery, Moved, Preview};
+use messaging_core::ports::store::{Contacts as _, PageRequest, Segments, Slice, StoreError, Stored};
+use messaging_core::time::Timestamp;
+use rusqlite::{Connection, Row, params};
+
+use self::preview::Count;
+use super::SqliteStore;
+use super::contacts::{audience, make_audience};
+use super::fault::{Fault, expect_one};
+use super::lists;
+use super::query::{many, one};
+use super::row::{below, count, id, number as stored_number, numbered, one_more, slice, sql_limit, time};
+
+pub(super) use follow::note_address;
+pub(super) use notes::{Interest, Interests, note};
+
+/// How many rows a sweep removes in one transaction.
+const SLICE: usize = 500;
+/// How many such transactions one call makes for the members of a removed list.
+const LIST_SLICES: usize = 10;
+/// How long a preview counts; then it estimates.
+const PREVIEW: Duration = Duration::from_millis(450);
+/// How many notes one transaction takes away: it holds the writer for a few milliseconds.
+const NOTES: usize = 500;
+/// How many moves one transaction of notes makes; a contact's own are not divided.
+const NOTED_MOVES: usize = 2000;
+
+/// The columns that [`segment`] reads, in its order.
+macro_rules! segment_columns {
+    () => {
+        "id, revision, kind, status, members, calculation, calculated_at, created_at, updated_at, name, filter"
+    };
+}
+
+/// The number of a segment.
+pub(super) fn number(connection: &Connection, workspace: WorkspaceId, id: SegmentId) -> Result<Option<i64>, Fault> {
+    const SQL: &str = "SELECT n FROM segments
+        WHERE audience = (SELECT number FROM audiences WHERE workspace = ?1) AND id = ?2 AND removed = 0";
+    one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| Ok(row.get(0)?))
+}
+
+pub(super) fn put(
+    connection: &Connection,
+    interests: &mut Interests,
+    segment: &Segment,
+    expect: Expect,
+) -> Result<(), Fault> {
+    let aspects = match segment.kind {
+        SegmentKind::Dynamic => segment.filter.tree().reads().aspects,
+        SegmentKind::Static => Aspects::NONE,
+    };
+    let audience = make_audience(connection, segment.workspace_id)?;
+    let (kind, status) =
+        (stored_number(&SegmentKind::ALL, &segment.kind), stored_number(&SegmentStatus::ALL, &segment.status));
+    let (filter, calculated_at) = (segment.filter.json(), segment.calculated_at.map(Timestamp::as_millis));
+    expect_one(match expect {
+        Expect::Absent => connection
+            .prepare_cached(
+                "INSERT INTO segments (audience, id, revision, removed, kind, status, aspects, members, calculation,
+                     calculated_at, created_at, updated_at, name, filter)
+                 VALUES (?1, ?2, 1, 0, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9, ?10, ?11)",
+            )?
+            .execute(params![
+                audience,
+                segment.id.to_bytes(),
+                kind,
+                status,
+                aspects.bits(),
+                segment.calculation,
+                calculated_at,
+                segment.created_at.as_millis(),
+                segment.updated_at.as_millis(),
+                segment.name,
+                filter,
+            ])?,
+        Expect::Revision(revision) => connection
+            .prepare_cached(
+                "UPDATE segments SET revision = revision + 1, kind = ?4, status = ?5, aspects = ?6, calculation = ?7,
+                     calculated_at = ?8, updated_at = ?9, name = ?10, filter = ?11
+                 WHERE audience = ?1 AND id = ?2 AND revision = ?3 AND removed = 0",
+            )?
+            .execute(params![
+                audience,
+                segment.id.to_bytes(),
+                revision,
+                kind,
+                status,
+                aspects.bits(),
+                segment.calculation,
+                calculated_at,
+                segment.updated_at.as_millis(),
+                segment.name,
+                filter,
+            ])?,
+    })?;
+    renew_interest(connection, interests, segment.workspace_id, audience)
+}
+
+pub(super) fn delete(
+    connection: &Connection,
+    interests: &mut Interests,
+    workspace: WorkspaceId,
+    id: SegmentId,
+) -> Result<(), Fault> {
+    let Some(audience) = audience(connection, workspace)? else { return Ok(()) };
+    connection
+        .prepare_cached(
+            "UPDATE segments SET removed = 1, aspects = 0, name = '', filter = '' WHERE audience = ?1 AND id = ?2",
+        )?
+        .execute(params![audience, id.to_bytes()])?;
+    renew_interest(connection, interests, workspace, audience)
+}
+
+/// Stores with the audience what its dynamic segments read.
+fn renew_interest(
+    connection: &Connection,
+    interests: &mut Interests,
+    workspace: WorkspaceId,
+    audience: i64,
+) -> Result<(), Fault> {
+    let sql = "SELECT aspects FROM segments WHERE audience = ?1 AND removed = 0";
+    let read = many(connection, sql, [audience], |row| Ok(Aspects::from_bits(row.get(0)?)))?;
+    let interest = read.into_iter().fold(Aspects::NONE, |all, one| all | one);
+    connection
+        .prepare_cached("UPDATE audiences SET interest = ?2 WHERE number = ?1 AND interest <> ?2")?
+        .execute(params![audience, interest.bits()])?;
+    interests.forget(workspace);
+    Ok(())
+}
+
+/// Lets an erased contact go from all segments of its audience, and its note.
+pub(super) fn let_go(connection: &Connection, audience: i64, contact: i64) -> Result<(), Fault> {
+    let segments: Vec<i64> =
+        many(connection, "SELECT n FROM segments WHERE audience = ?1", [audience], |row| Ok(row.get(0)?))?;
+    if segments.is_empty() {
+        return Ok(());
+    }
+    let mut leave = connection.prepare_cached("DELETE FROM segment_members WHERE segment = ?1 AND contact = ?2")?;
+    for segment in segments {
+        if leave.execute([segment, contact])? == 1 {
+            members::count(connection, segment, -1)?;
+        }
+    }
+    connection.prepare_cached("DELETE FROM changed_contacts WHERE contact = ?1")?.execute([contact])?;
+    Ok(())
+}
+
+/// A segment from the columns of `segment_columns`.
+fn segment(workspace: WorkspaceId, row: &Row<'_>) -> Result<Stored<Segment>, Fault> {
+    let calculated_at: Option<i64> = row.get(6)?;
+    let record = Segment {
+        id: id(row, 0)?,
+        workspace_id: workspace,
+        name: row.get(9)?,
+        kind: numbered(&SegmentKind::ALL, row.get(2)?)?,
+        filter: StoredFilter::read(row.get_ref(10)?.as_str().unwrap_or_default())
+            .map_err(|_| Fault::Malformed("a filter cannot be read"))?,
+        status: numbered(&SegmentStatus::ALL, row.get(3)?)?,
+        size: if calculated_at.is_some() { Some(count(row, 4)?) } else { None },
+        calculated_at: calculated_at.map(Timestamp::from_millis),
+        created_at: time(row, 7)?,
+        updated_at: time(row, 8)?,
+        calculation: row.get(5)?,
+    };
+    Ok(Stored { record, revision: row.get(1)? })
+}
+
+#[async_trait]
+impl Segments for SqliteStore {
+    async fn segment(&self, workspace: WorkspaceId, id: SegmentId) -> Result<Option<Stored<Segment>>, StoreError> {
+        const SQL: &str = concat!(
+            "SELECT ",
+            segment_columns!(),
+            " FROM segments
+             WHERE audience = (SELECT number FROM audiences WHERE workspace = ?1) AND id = ?2 AND removed = 0"
+        );
+        self.readers
+            .glance(move |connection| {
+                one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| segment(workspace, row))
+            })
+            .await
+    }
+
+    async fn segments(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<Segment>, StoreError> {
+        const SQL: &str = concat!(
+            "SELECT ",
+            segment_columns!(),
+            " FROM segments WHERE audience = ?1 AND id < ?2 AND removed = 0 ORDER BY id DESC LIMIT ?3"
+        );
+        self.readers
+            .read(move |connection| {
+                let audience = audience(connection, workspace)?;
+                let bounds = params![audience, below(&page), one_more(&page)];
+                let items = many(connection, SQL, bounds, |row| Ok(segment(workspace, row)?.record))?;
+                Ok(slice(items, page.limit, |segment: &Segment| segment.id.to_bytes()))
+            })
+            .await
+    }
+
+    async fn segment_interest(&self, workspace: WorkspaceId) -> Result<Aspects, StoreError> {
+        const SQL: &str = "SELECT interest FROM audiences WHERE workspace = ?1";
+        self.readers
+            .glance(move |connection| {
+                let found = one(connection, SQL, [workspace.to_bytes()], |row| Ok(Aspects::from_bits(row.get(0)?)))?;
+                Ok(found.unwrap_or(Aspects::NONE))
+            })
+            .await
+    }
+
+    async fn segment_contacts(
+        &self,
+        workspace: WorkspaceId,
+        id: SegmentId,
+        page: PageRequest,
+    ) -> Result<Slice<Contact>, StoreError> {
+        let filter = ContactFilter { segment_id: Some(id), ..ContactFilter::default() };
+        self.contacts(workspace, &filter, page).await
+    }
+
+    async fn preview(
+        &self,
+        workspace: WorkspaceId,
+        query: &MemberQuery,
+        conditions: &[Filter],
+        sample: usize,
+    ) -> Result<Preview, StoreError> {
+        let began = Instant::now();
+        let mut count = Count::new(workspace, query, conditions, sample);
+        loop {
+            let (gone_on, is_all) = self
+                .scans
+                .read(move |connection| {
+                    let is_all = count.go_on(connection)?;
+                    Ok((count, is_all))
+                })
+                .await?;
+            count = gone_on;
+            if is_all || began.elapsed() >= PREVIEW {
+                return self.readers.read(move |connection| count.preview(connection)).await;
+            }
+        }
+    }
+
+    async fn calculate_members(
+        &self,
+        workspace: WorkspaceId,
+        id: SegmentId,
+        query: &MemberQuery,
+        from: u64,
+    ) -> Result<Calculated, StoreError> {
+        let query = query.clone();
+        let found =
+            self.scans.read(move |connection| members::difference(connection, workspace, id, &query, from)).await?;
+        let Some(difference) = found else { return Ok(Calculated { next: None, joined: 0, left: 0 }) };
+        let mut calculated = Calculated { next: difference.next, joined: 0, left: 0 };
+        let difference = Arc::new(difference);
+        for start in (0..difference.moves.len()).step_by(members::SLICE) {
+            let difference = Arc::clone(&difference);
+            let end = difference.moves.len().min(start + members::SLICE);
+            let (joined, left) = self
+                .writer
+                .errand(move |bench| {
+                    bench.undurably(|connection, _| {
+                        members::write(connection, &difference, &difference.moves[start..end])
+                    })
+                })
+                .await?;
+            calculated.joined += joined;
+            calculated.left += left;
+        }
+        Ok(calculated)
+    }
+
+    async fn follow_changes(
+        &self,
+        workspace: WorkspaceId,
+        segments: &[(SegmentId, MemberQuery)],
+        limit: usize,
+    ) -> Result<(Vec<Moved>, bool), StoreError> {
+        // Who is concerned by these is found out here; it leads to notes like everybody else's.
+        let traced = self.scans.read(move |connection| follow::trace(connection, workspace)).await?;
+        let mut is_more = traced.is_some();
+        if let Some(traced) = traced {
+            self.writer
+                .errand(move |bench| bench.undurably(|connection, _| follow::write_traced(connection, &traced)))
+                .await?;
+        }
+        let removed = self.readers.read(move |connection| follow::removed_list(connection, workspace)).await?;
+        if let Some(list) = removed {
+            is_more = true;
+            for _ in 0..LIST_SLICES {
+                let gone = self
+                    .writer
+                    .errand(move |bench| bench.undurably(|connection, _| lists::forget(connection, list, SLICE)))
+                    .await?;
+                if gone == 0 {
+                    break;
+                }
+            }
+        }
+        let segments = segments.to_vec();
+        let (mut followed, more) =
+            self.scans.read(move |connection| follow::look(connection, workspace, &segments, limit)).await?;
+        let mut moved = Vec::new();
+        while !followed.is_empty() {
+            let rest = followed.split_off(follow::slice(&followed, NOTES, NOTED_MOVES));
+            let slice = std::mem::replace(&mut followed, rest);
+            moved.extend(
+                self.writer
+                    .errand(move |bench| bench.undurably(|connection, _| follow::write(connection, &slice)))
+                    .await?,
+            );
+        }
+        Ok((moved, more || is_more))
+    }
+
+    async fn forget_segment_members(&self, limit: usize) -> Result<u64, StoreError> {
+        let removed = self
+            .readers
+            .read(|connection| one(connection, "SELECT n FROM segments WHERE removed = 1", [], |row| Ok(row.get(0)?)))
+            .await?;
+        let Some(n): Option<i64> = removed else { return Ok(0) };
+        let mut forgotten = 0;
+        loop {
+            let slice = SLICE.min(limit.saturating_sub(usize::try_from(forgotten).unwrap_or(limit)));
+            if slice == 0 {
+                return Ok(forgotten);
+            }
+            let gone =
+                self.writer.errand(move |bench| bench.undurably(|connection, _| forget(connection, n, slice))).await?;
+            if gone == 0 {
+                return Ok(forgotten);
+            }
+            forgotten += gone;
+        }
+    }
+}
+
+/// Lets members of a removed segment go, and when there are none, the segment; answers how many rows went.
+fn forget(connection: &Connection, segment: i64, limit: usize) -> Result<u64, Fault> {
+    let members: Vec<i64> = many(
+        connection,
+        "SELECT contact FROM segment_members WHERE segment = ?1 LIMIT ?2",
+        params![segment, sql_limit(limit)],
+        |row| Ok(row.get(0)?),
+    )?;
+    if members.is_empty() {
+        let sql = "DELETE FROM segments WHERE n = ?1 AND removed = 1";
+        return Ok(connection.prepare_cached(sql)?.execute([segment])? as u64);
+    }
+    let mut delete = connection.prepare_cached("DELETE FROM segment_members WHERE segment = ?1 AND contact = ?2")?;
+    for contact in &members {
+        delete.execute([segment, *contact])?;
+    }
+    Ok(members.len() as u64)
+}

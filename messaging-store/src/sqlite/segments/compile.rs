@@ -1,0 +1,352 @@
+//! A filter as SQL.
+//!
+//! The text is put together from fragments that stand here and from numbered parameters; nothing that a
+//! user wrote becomes part of it: [`Sql::push`] takes only what was compiled into the program. What a value
+//! must be is tested by the function `passes` (see [`probe`](super::probe)), which finds the test by the
+//! number that is bound beside the value.
+//!
+//! Every condition is 1 or 0, never NULL, so that NOT is the exact complement. Lists of conditions are
+//! balanced trees, because SQLite limits how deep an expression may be.
+
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::message::EventKind;
+use messaging_core::domain::segment::filter::{
+    Condition, ConsentKind, ContactField, Count, EventLeaf, Filter, Leaf, MessageEventKind, MessageLeaf, Test, Within,
+};
+use messaging_core::ids::{Id as _, WorkspaceId};
+use messaging_core::ports::store::segments::MemberQuery;
+use rusqlite::types::Value;
+use rusqlite::{Connection, params};
+
+use super::super::fault::Fault;
+use super::super::query::one;
+use super::super::row::number;
+use super::super::{contacts, lists};
+use super::probe::{Present, Probe, Probes};
+
+/// A condition over `contacts c`, what is bound to it, and the tests that it names by number.
+pub(super) struct Compiled {
+    /// Whose contacts.
+    pub(super) audience: i64,
+    /// The conditions, in the order of the filters.
+    pub(super) conditions: Vec<String>,
+    /// What is bound, from the first parameter on.
+    pub(super) parameters: Vec<Value>,
+    /// The tests.
+    pub(super) probes: Probes,
+}
+
+/// Compiles filters for the contacts of a workspace; `None` when it has none.
+///
+/// Names are resolved to numbers here, so what comes out is good for the moment it was made in.
+pub(super) fn compile<'f>(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    query: &MemberQuery,
+    filters: impl IntoIterator<Item = &'f Filter>,
+) -> Result<Option<Compiled>, Fault> {
+    let Some(audience) = contacts::audience(connection, workspace)? else { return Ok(None) };
+    let present = Present { now: query.now, zone: query.zone.clone() };
+    let mut compiler = Compiler {
+        connection,
+        workspace,
+        audience,
+        sql: Sql::default(),
+        probes: Vec::new(),
+        workspace_parameter: None,
+        present,
+    };
+    let mut conditions = Vec::new();
+    for filter in filters {
+        compiler.filter(filter)?;
+        conditions.push(std::mem::take(&mut compiler.sql.text));
+    }
+    let Compiler { sql, probes, .. } = compiler;
+    Ok(Some(Compiled { audience, conditions, parameters: sql.parameters, probes: Probes(probes) }))
+}
+
+/// SQL text and what is bound to it.
+#[derive(Default)]
+struct Sql {
+    text: String,
+    parameters: Vec<Value>,
+}
+
+impl Sql {
+    fn push(&mut self, fragment: &'static str) {
+        self.text.push_str(fragment);
+    }
+
+    fn bind(&mut self, value: impl Into<Value>) -> Parameter {
+        self.parameters.push(value.into());
+        let parameter = Parameter(self.parameters.len());
+        self.parameter(parameter);
+        parameter
+    }
+
+    fn parameter(&mut self, Parameter(number): Parameter) {
+        self.text.push('?');
+        self.text.push_str(&number.to_string());
+    }
+}
+
+/// The number of a parameter.
+#[derive(Clone, Copy)]
+struct Parameter(usize);
+
+struct Compiler<'a> {
+    connection: &'a Connection,
+    workspace: WorkspaceId,
+    audience: i64,
+    sql: Sql,
+    probes: Vec<Probe>,
+    /// Where the workspace's id is bound, once it is.
+    workspace_parameter: Option<Parameter>,
+    present: Present,
+}
+
+impl Compiler<'_> {
+    fn filter(&mut self, filter: &Filter) -> Result<(), Fault> {
+        match filter {
+            Filter::Everyone => {
+                self.sql.push("1");
+                Ok(())
+            }
+            Filter::Where(condition) => self.condition(condition),
+        }
+    }
+
+    fn condition(&mut self, condition: &Condition) -> Result<(), Fault> {
+        match condition {
+            Condition::And(all) => self.joined(all, " AND ", "1"),
+            Condition::Or(any) => self.joined(any, " OR ", "0"),
+            Condition::Not(inner) => {
+                self.sql.push("NOT ");
+                self.condition(inner)
+            }
+            Condition::Leaf(leaf) => self.leaf(leaf),
+        }
+    }
+
+    fn joined(&mut self, conditions: &[Condition], operator: &'static str, nothing: &'static str) -> Result<(), Fault> {
+        match conditions {
+            [] => {
+                self.sql.push(nothing);
+                Ok(())
+            }
+            [only] => self.condition(only),
+            several => {
+                let (first, second) = several.split_at(several.len() / 2);
+                self.sql.push("(");
+                self.joined(first, operator, nothing)?;
+                self.sql.push(operator);
+                self.joined(second, operator, nothing)?;
+                self.sql.push(")");
+                Ok(())
+            }
+        }
+    }
+
+    /// One statement; what it writes stands beside AND, OR and NOT without parentheses around it.
+    fn leaf(&mut self, leaf: &Leaf) -> Result<(), Fault> {
+        match leaf {
+            Leaf::Field(field, test) => self.field(*field, test),
+            Leaf::Attribute(path, test) => {
+                self.passes(Probe::member(path, test, &self.present));
+                self.sql.push(", c.attributes)");
+            }
+            Leaf::Tags { needs, values } => {
+                self.passes(Probe::tags(*needs, values));
+                self.sql.push(", c.tags)");
+            }
+            Leaf::List { id, member } => {
+                let list = lists::number(self.connection, self.workspace, *id)?;
+                self.membership("(SELECT 1 FROM list_members m WHERE m.list = ", list, *member);
+            }
+            Leaf::Segment { id, member } => {
+                let segment = super::number(self.connection, self.workspace, *id)?;
+                self.membership("(SELECT 1 FROM segment_members m WHERE m.segment = ", segment, *member);
+            }
+            Leaf::Consent(kind, state) => {
+                self.sql.push(match kind {
+                    ConsentKind::MarketingEmail => "(c.marketing_email IS ",
+                    ConsentKind::Sms => "(c.sms IS ",
+                });
+                self.sql.bind(*state);
+                self.sql.push(")");
+            }
+            Leaf::Suppression(channel, suppressed) => self.suppression(*channel, *suppressed),
+            Leaf::Event(leaf) => self.events(leaf)?,
+            Leaf::Message(leaf) => self.messages(leaf),
+        }
+        Ok(())
+    }
+
+    /// Begins a test of a value, which the caller writes.
+    fn passes(&mut self, probe: Probe) {
+        self.sql.push("passes(");
+        self.sql.bind(i64::try_from(self.probes.len()).unwrap_or(i64::MAX));
+        self.probes.push(probe);
+    }
+
+    fn field(&mut self, field: ContactField, test: &Test) {
+        let (column, is_time) = match field {
+            ContactField::Email => (", c.email)", false),
+            ContactField::Phone => (", c.phone)", false),
+            ContactField::ExternalId => (", c.external_id)", false),
+            ContactField::Locale => (", c.locale)", false),
+            ContactField::Timezone => (", c.timezone)", false),
+            ContactField::CreatedAt => (", c.created_at)", true),
+            ContactField::UpdatedAt => (", c.updated_at)", true),
+        };
+        self.passes(if is_time { Probe::time(test, &self.present) } else { Probe::text(test, &self.present) });
+        self.sql.push(column);
+    }
+
+    /// `rows` begins a subquery and ends where the number is bound. What does not exist has no members.
+    fn membership(&mut self, rows: &'static str, n: Option<i64>, member: bool) {
+        self.sql.push(if member { "EXISTS " } else { "NOT EXISTS " });
+        self.sql.push(rows);
+        self.sql.bind(n);
+        self.sql.push(" AND m.contact = c.n)");
+    }
+
+    fn suppression(&mut self, channel: Channel, suppressed: bool) {
+        self.sql.push(if suppressed { "EXISTS (SELECT 1 FROM " } else { "NOT EXISTS (SELECT 1 FROM " });
+        let address = match channel {
+            Channel::Email => "c.email",
+            Channel::Sms | Channel::Whatsapp | Channel::Viber => "c.phone",
+            Channel::Telegram | Channel::Push => "a.value",
+        };
+        let is_attribute = address == "a.value";
+        if is_attribute {
+            self.sql.push("json_each(addresses(");
+            self.sql.bind(number(&Channel::ALL, &channel));
+            self.sql.push(", c.attributes)) a CROSS JOIN ");
+        }
+        self.sql.push("suppressions s WHERE s.workspace = ");
+        self.workspace();
+        self.sql.push(" AND s.channel = ");
+        self.sql.bind(number(&Channel::ALL, &channel));
+        self.sql.push(" AND s.address = ");
+        self.sql.push(address);
+        self.sql.push(")");
+    }
+
+    fn workspace(&mut self) {
+        match self.workspace_parameter {
+            Some(parameter) => self.sql.parameter(parameter),
+            None => self.workspace_parameter = Some(self.sql.bind(self.workspace.to_bytes().to_vec())),
+        }
+    }
+
+    fn events(&mut self, leaf: &EventLeaf) -> Result<(), Fault> {
+        let sql = "SELECT n FROM event_names WHERE audience = ?1 AND name = ?2";
+        let name: Option<i64> = one(self.connection, sql, params![self.audience, leaf.name], |row| Ok(row.get(0)?))?;
+        self.counted(leaf.count, |this| {
+            this.sql.push("product_events e INDEXED BY product_events_by_contact WHERE e.contact = c.n AND e.name = ");
+            this.sql.bind(name);
+            this.within(leaf.within);
+            if !leaf.properties.is_empty() {
+                this.sql.push(" AND ");
+                this.passes(Probe::properties(&leaf.properties, &this.present));
+                this.sql.push(", e.properties)");
+            }
+        });
+        Ok(())
+    }
+
+    fn messages(&mut self, leaf: &MessageLeaf) {
+        self.counted(leaf.count, |this| {
+            this.sql.push("messages m INDEXED BY messages_by_contact CROSS JOIN message_events e WHERE m.workspace = ");
+            this.workspace();
+            this.sql.push(" AND m.contact = c.id");
+            if let Some(channel) = leaf.channel {
+                this.sql.push(" AND m.channel = ");
+                this.sql.bind(number(&Channel::ALL, &channel));
+            }
+            if let Some(campaign) = leaf.campaign_id {
+                this.sql.push(" AND m.campaign = ");
+                this.sql.bind(campaign.to_bytes().to_vec());
+            }
+            if let Some(automation) = leaf.automation_id {
+                this.sql.push(" AND m.automation = ");
+                this.sql.bind(automation.to_bytes().to_vec());
+            }
+            if let Some(template) = leaf.template_id {
+                this.sql.push(" AND m.template = ");
+                this.sql.bind(template.to_bytes().to_vec());
+            }
+            this.sql.push(" AND e.workspace = m.workspace AND e.message = m.id");
+            this.within(leaf.within);
+            this.sql.push(" AND e.kind = ");
+            let kind = event_kind(leaf.event);
+            this.sql.bind(number(&EventKind::ALL, &kind));
+            if matches!(kind, EventKind::Open | EventKind::Click) {
+                this.sql.push(" AND e.meta -> '$.machine' IS NOT 'true'");
+            }
+            if let Some(part) = &leaf.url_contains {
+                this.sql.push(" AND ");
+                this.passes(Probe::url(part));
+                this.sql.push(", e.meta)");
+            }
+        });
+    }
+
+    fn within(&mut self, within: Option<Within>) {
+        if let Some(within) = within {
+            let moments = within.moments(self.present.now, &self.present.zone);
+            self.sql.push(" AND e.at BETWEEN ");
+            self.sql.bind(*moments.start());
+            self.sql.push(" AND ");
+            self.sql.bind(*moments.end());
+        }
+    }
+
+    /// A comparison of how many rows there are. Looks at no more rows than decide it.
+    fn counted(&mut self, count: Count, rows: impl FnOnce(&mut Self)) {
+        let (least, most) = match count {
+            Count::AtLeast(0) => {
+                self.sql.push("1");
+                return;
+            }
+            Count::AtLeast(1) => {
+                self.sql.push("EXISTS (SELECT 1 FROM ");
+                rows(self);
+                self.sql.push(")");
+                return;
+            }
+            Count::AtMost(0) | Count::Exactly(0) => {
+                self.sql.push("NOT EXISTS (SELECT 1 FROM ");
+                rows(self);
+                self.sql.push(")");
+                return;
+            }
+            Count::AtLeast(least) => (least, least),
+            Count::AtMost(most) => (0, most),
+            Count::Exactly(count) => (count, count),
+        };
+        let enough = if let Count::AtLeast(_) = count { i64::from(least) } else { i64::from(most) + 1 };
+        self.sql.push("((SELECT count(*) FROM (SELECT 1 FROM ");
+        rows(self);
+        self.sql.push(" LIMIT ");
+        self.sql.bind(enough);
+        self.sql.push(")) BETWEEN ");
+        self.sql.bind(i64::from(least));
+        self.sql.push(" AND ");
+        self.sql.bind(i64::from(most));
+        self.sql.push(")");
+    }
+}
+
+const fn event_kind(kind: MessageEventKind) -> EventKind {
+    match kind {
+        MessageEventKind::Sent => EventKind::Sent,
+        MessageEventKind::Delivered => EventKind::Delivered,
+        MessageEventKind::Open => EventKind::Open,
+        MessageEventKind::Click => EventKind::Click,
+        MessageEventKind::Bounce => EventKind::Bounce,
+        MessageEventKind::Complaint => EventKind::Complaint,
+        MessageEventKind::Unsubscribe => EventKind::Unsubscribe,
+    }
+}

@@ -1,0 +1,269 @@
+//! Following the changes of contacts.
+//!
+//! Notes are read together with whom the changed contacts match now, in one moment of the database. Then each
+//! note is taken away together with what it leads to, if its mark is still the one that was read: a contact
+//! that changed once more keeps its note and is looked at again.
+
+use std::time::{Duration, Instant};
+
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::ids::{ContactId, SegmentId, WorkspaceId};
+use messaging_core::ports::store::segments::{MemberQuery, Moved};
+use rusqlite::{Connection, params};
+
+use super::super::contacts::{COUNT_BITS, audience};
+use super::super::fault::Fault;
+use super::super::lists;
+use super::super::query::{many, one};
+use super::super::row::{id, number, numbered, sql_limit};
+use super::compile::compile;
+use super::evaluate::Evaluation;
+use super::members::{Moving, compare, count};
+use super::notes::{Interest, note};
+use super::probe;
+
+/// How long one look may take: others wait for the thread meanwhile.
+const LOOK: Duration = Duration::from_millis(25);
+/// How many contacts are looked at together.
+const PIECE: usize = 200;
+/// How many addresses are looked for together.
+const MAX_ADDRESSES: usize = 1000;
+
+/// A note that was read, and what it leads to.
+#[derive(Debug)]
+pub(super) struct Followed {
+    contact: i64,
+    id: ContactId,
+    mark: i64,
+    /// The number of a segment, and whether the contact becomes a member of it.
+    moves: Vec<(i64, SegmentId, bool)>,
+}
+
+/// A note.
+struct Note {
+    contact: i64,
+    id: ContactId,
+    aspects: Aspects,
+    mark: i64,
+}
+
+/// Reads up to `limit` notes and what they lead to. Also answers whether there are more.
+pub(super) fn look(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    segments: &[(SegmentId, MemberQuery)],
+    limit: usize,
+) -> Result<(Vec<Followed>, bool), Fault> {
+    let began = Instant::now();
+    let connection = &*connection.unchecked_transaction()?;
+    let Some(audience) = audience(connection, workspace)? else { return Ok((Vec::new(), false)) };
+    let notes = notes(connection, audience, limit.saturating_add(1))?;
+    let more = notes.len() > limit;
+    let notes = &notes[..notes.len().min(limit)];
+    let mut followed: Vec<Followed> = Vec::with_capacity(notes.len());
+    for piece in notes.chunks(PIECE) {
+        if !followed.is_empty() && began.elapsed() >= LOOK {
+            return Ok((followed, true));
+        }
+        let begin = followed.len();
+        followed.extend(piece.iter().map(|note| {
+            let Note { contact, id, mark, .. } = *note;
+            Followed { contact, id, mark, moves: Vec::new() }
+        }));
+        for (segment, query) in segments {
+            let aspects = query.filter.reads().aspects;
+            let changed = piece.iter().filter(|note| note.aspects.intersects(aspects));
+            let contacts: Vec<i64> = changed.map(|note| note.contact).collect();
+            if contacts.is_empty() {
+                continue;
+            }
+            let Some((n, moves)) = moves(connection, workspace, *segment, query, &contacts)? else { continue };
+            for (contact, member) in moves {
+                // Both are in the order of the numbers.
+                if let Ok(place) = followed[begin..].binary_search_by_key(&contact, |one| one.contact) {
+                    followed[begin + place].moves.push((n, *segment, member));
+                }
+            }
+        }
+    }
+    Ok((followed, more))
+}
+
+fn notes(connection: &Connection, audience: i64, limit: usize) -> Result<Vec<Note>, Fault> {
+    const SQL: &str = "SELECT n.contact, c.id, n.aspects, n.mark
+        FROM changed_contacts n CROSS JOIN contacts c ON c.n = n.contact
+        WHERE n.contact BETWEEN ?1 AND ?2 ORDER BY n.contact LIMIT ?3";
+    let range = params![audience << COUNT_BITS, ((audience + 1) << COUNT_BITS) - 1, sql_limit(limit)];
+    many(connection, SQL, range, |row| {
+        let aspects = Aspects::from_bits(row.get(2)?);
+        Ok(Note { contact: row.get(0)?, id: id(row, 1)?, aspects, mark: row.get(3)? })
+    })
+}
+
+/// Who of some contacts has to become or cease to be a member; `None` when there is no such segment.
+fn moves(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    segment: SegmentId,
+    query: &MemberQuery,
+    contacts: &[i64],
+) -> Result<Option<(i64, Vec<(i64, bool)>)>, Fault> {
+    const HELD: &str = "SELECT m.contact FROM json_each(?2) j CROSS JOIN segment_members m
+        WHERE m.segment = ?1 AND m.contact = j.value ORDER BY m.contact";
+    let Some(n) = super::number(connection, workspace, segment)? else { return Ok(None) };
+    let Some(compiled) = compile(connection, workspace, query, [&query.filter])? else { return Ok(None) };
+    let wanted = Evaluation::of_some(connection, compiled)?.among(contacts)?;
+    let held = many(connection, HELD, params![n, serde_json::to_string(contacts)?], |row| Ok(row.get(0)?))?;
+    let mut moves = Vec::new();
+    compare(&wanted, &held, &mut moves);
+    Ok(Some((n, moves)))
+}
+
+/// How many of the first may be written together: so many notes, or so many moves.
+pub(super) fn slice(followed: &[Followed], notes: usize, moves: usize) -> usize {
+    let mut sum = 0;
+    let fit = followed.iter().take(notes).take_while(|one| {
+        let fits = sum < moves;
+        sum += one.moves.len();
+        fits
+    });
+    fit.count()
+}
+
+/// Takes notes away and writes what they lead to; answers who moved.
+pub(super) fn write(connection: &Connection, followed: &[Followed]) -> Result<Vec<Moved>, Fault> {
+    let mut take = connection.prepare_cached("DELETE FROM changed_contacts WHERE contact = ?1 AND mark = ?2")?;
+    let mut is_there = connection.prepare_cached("SELECT 1 FROM segments WHERE n = ?1 AND removed = 0")?;
+    // A contact that is gone has no note.
+    let mut writing = Moving::new(connection, false)?;
+    let mut moved = Vec::new();
+    for one in followed {
+        if take.execute([one.contact, one.mark])? == 0 {
+            continue;
+        }
+        for (n, segment, member) in &one.moves {
+            if is_there.exists([n])? && writing.write(*n, one.contact, *member)? {
+                count(connection, *n, if *member { 1 } else { -1 })?;
+                moved.push(Moved { segment: *segment, contact: one.id, member: *member });
+            }
+        }
+    }
+    Ok(moved)
+}
+
+/// Who was found to have one of the addresses that changed.
+pub(super) struct Traced {
+    audience: i64,
+    /// The addresses that were looked for.
+    addresses: Vec<i64>,
+    /// Up to which contact.
+    looked_through: i64,
+    contacts: Vec<i64>,
+    is_end: bool,
+}
+
+/// Looks for addresses that came onto the suppression list or off it, and that no index finds. `None` when
+/// there are none.
+pub(super) fn trace(connection: &Connection, workspace: WorkspaceId) -> Result<Option<Traced>, Fault> {
+    const ADDRESSES: &str = "SELECT n, channel, address, looked_through FROM changed_addresses
+        WHERE audience = ?1 ORDER BY looked_through DESC, n LIMIT ?2";
+    const CONTACTS: &str = "SELECT n, attributes FROM contacts WHERE n > ?1 AND n <= ?2 ORDER BY n";
+    let began = Instant::now();
+    let connection = &*connection.unchecked_transaction()?;
+    let Some(audience) = audience(connection, workspace)? else { return Ok(None) };
+    let sought = many(connection, ADDRESSES, params![audience, sql_limit(MAX_ADDRESSES)], |row| {
+        let channel = numbered(&Channel::ALL, row.get(1)?)?;
+        Ok((row.get::<_, i64>(0)?, (channel, row.get::<_, String>(2)?), row.get::<_, i64>(3)?))
+    })?;
+    // Those that were looked for furthest; others are looked for afterwards, from where they are.
+    let Some(from) = sought.first().map(|(_, _, looked_through)| *looked_through) else { return Ok(None) };
+    let sought: Vec<_> = sought.into_iter().take_while(|(_, _, looked_through)| *looked_through == from).collect();
+    let wanted: std::collections::HashSet<_> = sought.iter().map(|(_, address, _)| address.clone()).collect();
+    let channels: Vec<Channel> =
+        [Channel::Telegram, Channel::Push].into_iter().filter(|one| wanted.iter().any(|(of, _)| of == one)).collect();
+
+    let last = ((audience + 1) << COUNT_BITS) - 1;
+    let mut statement = connection.prepare_cached(CONTACTS)?;
+    let mut rows = statement.query([from.max(audience << COUNT_BITS), last])?;
+    let (mut contacts, mut looked_through, mut is_end) = (Vec::new(), from, true);
+    while let Some(row) = rows.next()? {
+        looked_through = row.get(0)?;
+        for channel in &channels {
+            let found = probe::addresses(*channel, row.get_ref(1)?)?;
+            if found.into_iter().any(|address| wanted.contains(&(*channel, address))) {
+                contacts.push(looked_through);
+            }
+        }
+        if began.elapsed() >= LOOK {
+            is_end = false;
+            break;
+        }
+    }
+    let addresses = sought.iter().map(|(n, _, _)| *n).collect();
+    Ok(Some(Traced { audience, addresses, looked_through, contacts, is_end }))
+}
+
+/// Notes the contacts that were found, and how far the search has come.
+pub(super) fn write_traced(connection: &Connection, traced: &Traced) -> Result<(), Fault> {
+    let interest = Interest::of_audience(connection, traced.audience)?;
+    let mut is_there = connection.prepare_cached("SELECT 1 FROM contacts WHERE n = ?1")?;
+    for contact in &traced.contacts {
+        if is_there.exists([contact])? {
+            note(connection, interest, *contact, Aspects::SUPPRESSIONS)?;
+        }
+    }
+    let sql = if traced.is_end {
+        "DELETE FROM changed_addresses WHERE n = ?1 AND ?2 IS NOT NULL"
+    } else {
+        "UPDATE changed_addresses SET looked_through = ?2 WHERE n = ?1"
+    };
+    let mut statement = connection.prepare_cached(sql)?;
+    for address in &traced.addresses {
+        statement.execute([*address, traced.looked_through])?;
+    }
+    Ok(())
+}
+
+/// A removed list whose members are not let go yet, if a dynamic segment reads lists. They are noted as they
+/// go.
+pub(super) fn removed_list(connection: &Connection, workspace: WorkspaceId) -> Result<Option<i64>, Fault> {
+    let Some(audience) = audience(connection, workspace)? else { return Ok(None) };
+    if Interest::of_audience(connection, audience)?.in_any(Aspects::LISTS).is_empty() {
+        return Ok(None);
+    }
+    lists::removed(connection, audience)
+}
+
+/// Notes that an address came onto the suppression list or off it.
+pub(in super::super) fn note_address(
+    connection: &Connection,
+    interest: Interest,
+    channel: Channel,
+    address: &str,
+) -> Result<(), Fault> {
+    let by_column = match channel {
+        Channel::Email => Some("SELECT n FROM contacts WHERE audience = ?1 AND email = ?2"),
+        Channel::Sms | Channel::Whatsapp | Channel::Viber => {
+            Some("SELECT n FROM contacts WHERE audience = ?1 AND phone = ?2")
+        }
+        Channel::Telegram | Channel::Push => None,
+    };
+    match by_column {
+        Some(sql) => {
+            let found: Option<i64> = one(connection, sql, params![interest.audience, address], |row| Ok(row.get(0)?))?;
+            match found {
+                Some(contact) => note(connection, interest, contact, Aspects::SUPPRESSIONS),
+                None => Ok(()),
+            }
+        }
+        None => {
+            connection
+                .prepare_cached(
+                    "INSERT INTO changed_addresses (audience, channel, address, looked_through) VALUES (?1, ?2, ?3, 0)",
+                )?
+                .execute(params![interest.audience, number(&Channel::ALL, &channel), address])?;
+            Ok(())
+        }
+    }
+}

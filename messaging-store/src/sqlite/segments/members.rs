@@ -1,0 +1,187 @@
+//! Calculating the members of a segment as a whole.
+//!
+//! A slice of contacts is compared on the thread for scans, which takes most of the time, and the difference
+//! is written in a few short transactions. What changes in between is noted like every change and worked off
+//! afterwards; only a contact that is erased in between must not become a member again.
+
+use std::cmp::Ordering;
+use std::time::{Duration, Instant};
+
+use messaging_core::ids::{SegmentId, WorkspaceId};
+use messaging_core::ports::store::segments::MemberQuery;
+use rusqlite::{CachedStatement, Connection, params};
+
+use super::super::contacts::COUNT_BITS;
+use super::super::fault::Fault;
+use super::super::query::one;
+use super::compile::compile;
+use super::evaluate::Evaluation;
+
+/// How long one look at contacts may take: others wait for the thread meanwhile.
+const LOOK: Duration = Duration::from_millis(25);
+/// How many contacts are looked at between two looks at the clock.
+const PIECE: i64 = 1024;
+/// More moves than this end a look, so that memory stays bounded.
+const MAX_MOVES: usize = 50_000;
+/// How many moves one transaction writes: it holds the writer for a few milliseconds.
+pub(super) const SLICE: usize = 2000;
+
+/// Who has to become or cease to be a member.
+pub(super) struct Difference {
+    pub(super) segment: i64,
+    /// The contact, and whether it becomes a member; in the order of their numbers.
+    pub(super) moves: Vec<(i64, bool)>,
+    /// How many contacts of the audience had been erased when it was found.
+    erased: i64,
+    pub(super) audience: i64,
+    /// The count of the first contact that was not looked at.
+    pub(super) next: Option<u64>,
+}
+
+/// How many contacts were made in an audience, and how many of them were erased.
+fn population(connection: &Connection, audience: i64) -> Result<(i64, i64), Fault> {
+    let sql = "SELECT newest, newest - contacts FROM audiences WHERE number = ?1";
+    let found = one(connection, sql, [audience], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(found.unwrap_or((0, 0)))
+}
+
+/// Compares members and filter for as many contacts as fit a look; `None` when there is no such segment.
+pub(super) fn difference(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    id: SegmentId,
+    query: &MemberQuery,
+    from: u64,
+) -> Result<Option<Difference>, Fault> {
+    let connection = &*connection.unchecked_transaction()?;
+    let Some(segment) = super::number(connection, workspace, id)? else { return Ok(None) };
+    let Some(compiled) = compile(connection, workspace, query, [&query.filter])? else { return Ok(None) };
+    let audience = compiled.audience;
+    let (newest, erased) = population(connection, audience)?;
+    let (first, last) = (audience << COUNT_BITS, (audience << COUNT_BITS) | newest);
+    let mut evaluation = Evaluation::of_ranges(connection, compiled)?;
+    let mut members = connection.prepare_cached(
+        "SELECT contact FROM segment_members WHERE segment = ?1 AND contact BETWEEN ?2 AND ?3 ORDER BY contact",
+    )?;
+    let mut moves = Vec::new();
+    let mut start = first.saturating_add(i64::try_from(from).unwrap_or(i64::MAX));
+    // What was needed before does not count, so that every look gets somewhere.
+    let began = Instant::now();
+    while start <= last && began.elapsed() < LOOK && moves.len() < MAX_MOVES {
+        let range = start..=last.min(start + PIECE - 1);
+        let wanted = evaluation.in_range(&range)?;
+        compare(&wanted, &held(&mut members, segment, *range.start(), *range.end())?, &mut moves);
+        start = range.end() + 1;
+    }
+    let next = if start <= last { u64::try_from(start - first).ok() } else { None };
+    Ok(Some(Difference { segment, moves, erased, audience, next }))
+}
+
+fn held(members: &mut CachedStatement<'_>, segment: i64, first: i64, last: i64) -> Result<Vec<i64>, Fault> {
+    let mut rows = members.query([segment, first, last])?;
+    let mut held = Vec::new();
+    while let Some(row) = rows.next()? {
+        held.push(row.get(0)?);
+    }
+    Ok(held)
+}
+
+/// Adds what makes `held` into `wanted`; both are in order.
+pub(super) fn compare(wanted: &[i64], held: &[i64], moves: &mut Vec<(i64, bool)>) {
+    let (mut wanted, mut held) = (wanted.iter().copied().peekable(), held.iter().copied().peekable());
+    loop {
+        let order = match (wanted.peek(), held.peek()) {
+            (Some(wants), Some(holds)) => wants.cmp(holds),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return,
+        };
+        match order {
+            Ordering::Less => moves.extend(wanted.next().map(|contact| (contact, true))),
+            Ordering::Greater => moves.extend(held.next().map(|contact| (contact, false))),
+            Ordering::Equal => {
+                wanted.next();
+                held.next();
+            }
+        }
+    }
+}
+
+/// Writes some moves; answers how many joined and how many left.
+pub(super) fn write(
+    connection: &Connection,
+    difference: &Difference,
+    moves: &[(i64, bool)],
+) -> Result<(u64, u64), Fault> {
+    let sql = "SELECT 1 FROM segments WHERE n = ?1 AND removed = 0";
+    if one(connection, sql, [difference.segment], |_| Ok(()))?.is_none() {
+        return Ok((0, 0));
+    }
+    // Looking for each contact costs more than adding it: only when somebody was erased meanwhile.
+    let (_, erased) = population(connection, difference.audience)?;
+    let mut writing = Moving::new(connection, erased != difference.erased)?;
+    let (mut joined, mut left) = (0, 0);
+    for (contact, member) in moves {
+        if writing.write(difference.segment, *contact, *member)? {
+            *(if *member { &mut joined } else { &mut left }) += 1;
+        }
+    }
+    count(connection, difference.segment, joined - left)?;
+    Ok((joined.unsigned_abs(), left.unsigned_abs()))
+}
+
+/// Counts members that came and went.
+pub(super) fn count(connection: &Connection, segment: i64, more: i64) -> Result<(), Fault> {
+    if more != 0 {
+        connection
+            .prepare_cached("UPDATE segments SET members = members + ?2 WHERE n = ?1")?
+            .execute([segment, more])?;
+    }
+    Ok(())
+}
+
+/// Makes members and lets them go; whoever uses it counts them.
+pub(super) struct Moving<'c> {
+    join: CachedStatement<'c>,
+    leave: CachedStatement<'c>,
+}
+
+impl<'c> Moving<'c> {
+    /// `carefully` when a contact may be gone.
+    pub(super) fn new(connection: &'c Connection, carefully: bool) -> Result<Self, Fault> {
+        let join = if carefully {
+            "INSERT OR IGNORE INTO segment_members (segment, contact) SELECT ?1, n FROM contacts WHERE n = ?2"
+        } else {
+            "INSERT OR IGNORE INTO segment_members (segment, contact) VALUES (?1, ?2)"
+        };
+        let leave = "DELETE FROM segment_members WHERE segment = ?1 AND contact = ?2";
+        Ok(Self { join: connection.prepare_cached(join)?, leave: connection.prepare_cached(leave)? })
+    }
+
+    /// Answers whether anything changed.
+    pub(super) fn write(&mut self, segment: i64, contact: i64, member: bool) -> Result<bool, Fault> {
+        let statement = if member { &mut self.join } else { &mut self.leave };
+        Ok(statement.execute(params![segment, contact])? == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(wanted: &[i64], held: &[i64], expected: &[(i64, bool)]) {
+        let mut moves = Vec::new();
+        compare(wanted, held, &mut moves);
+        assert_eq!(moves, expected, "{wanted:?} {held:?}");
+    }
+
+    #[test]
+    fn a_comparison_finds_who_has_to_move() {
+        check(&[], &[], &[]);
+        check(&[1, 2], &[1, 2], &[]);
+        check(&[1, 2], &[], &[(1, true), (2, true)]);
+        check(&[], &[1, 2], &[(1, false), (2, false)]);
+        check(&[1, 3, 5], &[2, 3, 6], &[(1, true), (2, false), (5, true), (6, false)]);
+    }
+}

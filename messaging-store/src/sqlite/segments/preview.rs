@@ -1,0 +1,183 @@
+//! Counting who matches without keeping it.
+//!
+//! Contacts are looked at in small pieces that are spread over all of them, the newest first, so that a
+//! workspace that is too large for the time is estimated from everywhere. The order is the same every time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::{Duration, Instant};
+
+use messaging_core::domain::contact::Contact;
+use messaging_core::domain::segment::filter::Filter;
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::segments::{MemberQuery, Preview};
+use rusqlite::Connection;
+
+use super::super::contacts::{COUNT_BITS, numbered};
+use super::super::fault::Fault;
+use super::super::query::one;
+use super::compile::compile;
+use super::evaluate::Evaluation;
+
+/// How long one look may take: others wait for the thread meanwhile.
+const LOOK: Duration = Duration::from_millis(40);
+/// How many contacts stand in a piece.
+const PIECE: i64 = 512;
+
+/// What is asked, and what was found so far.
+pub(super) struct Count {
+    workspace: WorkspaceId,
+    query: MemberQuery,
+    conditions: Vec<Filter>,
+    sample: usize,
+    found: Option<Found>,
+}
+
+struct Found {
+    /// The count of the newest contact when counting began.
+    newest: i64,
+    /// How many contacts there are.
+    contacts: u64,
+    /// How many pieces were looked at.
+    pieces: i64,
+    seen: u64,
+    size: u64,
+    sizes: Vec<u64>,
+    /// The newest that match.
+    sample: BinaryHeap<Reverse<i64>>,
+}
+
+impl Count {
+    pub(super) fn new(workspace: WorkspaceId, query: &MemberQuery, conditions: &[Filter], sample: usize) -> Self {
+        Self { workspace, query: query.clone(), conditions: conditions.to_vec(), sample, found: None }
+    }
+
+    /// Looks at some more contacts; answers whether that was all.
+    pub(super) fn go_on(&mut self, connection: &Connection) -> Result<bool, Fault> {
+        let connection = &*connection.unchecked_transaction()?;
+        let filters = std::iter::once(&self.query.filter).chain(&self.conditions);
+        let Some(compiled) = compile(connection, self.workspace, &self.query, filters)? else { return Ok(true) };
+        let audience = compiled.audience;
+        let found = match &mut self.found {
+            Some(found) => found,
+            None => self.found.insert(Found::begin(connection, audience, self.conditions.len())?),
+        };
+        let all = found.newest / PIECE + 1;
+        let conditions = compiled.conditions.len();
+        let mut evaluation = Evaluation::of_each(connection, compiled)?;
+        // What was needed before does not count, so that every look gets somewhere.
+        let began = Instant::now();
+        while found.pieces < all && began.elapsed() < LOOK {
+            let start = (audience << COUNT_BITS) | (spread(found.pieces, all) * PIECE);
+            evaluation.each_in_range(&(start..=start + PIECE - 1), conditions, |contact, holds| {
+                found.note(contact, holds, self.sample);
+            })?;
+            found.pieces += 1;
+        }
+        Ok(found.pieces == all)
+    }
+
+    /// What was found.
+    pub(super) fn preview(self, connection: &Connection) -> Result<Preview, Fault> {
+        let Some(found) = self.found else {
+            return Ok(Preview { size: 0, sizes: vec![0; self.conditions.len()], exact: true, sample: Vec::new() });
+        };
+        let exact = found.pieces == found.newest / PIECE + 1;
+        let size = |seen: u64| if exact { seen } else { scaled(seen, found.contacts, found.seen) };
+        let (size, sizes) = (size(found.size), found.sizes.iter().map(|seen| size(*seen)).collect());
+        let mut sample: Vec<Contact> = Vec::new();
+        // Sorted by what is reversed: from the newest on.
+        for Reverse(contact) in found.sample.into_sorted_vec() {
+            sample.extend(numbered(connection, self.workspace, contact)?.map(|stored| stored.record));
+        }
+        Ok(Preview { size, sizes, exact, sample })
+    }
+}
+
+impl Found {
+    fn begin(connection: &Connection, audience: i64, conditions: usize) -> Result<Self, Fault> {
+        let sql = "SELECT newest, contacts FROM audiences WHERE number = ?1";
+        let population = one(connection, sql, [audience], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
+        let (newest, contacts) = population.unwrap_or((0, 0));
+        Ok(Self {
+            newest,
+            contacts: contacts.unsigned_abs(),
+            pieces: 0,
+            seen: 0,
+            size: 0,
+            sizes: vec![0; conditions],
+            sample: BinaryHeap::new(),
+        })
+    }
+
+    fn note(&mut self, contact: i64, holds: &[bool], sample: usize) {
+        self.seen += 1;
+        let Some((matches, conditions)) = holds.split_first() else { return };
+        for (size, holds) in self.sizes.iter_mut().zip(conditions) {
+            *size += u64::from(*holds);
+        }
+        if *matches {
+            self.size += 1;
+            self.sample.push(Reverse(contact));
+            if self.sample.len() > sample {
+                self.sample.pop();
+            }
+        }
+    }
+}
+
+/// Which of `all` pieces comes at some place of the order: the last one first, then far apart.
+fn spread(place: i64, all: i64) -> i64 {
+    // About the golden section, which leaves no part out for long.
+    let mut step = (all * 618 / 1000).max(1);
+    while greatest_common_divisor(step, all) != 1 {
+        step += 1;
+    }
+    all - 1 - place * step % all
+}
+
+const fn greatest_common_divisor(one: i64, other: i64) -> i64 {
+    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
+}
+
+/// What a count among some is among all, rounded.
+fn scaled(counted: u64, all: u64, seen: u64) -> u64 {
+    if seen == 0 {
+        return 0;
+    }
+    let (counted, all, seen) = (u128::from(counted), u128::from(all), u128::from(seen));
+    u64::try_from((counted * all + seen / 2) / seen).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_piece_comes_once_and_the_newest_first() {
+        for all in 1..500 {
+            let mut order: Vec<_> = (0..all).map(|place| spread(place, all)).collect();
+            assert_eq!(order[0], all - 1);
+            order.sort_unstable();
+            assert_eq!(order, (0..all).collect::<Vec<_>>(), "of {all}");
+        }
+    }
+
+    #[test]
+    fn the_first_tenth_is_from_everywhere() {
+        let all = 2000;
+        let mut tenths = [0; 10];
+        for place in 0..all / 10 {
+            tenths[usize::try_from(spread(place, all) * 10 / all).unwrap()] += 1;
+        }
+        assert!(tenths.iter().all(|pieces| (15..=25).contains(pieces)), "{tenths:?}");
+    }
+
+    #[test]
+    fn counts_are_scaled_to_everybody() {
+        assert_eq!(scaled(0, 10, 0), 0);
+        assert_eq!(scaled(1, 10, 4), 3);
+        assert_eq!(scaled(4, 10, 4), 10);
+        assert_eq!(scaled(u64::MAX, u64::MAX, 1), u64::MAX);
+    }
+}
