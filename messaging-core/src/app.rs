@@ -8,11 +8,13 @@ mod cache;
 mod consent;
 mod dkim;
 mod domain_looks;
+pub(crate) mod filters;
 mod heavy_work;
 mod known_urls;
 mod lookups;
 mod passwords;
 mod reports;
+mod segments;
 mod suppressing;
 mod unsubscribe;
 mod until_committed;
@@ -55,6 +57,7 @@ pub use lookups::Provider;
 use lookups::{Lookups, Touched};
 pub(crate) use lookups::{MAX_LOOKED_AT, SESSION_MARKER};
 pub use reports::ReturnAddress;
+use segments::SegmentTurns;
 pub use visits::{Click, Visitor};
 
 /// A key's last use is written at most this often.
@@ -88,6 +91,7 @@ struct Shared {
     dkim_keys: HeavyWork,
     signers: Signers,
     domain_looks: DomainLooks,
+    segment_turns: SegmentTurns,
     work: WorkSignal,
     /// KiB of attachments that background work may hold in memory.
     file_memory: Semaphore,
@@ -108,6 +112,8 @@ pub struct Settings {
     pub message_retry: Vec<Duration>,
     /// How long after acceptance an email is given up.
     pub message_expiry: Duration,
+    /// How often segments that depend on the present are calculated anew.
+    pub segment_refresh: Duration,
 }
 
 impl Default for Settings {
@@ -122,6 +128,7 @@ impl Default for Settings {
             data_region: "local".to_owned(),
             message_retry: waits.map(Duration::from_secs).to_vec(),
             message_expiry: Duration::from_secs(72 * HOUR),
+            segment_refresh: Duration::from_secs(15 * MINUTE),
         }
     }
 }
@@ -217,6 +224,7 @@ impl Builder {
             dkim_keys: dkim::queue(),
             signers: Signers::default(),
             domain_looks: DomainLooks::default(),
+            segment_turns: SegmentTurns::default(),
             work: WorkSignal::default(),
             file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
             parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
@@ -343,7 +351,8 @@ impl App {
         self.commit_as(changes, Priority::Background).await
     }
 
-    async fn commit_as(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
+    async fn commit_as(&self, mut changes: Changes, priority: Priority) -> Result<(), CommitError> {
+        self.have_changes_followed(&mut changes).await;
         let touched = Touched::by(&changes);
         let urls = KnownUrls::keys(&changes);
         let due = changes
@@ -411,6 +420,10 @@ impl App {
 
     fn domain_looks(&self) -> &DomainLooks {
         &self.0.domain_looks
+    }
+
+    fn segment_turns(&self) -> &SegmentTurns {
+        &self.0.segment_turns
     }
 
     fn lookups(&self) -> &Lookups {

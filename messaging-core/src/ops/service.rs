@@ -198,6 +198,12 @@ impl Operation for UpdateWorkspace {
             Patch::Null => "UTC".clone_into(&mut workspace.timezone),
             Patch::Set(timezone) => workspace.timezone = timezone,
         }
+        if workspace.timezone != stored.record.timezone {
+            let segments = cx.app.segments_with_zone(workspace.id).await?;
+            for write in cx.app.calculate_all_anew(workspace.id, segments, cx.now).await? {
+                cx.change(write);
+            }
+        }
         if workspace != stored.record {
             cx.change(Write::PutWorkspace(workspace.clone(), Expect::Revision(stored.revision)));
         }
