@@ -10,6 +10,7 @@ mod dkim;
 mod domain_looks;
 pub(crate) mod filters;
 mod heavy_work;
+pub(crate) mod ingesting;
 mod known_urls;
 mod lookups;
 mod passwords;

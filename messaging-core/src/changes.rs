@@ -17,6 +17,7 @@ use crate::domain::custom_field::CustomField;
 use crate::domain::digest::Digest;
 use crate::domain::list::ContactList;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
+use crate::domain::product_event::ProductEvent;
 use crate::domain::segment::Segment;
 use crate::domain::sending_domain::SendingDomain;
 use crate::domain::settings::ChannelSettings;
@@ -109,8 +110,16 @@ pub enum Write {
     DeleteSuppression(WorkspaceId, SuppressionId),
     /// Creates or replaces contacts in order, except for their lists. Identifiers are unique in the workspace.
     PutContacts(Vec<PutContact>),
-    /// Removes a contact with its tags and its memberships of lists and segments; no conflict when it is gone already.
+    /// Removes a contact with its tags and its memberships of lists and segments; no conflict when it is gone
+    /// already. Its product events stay until they are moved or deleted.
     DeleteContact(WorkspaceId, ContactId),
+    /// Adds product events, in order. A conflict when a contact is gone, and when a unique id arrived already
+    /// within [`UNIQUE_FOR`](crate::domain::product_event::UNIQUE_FOR) before the event.
+    AppendProductEvents(Vec<ProductEvent>),
+    /// Gives product events of a merged contact to the one it became.
+    MoveProductEvents(MoveProductEvents),
+    /// Deletes up to so many product events of a contact that is gone; no conflict when there are none.
+    DeleteProductEvents(WorkspaceId, ContactId, usize),
     /// Creates a list, or replaces its name.
     PutList(ContactList, Expect),
     /// Removes a list; its members are let go later. No conflict when it is gone already.
@@ -188,6 +197,20 @@ impl Write {
     pub fn put_contact(contact: impl Into<Arc<Contact>>, expect: Expect) -> Self {
         Self::PutContacts(vec![PutContact { contact: contact.into(), expect }])
     }
+}
+
+/// A change of the contact that did something. Nothing happens when there is nothing to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoveProductEvents {
+    /// Whose.
+    pub workspace_id: WorkspaceId,
+    /// The contact that did it: one that is gone, or goes in the same commit after this write.
+    pub from: ContactId,
+    /// The contact it was merged into; must be there when `from` is. When it is gone later, the events go the
+    /// way of its own: to the contact that it was merged into itself, or away.
+    pub to: ContactId,
+    /// At most so many; the rest is left for later.
+    pub limit: usize,
 }
 
 /// A change of the contact that a message is attributed to; its revision stays. Nothing happens when it

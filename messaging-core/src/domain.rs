@@ -26,6 +26,7 @@ pub mod message;
 pub mod message_input;
 pub mod password;
 pub mod plain_text;
+pub mod product_event;
 pub mod provider;
 pub mod recipients;
 pub mod report;

@@ -16,6 +16,7 @@ pub mod attempts;
 pub mod channels;
 pub mod contacts;
 pub mod custom_fields;
+pub mod events;
 pub mod keys;
 pub mod lists;
 pub mod members;
@@ -57,6 +58,9 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<messages::GetMessage>(),
         Endpoint::of::<messages::ListMessages>(),
         Endpoint::of::<attempts::ListAttempts>(),
+        // Section 5.
+        Endpoint::of::<events::SendEvent>(),
+        Endpoint::of::<events::SendEvents>(),
         // Section 6.
         Endpoint::of::<contacts::UpsertContact>(),
         Endpoint::of::<contacts::BulkUpsertContacts>(),

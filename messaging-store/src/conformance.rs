@@ -22,10 +22,12 @@ pub mod keys;
 pub mod lanes;
 pub mod lists;
 pub mod messages;
+pub mod product_events;
 pub mod redaction;
 pub mod replies;
 pub mod sample;
 pub mod sandbox;
+pub mod segments;
 pub mod sending_domains;
 pub mod soft_bounces;
 pub mod suppressions;
@@ -128,6 +130,11 @@ macro_rules! conformance_tests {
             messages: messages_round_trip, status_moves_with_its_revision, contents_are_forgotten_when_settled,
                 events_are_ordered_by_time, every_filter_narrows, filters_combine,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            product_events: events_round_trip, what_events_name_is_looked_up, the_first_name_found_is_enough,
+                a_unique_id_counts_for_seven_days, unique_ids_are_unique_in_a_crowd, a_contact_must_be_there,
+                merged_events_move_in_slices, the_way_of_merged_events_is_followed,
+                erased_events_go_in_slices, unique_ids_are_forgotten,
+                listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             redaction: a_message_is_attributed_anew, a_redacted_message_names_nobody,
                 messages_are_found_by_recipient;
             replies: replies_round_trip, a_live_reply_is_not_replaced, an_expired_reply_is_replaced,
@@ -135,6 +142,12 @@ macro_rules! conformance_tests {
             sandbox: captures_round_trip, a_large_source_comes_back, a_later_capture_replaces,
                 only_the_newest_are_kept, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there;
+            segments: segments_round_trip, listing_is_exact_while_rows_are_inserted,
+                the_interest_is_that_of_all_dynamic_segments, members_are_calculated_and_counted,
+                a_calculation_goes_through_everybody, every_kind_of_change_is_followed,
+                new_contacts_join_dynamic_segments_alone, changes_are_followed_a_few_at_a_time,
+                a_removed_segment_lets_its_members_go, the_largest_filters_are_evaluated,
+                other_workspaces_are_not_there, kept_members_are_those_who_match;
             sending_domains: domains_round_trip, name_is_unique_in_its_workspace, a_deleted_name_is_free,
                 a_name_is_found_in_every_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;

@@ -24,6 +24,7 @@ mod lanes;
 mod lists;
 mod messages;
 pub(crate) mod open;
+mod product_events;
 mod query;
 mod readers;
 mod replies;

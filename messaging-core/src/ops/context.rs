@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use tokio::sync::SemaphorePermit;
 
 use crate::app::App;
 use crate::caller::Caller;
@@ -54,6 +55,8 @@ pub struct Context<'a> {
     pub body: Bytes,
     /// The caller's address, where there is one.
     pub client: Option<IpAddr>,
+    /// The turn to commit a long list, held until that is done.
+    pub(super) turn: Option<SemaphorePermit<'a>>,
     pub(super) workspace: Option<WorkspaceId>,
     pub(super) path: &'a str,
     pub(super) query: &'a str,

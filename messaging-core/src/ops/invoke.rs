@@ -84,6 +84,7 @@ async fn run_until_committed<O: Operation>(
             violations,
             body: request.body.clone(),
             client: request.client,
+            turn: None,
             workspace: request.workspace,
             path: request.path,
             query: request.query,

@@ -18,6 +18,7 @@ pub mod jobs;
 pub mod keys;
 pub mod lists;
 pub mod messages;
+pub mod product_events;
 pub mod replies;
 pub mod sandbox;
 pub mod segments;
@@ -41,6 +42,7 @@ pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
 pub use lists::Lists;
 pub use messages::Messages;
+pub use product_events::ProductEvents;
 pub use replies::Replies;
 pub use sandbox::Sandbox;
 pub use segments::Segments;
@@ -62,6 +64,7 @@ pub trait Store:
     + Jobs
     + Lists
     + Messages
+    + ProductEvents
     + Replies
     + Sandbox
     + Segments

@@ -1,6 +1,6 @@
-//! The job that takes an erased person out of the messages sent to them.
+//! The job that deletes what an erased person did, and takes them out of the messages sent to them.
 //!
-//! Contract section 6.2. First the messages attributed to the contact, then those that went to one of
+//! Contract section 6.2. First the product events, then the messages attributed to the contact, then those that went to one of
 //! its addresses without being attributed, a page after another, so that no commit is long. What is not
 //! looked through: copies of other people's messages.
 
@@ -20,6 +20,9 @@ use crate::work::move_messages::LOOK_AGAIN;
 
 /// Messages of one commit.
 const PAGE: usize = 20;
+
+/// Product events of one commit.
+const EVENTS: usize = 200;
 
 /// Events of one message that are looked through; opens and clicks may be many.
 const MAX_EVENTS: usize = 100_000;
@@ -74,6 +77,10 @@ impl Job for EraseContact {
 
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let (app, now) = (&cx.app, cx.app.now());
+        if app.store().has_left_events(self.workspace_id, self.contact_id).await? {
+            let deletion = Write::DeleteProductEvents(self.workspace_id, self.contact_id, EVENTS);
+            return cx.again_at(now, &self, Changes::from_iter([deletion])).await;
+        }
         let mut page = PageRequest { after: None, limit: PAGE };
         if let Progress::Addressed(after) = self.progress {
             page.after = after;

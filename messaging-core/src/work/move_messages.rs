@@ -1,4 +1,4 @@
-//! The job that gives the messages of a merged contact to the one it became.
+//! The job that gives the messages and product events of a merged contact to the one it became.
 //!
 //! Contract section 6.2. A page after another, so that no commit is long.
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::changes::{AttributeMessage, Changes, Write};
+use crate::changes::{AttributeMessage, Changes, MoveProductEvents, Write};
 use crate::domain::message::MessageFilter;
 use crate::ids::{ContactId, WorkspaceId};
 use crate::ports::store::PageRequest;
@@ -15,10 +15,13 @@ use crate::work::job::{Job, JobContext, JobError};
 /// Messages of one commit.
 const PAGE: usize = 200;
 
+/// Product events of one commit.
+pub(crate) const EVENTS: usize = 500;
+
 /// A message that was being accepted while its contact went is found so much later.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
-/// Gives all messages of one contact to another.
+/// Gives all messages and product events of one contact to another.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MoveMessages {
     workspace_id: WorkspaceId,
@@ -50,7 +53,12 @@ impl Job for MoveMessages {
             let Self { workspace_id, from, to, .. } = self;
             Write::AttributeMessage(AttributeMessage { workspace_id, message_id, from, to })
         };
-        let changes: Changes = messages.iter().map(|message| attribute(message.id)).collect();
+        let mut changes: Changes = messages.iter().map(|message| attribute(message.id)).collect();
+        let Self { workspace_id, from, to, .. } = self;
+        if cx.app.store().has_left_events(workspace_id, from).await? {
+            let movement = MoveProductEvents { workspace_id, from, to, limit: EVENTS };
+            changes.push(Write::MoveProductEvents(movement));
+        }
         let now = cx.app.now();
         match (changes.is_empty(), self.again) {
             (false, _) => cx.again_at(now, &self, changes).await,

@@ -6,6 +6,7 @@ use tokio::sync::watch;
 
 use crate::app::App;
 use crate::changes::{Changes, Write};
+use crate::domain::product_event::UNIQUE_FOR;
 use crate::error::Chain;
 use crate::ports::store::{CommitError, StoreError};
 
@@ -39,7 +40,7 @@ pub(super) async fn keep_sweeping(app: App, mut stopped: watch::Receiver<bool>) 
 }
 
 /// Removes what expired: remembered replies, sessions, captures beyond the newest, old contents and files,
-/// members of removed lists and segments.
+/// members of removed lists and segments, unique ids of product events.
 pub async fn sweep(app: &App) -> Result<(), StoreError> {
     let store = app.store();
     let now = app.now();
@@ -51,6 +52,7 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
             + store.forget_attempts(now - ATTEMPTS_KEPT, SLICE).await?
             + store.forget_members(SLICE).await?
             + store.forget_segment_members(SLICE).await?
+            + store.forget_unique_ids(now - UNIQUE_FOR, SLICE).await?
             + forget_files(app, old).await?;
         if removed == 0 {
             break;

@@ -9,6 +9,7 @@ mod contact_bulk;
 mod contact_messages;
 mod contacts;
 mod delivery;
+mod events;
 mod exchangers;
 mod idempotency;
 mod input;

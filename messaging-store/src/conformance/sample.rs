@@ -13,6 +13,9 @@ use messaging_core::domain::custom_field::{CustomField, FieldType};
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::list::ContactList;
 use messaging_core::domain::message::{Capture, EventKind, Message, MessageContent, MessageEvent, MessageStatus};
+use messaging_core::domain::product_event::ProductEvent;
+use messaging_core::domain::segment::filter::Filter;
+use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
@@ -143,10 +146,40 @@ pub fn contact(workspace_id: WorkspaceId) -> Contact {
     }
 }
 
+/// A product event of a contact, with everything set but a unique id.
+pub fn product_event(contact: &Contact, name: &str) -> ProductEvent {
+    ProductEvent {
+        id: id(),
+        workspace_id: contact.workspace_id,
+        contact_id: contact.id,
+        name: name.to_owned(),
+        occurred_at: at(-86_400_000),
+        properties: object(&json!({"total": 59.9, "items": [{"sku": "A «1»"}], "ü": null})).into(),
+        unique_id: None,
+    }
+}
+
 /// A list without members.
 pub fn contact_list(workspace_id: WorkspaceId) -> ContactList {
     let name = "News «weekly»".to_owned();
     ContactList { id: id(), workspace_id, name, contact_count: 0, created_at: at(16), updated_at: at(17) }
+}
+
+/// A dynamic segment of everybody, not calculated yet.
+pub fn segment(workspace_id: WorkspaceId) -> Segment {
+    Segment {
+        id: id(),
+        workspace_id,
+        name: "Pro «buyers»".to_owned(),
+        kind: SegmentKind::Dynamic,
+        filter: StoredFilter::new(&json!({}), Filter::Everyone),
+        status: SegmentStatus::Recalculating,
+        size: None,
+        calculated_at: None,
+        created_at: at(21),
+        updated_at: at(22),
+        calculation: 1,
+    }
 }
 
 /// A custom field.

@@ -7,8 +7,8 @@ use super::fault::Fault;
 use super::lanes::Book;
 use super::segments::Interests;
 use super::{
-    accounts, attempts, channels, contacts, custom_fields, jobs, keys, lists, messages, replies, sandbox, segments,
-    sending_domains, soft_bounces, suppressions, urls,
+    accounts, attempts, channels, contacts, custom_fields, jobs, keys, lists, messages, product_events, replies,
+    sandbox, segments, sending_domains, soft_bounces, suppressions, urls,
 };
 
 /// Applies a write inside the open transaction.
@@ -39,6 +39,11 @@ pub(super) fn apply(
         Write::DeleteSuppression(workspace, id) => suppressions::delete(connection, interests, *workspace, *id),
         Write::PutContacts(puts) => contacts::put(connection, interests, puts),
         Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
+        Write::AppendProductEvents(events) => product_events::append(connection, interests, events),
+        Write::MoveProductEvents(change) => product_events::relocate(connection, interests, change),
+        Write::DeleteProductEvents(workspace, contact, limit) => {
+            product_events::delete(connection, *workspace, *contact, *limit)
+        }
         Write::PutList(list, expect) => lists::put(connection, list, *expect),
         Write::DeleteList(workspace, id) => lists::delete(connection, *workspace, *id),
         Write::JoinList(workspace, list, contact) => lists::join(connection, interests, *workspace, *list, *contact),

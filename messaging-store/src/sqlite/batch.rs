@@ -169,7 +169,11 @@ impl Bench {
                 self.interests.forget_all();
                 let one_statement = !matches!(
                     write,
-                    Write::InsertMessage(..) | Write::PutContacts(..) | Write::PutList(..) | Write::PutSegment(..)
+                    Write::InsertMessage(..)
+                        | Write::PutContacts(..)
+                        | Write::AppendProductEvents(..)
+                        | Write::PutList(..)
+                        | Write::PutSegment(..)
                 );
                 let clean = done == 0 && one_statement && matches!(fault, Fault::Conflict);
                 return Err(if clean { Setback::Clean(fault) } else { Setback::Dirty(fault) });
@@ -180,7 +184,13 @@ impl Bench {
 
     /// What is about a person is overwritten thoroughly when it is replaced or deleted.
     fn overwrite_for(&mut self, write: &Write) -> Result<(), Fault> {
-        let personal = matches!(write, Write::PutContacts(..) | Write::DeleteContact(..) | Write::RedactMessage(..));
+        let personal = matches!(
+            write,
+            Write::PutContacts(..)
+                | Write::DeleteContact(..)
+                | Write::DeleteProductEvents(..)
+                | Write::RedactMessage(..)
+        );
         let wanted = if personal { Overwriting::Pages } else { Overwriting::Rows };
         if wanted != self.overwriting {
             connection::overwrite(&self.connection, wanted)?;

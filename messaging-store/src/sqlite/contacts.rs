@@ -20,6 +20,7 @@ use self::tags::Tags;
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::messages::or_empty;
+use super::product_events;
 use super::query::{many, one};
 use super::row::{count, document, id, time};
 use super::segments::{self, Interest, Interests, note};
@@ -27,9 +28,9 @@ use super::segments::{self, Interest, Interests, note};
 /// The low bits of a contact's number count within its audience.
 pub(super) const COUNT_BITS: i64 = 40;
 
-const BY_EXTERNAL_ID: &str = "SELECT n FROM contacts WHERE audience = ?1 AND external_id = ?2";
-const BY_EMAIL: &str = "SELECT n FROM contacts WHERE audience = ?1 AND email = ?2";
-const BY_PHONE: &str = "SELECT n FROM contacts WHERE audience = ?1 AND phone = ?2";
+pub(super) const BY_EXTERNAL_ID: &str = "SELECT n FROM contacts WHERE audience = ?1 AND external_id = ?2";
+pub(super) const BY_EMAIL: &str = "SELECT n FROM contacts WHERE audience = ?1 AND email = ?2";
+pub(super) const BY_PHONE: &str = "SELECT n FROM contacts WHERE audience = ?1 AND phone = ?2";
 
 /// The columns that [`contact`] reads, in its order.
 macro_rules! contact_columns {
@@ -250,6 +251,7 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
         .execute([n])?;
     connection.prepare_cached("DELETE FROM list_members WHERE contact = ?1")?.execute([n])?;
     segments::let_go(connection, audience, n)?;
+    product_events::depart(connection, audience, id, n)?;
     expect_one(connection.prepare_cached("DELETE FROM contacts WHERE n = ?1")?.execute([n])?)?;
     connection.prepare_cached("UPDATE audiences SET contacts = contacts - 1 WHERE number = ?1")?.execute([audience])?;
     Ok(())

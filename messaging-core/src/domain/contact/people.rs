@@ -185,7 +185,8 @@ impl<'a> People<'a> {
     }
 }
 
-fn new_contact(on: Occasion) -> Contact {
+/// A contact of which nothing is known yet.
+pub(crate) fn new_contact(on: Occasion) -> Contact {
     Contact {
         id: on.new_id,
         workspace_id: on.workspace_id,

@@ -1,17 +1,14 @@
 //! The typed tree of a filter (contract section 9.1).
 //!
 //! Whoever holds a tree holds a valid one: it is within its limits, every operator has a value of its type,
-//! and the operators that are complements of others are those others, negated. The serialized form is that of
-//! the store; what the API reads and shows has a form of its own.
-
-use serde::{Deserialize, Serialize};
+//! and the operators that are complements of others are those others, negated.
 
 use crate::domain::channel::Channel;
 use crate::ids::{AutomationId, CampaignId, ListId, SegmentId, TemplateId};
 use crate::time::Timestamp;
 
 /// Who belongs to a segment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
     /// Every contact: `{}`.
     Everyone,
@@ -20,7 +17,7 @@ pub enum Filter {
 }
 
 /// One condition, alone or made of others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
     /// All of them hold; at least one.
     And(Vec<Self>),
@@ -33,7 +30,7 @@ pub enum Condition {
 }
 
 /// A statement about a contact.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Leaf {
     /// About a field of the contact.
     Field(ContactField, Test),
@@ -71,7 +68,7 @@ pub enum Leaf {
 }
 
 /// The fields of a contact that a filter can ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the contract")]
 pub enum ContactField {
     Email,
@@ -84,7 +81,7 @@ pub enum ContactField {
 }
 
 /// Which of some tags a contact needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TagsNeeded {
     /// At least one.
     Any,
@@ -95,7 +92,7 @@ pub enum TagsNeeded {
 }
 
 /// What a contact agrees to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the contract")]
 pub enum ConsentKind {
     MarketingEmail,
@@ -103,7 +100,7 @@ pub enum ConsentKind {
 }
 
 /// A test of a value: a positive one, or its exact complement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Test {
     /// Whether the outcome is turned around: `neq`, `not_in`, `not_contains`, `not_exists`.
     pub negated: bool,
@@ -116,7 +113,7 @@ pub struct Test {
 /// Texts are compared without regard to case: by Unicode lower case, both sides. Numbers are compared as 64-bit
 /// floating point. A stored text is a date if it reads as RFC 3339 or as YYYY-MM-DD; then a day means its
 /// first moment in the workspace's time zone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Positive {
     /// Present and not null.
     Exists,
@@ -143,7 +140,7 @@ pub enum Positive {
 }
 
 /// A JSON value that is neither an array nor an object nor null.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Scalar {
     /// A text, lower case already.
     Text(String),
@@ -154,7 +151,7 @@ pub enum Scalar {
 }
 
 /// What a date must be.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum DateTest {
     /// Before a moment or a day begins.
     Before(When),
@@ -175,7 +172,7 @@ pub enum DateTest {
 }
 
 /// A moment, or a day of the workspace's calendar.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum When {
     /// A moment.
     Moment(Timestamp),
@@ -184,7 +181,7 @@ pub enum When {
 }
 
 /// A length of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Span {
     /// How many, at least 1.
     pub value: u32,
@@ -193,7 +190,7 @@ pub struct Span {
 }
 
 /// What a length of time is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are the documentation")]
 pub enum SpanUnit {
     Minutes,
@@ -205,7 +202,7 @@ pub enum SpanUnit {
 }
 
 /// A statement about the number of product events.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct EventLeaf {
     /// The event's name.
     pub name: String,
@@ -218,7 +215,7 @@ pub struct EventLeaf {
 }
 
 /// What must hold for a property of an event: the keys from the outside in, and the test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PropertyTest {
     /// The keys from the outside in.
     pub path: Vec<String>,
@@ -227,7 +224,7 @@ pub struct PropertyTest {
 }
 
 /// A statement about the number of events of messages. Those of machines do not count.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MessageLeaf {
     /// Which events.
     pub event: MessageEventKind,
@@ -248,7 +245,7 @@ pub struct MessageLeaf {
 }
 
 /// The events of messages that a filter can ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the contract")]
 pub enum MessageEventKind {
     Sent,
@@ -261,7 +258,7 @@ pub enum MessageEventKind {
 }
 
 /// How many there must be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Count {
     /// At least so many.
     AtLeast(u32),
@@ -272,7 +269,7 @@ pub enum Count {
 }
 
 /// When something must have happened.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Within {
     /// In so much time up to now.
     Last(Span),

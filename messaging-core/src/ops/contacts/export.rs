@@ -3,11 +3,12 @@
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use super::{ContactPath, ContactView, view};
 use crate::domain::message::MessageFilter;
+use crate::domain::product_event::{ProductEvent, Properties};
 use crate::error::Error;
+use crate::ids::{ContactId, EventId, WorkspaceId};
 use crate::ops::context::Context;
 use crate::ops::input::Empty;
 use crate::ops::messages::{self, MessageReport};
@@ -15,10 +16,15 @@ use crate::ops::operation::{Call, Operation};
 use crate::ops::suppressions::SuppressionView;
 use crate::ports::store::PageRequest;
 use crate::scope::{Access, Scope};
+use crate::time::Timestamp;
 
 /// The newest messages that an export holds. The contract knows no limit; this one bounds the answer.
 const MAX_MESSAGES: usize = 10_000;
-/// Messages read at a time.
+/// The newest product events that an export holds, unless they are long.
+const MAX_EVENTS: usize = 10_000;
+/// Bytes of properties after which an export holds no further event.
+const MAX_EVENT_BYTES: usize = 16 << 20;
+/// Messages or events read at a time.
 const PAGE: usize = 200;
 
 /// Everything about one contact.
@@ -26,12 +32,35 @@ const PAGE: usize = 200;
 pub struct ContactExport {
     /// The contact.
     pub contact: ContactView,
-    /// Its product events.
-    pub events: Vec<Map<String, Value>>,
+    /// Its product events, newest first, at most 10000, and fewer when their properties are over 16 MiB.
+    pub events: Vec<EventView>,
     /// The messages attributed to it, newest first, at most 10000.
     pub messages: Vec<MessageReport>,
     /// Those of its addresses that are on the suppression list.
     pub suppressions: Vec<SuppressionView>,
+}
+
+/// A product event as shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ProductEvent")]
+pub struct EventView {
+    /// Its id.
+    pub event_id: EventId,
+    /// What happened.
+    pub name: String,
+    /// When it happened.
+    pub occurred_at: Timestamp,
+    /// More about it.
+    pub properties: Properties,
+    /// What the caller calls it; forgotten 7 days after it arrived.
+    pub unique_id: Option<String>,
+}
+
+impl EventView {
+    fn of(event: ProductEvent) -> Self {
+        let ProductEvent { id, workspace_id: _, contact_id: _, name, occurred_at, properties, unique_id } = event;
+        Self { event_id: id, name, occurred_at, properties, unique_id }
+    }
 }
 
 /// `GET /workspaces/{workspace_id}/contacts/{id}/export`
@@ -69,9 +98,29 @@ impl Operation for ExportContact {
         }
         Ok(ContactExport {
             contact: view(cx, contact).await?,
-            events: Vec::new(),
+            events: events(cx, workspace_id, id).await?,
             messages: exported,
             suppressions: listed.into_iter().map(|listed| SuppressionView::of(listed, true)).collect(),
         })
+    }
+}
+
+/// The newest events of a contact.
+async fn events(cx: &Context<'_>, workspace: WorkspaceId, contact: ContactId) -> Result<Vec<EventView>, Error> {
+    let mut page = PageRequest { after: None, limit: PAGE };
+    let (mut shown, mut bytes) = (Vec::new(), 0);
+    loop {
+        let slice = cx.store().product_events(workspace, contact, page).await?;
+        for event in slice.items {
+            bytes += event.properties.json().len();
+            if bytes > MAX_EVENT_BYTES {
+                return Ok(shown);
+            }
+            shown.push(EventView::of(event));
+        }
+        if slice.next.is_none() || shown.len() >= MAX_EVENTS {
+            return Ok(shown);
+        }
+        page.after = slice.next;
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use validator::Validate;
 
 use super::{ContactView, view};
-use crate::changes::{Expect, Write};
+use crate::changes::{Expect, MoveProductEvents, Write};
 use crate::domain::contact::Contact;
 use crate::domain::contact::merge::merge;
 use crate::error::Error;
@@ -18,7 +18,7 @@ use crate::ports::store::Stored;
 use crate::scope::{Access, Scope};
 use crate::violation::FieldCode;
 use crate::work::Job as _;
-use crate::work::move_messages::MoveMessages;
+use crate::work::move_messages::{EVENTS, MoveMessages};
 
 /// Which contacts become one.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
@@ -67,6 +67,9 @@ impl Operation for MergeContacts {
         let Stored { record: duplicate, revision } = duplicate;
         // The removal itself expects nothing: this one notices a change of the duplicate meanwhile.
         cx.change(Write::put_contact(duplicate.clone(), Expect::Revision(revision)));
+        // Those of most contacts are moved at once; the job does the rest.
+        let (from, to) = (duplicate.id, merged.id);
+        cx.change(Write::MoveProductEvents(MoveProductEvents { workspace_id: workspace, from, to, limit: EVENTS }));
         // What the duplicate had is free before the primary takes it.
         cx.change(Write::DeleteContact(workspace, duplicate.id));
         cx.change(Write::put_contact(merged.clone(), Expect::Revision(primary.revision)));

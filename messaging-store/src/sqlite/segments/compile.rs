@@ -283,7 +283,7 @@ impl Compiler<'_> {
             let kind = event_kind(leaf.event);
             this.sql.bind(number(&EventKind::ALL, &kind));
             if matches!(kind, EventKind::Open | EventKind::Click) {
-                this.sql.push(" AND (e.meta IS NULL OR e.meta -> '$.machine' IS NOT 'true')");
+                this.sql.push(" AND e.meta -> '$.machine' IS NOT 'true'");
             }
             if let Some(part) = &leaf.url_contains {
                 this.sql.push(" AND ");

@@ -1,0 +1,131 @@
+//! Many product events in one request.
+//!
+//! Nearly every request fits into one commit, which then also holds the answer to its Idempotency-Key: it
+//! happens once or not at all. Only one with long properties is done in parts, each a commit of its own.
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use validator::Validate;
+
+use crate::app::ingesting::{Judged, Taken};
+use crate::domain::product_event::input::ProductEventInput;
+use crate::error::Error;
+use crate::ops::contacts::ItemError;
+use crate::ops::context::Context;
+use crate::ops::input::{Empty, Input};
+use crate::ops::items::Items;
+use crate::ops::operation::{Call, Operation};
+use crate::scope::{Access, Scope};
+
+/// Bytes of JSON of a part, unless one event alone is longer; written in some ten milliseconds.
+const PART_BYTES: usize = 1 << 20;
+
+/// Product events.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+pub struct BulkEventsInput {
+    /// 1 to 1000 events, done in order; each is refused or taken alone.
+    #[validate(length(min = 1, max = 1000))]
+    pub events: Items<ProductEventInput>,
+}
+
+impl Input for BulkEventsInput {}
+
+/// What became of the events.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BulkEventsReport {
+    /// How many are new.
+    pub accepted: usize,
+    /// How many repeat an earlier event.
+    pub duplicates: usize,
+    /// How many were refused.
+    pub rejected: usize,
+    /// Why, in the order of the request.
+    pub errors: Vec<RefusedEvent>,
+}
+
+/// An event that was refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RefusedEvent {
+    /// Its place in the request, from 0.
+    pub index: usize,
+    /// Why.
+    pub error: ItemError,
+}
+
+impl BulkEventsReport {
+    fn add(&mut self, outcome: Result<Taken, Error>) {
+        match outcome {
+            Ok(taken) if taken.is_duplicate => self.duplicates += 1,
+            Ok(_) => self.accepted += 1,
+            Err(error) => {
+                let index = self.accepted + self.duplicates + self.rejected;
+                self.rejected += 1;
+                self.errors.push(RefusedEvent { index, error: ItemError::of(&error) });
+            }
+        }
+    }
+}
+
+/// `POST /events/bulk`
+pub struct SendEvents;
+
+impl Operation for SendEvents {
+    const ID: &'static str = "sendEvents";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/events/bulk";
+    const ACCESS: Access = Access::Scope(Scope::EventsWrite);
+    const SUCCESS: StatusCode = StatusCode::ACCEPTED;
+    const CLI: &'static str = "event bulk";
+    const SUMMARY: &'static str = "Tell up to 1000 things that contacts did, each independent of the others";
+    const IN_PARTS: bool = true;
+    type Path = Empty;
+    type Query = Empty;
+    type Body = BulkEventsInput;
+    type Output = BulkEventsReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<BulkEventsReport, Error> {
+        let workspace = super::workspace(cx).await?;
+        let items = call.body.events;
+        let mut report = BulkEventsReport::default();
+        let mut start = 0;
+        while start < items.len() {
+            let part = judge_part(&items, start);
+            let end = start + part.len();
+            let turn = cx.app.part().await;
+            let outcomes = if end - start == items.len() {
+                // Others wait until the caller has committed.
+                cx.turn = Some(turn);
+                let (writes, outcomes) = cx.app.take_events(workspace, part, cx.now).await?;
+                cx.changes.extend(writes);
+                outcomes
+            } else {
+                let (app, mut part) = (cx.app, Some(part));
+                let decide = || {
+                    let part = part.take().unwrap_or_else(|| judge_part(&items, start));
+                    async move {
+                        let (writes, outcomes) = app.take_events(workspace, part, app.now()).await?;
+                        Ok((writes.into_iter().collect(), outcomes))
+                    }
+                };
+                // What was written before a failure stays, and the answer is the failure.
+                app.until_committed(decide).await?
+            };
+            for outcome in outcomes {
+                report.add(outcome);
+            }
+            start = end;
+        }
+        Ok(report)
+    }
+}
+
+/// Reads the items from `start` on, as many as make a part.
+fn judge_part(items: &Items<ProductEventInput>, start: usize) -> Vec<Judged> {
+    let mut bytes = 0;
+    let of_part = |index: &usize| {
+        bytes += items.length_of(*index);
+        *index == start || bytes <= PART_BYTES
+    };
+    (start..items.len()).take_while(of_part).map(|index| items.judge(index)).collect()
+}

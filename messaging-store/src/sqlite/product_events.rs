@@ -1,0 +1,307 @@
+//! Product events.
+//!
+//! What the numbers mean stands in the migrations that make the tables. Events of contacts that are gone are
+//! the subject of [`departed`].
+
+mod departed;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use async_trait::async_trait;
+use messaging_core::domain::contact::Identifier;
+use messaging_core::domain::product_event::ledger::Known;
+use messaging_core::domain::product_event::{ProductEvent, Properties, UNIQUE_FOR};
+use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::ids::{ContactId, EventId, Id as _, WorkspaceId};
+use messaging_core::ports::store::product_events::Named;
+use messaging_core::ports::store::{PageRequest, ProductEvents, Slice, StoreError};
+use messaging_core::time::Timestamp;
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
+
+use super::SqliteStore;
+use super::contacts::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, audience, contact_number};
+use super::fault::{Fault, expect_one};
+use super::query::{many, one};
+use super::row::{id, one_more, sql_limit, time};
+use super::segments::{Interests, note};
+
+pub(super) use departed::{delete, depart, relocate};
+
+/// How many unique ids a sweep forgets in one transaction.
+const SLICE: usize = 500;
+
+pub(super) fn append(connection: &Connection, interests: &mut Interests, events: &[ProductEvent]) -> Result<(), Fault> {
+    let mut rest = events;
+    while let Some(first) = rest.first() {
+        let count = rest.iter().take_while(|event| event.workspace_id == first.workspace_id).count();
+        let (of_workspace, others) = rest.split_at(count);
+        append_of(connection, interests, first.workspace_id, of_workspace)?;
+        rest = others;
+    }
+    Ok(())
+}
+
+/// Adds events of one workspace: what they share is looked up once.
+fn append_of(
+    connection: &Connection,
+    interests: &mut Interests,
+    workspace: WorkspaceId,
+    events: &[ProductEvent],
+) -> Result<(), Fault> {
+    // Where there are no contacts, that of the event is gone.
+    let audience = audience(connection, workspace)?.ok_or(Fault::Conflict)?;
+    let mut contact = connection.prepare_cached("SELECT n FROM contacts WHERE audience = ?1 AND id = ?2")?;
+    let mut insertion = connection
+        .prepare_cached("INSERT INTO product_events (contact, name, at, id, properties) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    let mut unique_ids = UniqueIds::new(connection, audience)?;
+    let mut contacts: HashMap<ContactId, i64> = HashMap::new();
+    let mut names: HashMap<&str, i64> = HashMap::new();
+    for event in events {
+        let contact = match contacts.entry(event.contact_id) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(unknown) => {
+                let n = contact.query_row(params![audience, event.contact_id.to_bytes()], |row| row.get(0));
+                *unknown.insert(n.optional()?.ok_or(Fault::Conflict)?)
+            }
+        };
+        let name = match names.entry(&event.name) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(unknown) => *unknown.insert(make_name(connection, audience, &event.name)?),
+        };
+        let properties = (!event.properties.is_empty()).then(|| event.properties.json());
+        insertion.execute(params![contact, name, event.occurred_at.as_millis(), event.id.to_bytes(), properties])?;
+        if let Some(unique_id) = &event.unique_id {
+            unique_ids.add(connection.last_insert_rowid(), unique_id, event.received_at())?;
+        }
+    }
+    if let Some(interest) = interests.in_aspects(connection, workspace, Aspects::EVENTS)? {
+        for contact in contacts.into_values() {
+            note(connection, interest, contact, Aspects::EVENTS)?;
+        }
+    }
+    Ok(())
+}
+
+/// The number of a name, given to it when it has none.
+fn make_name(connection: &Connection, audience: i64, name: &str) -> Result<i64, Fault> {
+    let sql = "SELECT n FROM event_names WHERE audience = ?1 AND name = ?2";
+    if let Some(number) = one(connection, sql, params![audience, name], |row| Ok(row.get(0)?))? {
+        return Ok(number);
+    }
+    let sql = "INSERT INTO event_names (audience, name) VALUES (?1, ?2) RETURNING n";
+    Ok(connection.prepare_cached(sql)?.query_row(params![audience, name], |row| row.get(0))?)
+}
+
+/// Remembers what callers call their events, in one audience.
+struct UniqueIds<'a> {
+    audience: i64,
+    insertion: CachedStatement<'a>,
+    removal: CachedStatement<'a>,
+}
+
+impl<'a> UniqueIds<'a> {
+    fn new(connection: &'a Connection, audience: i64) -> Result<Self, Fault> {
+        let insertion = connection.prepare_cached(
+            "INSERT OR IGNORE INTO event_unique_ids (event, audience, received_at, unique_id) VALUES (?1, ?2, ?3, ?4)",
+        )?;
+        // One that counts no more: it is too old, or of somebody who was erased.
+        let removal = connection.prepare_cached(
+            "DELETE FROM event_unique_ids WHERE audience = ?1 AND unique_id = ?2 AND (received_at < ?3 OR NOT EXISTS (
+                 SELECT 1 FROM product_events e LEFT JOIN departed_contacts d ON d.n = e.contact
+                 JOIN contacts c ON c.n IN (e.contact, d.heir)
+                 WHERE e.n = event_unique_ids.event))",
+        )?;
+        Ok(Self { audience, insertion, removal })
+    }
+
+    fn add(&mut self, event: i64, unique_id: &str, received_at: Timestamp) -> Result<(), Fault> {
+        if self.insert(event, unique_id, received_at)? == 1 {
+            return Ok(());
+        }
+        let since = received_at - UNIQUE_FOR;
+        expect_one(self.removal.execute(params![self.audience, unique_id, since.as_millis()])?)?;
+        expect_one(self.insert(event, unique_id, received_at)?)
+    }
+
+    fn insert(&mut self, event: i64, unique_id: &str, received_at: Timestamp) -> Result<usize, Fault> {
+        Ok(self.insertion.execute(params![event, self.audience, received_at.as_millis(), unique_id])?)
+    }
+}
+
+/// Looks up what some events name.
+fn look_up(connection: &Connection, audience: i64, named: Named, since: Timestamp) -> Result<Known, Fault> {
+    const EVENT: &str = "SELECT e.id, c.id FROM event_unique_ids u CROSS JOIN product_events e ON e.n = u.event
+        LEFT JOIN departed_contacts d ON d.n = e.contact
+        CROSS JOIN contacts c ON c.n IN (e.contact, d.heir)
+        WHERE u.audience = ?1 AND u.unique_id = ?2 AND u.received_at >= ?3";
+    let mut known = Known::default();
+    let mut by_id = connection.prepare_cached("SELECT 1 FROM contacts WHERE audience = ?1 AND id = ?2")?;
+    for contact in named.contacts {
+        if by_id.exists(params![audience, contact.to_bytes()])? {
+            known.contacts.insert(contact);
+        }
+    }
+    let mut owners = Owners::new(connection, audience)?;
+    for identifiers in named.identifiers {
+        for identifier in identifiers {
+            if known.owners.contains_key(&identifier) {
+                break;
+            }
+            if let Some(owner) = owners.of(&identifier)? {
+                known.owners.insert(identifier, owner);
+                break;
+            }
+        }
+    }
+    let mut by_unique_id = connection.prepare_cached(EVENT)?;
+    for unique_id in named.unique_ids {
+        let wanted = params![audience, unique_id, since.as_millis()];
+        let found = by_unique_id.query_row(wanted, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        if let Some((event, contact)) = found {
+            known.events.insert(unique_id, (EventId::from_bytes(event), ContactId::from_bytes(contact)));
+        }
+    }
+    Ok(known)
+}
+
+/// Finds contacts by what they are called, in one audience.
+struct Owners<'a> {
+    connection: &'a Connection,
+    audience: i64,
+    id: CachedStatement<'a>,
+}
+
+impl<'a> Owners<'a> {
+    fn new(connection: &'a Connection, audience: i64) -> Result<Self, Fault> {
+        Ok(Self { connection, audience, id: connection.prepare_cached("SELECT id FROM contacts WHERE n = ?1")? })
+    }
+
+    fn of(&mut self, identifier: &Identifier) -> Result<Option<ContactId>, Fault> {
+        let (sql, text) = match identifier {
+            Identifier::ExternalId(text) => (BY_EXTERNAL_ID, text),
+            Identifier::Email(text) => (BY_EMAIL, text),
+            Identifier::Phone(text) => (BY_PHONE, text),
+        };
+        let n: Option<i64> = one(self.connection, sql, params![self.audience, text], |row| Ok(row.get(0)?))?;
+        let Some(n) = n else { return Ok(None) };
+        Ok(Some(ContactId::from_bytes(self.id.query_row([n], |row| row.get(0))?)))
+    }
+}
+
+/// A page of the events of a contact. Their numbers come from the index alone; the rows are read for the page.
+fn of_contact(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    contact: ContactId,
+    page: &PageRequest,
+) -> Result<Slice<ProductEvent>, Fault> {
+    const NUMBERS: &str = "SELECT n FROM product_events WHERE contact = ?1 AND n < ?2 ORDER BY n DESC LIMIT ?3";
+    const EVENT: &str = "SELECT e.id, names.name, e.at, e.properties, u.unique_id FROM product_events e
+        CROSS JOIN event_names names ON names.n = e.name
+        LEFT JOIN event_unique_ids u ON u.event = e.n
+        WHERE e.n = ?1";
+    let Some(owner) = contact_number(connection, workspace, contact)? else {
+        return Ok(Slice { items: Vec::new(), next: None });
+    };
+    let start = match page.after {
+        Some(key) => i64::from_be_bytes(key[8..].try_into().map_err(|_| Fault::Malformed("a key of a page"))?),
+        None => i64::MAX,
+    };
+    let numbers: Vec<i64> = many(connection, NUMBERS, params![owner, start, one_more(page)], |row| Ok(row.get(0)?))?;
+    let mut items = Vec::with_capacity(numbers.len().min(page.limit));
+    for n in numbers.iter().take(page.limit) {
+        items.extend(one(connection, EVENT, [n], |row| {
+            Ok(ProductEvent {
+                id: id(row, 0)?,
+                workspace_id: workspace,
+                contact_id: contact,
+                name: row.get(1)?,
+                occurred_at: time(row, 2)?,
+                properties: row.get::<_, Option<String>>(3)?.map(Properties::from_json).unwrap_or_default(),
+                unique_id: row.get(4)?,
+            })
+        })?);
+    }
+    let last = numbers.get(page.limit.wrapping_sub(1)).filter(|_| numbers.len() > page.limit);
+    let key = |n: &i64| {
+        let mut key = [0; 16];
+        key[8..].copy_from_slice(&n.to_be_bytes());
+        key
+    };
+    Ok(Slice { items, next: last.map(key) })
+}
+
+#[async_trait]
+impl ProductEvents for SqliteStore {
+    async fn known_to_events(
+        &self,
+        workspace: WorkspaceId,
+        named: Named,
+        since: Timestamp,
+    ) -> Result<Known, StoreError> {
+        /// Looking up more than this takes longer than waking a thread.
+        const FEW: usize = 8;
+        let few = named.contacts.len() + named.identifiers.len() + named.unique_ids.len() <= FEW;
+        let read = move |connection: &Connection| {
+            // One transaction: of one moment, and locked once instead of once for every look-up.
+            let connection = connection.unchecked_transaction()?;
+            match audience(&connection, workspace)? {
+                Some(audience) => look_up(&connection, audience, named, since),
+                None => Ok(Known::default()),
+            }
+        };
+        if few { self.readers.glance(read).await } else { self.readers.read(read).await }
+    }
+
+    async fn product_events(
+        &self,
+        workspace: WorkspaceId,
+        contact: ContactId,
+        page: PageRequest,
+    ) -> Result<Slice<ProductEvent>, StoreError> {
+        self.readers
+            .read(move |connection| {
+                let connection = connection.unchecked_transaction()?;
+                of_contact(&connection, workspace, contact, &page)
+            })
+            .await
+    }
+
+    async fn has_left_events(&self, workspace: WorkspaceId, contact: ContactId) -> Result<bool, StoreError> {
+        self.readers.glance(move |connection| Ok(departed::number(connection, workspace, contact)?.is_some())).await
+    }
+
+    async fn forget_unique_ids(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
+        // In the order of the events, so what is oldest stands first.
+        const OLDEST: &str = "SELECT received_at < ?1 FROM event_unique_ids ORDER BY event LIMIT 1";
+        let mut forgotten = 0;
+        loop {
+            let is_due = self.readers.glance(move |connection| {
+                Ok(one(connection, OLDEST, [before.as_millis()], |row| Ok(row.get(0)?))?.unwrap_or(false))
+            });
+            let slice = SLICE.min(limit.saturating_sub(usize::try_from(forgotten).unwrap_or(limit)));
+            if slice == 0 || !is_due.await? {
+                return Ok(forgotten);
+            }
+            forgotten += self
+                .writer
+                .errand(move |bench| bench.undurably(|connection, _| forget(connection, before, slice)))
+                .await?;
+        }
+    }
+}
+
+/// Forgets the oldest unique ids, up to the first that is still remembered; answers how many.
+fn forget(connection: &Connection, before: Timestamp, limit: usize) -> Result<u64, Fault> {
+    const OLDEST: &str = "SELECT event, received_at FROM event_unique_ids ORDER BY event LIMIT ?1";
+    let oldest: Vec<(i64, Timestamp)> =
+        many(connection, OLDEST, [sql_limit(limit)], |row| Ok((row.get(0)?, time(row, 1)?)))?;
+    let mut removal = connection.prepare_cached("DELETE FROM event_unique_ids WHERE event = ?1")?;
+    let mut forgotten = 0;
+    for (event, _) in oldest.iter().take_while(|(_, received_at)| *received_at < before) {
+        removal.execute([event])?;
+        forgotten += 1;
+    }
+    Ok(forgotten)
+}
