@@ -174,22 +174,21 @@ fn judge_length(
     found: &mut Violations,
 ) -> Option<Filter> {
     let rule = "has more than 1000 conditions with those of the segments that it names";
-    let resolved = match web.resolve(filter.tree()) {
-        Ok(resolved) => resolved,
-        Err(_) => {
-            let length_of = |id: SegmentId| {
-                let resolved = web.get(id).and_then(|segment| web.resolve(segment.filter.tree()).ok());
-                resolved.map_or(MAX_RESOLVED_LEAVES, |resolved| resolved.leaves().count())
-            };
-            let mut length = 0;
-            let culprit = references.iter().find(|(_, reference)| {
-                length += if let Reference::Segment(id) = reference { 1 + length_of(*id) } else { 1 };
-                length > MAX_RESOLVED_LEAVES
-            });
-            let pointer = culprit.map_or(sent.pointer, |(pointer, _)| pointer);
-            found.add(pointer, FieldCode::TooManyItems, rule);
-            return None;
-        }
+    let Ok(resolved) = web.resolve(filter.tree()) else {
+        let length_of = |id: SegmentId| {
+            let resolved = web.get(id).and_then(|segment| web.resolve(segment.filter.tree()).ok());
+            resolved.map_or(MAX_RESOLVED_LEAVES, |resolved| resolved.leaves().count())
+        };
+        // The first segment that does not fit any more with those before it.
+        let mut length = 0;
+        let culprit = references.iter().find(|(_, reference)| {
+            length += if let Reference::Segment(id) = reference { 1 + length_of(*id) } else { 1 };
+            length > MAX_RESOLVED_LEAVES
+        });
+        let last = references.iter().rfind(|(_, reference)| matches!(reference, Reference::Segment(_)));
+        let pointer = culprit.or(last).map_or(sent.pointer, |(pointer, _)| pointer);
+        found.add(pointer, FieldCode::TooManyItems, rule);
+        return None;
     };
     let own = sent.segment.and_then(|own| web.get(own)).cloned();
     if let Some(own) = own {

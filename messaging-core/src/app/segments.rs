@@ -183,6 +183,8 @@ fn concern(write: &Write) -> Option<(WorkspaceId, Aspects)> {
             | EventKind::Suppressed
             | EventKind::Cancelled => None,
         },
+        Write::AppendProductEvents(events) => Some((events.first()?.workspace_id, Aspects::EVENTS)),
+        Write::MoveProductEvents(change) => Some((change.workspace_id, Aspects::EVENTS)),
         Write::AttributeMessage(change) => Some((change.workspace_id, Aspects::MESSAGES)),
         Write::RedactMessage(redaction) => Some((redaction.workspace_id, Aspects::MESSAGES)),
         _ => None,

@@ -177,7 +177,7 @@ impl Operation for CreateSegment {
             updated_at: cx.now,
             calculation: 1,
         };
-        judged.guards().for_each(|guard| cx.change(guard));
+        cx.changes.extend(judged.guards());
         cx.change(Write::PutSegment(Box::new(segment.clone()), Expect::Absent));
         let job = RecalculateSegment::of(&segment).enqueue(cx.new_id(), cx.now)?;
         cx.change(Write::Enqueue(job));
@@ -253,7 +253,7 @@ impl Operation for RecalculateSegmentMembers {
             stored.record
         } else {
             let (segment, writes) = cx.app.calculate_anew(stored, cx.now)?;
-            writes.into_iter().for_each(|write| cx.change(write));
+            cx.changes.extend(writes);
             segment
         };
         Ok(RecalculatedSegment { segment: SegmentView::of(segment), result: RecalculateResult::Recalculating })
@@ -334,7 +334,7 @@ impl Operation for UpdateSegment {
             let Some(judged) = judge(cx, workspace_id, &filter, Some(id)).await? else { return Err(refused(cx)) };
             if judged.filter != segment.filter {
                 segment.filter = judged.filter.clone();
-                judged.guards().for_each(|guard| cx.change(guard));
+                cx.changes.extend(judged.guards());
             }
         }
         if segment == before {
@@ -351,11 +351,11 @@ impl Operation for UpdateSegment {
         }
         let changed = crate::ports::store::Stored { record: segment, revision: stored.revision };
         let (segment, writes) = cx.app.calculate_anew(changed, cx.now)?;
-        writes.into_iter().for_each(|write| cx.change(write));
+        cx.changes.extend(writes);
         if is_dynamic {
             let dependents = cx.app.segment_web(workspace_id).await?.dependents(id);
             let writes = cx.app.calculate_all_anew(workspace_id, dependents, cx.now).await?;
-            writes.into_iter().for_each(|write| cx.change(write));
+            cx.changes.extend(writes);
         }
         Ok(SegmentView::of(segment))
     }

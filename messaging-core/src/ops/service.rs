@@ -200,9 +200,7 @@ impl Operation for UpdateWorkspace {
         }
         if workspace.timezone != stored.record.timezone {
             let segments = cx.app.segments_with_zone(workspace.id).await?;
-            for write in cx.app.calculate_all_anew(workspace.id, segments, cx.now).await? {
-                cx.change(write);
-            }
+            cx.changes.extend(cx.app.calculate_all_anew(workspace.id, segments, cx.now).await?);
         }
         if workspace != stored.record {
             cx.change(Write::PutWorkspace(workspace.clone(), Expect::Revision(stored.revision)));
