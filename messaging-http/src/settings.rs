@@ -100,6 +100,10 @@ pub struct SettingsArgs {
         default_missing_value = "true"
     )]
     pub allow_private_targets: Option<bool>,
+    /// Seconds after which segments that depend on the present are calculated anew [default: 900]
+    /// Changes of contacts and events reach segments at once; this is for the mere passing of time.
+    #[arg(long, env = "MESSAGING_SEGMENT_REFRESH", value_name = "SECONDS")]
+    pub segment_refresh: Option<u64>,
 
     /// Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks, comma separated [default: none]
     ///
@@ -170,6 +174,8 @@ pub struct Settings {
     pub webhook_retry: Vec<Duration>,
     /// Whether `http` and addresses that are not public may be called.
     pub allow_private_targets: bool,
+    /// How often segments that depend on the present are calculated anew.
+    pub segment_refresh: Duration,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxy: Vec<IpNet>,
     /// Where mail comes back to.
@@ -225,6 +231,9 @@ pub enum SettingsError {
     /// Emails would be given up at once.
     #[error("--message-expiry must be at least 1 second")]
     MessageExpiry,
+    /// Segments would be calculated all the time.
+    #[error("--segment-refresh must be at least 1 second")]
+    SegmentRefresh,
 }
 
 impl SettingsArgs {
@@ -259,6 +268,7 @@ impl SettingsArgs {
             message_expiry: self.message_expiry.or(other.message_expiry),
             webhook_retry: self.webhook_retry.or(other.webhook_retry),
             allow_private_targets: self.allow_private_targets.or(other.allow_private_targets),
+            segment_refresh: self.segment_refresh.or(other.segment_refresh),
             trusted_proxy: self.trusted_proxy.or(other.trusted_proxy),
             smtp_listen: self.smtp_listen.or(other.smtp_listen),
             data_region: self.data_region.or(other.data_region),
@@ -301,6 +311,10 @@ impl SettingsArgs {
             Some(seconds) => seconds.into_iter().map(Duration::from_secs).collect(),
             None => defaults.webhook_retry,
         };
+        let segment_refresh = self.segment_refresh.map_or(defaults.segment_refresh, Duration::from_secs);
+        if segment_refresh.is_zero() {
+            return Err(SettingsError::SegmentRefresh);
+        }
         Ok(Settings {
             listen: self.listen.unwrap_or(DEFAULT_LISTEN),
             data,
@@ -313,6 +327,7 @@ impl SettingsArgs {
             message_expiry,
             webhook_retry,
             allow_private_targets: self.allow_private_targets.unwrap_or(false),
+            segment_refresh,
             trusted_proxy: self.trusted_proxy.unwrap_or_default(),
             smtp_listen: self.smtp_listen,
             data_region: self.data_region.unwrap_or(defaults.data_region),
@@ -398,6 +413,7 @@ mod tests {
             message_expiry = 60
             webhook_retry = [1, 2, 3]
             allow_private_targets = true
+            segment_refresh = 5
             trusted_proxy = ["10.0.0.0/8", "192.0.2.1"]
             smtp_listen = "[::]:25"
             data_region = "eu"
@@ -417,6 +433,7 @@ mod tests {
         assert_eq!(settings.message_expiry, Duration::from_mins(1));
         assert_eq!(settings.webhook_retry, [1, 2, 3].map(Duration::from_secs));
         assert!(settings.allow_private_targets);
+        assert_eq!(settings.segment_refresh, Duration::from_secs(5));
     }
 
     #[test]
@@ -448,6 +465,7 @@ mod tests {
             ("message_expiry = 0", "--message-expiry"),
             ("webhook_retry = [5, 0]", "--webhook-retry"),
             ("allow_private_targets = 1", "line 1"),
+            ("segment_refresh = 0", "--segment-refresh"),
             ("trusted_proxy = [\"x\"]", "CIDR"),
             ("listen = \"8080\"", "line 1"),
             ("smtp_listen = \"mail.example.org:25\"", "line 1"),

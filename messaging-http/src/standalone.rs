@@ -119,6 +119,7 @@ pub fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartErr
             message_retry: settings.message_retry.clone(),
             message_expiry: settings.message_expiry,
             webhook_retry: settings.webhook_retry.clone(),
+            segment_refresh: settings.segment_refresh,
         })
         .build();
     Ok(app)
