@@ -170,7 +170,9 @@ async fn members_follow_every_kind_of_change() {
     assert_eq!(members().await, "1110000");
     audience.patch(&path, json!({"consent": {"sms": true}})).await;
     assert_eq!(members().await, "1111000");
-    let suppressed = audience.post("suppressions", json!({"channel": "email", "address": "Ann@example.com"})).await;
+    let suppression = json!({"channel": "email", "address": "Ann@example.com", "reason": "manual"});
+    let suppressed = audience.post("suppressions", suppression).await;
+    assert_eq!(suppressed.summary(), "201");
     assert_eq!(members().await, "1111100");
     audience.patch(&path, json!({"locale": "de-AT"})).await;
     assert_eq!(members().await, "1111110");

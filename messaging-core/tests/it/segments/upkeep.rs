@@ -116,9 +116,11 @@ async fn nobody_is_bothered_where_nobody_is_interested() {
     audience.post("segments", json!({"name": "S", "kind": "static", "filter": pro()})).await;
     let dynamic = audience.segment(json!({"type": "tag", "op": "has_any", "values": ["x"]})).await;
     let ann = audience.contact("ann", json!({})).await;
+    audience.work().await;
     audience.bed.clock.advance(MINUTE);
     audience.work().await;
-    audience.post("suppressions", json!({"channel": "email", "address": "a@example.com"})).await;
+    let suppression = json!({"channel": "email", "address": "a@example.com", "reason": "manual"});
+    assert_eq!(audience.post("suppressions", suppression).await.summary(), "201");
     assert_eq!(audience.bed.store.job_count().await.unwrap(), 0, "no segment reads suppressions");
     audience.delete(&format!("segments/{dynamic}")).await;
     audience.patch(&format!("contacts/{ann}"), json!({"tags": ["x"]})).await;
