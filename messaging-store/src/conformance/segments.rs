@@ -24,8 +24,10 @@ use super::sample::{
 };
 use super::{all_pages, first, put, refuse};
 
-/// How many worlds a run of the conformance suite goes through.
+/// How many worlds are gone through, unless the environment says otherwise.
 const WORLDS: u64 = 20;
+/// The variable that says how many, and with which seed they begin: `2000`, or `5000+2000`.
+const WORLDS_VARIABLE: &str = "SEGMENT_WORLDS";
 
 fn read(sent: &Value) -> StoredFilter {
     let mut violations = Violations::new();
@@ -376,7 +378,10 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
 
 /// Whatever happens to contacts, and whenever it is followed, everybody is where the filters say.
 pub async fn kept_members_are_those_who_match(store: &dyn Store) {
-    for seed in 0..WORLDS {
+    let wanted = std::env::var(WORLDS_VARIABLE).unwrap_or_default();
+    let (begin, count) = wanted.split_once('+').unwrap_or(("0", &wanted));
+    let begin: u64 = begin.parse().unwrap_or(0);
+    for seed in begin..begin + count.parse().unwrap_or(WORLDS) {
         kept::everybody_is_where_filters_say(store, seed).await;
     }
 }

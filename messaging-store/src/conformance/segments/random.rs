@@ -87,6 +87,9 @@ const DATES: &[&str] = &[
     "yesterday",
     "2023-13-01",
 ];
+/// In their order, whatever the time zone.
+const EARLIER_AND_LATER: &[&str] =
+    &["2022-11-14", "2023-10-14T00:00:00Z", "2023-11-13", "2023-11-14T22:13:20Z", "2023-11-16", "2024-02-29"];
 const URLS: &[&str] = &["https://a.example/Sale?x=1", "https://b.example/"];
 const CHANNELS: &[&str] = &["email", "sms", "push", "telegram", "whatsapp", "viber"];
 const CHATS: &[&str] = &["@someone", "123456", "@nobody_1"];
@@ -289,7 +292,7 @@ fn counted(dice: &mut Dice, kind: &str) -> Value {
         leaf["within"] = match dice.below(4) {
             0 | 1 => json!({"last": span(dice)}),
             2 => json!({dice.one(&["after", "before"]): date(dice)}),
-            _ => json!({"between": [date(dice), date(dice)]}),
+            _ => json!({"between": in_order(dice, EARLIER_AND_LATER)}),
         };
     }
     leaf
@@ -298,6 +301,12 @@ fn counted(dice: &mut Dice, kind: &str) -> Value {
 /// A date that is one.
 fn date(dice: &mut Dice) -> &'static str {
     dice.one(&DATES[..7])
+}
+
+/// Two of some that stand in their order.
+fn in_order<T: Copy>(dice: &mut Dice, of: &[T]) -> [T; 2] {
+    let first = dice.below(of.len());
+    [of[first], of[first + dice.below(of.len() - first)]]
 }
 
 fn span(dice: &mut Dice) -> Value {
@@ -321,19 +330,29 @@ fn any_test(dice: &mut Dice) -> Value {
             json!({"op": op, "value": number(dice)})
         }
         _ => match dice.below(3) {
-            0 => json!({"op": dice.one(&["contains", "not_contains"]), "value": scalar(dice)}),
-            1 => json!({"op": dice.one(&["in", "not_in"]), "value": [scalar(dice), scalar(dice)]}),
-            _ => json!({"op": "between", "value": [number(dice), number(dice)]}),
+            0 => {
+                let part = scalar(dice);
+                let part = if part == json!("") { json!("r") } else { part };
+                json!({"op": dice.one(&["contains", "not_contains"]), "value": part})
+            }
+            1 => json!({"op": dice.one(&["in", "not_in"]), "value": [number(dice), dice.one(&["pro", "ÜNÏ", "10"])]}),
+            _ => json!({"op": "between", "value": in_order(dice, &[-3.0, -0.0, 1.0, 10.0, 10.5, 1e3])}),
         },
     }
 }
 
 fn text_test(dice: &mut Dice) -> Value {
-    let text = if dice.percent(50) { dice.one(TEXTS) } else { dice.one(&["USER1", "u-2", "example.ORG", "Ü", "de"]) };
+    let others = &["USER1", "u-2", "example.ORG", "Ü", "de", "r"];
+    let mut text = || {
+        let text = if dice.percent(50) { dice.one(TEXTS) } else { dice.one(others) };
+        // Nothing is compared with an empty text, but values may be empty.
+        if text.is_empty() { "10" } else { text }
+    };
+    let (text, other) = (text(), text());
     match dice.below(4) {
         0 => json!({"op": dice.one(&["exists", "not_exists"])}),
         1 => json!({"op": dice.one(&["eq", "neq"]), "value": text}),
-        2 => json!({"op": dice.one(&["in", "not_in"]), "value": [text, dice.one(TEXTS)]}),
+        2 => json!({"op": dice.one(&["in", "not_in"]), "value": [text, other]}),
         _ => {
             let op = dice.one(&["contains", "not_contains", "starts_with", "ends_with"]);
             json!({"op": op, "value": text})
@@ -345,7 +364,7 @@ fn date_test(dice: &mut Dice) -> Value {
     match dice.below(5) {
         0 => json!({"op": dice.one(&["exists", "not_exists"])}),
         1 => json!({"op": dice.one(&["before", "after", "on"]), "value": date(dice)}),
-        2 => json!({"op": "between", "value": [date(dice), date(dice)]}),
+        2 => json!({"op": "between", "value": in_order(dice, EARLIER_AND_LATER)}),
         3 => json!({"op": dice.one(&["last", "next", "older_than"]), "value": span(dice)}),
         _ => json!({"op": "anniversary", "value": {"offset_days": dice.one(&[0, 1, -1, 365])}}),
     }

@@ -54,7 +54,6 @@ impl Count {
 
     /// Looks at some more contacts; answers whether that was all.
     pub(super) fn go_on(&mut self, connection: &Connection) -> Result<bool, Fault> {
-        let began = Instant::now();
         let connection = &*connection.unchecked_transaction()?;
         let filters = std::iter::once(&self.query.filter).chain(&self.conditions);
         let Some(compiled) = compile(connection, self.workspace, &self.query, filters)? else { return Ok(true) };
@@ -66,6 +65,8 @@ impl Count {
         let all = found.newest / PIECE + 1;
         let conditions = compiled.conditions.len();
         let mut evaluation = Evaluation::of_each(connection, compiled)?;
+        // What was needed before does not count, so that every look gets somewhere.
+        let began = Instant::now();
         while found.pieces < all && began.elapsed() < LOOK {
             let start = (audience << COUNT_BITS) | (spread(found.pieces, all) * PIECE);
             evaluation.each_in_range(&(start..=start + PIECE - 1), conditions, |contact, holds| {
