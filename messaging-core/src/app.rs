@@ -8,12 +8,14 @@ mod cache;
 mod consent;
 mod dkim;
 mod domain_looks;
+pub(crate) mod filters;
 mod heavy_work;
 pub(crate) mod ingesting;
 mod known_urls;
 mod lookups;
 mod passwords;
 mod reports;
+mod segments;
 mod suppressing;
 mod unsubscribe;
 mod until_committed;
@@ -56,6 +58,7 @@ pub use lookups::Provider;
 use lookups::{Lookups, Touched};
 pub(crate) use lookups::{MAX_LOOKED_AT, SESSION_MARKER};
 pub use reports::ReturnAddress;
+use segments::SegmentTurns;
 pub use visits::{Click, Visitor};
 
 /// A key's last use is written at most this often.
@@ -89,6 +92,7 @@ struct Shared {
     dkim_keys: HeavyWork,
     signers: Signers,
     domain_looks: DomainLooks,
+    segment_turns: SegmentTurns,
     work: WorkSignal,
     /// KiB of attachments that background work may hold in memory.
     file_memory: Semaphore,
@@ -109,6 +113,8 @@ pub struct Settings {
     pub message_retry: Vec<Duration>,
     /// How long after acceptance an email is given up.
     pub message_expiry: Duration,
+    /// How often segments that depend on the present are calculated anew.
+    pub segment_refresh: Duration,
 }
 
 impl Default for Settings {
@@ -123,6 +129,7 @@ impl Default for Settings {
             data_region: "local".to_owned(),
             message_retry: waits.map(Duration::from_secs).to_vec(),
             message_expiry: Duration::from_secs(72 * HOUR),
+            segment_refresh: Duration::from_secs(15 * MINUTE),
         }
     }
 }
@@ -218,6 +225,7 @@ impl Builder {
             dkim_keys: dkim::queue(),
             signers: Signers::default(),
             domain_looks: DomainLooks::default(),
+            segment_turns: SegmentTurns::default(),
             work: WorkSignal::default(),
             file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
             parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
@@ -344,7 +352,8 @@ impl App {
         self.commit_as(changes, Priority::Background).await
     }
 
-    async fn commit_as(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
+    async fn commit_as(&self, mut changes: Changes, priority: Priority) -> Result<(), CommitError> {
+        self.have_changes_followed(&mut changes).await;
         let touched = Touched::by(&changes);
         let urls = KnownUrls::keys(&changes);
         let due = changes
@@ -412,6 +421,10 @@ impl App {
 
     fn domain_looks(&self) -> &DomainLooks {
         &self.0.domain_looks
+    }
+
+    fn segment_turns(&self) -> &SegmentTurns {
+        &self.0.segment_turns
     }
 
     fn lookups(&self) -> &Lookups {

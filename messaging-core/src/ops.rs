@@ -22,6 +22,7 @@ pub mod lists;
 pub mod members;
 pub mod messages;
 pub mod sandbox;
+pub mod segments;
 pub mod sending_domains;
 pub mod service;
 pub mod sessions;
@@ -83,6 +84,15 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<custom_fields::CreateCustomField>(),
         Endpoint::of::<custom_fields::UpdateCustomField>(),
         Endpoint::of::<custom_fields::DeleteCustomField>(),
+        // Section 9.
+        Endpoint::of::<segments::ListSegments>(),
+        Endpoint::of::<segments::CreateSegment>(),
+        Endpoint::of::<segments::PreviewSegment>(),
+        Endpoint::of::<segments::RecalculateSegmentMembers>(),
+        Endpoint::of::<segments::GetSegment>(),
+        Endpoint::of::<segments::UpdateSegment>(),
+        Endpoint::of::<segments::DeleteSegment>(),
+        Endpoint::of::<segments::ListSegmentContacts>(),
         // Section 10.
         Endpoint::of::<suppressions::CreateSuppression>(),
         Endpoint::of::<suppressions::ListSuppressions>(),

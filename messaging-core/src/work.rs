@@ -9,9 +9,11 @@ mod compose;
 pub mod deliver_message;
 mod delivery;
 pub mod erase_contact;
+pub mod follow_changes;
 pub mod job;
 mod lanes;
 pub mod move_messages;
+pub mod recalculate_segment;
 mod runner;
 pub(crate) mod signal;
 pub mod sweep;
@@ -25,7 +27,9 @@ pub(crate) const fn all() -> &'static [JobType] {
     const ALL: &[JobType] = &[
         JobType::of::<deliver_message::DeliverMessage>(),
         JobType::of::<erase_contact::EraseContact>(),
+        JobType::of::<follow_changes::FollowChanges>(),
         JobType::of::<move_messages::MoveMessages>(),
+        JobType::of::<recalculate_segment::RecalculateSegment>(),
         JobType::of::<verify_domain::VerifyDomain>(),
     ];
     ALL

@@ -83,6 +83,12 @@ pub struct SettingsArgs {
     #[arg(long, env = "MESSAGING_MESSAGE_EXPIRY", value_name = "SECONDS")]
     pub message_expiry: Option<u64>,
 
+    /// Seconds after which segments that depend on the present are calculated anew [default: 900]
+    ///
+    /// Changes of contacts and events reach segments at once; this is for the mere passing of time.
+    #[arg(long, env = "MESSAGING_SEGMENT_REFRESH", value_name = "SECONDS")]
+    pub segment_refresh: Option<u64>,
+
     /// Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks, comma separated [default: none]
     ///
     /// Without it the caller's address, which the allowlists of API keys look at, is that of the TCP
@@ -148,6 +154,8 @@ pub struct Settings {
     pub message_retry: Vec<Duration>,
     /// How long after acceptance an email is given up.
     pub message_expiry: Duration,
+    /// How often segments that depend on the present are calculated anew.
+    pub segment_refresh: Duration,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxy: Vec<IpNet>,
     /// Where mail comes back to.
@@ -200,6 +208,9 @@ pub enum SettingsError {
     /// Emails would be given up at once.
     #[error("--message-expiry must be at least 1 second")]
     MessageExpiry,
+    /// Segments would be calculated all the time.
+    #[error("--segment-refresh must be at least 1 second")]
+    SegmentRefresh,
 }
 
 impl SettingsArgs {
@@ -232,6 +243,7 @@ impl SettingsArgs {
             mx_override: self.mx_override.or(other.mx_override),
             message_retry: self.message_retry.or(other.message_retry),
             message_expiry: self.message_expiry.or(other.message_expiry),
+            segment_refresh: self.segment_refresh.or(other.segment_refresh),
             trusted_proxy: self.trusted_proxy.or(other.trusted_proxy),
             smtp_listen: self.smtp_listen.or(other.smtp_listen),
             data_region: self.data_region.or(other.data_region),
@@ -267,6 +279,10 @@ impl SettingsArgs {
         if message_expiry.is_zero() {
             return Err(SettingsError::MessageExpiry);
         }
+        let segment_refresh = self.segment_refresh.map_or(defaults.segment_refresh, Duration::from_secs);
+        if segment_refresh.is_zero() {
+            return Err(SettingsError::SegmentRefresh);
+        }
         Ok(Settings {
             listen: self.listen.unwrap_or(DEFAULT_LISTEN),
             data,
@@ -277,6 +293,7 @@ impl SettingsArgs {
             mx_override,
             message_retry,
             message_expiry,
+            segment_refresh,
             trusted_proxy: self.trusted_proxy.unwrap_or_default(),
             smtp_listen: self.smtp_listen,
             data_region: self.data_region.unwrap_or(defaults.data_region),
@@ -360,6 +377,7 @@ mod tests {
             mx_override = "localhost:2525"
             message_retry = [1, 2]
             message_expiry = 60
+            segment_refresh = 5
             trusted_proxy = ["10.0.0.0/8", "192.0.2.1"]
             smtp_listen = "[::]:25"
             data_region = "eu"
@@ -377,6 +395,7 @@ mod tests {
         assert_eq!(settings.smtp_listen.unwrap().port(), 25);
         assert_eq!(settings.log_format, LogFormat::Json);
         assert_eq!(settings.message_expiry, Duration::from_mins(1));
+        assert_eq!(settings.segment_refresh, Duration::from_secs(5));
     }
 
     #[test]
@@ -406,6 +425,7 @@ mod tests {
             ("message_retry = []", "--message-retry"),
             ("message_retry = [0]", "--message-retry"),
             ("message_expiry = 0", "--message-expiry"),
+            ("segment_refresh = 0", "--segment-refresh"),
             ("trusted_proxy = [\"x\"]", "CIDR"),
             ("listen = \"8080\"", "line 1"),
             ("smtp_listen = \"mail.example.org:25\"", "line 1"),

@@ -116,6 +116,7 @@ pub fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartErr
             data_region: settings.data_region.clone(),
             message_retry: settings.message_retry.clone(),
             message_expiry: settings.message_expiry,
+            segment_refresh: settings.segment_refresh,
         })
         .build();
     Ok(app)

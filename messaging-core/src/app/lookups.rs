@@ -14,6 +14,7 @@ use crate::domain::channel::Channel;
 use crate::domain::custom_field::{FieldTypes, MAX_FIELDS};
 use crate::domain::digest::Digest;
 use crate::domain::provider::BUILTIN;
+use crate::domain::segment::reads::Aspects;
 use crate::domain::sending_domain::SendingDomain;
 use crate::error::Error;
 use crate::ids::{Id as _, WorkspaceId};
@@ -36,6 +37,7 @@ pub(super) struct Lookups {
     providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
     fields: Cache<WorkspaceId, Arc<FieldTypes>>,
     has_contacts: Cache<WorkspaceId, bool>,
+    segment_interest: Cache<WorkspaceId, Aspects>,
 }
 
 /// A channel's provider with its settings, secrets in clear.
@@ -57,6 +59,7 @@ impl Lookups {
             providers: Cache::new(),
             fields: Cache::new(),
             has_contacts: Cache::new(),
+            segment_interest: Cache::new(),
         }
     }
 
@@ -81,6 +84,9 @@ impl Lookups {
         if touched.contacts {
             self.has_contacts.clear();
         }
+        if touched.segments {
+            self.segment_interest.clear();
+        }
     }
 }
 
@@ -95,6 +101,7 @@ pub(super) struct Touched {
     fields: bool,
     /// Whether contacts were added.
     contacts: bool,
+    segments: bool,
 }
 
 impl Touched {
@@ -111,6 +118,7 @@ impl Touched {
                 Write::PutDomain(..) | Write::DeleteDomain(..) => touched.domains = true,
                 Write::PutChannel(..) | Write::DeleteChannel(..) => touched.channels = true,
                 Write::PutField(..) | Write::DeleteField(..) => touched.fields = true,
+                Write::PutSegment(..) | Write::DeleteSegment(..) => touched.segments = true,
                 Write::PutContacts(puts) => touched.contacts |= puts.iter().any(|put| put.expect == Expect::Absent),
                 _ => {}
             }
@@ -213,6 +221,13 @@ impl App {
         let load = async { Ok(Some(self.store().contact_count(workspace).await? > 0)) };
         let has = self.lookups().has_contacts.get(&workspace, self.now(), load).await?;
         Ok(has.unwrap_or(false))
+    }
+
+    /// What the dynamic segments of a workspace read of its contacts.
+    pub(super) async fn segment_interest(&self, workspace: WorkspaceId) -> Result<Aspects, StoreError> {
+        let load = async { Ok(Some(self.store().segment_interest(workspace).await?)) };
+        let interest = self.lookups().segment_interest.get(&workspace, self.now(), load).await?;
+        Ok(interest.unwrap_or_default())
     }
 
     /// Notes when a key was last used, at most once a minute per key, without anybody waiting for it.

@@ -23,7 +23,7 @@ use crate::domain::contact::input::ContactInput;
 use crate::domain::contact::people::Occasion;
 use crate::domain::contact::{Consent, Contact, ContactFilter};
 use crate::error::Error;
-use crate::ids::{ContactId, ListId, WorkspaceId};
+use crate::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use crate::ops::context::Context;
 use crate::ops::input::{Empty, Input, PageQuery};
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation, Upserted};
@@ -168,6 +168,9 @@ pub struct ContactQuery {
     /// On this list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_id: Option<ListId>,
+    /// In this segment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment_id: Option<SegmentId>,
     /// Changed at or after this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_since: Option<Timestamp>,
@@ -212,9 +215,10 @@ impl Operation for ListContacts {
     type Output = Page<ContactView>;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<ContactView>, Error> {
-        let ContactQuery { email, external_id, phone, tag, list_id, updated_since, limit, cursor } = call.query;
+        let ContactQuery { email, external_id, phone, tag, list_id, segment_id, updated_since, limit, cursor } =
+            call.query;
         let email = email.map(|email| address::normalize(Channel::Email, &email));
-        let filter = ContactFilter { email, external_id, phone, tag, list_id, segment_id: None, updated_since };
+        let filter = ContactFilter { email, external_id, phone, tag, list_id, segment_id, updated_since };
         page(cx, call.path.workspace_id, &filter, &PageQuery { limit, cursor }).await
     }
 }

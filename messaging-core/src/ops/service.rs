@@ -198,6 +198,10 @@ impl Operation for UpdateWorkspace {
             Patch::Null => "UTC".clone_into(&mut workspace.timezone),
             Patch::Set(timezone) => workspace.timezone = timezone,
         }
+        if workspace.timezone != stored.record.timezone {
+            let segments = cx.app.segments_with_zone(workspace.id).await?;
+            cx.changes.extend(cx.app.calculate_all_anew(workspace.id, segments, cx.now).await?);
+        }
         if workspace != stored.record {
             cx.change(Write::PutWorkspace(workspace.clone(), Expect::Revision(stored.revision)));
         }

@@ -206,7 +206,6 @@ impl Positive {
 
 impl Scalar {
     /// Whether a value is this one, of the same JSON type.
-    #[expect(clippy::float_cmp, reason = "numbers that were written alike are alike")]
     fn is(&self, value: Found<'_>) -> bool {
         match self {
             Self::Text(text) => value.text().is_some_and(|value| values::fold(value) == *text),

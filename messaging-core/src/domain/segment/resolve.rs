@@ -50,6 +50,11 @@ impl Web {
         self.0.values()
     }
 
+    /// All of them, in no particular order.
+    pub fn into_segments(self) -> impl Iterator<Item = Segment> {
+        self.0.into_values()
+    }
+
     /// Adds or replaces a segment.
     pub fn insert(&mut self, segment: Segment) {
         self.0.insert(segment.id, segment);

@@ -54,7 +54,7 @@ impl Reader<'_> {
         let count = self.count(members);
         let within = self.within(members);
         let properties = self.properties(members);
-        Some(EventLeaf { name: name?.to_owned(), count: count?, within: within?, properties: properties? })
+        Some(EventLeaf { name: name?.to_owned(), count: count?, within, properties: properties? })
     }
 
     fn properties(&mut self, members: &Members<'_>) -> Option<Vec<PropertyTest>> {
@@ -108,7 +108,7 @@ impl Reader<'_> {
             template_id,
             url_contains,
             count: count?,
-            within: within?,
+            within,
         })
     }
 
@@ -128,9 +128,9 @@ impl Reader<'_> {
         })
     }
 
-    /// The member `within`; `Some(None)` when it is left out.
-    fn within(&mut self, members: &Members<'_>) -> Option<Option<Within>> {
-        let Some(value) = members.optional("within") else { return Some(None) };
+    /// The member `within`; `None` when it is left out, and when it is broken, which is noted then.
+    fn within(&mut self, members: &Members<'_>) -> Option<Within> {
+        let value = members.optional("within")?;
         let at = members.at("within");
         let members = self.object(value, &at, &["last", "after", "before", "between", "since_entry"])?;
         let given: Vec<_> = ["last", "after", "before", "between", "since_entry"]
@@ -147,7 +147,7 @@ impl Reader<'_> {
             return None;
         };
         let at = members.at(name);
-        Some(Some(match name {
+        Some(match name {
             "last" => Within::Last(self.span(value, &at)?),
             "after" => Within::After(self.when(value, &at)?),
             "before" => Within::Before(self.when(value, &at)?),
@@ -165,7 +165,7 @@ impl Reader<'_> {
                 return None;
             }
             _ => Within::SinceEntry,
-        }))
+        })
     }
 
     /// A length of time.
