@@ -49,6 +49,11 @@ impl JsonSchema for FilterInput {
         "Filter".into()
     }
 
+    // The check of bodies sees the mark only where the member itself has it.
+    fn inline_schema() -> bool {
+        true
+    }
+
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         // Its faults are found by the parser of filters, which knows far more than a schema could say.
         json_schema!({

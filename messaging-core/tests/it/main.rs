@@ -21,6 +21,7 @@ mod messages;
 mod pages;
 mod reports;
 mod returned_mail;
+mod segments;
 mod sending_domains;
 mod service;
 mod support;

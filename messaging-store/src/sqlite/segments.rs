@@ -13,6 +13,8 @@ mod members;
 mod notes;
 mod preview;
 mod probe;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -150,6 +152,10 @@ fn renew_interest(
     connection
         .prepare_cached("UPDATE audiences SET interest = ?2 WHERE number = ?1 AND interest <> ?2")?
         .execute(params![audience, interest.bits()])?;
+    if !interest.intersects(Aspects::SUPPRESSIONS) {
+        // Nobody will look for them; they are about people and shall not stay.
+        connection.prepare_cached("DELETE FROM changed_addresses WHERE audience = ?1")?.execute([audience])?;
+    }
     interests.forget(workspace);
     Ok(())
 }
@@ -158,13 +164,13 @@ fn renew_interest(
 pub(super) fn let_go(connection: &Connection, audience: i64, contact: i64) -> Result<(), Fault> {
     let segments: Vec<i64> =
         many(connection, "SELECT n FROM segments WHERE audience = ?1", [audience], |row| Ok(row.get(0)?))?;
-    if segments.is_empty() {
-        return Ok(());
-    }
-    let mut leave = connection.prepare_cached("DELETE FROM segment_members WHERE segment = ?1 AND contact = ?2")?;
-    for segment in segments {
-        if leave.execute([segment, contact])? == 1 {
-            members::count(connection, segment, -1)?;
+    if !segments.is_empty() {
+        let sql = "DELETE FROM segment_members WHERE segment = ?1 AND contact = ?2";
+        let mut leave = connection.prepare_cached(sql)?;
+        for segment in segments {
+            if leave.execute([segment, contact])? == 1 {
+                members::count(connection, segment, -1)?;
+            }
         }
     }
     connection.prepare_cached("DELETE FROM changed_contacts WHERE contact = ?1")?.execute([contact])?;
@@ -304,16 +310,19 @@ impl Segments for SqliteStore {
         limit: usize,
     ) -> Result<(Vec<Moved>, bool), StoreError> {
         // Who is concerned by these is found out here; it leads to notes like everybody else's.
-        let traced = self.scans.read(move |connection| follow::trace(connection, workspace)).await?;
-        let mut is_more = traced.is_some();
+        let (traced, removed) = self
+            .scans
+            .read(move |connection| {
+                Ok((follow::trace(connection, workspace)?, follow::removed_list(connection, workspace)?))
+            })
+            .await?;
+        let is_more = traced.is_some() || removed.is_some();
         if let Some(traced) = traced {
             self.writer
                 .errand(move |bench| bench.undurably(|connection, _| follow::write_traced(connection, &traced)))
                 .await?;
         }
-        let removed = self.readers.read(move |connection| follow::removed_list(connection, workspace)).await?;
         if let Some(list) = removed {
-            is_more = true;
             for _ in 0..LIST_SLICES {
                 let gone = self
                     .writer

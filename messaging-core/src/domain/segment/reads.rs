@@ -158,3 +158,62 @@ fn of_within(within: Option<Within>) -> Reads {
     };
     Reads { aspects: Aspects::NONE, present, zone }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::domain::segment::parse::{Purpose, parse};
+    use crate::violation::Violations;
+
+    #[track_caller]
+    fn check(filter: Value, aspects: Aspects, present: bool, zone: bool) {
+        let tree = parse(&filter, "", Purpose::Segment, &mut Violations::new()).filter.unwrap();
+        let expected = Reads { aspects: aspects | Aspects::EXISTENCE, present, zone };
+        assert_eq!(tree.reads(), expected, "{filter}");
+    }
+
+    #[test]
+    fn each_condition_reads_what_it_asks_for() {
+        let field =
+            |field: &str, op: &str, value: Value| json!({"type": "contact", "field": field, "op": op, "value": value});
+        check(json!({}), Aspects::NONE, false, false);
+        check(field("email", "eq", json!("x")), Aspects::FIELDS, false, false);
+        check(field("created_at", "before", json!("2026-01-31")), Aspects::NONE, false, true);
+        check(field("updated_at", "exists", Value::Null), Aspects::UPDATED_AT, false, false);
+        check(field("created_at", "last", json!({"value": 1, "unit": "hours"})), Aspects::NONE, true, true);
+        let attribute = |op: &str, value: Value| json!({"type": "attribute", "key": "a", "op": op, "value": value});
+        check(attribute("gt", json!(5)), Aspects::ATTRIBUTES, false, false);
+        check(attribute("anniversary", json!({"offset_days": 1})), Aspects::ATTRIBUTES, true, true);
+        check(json!({"type": "tag", "op": "has_none", "values": ["a"]}), Aspects::TAGS, false, false);
+        let id = "01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
+        check(json!({"type": "list", "op": "member", "id": format!("lst_{id}")}), Aspects::LISTS, false, false);
+        check(json!({"type": "segment", "op": "member", "id": format!("seg_{id}")}), Aspects::NONE, false, false);
+        check(json!({"type": "consent", "channel": "sms", "value": null}), Aspects::CONSENT, false, false);
+        check(json!({"type": "suppression", "channel": "sms", "value": true}), Aspects::SUPPRESSIONS, false, false);
+        let event = |more: Value| {
+            let mut event = json!({"type": "event", "name": "e"});
+            event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            event
+        };
+        check(event(json!({})), Aspects::EVENTS, false, false);
+        check(event(json!({"within": {"last": {"value": 1, "unit": "days"}}})), Aspects::EVENTS, true, true);
+        check(event(json!({"within": {"after": "2026-01-31T09:15:00Z"}})), Aspects::EVENTS, false, false);
+        check(event(json!({"within": {"after": "2026-01-31"}})), Aspects::EVENTS, false, true);
+        let property = json!({"property": "p", "op": "older_than", "value": {"value": 1, "unit": "days"}});
+        check(event(json!({"where": [property]})), Aspects::EVENTS, true, true);
+        let message = json!({"type": "message", "event": "open", "within": {"before": "2026-01-31"}});
+        check(message.clone(), Aspects::MESSAGES, false, true);
+        let both = Aspects::MESSAGES | Aspects::ATTRIBUTES;
+        check(json!({"or": [message, {"not": attribute("eq", json!("x"))}]}), both, false, true);
+    }
+
+    #[test]
+    fn sets_are_numbers() {
+        let set = Aspects::TAGS | Aspects::EVENTS;
+        assert_eq!(Aspects::from_bits(set.bits()), set);
+        assert_eq!(Aspects::from_bits(u32::MAX), Aspects::ALL);
+        assert!(set.intersects(Aspects::ALL) && !set.intersects(Aspects::LISTS) && Aspects::NONE.is_empty());
+    }
+}

@@ -330,19 +330,29 @@ fn any_test(dice: &mut Dice) -> Value {
             json!({"op": op, "value": number(dice)})
         }
         _ => match dice.below(3) {
-            0 => json!({"op": dice.one(&["contains", "not_contains"]), "value": scalar(dice)}),
-            1 => json!({"op": dice.one(&["in", "not_in"]), "value": [scalar(dice), scalar(dice)]}),
+            0 => {
+                let part = scalar(dice);
+                let part = if part == json!("") { json!("r") } else { part };
+                json!({"op": dice.one(&["contains", "not_contains"]), "value": part})
+            }
+            1 => json!({"op": dice.one(&["in", "not_in"]), "value": [number(dice), dice.one(&["pro", "ÜNÏ", "10"])]}),
             _ => json!({"op": "between", "value": in_order(dice, &[-3.0, -0.0, 1.0, 10.0, 10.5, 1e3])}),
         },
     }
 }
 
 fn text_test(dice: &mut Dice) -> Value {
-    let text = if dice.percent(50) { dice.one(TEXTS) } else { dice.one(&["USER1", "u-2", "example.ORG", "Ü", "de"]) };
+    let others = &["USER1", "u-2", "example.ORG", "Ü", "de", "r"];
+    let mut text = || {
+        let text = if dice.percent(50) { dice.one(TEXTS) } else { dice.one(others) };
+        // Nothing is compared with an empty text, but values may be empty.
+        if text.is_empty() { "10" } else { text }
+    };
+    let (text, other) = (text(), text());
     match dice.below(4) {
         0 => json!({"op": dice.one(&["exists", "not_exists"])}),
         1 => json!({"op": dice.one(&["eq", "neq"]), "value": text}),
-        2 => json!({"op": dice.one(&["in", "not_in"]), "value": [text, dice.one(TEXTS)]}),
+        2 => json!({"op": dice.one(&["in", "not_in"]), "value": [text, other]}),
         _ => {
             let op = dice.one(&["contains", "not_contains", "starts_with", "ends_with"]);
             json!({"op": op, "value": text})

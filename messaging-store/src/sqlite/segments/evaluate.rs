@@ -132,3 +132,67 @@ fn define_functions(connection: &Connection, probes: probe::Probes) -> Result<()
     })?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use messaging_core::domain::segment::parse::{Purpose, parse};
+    use messaging_core::ids::{Id as _, WorkspaceId};
+    use messaging_core::ports::store::segments::MemberQuery;
+    use messaging_core::time::Timestamp;
+    use messaging_core::violation::Violations;
+    use serde_json::json;
+
+    use super::super::super::{connection, contacts, schema};
+    use super::super::compile::compile;
+    use super::*;
+
+    /// How SQLite goes about a statement, a line for each table.
+    fn plan(statement: &Statement<'_>, connection: &Connection) -> Vec<String> {
+        let sql = statement.expanded_sql().unwrap_or_default();
+        let mut explain = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let details = explain.query_map([], |row| row.get::<_, String>(3)).unwrap();
+        let tables = details.map(Result::unwrap).filter(|line| line.starts_with("SCAN") || line.starts_with("SEARCH"));
+        tables.collect()
+    }
+
+    #[test]
+    fn contacts_come_first_and_everything_about_them_is_found_by_an_index() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("messaging.db");
+        std::fs::write(&path, "").unwrap();
+        let mut connection = connection::writer(&path, false).unwrap();
+        schema::migrate(&mut connection).unwrap();
+        let workspace = WorkspaceId::from_bytes([7; 16]);
+        contacts::make_audience(&connection, workspace).unwrap();
+        let list = "lst_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
+        let segment = "seg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
+        let filter = json!({"and": [
+            {"type": "list", "op": "member", "id": list},
+            {"type": "segment", "op": "member", "id": segment},
+            {"type": "consent", "channel": "sms", "value": true},
+            {"type": "contact", "field": "email", "op": "exists"},
+            {"type": "suppression", "channel": "email", "value": true},
+            {"type": "suppression", "channel": "sms", "value": true},
+            {"type": "suppression", "channel": "push", "value": true},
+            {"type": "event", "name": "x", "within": {"last": {"value": 1, "unit": "days"}}},
+            {"type": "event", "name": "x", "count": {"op": "gte", "value": 2}, "where": [{"property": "a", "op": "exists"}]},
+            {"type": "message", "event": "click", "channel": "email", "url_contains": "x"},
+            {"type": "message", "event": "sent", "count": {"op": "eq", "value": 2}},
+        ]});
+        let mut violations = Violations::new();
+        let filter = parse(&filter, "", Purpose::Segment, &mut violations).filter.expect("a filter");
+        let query = MemberQuery { filter, now: Timestamp::from_millis(0), zone: TimeZone::UTC };
+        let compiled = || compile(&connection, workspace, &query, [&query.filter]).unwrap().unwrap();
+        // The array of a contact's push tokens, and rows that were found and are counted.
+        let walked = ["SCAN a VIRTUAL", "SCAN (subquery"];
+        let is_found =
+            |line: &String| line.starts_with("SEARCH ") || walked.iter().any(|walked| line.starts_with(walked));
+        let of_ranges = plan(&Evaluation::of_ranges(&connection, compiled()).unwrap().statement, &connection);
+        assert_eq!(of_ranges[0], "SEARCH c USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
+        assert!(of_ranges.len() > 10 && of_ranges.iter().all(is_found), "{of_ranges:#?}");
+        let of_some = plan(&Evaluation::of_some(&connection, compiled()).unwrap().statement, &connection);
+        assert_eq!(of_some[..2], ["SCAN j VIRTUAL TABLE INDEX 1:", "SEARCH c USING INTEGER PRIMARY KEY (rowid=?)"]);
+        assert!(of_some[1..].iter().all(is_found), "{of_some:#?}");
+    }
+}

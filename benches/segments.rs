@@ -1,0 +1,356 @@
+//! Segments of a large workspace beside a floor, and what others notice of them.
+//!
+//! `cargo bench -p messaging-benches --bench segments`. The floor is one statement of SQL over contacts with
+//! the same attributes. Then the workspace gets events, and a segment of an attribute and a count of events
+//! is previewed and calculated, while messages are accepted and contacts change.
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use messaging_benches::product::Product;
+use messaging_benches::{Plan, report};
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::contact::{Contact, Identifier};
+use messaging_core::domain::segment::filter::{Condition, Filter};
+use messaging_core::domain::segment::parse::{Purpose, parse};
+use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
+use messaging_core::ids::{ContactId, Id as _, SegmentId};
+use messaging_core::ports::store::segments::MemberQuery;
+use messaging_core::ports::store::{Priority, Store};
+use messaging_core::violation::Violations;
+use rusqlite::{Connection, params};
+use serde_json::{Value, json};
+
+/// Events of each contact, on average.
+const EVENTS: u64 = 5;
+/// How many contacts change in a second while others are looked at.
+const CHANGES: u64 = 4;
+/// How many messages a second are accepted meanwhile.
+const ACCEPTS: u64 = 200;
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let plan = Plan::from_arguments();
+    let contacts = if plan.rounds == 1 { 20_000 } else { 1_000_000 };
+    let directory = tempfile::tempdir_in(".")?;
+    let path = directory.path().join("messaging.db");
+    let mut floor = Floor::open(&directory.path().join("floor.db"), contacts)?;
+    let product = Product::open(&path).await?;
+    fill(&path, &product.workspace.to_bytes(), product.app.now().as_millis(), contacts)?;
+
+    let attributes = json!({"and": [
+        {"type": "attribute", "key": "plan", "op": "eq", "value": "pro"},
+        {"type": "attribute", "key": "visits", "op": "gte", "value": 50},
+    ]});
+    let (mut floors, mut ours) = (Vec::new(), Vec::new());
+    for _ in 0..plan.rounds {
+        floors.push(tokio::task::block_in_place(|| floor.run(contacts)));
+        let segment = Kept::put(&product, &attributes).await?;
+        let began = Instant::now();
+        segment.calculate().await?;
+        ours.push(rate(contacts, began));
+    }
+    report("contacts of a recalculation, attributes", floors, ours);
+    events(&product, &path, contacts).await
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are small")]
+fn rate(rows: u64, began: Instant) -> f64 {
+    rows as f64 / began.elapsed().as_secs_f64()
+}
+
+/// Preview, calculation and following of a segment that counts events.
+#[expect(clippy::print_stdout, reason = "a bench tells what it measured")]
+async fn events(product: &Product, path: &Path, contacts: u64) -> Result<(), Box<dyn Error>> {
+    let filter = json!({"and": [
+        {"type": "attribute", "key": "plan", "op": "eq", "value": "pro"},
+        {"type": "event", "name": "order_paid", "count": {"op": "gte", "value": 2},
+         "within": {"last": {"value": 90, "unit": "days"}}},
+    ]});
+    let segment = Kept::put(product, &filter).await?;
+    let store = product.app.store();
+    let conditions: Vec<_> =
+        segment.query.filter.leaves().map(|leaf| Filter::Where(Condition::Leaf(leaf.clone()))).collect();
+    for round in ["cold", "warm"] {
+        let began = Instant::now();
+        let preview = store.preview(product.workspace, &segment.query, &conditions, 20).await?;
+        let (took, exact) = (began.elapsed(), preview.exact);
+        println!("preview, {round}: {took:.1?}; {} match, {:?}, exact {exact}", preview.size, preview.sizes);
+    }
+    let began = Instant::now();
+    let (joined, steps) = segment.calculate().await?;
+    println!("calculation alone: {:.1?} in {steps} steps; {joined} members", began.elapsed());
+
+    // Again for an empty segment, with others at work.
+    let segment = Kept::put(product, &filter).await?;
+    let ends = Arc::new(AtomicBool::new(false));
+    let accepting = tokio::spawn(accept(product.clone(), Arc::clone(&ends)));
+    let changing = tokio::spawn(change(product.clone(), Connection::open(path)?, contacts, Arc::clone(&ends)));
+    let (mut from, mut joined, began) = (Some(0), 0, Instant::now());
+    let mut followed = 0;
+    while let Some(next) = from {
+        let calculated = store.calculate_members(product.workspace, segment.id, &segment.query, next).await?;
+        joined += calculated.joined;
+        from = calculated.next;
+        followed += segment.follow().await?;
+    }
+    println!("calculation beside others: {:.1?}; {joined} members, {followed} moved meanwhile", began.elapsed());
+    // For some time more, so that following alone is seen too.
+    let more = Instant::now();
+    while more.elapsed() < Duration::from_secs(2) {
+        followed += segment.follow().await?;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    ends.store(true, Ordering::Relaxed);
+    tell("messages accepted", accepting.await?);
+    let (committed, reached) = changing.await?;
+    tell("changes committed", committed);
+    tell("changes that reached the segment", reached);
+    println!("{followed} moves in all; peak memory {}", peak_memory());
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "a bench tells what it measured")]
+fn tell(what: &str, mut waits: Vec<Duration>) {
+    waits.sort_unstable();
+    let at = |share: usize| waits.get(waits.len() * share / 100).or(waits.last()).copied().unwrap_or_default();
+    let (half, most, all) = (at(50), at(99), waits.last().copied().unwrap_or_default());
+    println!("{what}: median {half:.1?}, p99 {most:.1?}, longest {all:.1?} of {}", waits.len());
+}
+
+/// What Linux says was the most memory that the process held.
+fn peak_memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("unknown").trim().to_owned()
+}
+
+/// A stored segment and what it asks for.
+struct Kept {
+    product: Product,
+    id: SegmentId,
+    query: MemberQuery,
+}
+
+impl Kept {
+    async fn put(product: &Product, filter: &Value) -> Result<Self, Box<dyn Error>> {
+        let tree = parse(filter, "", Purpose::Segment, &mut Violations::new()).filter.ok_or("a filter")?;
+        let now = product.app.now();
+        let segment = Segment {
+            id: product.app.new_id(now),
+            workspace_id: product.workspace,
+            name: "bench".to_owned(),
+            kind: SegmentKind::Dynamic,
+            filter: StoredFilter::new(filter, tree.clone()),
+            status: SegmentStatus::Recalculating,
+            size: None,
+            calculated_at: None,
+            created_at: now,
+            updated_at: now,
+            calculation: 1,
+        };
+        let id = segment.id;
+        let write = Write::PutSegment(Box::new(segment), Expect::Absent);
+        product.app.store().commit(Changes::from_iter([write]), Priority::Foreground).await?;
+        let query = MemberQuery { filter: tree, now, zone: jiff::tz::TimeZone::UTC };
+        Ok(Self { product: product.clone(), id, query })
+    }
+
+    fn store(&self) -> &dyn Store {
+        self.product.app.store()
+    }
+
+    /// Calculates all members; answers how many joined, and in how many steps.
+    async fn calculate(&self) -> Result<(u64, u64), Box<dyn Error>> {
+        let (mut from, mut joined, mut steps) = (Some(0), 0, 0);
+        while let Some(next) = from {
+            let calculated = self.store().calculate_members(self.product.workspace, self.id, &self.query, next).await?;
+            from = calculated.next;
+            joined += calculated.joined;
+            steps += 1;
+        }
+        Ok((joined, steps))
+    }
+
+    async fn follow(&self) -> Result<usize, Box<dyn Error>> {
+        let segments = [(self.id, self.query.clone())];
+        Ok(self.store().follow_changes(self.product.workspace, &segments, 1000).await?.0.len())
+    }
+}
+
+/// Accepts messages at a steady rate; answers how long each took, counted from when it was due.
+async fn accept(product: Product, ends: Arc<AtomicBool>) -> Vec<Duration> {
+    let mut due = tokio::time::interval(Duration::from_micros(1_000_000 / ACCEPTS));
+    let mut waiting = tokio::task::JoinSet::new();
+    let mut number = 0;
+    while !ends.load(Ordering::Relaxed) {
+        let asked = due.tick().await.into_std();
+        number += 1;
+        let product = product.clone();
+        waiting.spawn(async move {
+            assert!(product.accept(number).await, "the product accepts");
+            asked.elapsed()
+        });
+    }
+    waiting.join_all().await
+}
+
+/// Changes contacts; answers how long the commits took, and how long until the segment had followed.
+async fn change(
+    product: Product,
+    beside: Connection,
+    contacts: u64,
+    ends: Arc<AtomicBool>,
+) -> (Vec<Duration>, Vec<Duration>) {
+    let mut due = tokio::time::interval(Duration::from_millis(1000 / CHANGES));
+    let (mut committed, mut reached) = (Vec::new(), Vec::new());
+    let store = product.app.store();
+    let mut number = 0;
+    while !ends.load(Ordering::Relaxed) {
+        due.tick().await;
+        number += 7919;
+        let named = vec![Identifier::ExternalId(external_id(number % contacts))];
+        let found = store.contacts_identified(product.workspace, named).await.expect("the store reads");
+        let Some(stored) = found.into_iter().next() else { continue };
+        let mut contact: Contact = stored.record;
+        let plan = if contact.attributes.get("plan") == Some(&json!("pro")) { "free" } else { "pro" };
+        contact.attributes.edit().insert("plan".to_owned(), json!(plan));
+        contact.updated_at = product.app.now();
+        let began = Instant::now();
+        let write = Write::put_contact(contact, Expect::Revision(stored.revision));
+        store.commit(Changes::from_iter([write]), Priority::Foreground).await.expect("the store writes");
+        committed.push(began.elapsed());
+        // Its note is taken away together with what it led to.
+        while notes(&beside) > 0 && began.elapsed() < Duration::from_secs(10) {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        reached.push(began.elapsed());
+    }
+    (committed, reached)
+}
+
+/// How many notes there are.
+fn notes(beside: &Connection) -> i64 {
+    beside.query_row("SELECT count(*) FROM changed_contacts", [], |row| row.get(0)).expect("the table exists")
+}
+
+fn external_id(n: u64) -> String {
+    format!("ext-{n:012}")
+}
+
+fn attributes(n: u64) -> String {
+    let plan = ["free", "basic", "pro", "enterprise"][usize::try_from(n % 4).unwrap_or(0)];
+    let city = ["Berlin", "Paris", "Rome", "Madrid", "Oslo"][usize::try_from(n % 5).unwrap_or(0)];
+    format!(
+        r#"{{"first_name":"Name{}","last_name":"Surname{}","plan":"{plan}","visits":{},"city":"{city}","ltv":{}.5,"signup":"2025-{:02}-{:02}"}}"#,
+        n % 1000,
+        n % 7919,
+        (n.wrapping_mul(2_654_435_761) >> 7) % 100,
+        n % 500,
+        1 + n % 12,
+        1 + n % 28
+    )
+}
+
+/// Writes contacts and their events straight into the tables: how they come there is measured elsewhere.
+fn fill(path: &Path, workspace: &[u8], now: i64, contacts: u64) -> rusqlite::Result<()> {
+    const DAY: i64 = 86_400_000;
+    let mut database = Connection::open(path)?;
+    database.pragma_update(None, "synchronous", "off")?;
+    database.pragma_update(None, "cache_size", -256 * 1024)?;
+    database.busy_timeout(Duration::from_secs(10))?;
+    let transaction = database.transaction()?;
+    let all = i64::try_from(contacts).unwrap_or(i64::MAX);
+    transaction
+        .execute("INSERT INTO audiences (workspace, newest, contacts) VALUES (?1, ?2, ?2)", params![workspace, all])?;
+    let audience = transaction.last_insert_rowid();
+    transaction.execute("INSERT INTO event_names (audience, name) VALUES (?1, 'order_paid')", [audience])?;
+    let name = transaction.last_insert_rowid();
+    {
+        let mut insert = transaction.prepare(
+            "INSERT INTO contacts (n, audience, id, revision, created_at, updated_at, marketing_email, external_id,
+                 email, phone, locale, timezone, tags, attributes)
+             VALUES (?1, ?2, ?3, 1, ?4, ?4, 1, ?5, ?6, ?7, 'en', 'Europe/Berlin', '[\"newsletter\"]', ?8)",
+        )?;
+        for n in 0..contacts {
+            let number = (audience << 40) | (i64::try_from(n).unwrap_or(0) + 1);
+            insert.execute(params![
+                number,
+                audience,
+                ContactId::from_bytes(u128::from(n).to_be_bytes()).to_bytes(),
+                now,
+                external_id(n),
+                format!("user-{n:012}@example.test"),
+                format!("+1555{n:010}"),
+                attributes(n),
+            ])?;
+        }
+        // In the order of their arrival, which is nobody's own.
+        transaction.execute_batch("DROP INDEX product_events_by_contact")?;
+        let mut insert = transaction
+            .prepare("INSERT INTO product_events (contact, name, at, id, properties) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+        for n in 0..contacts * EVENTS {
+            let mixed = n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+            let contact = (audience << 40) | (i64::try_from(mixed % contacts).unwrap_or(0) + 1);
+            let age = i64::try_from((mixed >> 8) % 365).unwrap_or(0) * DAY;
+            let properties =
+                format!(r#"{{"order_id":"{n:012}","total":49.9,"currency":"EUR","items":3,"source":"web"}}"#);
+            insert.execute(params![contact, name, now - age, u128::from(n).to_be_bytes(), properties])?;
+        }
+        transaction.execute_batch("CREATE INDEX product_events_by_contact ON product_events (contact, name, at)")?;
+    }
+    transaction.commit()?;
+    database.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
+}
+
+/// The least that a recalculation costs: one statement over contacts with the same attributes.
+struct Floor {
+    database: Connection,
+}
+
+impl Floor {
+    fn open(path: &Path, contacts: u64) -> rusqlite::Result<Self> {
+        let mut database = Connection::open(path)?;
+        database.pragma_update(None, "journal_mode", "wal")?;
+        database.pragma_update(None, "synchronous", "full")?;
+        database.pragma_update(None, "cache_size", -64 * 1024)?;
+        database.execute_batch(
+            "CREATE TABLE contacts(n INTEGER PRIMARY KEY, id BLOB NOT NULL, workspace INTEGER NOT NULL,
+                 external_id TEXT, email TEXT, phone TEXT, attributes TEXT NOT NULL, tags TEXT NOT NULL, locale TEXT,
+                 tz TEXT, consent INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL);
+             CREATE TABLE members(segment INTEGER NOT NULL, contact INTEGER NOT NULL,
+                 PRIMARY KEY(segment, contact)) WITHOUT ROWID;",
+        )?;
+        let transaction = database.transaction()?;
+        {
+            let mut insert = transaction.prepare(
+                "INSERT INTO contacts(id, workspace, external_id, email, phone, attributes, tags, locale, tz, consent,
+                     created_at, updated_at)
+                 VALUES(?1, 1, ?2, ?3, '+15550000000', ?4, '[\"newsletter\"]', 'en', 'Europe/Berlin', 1, 1, 1)",
+            )?;
+            for n in 0..contacts {
+                let email = format!("user-{n:012}@example.test");
+                insert.execute(params![u128::from(n).to_be_bytes(), external_id(n), email, attributes(n)])?;
+            }
+        }
+        transaction.commit()?;
+        database.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
+        Ok(Self { database })
+    }
+
+    /// Contacts a second.
+    fn run(&mut self, contacts: u64) -> f64 {
+        self.database.execute_batch("DELETE FROM members").expect("the table exists");
+        let began = Instant::now();
+        self.database
+            .execute(
+                "INSERT INTO members SELECT 1, n FROM contacts WHERE workspace = 1
+                     AND json_extract(attributes, '$.plan') = 'pro' AND json_extract(attributes, '$.visits') >= 50",
+                [],
+            )
+            .expect("the disk has room");
+        rate(contacts, began)
+    }
+}

@@ -1,0 +1,178 @@
+//! What happens between looking and writing.
+
+use jiff::tz::TimeZone;
+use messaging_core::changes::{Expect, PutContact};
+use messaging_core::domain::contact::Contact;
+use messaging_core::domain::segment::filter::Filter;
+use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
+use messaging_core::ids::{ContactId, Id as _, SegmentId, WorkspaceId};
+use messaging_core::ports::store::segments::MemberQuery;
+use messaging_core::time::Timestamp;
+use rusqlite::Connection;
+use serde_json::json;
+
+use super::super::{connection, contacts, schema};
+use super::{Interests, follow, members};
+
+/// A workspace with two contacts and a dynamic segment of everybody.
+struct Place {
+    connection: Connection,
+    interests: Interests,
+    workspace: WorkspaceId,
+    segment: SegmentId,
+    query: MemberQuery,
+    _directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("messaging.db");
+        std::fs::write(&path, "").unwrap();
+        let mut connection = connection::writer(&path, false).unwrap();
+        schema::migrate(&mut connection).unwrap();
+        let query = MemberQuery { filter: Filter::Everyone, now: Timestamp::from_millis(0), zone: TimeZone::UTC };
+        let (workspace, segment) = (WorkspaceId::from_bytes([1; 16]), SegmentId::from_bytes([2; 16]));
+        let mut place =
+            Self { connection, interests: Interests::default(), workspace, segment, query, _directory: directory };
+        place.put_segment();
+        for number in 1..=2 {
+            place.put(number, Expect::Absent);
+        }
+        place
+    }
+
+    fn put_segment(&mut self) {
+        let time = Timestamp::from_millis(0);
+        let segment = Segment {
+            id: self.segment,
+            workspace_id: self.workspace,
+            name: "everybody".to_owned(),
+            kind: SegmentKind::Dynamic,
+            filter: StoredFilter::new(&json!({}), Filter::Everyone),
+            status: SegmentStatus::Recalculating,
+            size: None,
+            calculated_at: None,
+            created_at: time,
+            updated_at: time,
+            calculation: 1,
+        };
+        super::put(&self.connection, &mut self.interests, &segment, Expect::Absent).unwrap();
+    }
+
+    fn id(number: u8) -> ContactId {
+        ContactId::from_bytes([number; 16])
+    }
+
+    fn put(&mut self, number: u8, expect: Expect) {
+        let time = Timestamp::from_millis(i64::from(number));
+        let contact = Contact {
+            id: Self::id(number),
+            workspace_id: self.workspace,
+            external_id: Some(number.to_string()),
+            email: None,
+            phone: None,
+            attributes: json!({}).as_object().cloned().unwrap().into(),
+            tags: Vec::new(),
+            locale: matches!(expect, Expect::Revision(_)).then(|| "de".to_owned()),
+            timezone: None,
+            consent: messaging_core::domain::contact::Consent::default(),
+            list_ids: Vec::new(),
+            created_at: time,
+            updated_at: time,
+        };
+        contacts::put(&self.connection, &mut self.interests, &[PutContact { contact: contact.into(), expect }])
+            .unwrap();
+    }
+
+    fn delete(&self, number: u8) {
+        contacts::delete(&self.connection, self.workspace, Self::id(number)).unwrap();
+    }
+
+    fn count(&self, sql: &str) -> i64 {
+        self.connection.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    /// How many rows say that somebody is a member, and how many are counted.
+    fn members(&self) -> (i64, i64) {
+        (self.count("SELECT count(*) FROM segment_members"), self.count("SELECT members FROM segments"))
+    }
+
+    fn notes(&self) -> i64 {
+        self.count("SELECT count(*) FROM changed_contacts")
+    }
+
+    fn look(&self) -> Vec<follow::Followed> {
+        let segments = [(self.segment, self.query.clone())];
+        follow::look(&self.connection, self.workspace, &segments, 10).unwrap().0
+    }
+}
+
+#[test]
+fn a_contact_erased_during_a_calculation_does_not_come_back() {
+    let place = Place::new();
+    let found = members::difference(&place.connection, place.workspace, place.segment, &place.query, 0);
+    let found = found.unwrap().unwrap();
+    assert_eq!(found.moves.len(), 2);
+    place.delete(1);
+    assert_eq!(members::write(&place.connection, &found, &found.moves).unwrap(), (1, 0));
+    assert_eq!(place.members(), (1, 1));
+}
+
+#[test]
+fn a_segment_removed_during_a_calculation_gets_no_members() {
+    let mut place = Place::new();
+    let found = members::difference(&place.connection, place.workspace, place.segment, &place.query, 0);
+    let found = found.unwrap().unwrap();
+    super::delete(&place.connection, &mut place.interests, place.workspace, place.segment).unwrap();
+    assert_eq!(members::write(&place.connection, &found, &found.moves).unwrap(), (0, 0));
+    assert_eq!(place.members(), (0, 0));
+    // Nor does following give it any.
+    let followed = place.look();
+    assert_eq!(follow::write(&place.connection, &followed).unwrap(), []);
+}
+
+#[test]
+fn a_contact_that_changes_once_more_keeps_its_note() {
+    let mut place = Place::new();
+    let followed = place.look();
+    place.put(2, Expect::Revision(1));
+    // Everybody reads of a contact that it is there, and nothing that changed.
+    assert_eq!(place.notes(), 2);
+    let moved = follow::write(&place.connection, &followed).unwrap();
+    assert_eq!(moved.iter().map(|one| one.contact).collect::<Vec<_>>(), [Place::id(1), Place::id(2)]);
+
+    place.connection.execute("UPDATE audiences SET interest = 1023", []).unwrap();
+    place.interests.forget_all();
+    place.put(1, Expect::Revision(1));
+    let followed = place.look();
+    place.connection.execute("UPDATE changed_contacts SET mark = mark + 1", []).unwrap();
+    assert_eq!(follow::write(&place.connection, &followed).unwrap(), []);
+    assert_eq!(place.notes(), 1);
+    assert_eq!(follow::write(&place.connection, &place.look()).unwrap(), []);
+    assert_eq!((place.notes(), place.members()), (0, (2, 2)));
+}
+
+#[test]
+fn an_erased_contact_leaves_no_note_and_no_membership() {
+    let place = Place::new();
+    let followed = place.look();
+    place.delete(2);
+    assert_eq!((place.notes(), place.members()), (1, (0, 0)));
+    let moved = follow::write(&place.connection, &followed).unwrap();
+    assert_eq!(moved.iter().map(|one| one.contact).collect::<Vec<_>>(), [Place::id(1)]);
+    assert_eq!(place.members(), (1, 1));
+    place.delete(1);
+    assert_eq!((place.notes(), place.members()), (0, (0, 0)));
+}
+
+#[test]
+fn what_nobody_reads_is_not_noted() {
+    let mut place = Place::new();
+    follow::write(&place.connection, &place.look()).unwrap();
+    place.put(1, Expect::Revision(1));
+    assert_eq!(place.notes(), 0);
+    super::delete(&place.connection, &mut place.interests, place.workspace, place.segment).unwrap();
+    place.put(3, Expect::Absent);
+    assert_eq!(place.notes(), 0);
+}
