@@ -9,12 +9,14 @@ mod consent;
 mod dkim;
 mod domain_looks;
 mod heavy_work;
+mod importing;
 mod known_urls;
 mod lookups;
 mod passwords;
 mod reports;
 mod suppressing;
 mod unsubscribe;
+mod uploading;
 mod until_committed;
 pub(crate) mod upserting;
 mod visits;
@@ -55,6 +57,7 @@ pub use lookups::Provider;
 use lookups::{Lookups, Touched};
 pub(crate) use lookups::{MAX_LOOKED_AT, SESSION_MARKER};
 pub use reports::ReturnAddress;
+pub use uploading::Uploading;
 pub use visits::{Click, Visitor};
 
 /// A key's last use is written at most this often.
@@ -93,6 +96,10 @@ struct Shared {
     file_memory: Semaphore,
     /// Parts of long lists that may be committed at one time.
     parts: Semaphore,
+    /// Imports whose rows are read at one time.
+    imports: Semaphore,
+    /// Files that are received at one time.
+    uploads: Arc<Semaphore>,
 }
 
 /// What the installation is told (contract section 22).
@@ -220,6 +227,8 @@ impl Builder {
             work: WorkSignal::default(),
             file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
             parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
+            imports: Semaphore::new(importing::IMPORTS_AT_A_TIME),
+            uploads: Arc::new(Semaphore::new(uploading::UPLOADS_AT_A_TIME)),
         }))
     }
 }

@@ -86,6 +86,9 @@ pub enum Error {
     /// The first request with this Idempotency-Key still runs.
     #[error("the first request with this Idempotency-Key is still running")]
     IdempotencyInProgress,
+    /// The link was used, or its time is over.
+    #[error("the link was used already, or is too old")]
+    LinkExpired,
     /// The body is larger than the operation takes.
     #[error("the body is larger than {limit} bytes")]
     PayloadTooLarge {
@@ -132,12 +135,22 @@ pub enum Unprocessable {
     ChannelNotConfigured,
     /// The contact has no address for the channel.
     ContactAddressMissing,
+    /// An uploaded file is not as long as it was said to be.
+    SizeMismatch,
+    /// An uploaded file is not the one it was said to be.
+    ChecksumMismatch,
 }
 
 impl Unprocessable {
     /// Every cause, for the table of codes.
-    pub const ALL: &'static [Self] =
-        &[Self::SenderMissing, Self::SenderDomainNotVerified, Self::ChannelNotConfigured, Self::ContactAddressMissing];
+    pub const ALL: &'static [Self] = &[
+        Self::SenderMissing,
+        Self::SenderDomainNotVerified,
+        Self::ChannelNotConfigured,
+        Self::ContactAddressMissing,
+        Self::SizeMismatch,
+        Self::ChecksumMismatch,
+    ];
 
     /// The code of contract section 1.4.
     pub const fn code(self) -> &'static str {
@@ -146,6 +159,8 @@ impl Unprocessable {
             Self::SenderDomainNotVerified => "sender_domain_not_verified",
             Self::ChannelNotConfigured => "channel_not_configured",
             Self::ContactAddressMissing => "contact_address_missing",
+            Self::SizeMismatch => "size_mismatch",
+            Self::ChecksumMismatch => "checksum_mismatch",
         }
     }
 
@@ -155,6 +170,8 @@ impl Unprocessable {
             Self::SenderDomainNotVerified => "the sender's domain is not a verified sending domain of this workspace",
             Self::ChannelNotConfigured => "the channel has no usable provider; set one with PUT …/channels/{channel}",
             Self::ContactAddressMissing => "the contact has no address for this channel",
+            Self::SizeMismatch => "the file is not as long as size_bytes said; the link still works",
+            Self::ChecksumMismatch => "the file does not have the sha256 that was announced; the link still works",
         }
     }
 }
@@ -188,6 +205,7 @@ impl Error {
             | Self::AlreadyExists
             | Self::InUse { .. }
             | Self::IdempotencyInProgress => StatusCode::CONFLICT,
+            Self::LinkExpired => StatusCode::GONE,
             Self::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Validation(_) | Self::IdempotencyKeyReused | Self::Unprocessable(_) => {
@@ -220,6 +238,7 @@ impl Error {
             Self::AlreadyExists => "already_exists",
             Self::InUse { .. } => "in_use",
             Self::IdempotencyInProgress => "idempotency_in_progress",
+            Self::LinkExpired => "link_expired",
             Self::PayloadTooLarge { .. } => "payload_too_large",
             Self::UnsupportedMediaType => "unsupported_media_type",
             Self::Validation(_) => "validation_failed",

@@ -16,6 +16,7 @@ pub mod attempts;
 pub mod channels;
 pub mod contacts;
 pub mod custom_fields;
+pub mod imports;
 pub mod keys;
 pub mod lists;
 pub mod members;
@@ -59,12 +60,16 @@ pub const fn all() -> &'static [Endpoint] {
         // Section 6.
         Endpoint::of::<contacts::UpsertContact>(),
         Endpoint::of::<contacts::BulkUpsertContacts>(),
+        Endpoint::of::<imports::CreateImport>(),
         Endpoint::of::<contacts::ListContacts>(),
         Endpoint::of::<contacts::GetContact>(),
         Endpoint::of::<contacts::UpdateContact>(),
         Endpoint::of::<contacts::DeleteContact>(),
         Endpoint::of::<contacts::ExportContact>(),
         Endpoint::of::<contacts::MergeContacts>(),
+        Endpoint::of::<imports::ListImports>(),
+        Endpoint::of::<imports::GetImport>(),
+        Endpoint::of::<imports::ListImportErrors>(),
         // Section 7.
         Endpoint::of::<lists::ListLists>(),
         Endpoint::of::<lists::CreateList>(),

@@ -9,6 +9,7 @@ mod compose;
 pub mod deliver_message;
 mod delivery;
 pub mod erase_contact;
+pub mod import_contacts;
 pub mod job;
 mod lanes;
 pub mod move_messages;
@@ -25,6 +26,8 @@ pub(crate) const fn all() -> &'static [JobType] {
     const ALL: &[JobType] = &[
         JobType::of::<deliver_message::DeliverMessage>(),
         JobType::of::<erase_contact::EraseContact>(),
+        JobType::of::<import_contacts::ExpireImport>(),
+        JobType::of::<import_contacts::ImportContacts>(),
         JobType::of::<move_messages::MoveMessages>(),
         JobType::of::<verify_domain::VerifyDomain>(),
     ];

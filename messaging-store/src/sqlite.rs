@@ -18,6 +18,7 @@ mod connection;
 mod contacts;
 mod custom_fields;
 mod fault;
+mod imports;
 mod jobs;
 mod keys;
 mod lanes;
@@ -33,6 +34,7 @@ mod schema;
 mod sending_domains;
 mod soft_bounces;
 mod suppressions;
+mod uploads;
 mod urls;
 mod writer;
 
@@ -48,6 +50,7 @@ use self::blobs::BlobFiles;
 use self::checkpoint::Checkpoints;
 use self::fault::Fault;
 use self::readers::Readers;
+use self::uploads::UploadFiles;
 use self::writer::Writer;
 
 /// A database in one SQLite file, with a directory of attachments beside it.
@@ -59,6 +62,7 @@ pub struct SqliteStore {
     readers: Arc<Readers>,
     checkpoints: Arc<Checkpoints>,
     blobs: BlobFiles,
+    uploads: UploadFiles,
     lock: Arc<Lock>,
 }
 

@@ -14,6 +14,7 @@ pub mod blobs;
 pub mod channels;
 pub mod contacts;
 pub mod custom_fields;
+pub mod imports;
 pub mod jobs;
 pub mod keys;
 pub mod lists;
@@ -23,6 +24,7 @@ pub mod sandbox;
 pub mod sending_domains;
 pub mod soft_bounces;
 pub mod suppressions;
+pub mod uploads;
 pub mod urls;
 
 use async_trait::async_trait;
@@ -36,6 +38,7 @@ pub use blobs::Blobs;
 pub use channels::Channels;
 pub use contacts::Contacts;
 pub use custom_fields::CustomFields;
+pub use imports::Imports;
 pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
 pub use lists::Lists;
@@ -45,6 +48,7 @@ pub use sandbox::Sandbox;
 pub use sending_domains::SendingDomains;
 pub use soft_bounces::SoftBounces;
 pub use suppressions::Suppressions;
+pub use uploads::{UploadFile, Uploads};
 pub use urls::Urls;
 
 /// A database.
@@ -57,6 +61,7 @@ pub trait Store:
     + Channels
     + Contacts
     + CustomFields
+    + Imports
     + Jobs
     + Lists
     + Messages
@@ -65,6 +70,7 @@ pub trait Store:
     + SendingDomains
     + SoftBounces
     + Suppressions
+    + Uploads
     + Urls
     + std::fmt::Debug
     + Send

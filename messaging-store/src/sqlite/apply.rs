@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::fault::Fault;
 use super::lanes::Book;
 use super::{
-    accounts, attempts, channels, contacts, custom_fields, jobs, keys, lists, messages, replies, sandbox,
+    accounts, attempts, channels, contacts, custom_fields, imports, jobs, keys, lists, messages, replies, sandbox,
     sending_domains, soft_bounces, suppressions, urls,
 };
 
@@ -39,6 +39,8 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         Write::LeaveList(workspace, list, contact) => lists::leave(connection, *workspace, *list, *contact),
         Write::PutField(field, expect) => custom_fields::put(connection, field, *expect),
         Write::DeleteField(workspace, id) => custom_fields::delete(connection, *workspace, *id),
+        Write::PutImport(import, expect) => imports::put(connection, import, *expect),
+        Write::AppendRowErrors(errors) => imports::append_errors(connection, errors),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
         Write::AttributeMessage(change) => messages::attribute(connection, change),
