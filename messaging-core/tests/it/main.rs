@@ -11,6 +11,7 @@ mod contacts;
 mod delivery;
 mod exchangers;
 mod idempotency;
+mod imports;
 mod input;
 mod keys;
 mod links;

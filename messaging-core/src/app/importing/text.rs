@@ -62,10 +62,15 @@ impl<'a> Text<'a> {
         let mut total = 0;
         while !self.is_at_end() {
             let bytes = &self.buffer[self.start..];
-            let taken = table::rows(bytes, self.is_whole(), delimiter, |_| {
+            let mut is_short = true;
+            let taken = table::rows(bytes, self.is_whole(), delimiter, |record| {
                 total += 1;
-                true
+                is_short = record.as_slice().len() <= MAX_ROW_BYTES;
+                is_short
             });
+            if !is_short {
+                return Err(Unreadable::RowTooLong(total + 1).into());
+            }
             // Rows end with a character of one byte, so no other is cut in two.
             if std::str::from_utf8(&bytes[..taken]).is_err() {
                 return Err(Unreadable::NotUtf8.into());

@@ -150,7 +150,8 @@ impl Header {
                 .map(|cell| String::from_utf8(cell).map(|cell| cell.trim().to_owned()))
                 .collect::<Result<_, _>>()
                 .map_err(|_| Unreadable::NotUtf8)?;
-            if cells.iter().all(String::is_empty) {
+            // A row of nothing but delimiters is one cell to the others.
+            if cells.iter().all(|cell| cell.chars().all(|letter| DELIMITERS.map(char::from).contains(&letter))) {
                 continue;
             }
             let (width, rows_at) = (cells.len(), mark + taken);
