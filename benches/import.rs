@@ -5,6 +5,7 @@
 //! last row, by the workers of a server.
 
 use std::error::Error;
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -77,19 +78,26 @@ async fn beside(product: &Product, text: String) -> Result<(), Box<dyn Error>> {
     waits.sort_unstable();
     let at = |share: usize| waits.get(waits.len() * share / 100).or(waits.last()).copied().unwrap_or_default();
     let (half, most) = (at(50), at(99));
-    println!("accepting beside {rows:.0} imported rows/s: median {half:.1?}, p99 {most:.1?} of {} messages", waits.len());
+    println!(
+        "accepting beside {rows:.0} imported rows/s: median {half:.1?}, p99 {most:.1?} of {} messages",
+        waits.len()
+    );
     Ok(())
 }
 
 /// A file whose contacts begin with a number.
 fn file(from: u64, version: u64) -> String {
-    let mut text = String::from("email,external_id,attributes.first_name,attributes.last_name,attributes.plan,attributes.city,attributes.visits,phone\n");
+    let mut text = String::from(
+        "email,external_id,attributes.first_name,attributes.last_name,attributes.plan,attributes.city,attributes.visits,phone\n",
+    );
     for n in from..from + ROWS {
-        text.push_str(&format!(
-            "user-{n:012}@example.test,ext-{n:012},Name{},\"Sur, name\",pro,Berlin,{},+1555{n:09}\n",
+        // Writing to a text does not fail.
+        let _ = writeln!(
+            text,
+            "user-{n:012}@example.test,ext-{n:012},Name{},\"Sur, name\",pro,Berlin,{},+1555{n:09}",
             n % 1000,
             n % 100 + version
-        ));
+        );
     }
     text
 }

@@ -5,10 +5,11 @@
 //! are counted, the first are shown, and `--errors` writes them all to a file.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bytes::Bytes;
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -59,9 +60,13 @@ pub(crate) fn command() -> Command {
     Command::new("import")
         .about("Import contacts from a CSV file, and wait until it is done")
         .after_help(EXAMPLES)
-        .arg(Arg::new(FILE).value_name("FILE.csv").required(true).value_parser(ValueParser::path_buf()).help(
-            "The file: UTF-8, the first row names the columns, separated by comma, semicolon or tab",
-        ))
+        .arg(
+            Arg::new(FILE)
+                .value_name("FILE.csv")
+                .required(true)
+                .value_parser(ValueParser::path_buf())
+                .help("The file: UTF-8, the first row names the columns, separated by comma, semicolon or tab"),
+        )
         .arg(
             Arg::new(MAP)
                 .long("map")
@@ -118,12 +123,12 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     bar.finish_and_clear();
     let import = wait(&target, &import).await?;
 
-    let report = errors(&target, &import).await?;
+    let report = errors(&target, &import, 0).await?;
+    let shown = report::parse(&report, SHOWN);
     if let Some(path) = matches.get_one::<PathBuf>(ERRORS) {
-        std::fs::write(path, &report.body)
-            .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
+        write_errors(path, &target, &import, report).await?;
     }
-    show(output, import, &report)
+    show(output, import, shown)
 }
 
 fn operation(words: &[&str]) -> Result<&'static Endpoint, Failure> {
@@ -148,7 +153,8 @@ fn announcement(matches: &ArgMatches, file: &Path) -> Result<Value, Failure> {
     let filename = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut announcement = json!({"filename": filename, "size_bytes": size, "sha256": sha256});
     if let Some(pairs) = matches.get_many::<(String, Option<String>)>(MAP) {
-        announcement["mapping"] = pairs.cloned().map(|(column, field)| (column, json!(field))).collect::<Map<_, _>>().into();
+        announcement["mapping"] =
+            pairs.cloned().map(|(column, field)| (column, json!(field))).collect::<Map<_, _>>().into();
     }
     if let Some(keys) = matches.get_many::<String>(DEDUP_KEYS) {
         announcement["dedup_keys"] = keys.cloned().collect();
@@ -205,16 +211,37 @@ async fn wait(target: &Target, import: &Value) -> Result<Value, Failure> {
     ended
 }
 
-async fn errors(target: &Target, import: &Value) -> Result<Reply, Failure> {
+/// The report on the refused rows after one, or a part of it.
+async fn errors(target: &Target, import: &Value, after: u64) -> Result<Bytes, Failure> {
     let errors = operation(&["import", "errors"])?;
     let id = import["import_id"].as_str().unwrap_or_default().to_owned();
-    let reply = target.call(&Request { path: vec![("id".to_owned(), id)], ..Request::new(errors) }).await?;
-    if reply.status.is_success() { Ok(reply) } else { Err(Failure::Refused(reply)) }
+    let query = vec![("after_row".to_owned(), after.to_string())];
+    let request = Request { path: vec![("id".to_owned(), id)], query, ..Request::new(errors) };
+    let reply = target.call(&request).await?;
+    if reply.status.is_success() { Ok(reply.body) } else { Err(Failure::Refused(reply)) }
+}
+
+/// Writes the whole report, of which the first part is there, to a file.
+async fn write_errors(path: &Path, target: &Target, import: &Value, first: Bytes) -> Result<(), Failure> {
+    let unwritable = |error: std::io::Error| Failure::usage(format!("cannot write {}: {error}", path.display()));
+    let mut file = File::create(path).map_err(unwritable)?;
+    let mut part = first;
+    let mut is_first = true;
+    loop {
+        let next = report::goes_on_after(&part);
+        let end = if next.is_some() { report::without_end(&part) } else { part.len() };
+        let start = if is_first { 0 } else { report::HEADER.len().min(end) };
+        file.write_all(&part[start..end]).map_err(unwritable)?;
+        is_first = false;
+        match next {
+            Some(after) => part = errors(target, import, after).await?,
+            None => return Ok(()),
+        }
+    }
 }
 
 /// Says what became of the file.
-fn show(output: Output, mut import: Value, report: &Reply) -> Result<(), Failure> {
-    let shown = report::parse(&report.body, SHOWN);
+fn show(output: Output, mut import: Value, shown: Vec<Value>) -> Result<(), Failure> {
     let count = |name: &str| import[name].as_u64().unwrap_or_default();
     let summary = format!("{} created, {} updated, {} refused", count("created"), count("updated"), count("failed"));
     for error in &shown {
@@ -253,7 +280,8 @@ mod tests {
 
     #[test]
     fn columns_are_mapped_by_the_last_sign() {
-        let pair = |column: &str, field: &str| (column.to_owned(), Some(field.to_owned()).filter(|field| !field.is_empty()));
+        let pair =
+            |column: &str, field: &str| (column.to_owned(), Some(field.to_owned()).filter(|field| !field.is_empty()));
         assert_eq!(mapped("E-Mail=email"), Ok(pair("E-Mail", "email")));
         assert_eq!(mapped("a=b=tags"), Ok(pair("a=b", "tags")));
         assert_eq!(mapped("Notes="), Ok(pair("Notes", "")));

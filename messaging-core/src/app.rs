@@ -16,8 +16,8 @@ mod passwords;
 mod reports;
 mod suppressing;
 mod unsubscribe;
-mod uploading;
 mod until_committed;
+mod uploading;
 pub(crate) mod upserting;
 mod visits;
 

@@ -43,7 +43,12 @@ pub(super) struct Database {
 
 impl Database {
     /// Opens what the arguments name. The workspace of `messaging dev` counts as named.
-    pub(super) async fn open(matches: &ArgMatches, named: Option<&str>, access: Access, role: Role) -> Result<Self, Failure> {
+    pub(super) async fn open(
+        matches: &ArgMatches,
+        named: Option<&str>,
+        access: Access,
+        role: Role,
+    ) -> Result<Self, Failure> {
         let data = arguments::data_directory(matches);
         if !is_named(matches) && !data.exists() {
             return Err(Failure::usage(format!("neither a server nor a database is named: {WHERE}")));

@@ -1,5 +1,6 @@
 //! `contact import`, by a server and without one; and an import that is killed again and again.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
@@ -62,7 +63,10 @@ fn a_file_is_imported_without_a_server_and_beside_one() {
     let import = |expected: [u64; 3]| {
         let words = ["contact", "import", &file, "--map", "E-Mail=email", "--data", path, "--json"];
         let import = run(words).expect(0).json();
-        assert_eq!([&import["created"], &import["updated"], &import["failed"]].map(|count| count.as_u64().unwrap()), expected);
+        assert_eq!(
+            [&import["created"], &import["updated"], &import["failed"]].map(|count| count.as_u64().unwrap()),
+            expected
+        );
         assert_eq!(fs::read_dir(data.path().join("uploads")).unwrap().count(), 0, "the file is gone");
     };
     import([1, 1, 1]);
@@ -85,7 +89,7 @@ fn rows() -> (String, u64) {
     for n in 0..ROWS {
         let user = if n % 10 == 9 && n > 10 { n - 12 } else { n };
         again += u64::from(user != n);
-        text.push_str(&format!("u-{user},user-{user}@example.com,{n}\n"));
+        writeln!(text, "u-{user},user-{user}@example.com,{n}").unwrap();
     }
     (text, again)
 }
@@ -107,7 +111,9 @@ fn a_kill_in_the_middle_neither_skips_nor_repeats_a_row() {
         let path = format!("{contacts}/imports/{}", announced["import_id"].as_str().unwrap());
         server.request("GET", &path, key, &Value::Null).1
     };
-    let done = |import: &Value| ["created", "updated", "failed"].iter().map(|name| import[*name].as_u64().unwrap()).sum::<u64>();
+    let done = |import: &Value| {
+        ["created", "updated", "failed"].iter().map(|name| import[*name].as_u64().unwrap()).sum::<u64>()
+    };
 
     // Once in the middle of the upload, which is then done anew.
     let half = std::thread::scope(|scope| {

@@ -202,14 +202,7 @@ impl Server {
         self.send("PUT", &link[at..], "", &[], file)
     }
 
-    fn send(
-        &self,
-        method: &str,
-        path: &str,
-        key: &str,
-        headers: &[(&str, &str)],
-        body: &[u8],
-    ) -> Option<(u16, Value)> {
+    fn send(&self, method: &str, path: &str, key: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<(u16, Value)> {
         let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let mut stream = TcpStream::connect(self.address).ok()?;
         stream.set_read_timeout(Some(DEADLINE)).ok()?;

@@ -26,8 +26,8 @@ use self::text::Text;
 /// Imports whose rows are read at one time; others take turns with them.
 pub(super) const IMPORTS_AT_A_TIME: usize = 1;
 
-/// Rows of a slice: written in some 10 ms.
-const SLICE_ROWS: usize = 1000;
+/// Rows of a slice: written in some 10 ms. Those that are refused make a piece of the report.
+const SLICE_ROWS: usize = report::PIECE_ROWS;
 /// Bytes of a slice, unless one row alone is longer.
 const SLICE_BYTES: usize = 512 << 10;
 /// Slices of one turn; then another import has its.
@@ -195,8 +195,7 @@ async fn decide(
 
     let sent = || rows.iter().filter_map(|row| row.as_ref().ok().map(|(sent, _)| sent));
     let identifiers = if reads { sent().flat_map(ContactInput::identifiers).collect() } else { Vec::new() };
-    let contacts =
-        if reads { store.contacts_identified(workspace, identifiers).await? } else { Vec::new() };
+    let contacts = if reads { store.contacts_identified(workspace, identifiers).await? } else { Vec::new() };
     let mut named: Vec<ListId> = sent().flat_map(named_lists).collect();
     named.sort_unstable();
     named.dedup();

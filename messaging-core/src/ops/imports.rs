@@ -14,7 +14,8 @@ use validator::Validate;
 use crate::changes::{Expect, Write};
 use crate::domain::contact::IdentifierKind;
 use crate::domain::import::columns::{Mapping, Target};
-use crate::domain::import::{Import, ImportState, ImportStatus, report};
+use crate::domain::import::report::{PIECE_ROWS, Report};
+use crate::domain::import::{Import, ImportState, ImportStatus};
 use crate::error::Error;
 use crate::ids::{ImportId, WorkspaceId};
 use crate::ops::context::Context;
@@ -144,7 +145,8 @@ impl Input for ImportInput {
             violations.add("/sha256", FieldCode::InvalidFormat, "must be 64 hexadecimal digits");
         }
         let mapping = self.mapping.iter().flatten();
-        let bytes: usize = mapping.clone().map(|(header, target)| header.len() + target.as_ref().map_or(0, String::len)).sum();
+        let bytes: usize =
+            mapping.clone().map(|(header, target)| header.len() + target.as_ref().map_or(0, String::len)).sum();
         if self.mapping.as_ref().is_some_and(|mapping| mapping.len() > MAX_MAPPED) {
             violations.add("/mapping", FieldCode::TooManyItems, "at most 1000 columns");
         } else if bytes > MAX_MAPPING_BYTES {
@@ -170,7 +172,8 @@ impl ImportInput {
         let understood = |(header, target): (String, Option<String>)| {
             Ok((header, target.map(Target::try_from).transpose().map_err(Error::internal)?))
         };
-        let mapping = self.mapping.unwrap_or_default().into_iter().map(understood).collect::<Result<Mapping, Error>>()?;
+        let mapping =
+            self.mapping.unwrap_or_default().into_iter().map(understood).collect::<Result<Mapping, Error>>()?;
         Ok(Import {
             id,
             workspace_id,
@@ -293,6 +296,16 @@ impl Output for RowErrorReport {
     }
 }
 
+/// Which refused rows are wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
+pub struct ErrorsQuery {
+    /// Those after this row. A long report is answered in parts; the last line of a part says where to go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_row: Option<u64>,
+}
+
+impl Input for ErrorsQuery {}
+
 /// `GET /workspaces/{workspace_id}/contacts/imports/{id}/errors`
 pub struct ListImportErrors;
 
@@ -305,23 +318,27 @@ impl Operation for ListImportErrors {
     const CLI: &'static str = "import errors";
     const SUMMARY: &'static str = "Show which rows of an import were refused, as CSV";
     type Path = ImportPath;
-    type Query = Empty;
+    type Query = ErrorsQuery;
     type Body = Empty;
     type Output = RowErrorReport;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<RowErrorReport, Error> {
         let ImportPath { workspace_id, id } = call.path;
         cx.store().import(workspace_id, id).await?.ok_or(Error::NotFound)?;
-        let mut text = report::HEADER.to_owned();
-        let mut after = 0;
+        let after_row = call.query.after_row.unwrap_or(0);
+        let mut report = Report::after(after_row);
+        // A piece that begins before the row may go on after it.
+        let mut after = after_row.saturating_sub(PIECE_ROWS as u64);
         loop {
             let pieces = cx.store().row_errors(workspace_id, id, after, PIECES).await?;
             for piece in &pieces {
-                text.push_str(&piece.lines);
+                if !report.add(piece) {
+                    return Ok(RowErrorReport(report.cut().into()));
+                }
             }
             match pieces.last() {
                 Some(last) if pieces.len() == PIECES => after = last.first_row,
-                _ => return Ok(RowErrorReport(text.into())),
+                _ => return Ok(RowErrorReport(report.finish().into())),
             }
         }
     }

@@ -110,7 +110,8 @@ async fn a_file_becomes_contacts() {
                 Ann@Example.com;+14155550123;pro;vip|beta;yes;none\r\n\
                 bob@example.com;;free;;;\r\n"
         .as_bytes();
-    let announced = desk.announce(text, json!({"mapping": {"E-Mail": "email", "Plan": "attributes.plan", "Notes": null}})).await;
+    let announced =
+        desk.announce(text, json!({"mapping": {"E-Mail": "email", "Plan": "attributes.plan", "Notes": null}})).await;
     assert_eq!(announced.summary(), "200");
     let link = announced["upload_url"].as_str().unwrap().to_owned();
     assert!(link.starts_with("https://track.service.test/uploads/"), "{link}");
@@ -154,7 +155,10 @@ async fn what_is_announced_is_checked() {
         (json!({"sha256": "x".repeat(64)}), "422 /sha256 invalid_format"),
         (json!({"sha256": "ab"}), "422 /sha256 invalid_format"),
         (json!({"sha256": null}), "422 /sha256 required"),
-        (json!({"mapping": {"a/b": "name", "B": "email", "C": "attributes.1"}}), "422 /mapping/C unknown_value /mapping/a~1b unknown_value"),
+        (
+            json!({"mapping": {"a/b": "name", "B": "email", "C": "attributes.1"}}),
+            "422 /mapping/C unknown_value /mapping/a~1b unknown_value",
+        ),
         (json!({"mapping": {"A": 1}}), "422 /mapping/A invalid_type"),
         (json!({"mapping": []}), "422 /mapping invalid_type"),
         (json!({"dedup_keys": []}), "422 /dedup_keys too_short"),
@@ -167,7 +171,9 @@ async fn what_is_announced_is_checked() {
     assert_eq!(desk.announce(b"email\n", json!({"mapping": most})).await.summary(), "422 /mapping too_many_items");
     let long = json!({"mapping": {"x".repeat(65 << 10): "tags"}});
     assert_eq!(desk.announce(b"email\n", long).await.summary(), "422 /mapping too_large");
-    for more in [json!({"sha256": "AB".repeat(32), "size_bytes": 104_857_600}), json!({"mapping": null, "dedup_keys": null})] {
+    for more in
+        [json!({"sha256": "AB".repeat(32), "size_bytes": 104_857_600}), json!({"mapping": null, "dedup_keys": null})]
+    {
         assert_eq!(desk.announce(b"email\n", more).await.summary(), "200");
     }
 }
@@ -180,7 +186,8 @@ async fn imports_are_listed_and_shown_with_care() {
     let list = format!("{}/imports", desk.contacts());
     let page = desk.bed.get(&desk.owner, &format!("{list}?limit=1")).await;
     assert_eq!(page["data"], json!([second]));
-    let rest = desk.bed.get(&desk.owner, &format!("{list}?limit=1&cursor={}", page["next_cursor"].as_str().unwrap())).await;
+    let rest =
+        desk.bed.get(&desk.owner, &format!("{list}?limit=1&cursor={}", page["next_cursor"].as_str().unwrap())).await;
     assert_eq!((&rest["data"], &rest["next_cursor"]), (&json!([first]), &Value::Null));
 
     // The link is as good as a right to change contacts.
@@ -189,7 +196,10 @@ async fn imports_are_listed_and_shown_with_care() {
     assert_eq!(desk.bed.get(&reader, &path).await["upload_url"], Value::Null);
     let writer = desk.bed.key(desk.workspace, &["contacts:write"]).await;
     assert_eq!(desk.bed.get(&writer, &path).await["upload_url"], first["upload_url"]);
-    assert_eq!(desk.bed.post(&reader, &format!("{}/import", desk.contacts()), json!({})).await.summary(), "403 scope required: contacts:write");
+    assert_eq!(
+        desk.bed.post(&reader, &format!("{}/import", desk.contacts()), json!({})).await.summary(),
+        "403 scope required: contacts:write"
+    );
 
     for unknown in ["imp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", "imp_1", "nobody"] {
         assert_eq!(desk.bed.get(&desk.owner, &format!("{list}/{unknown}")).await.summary(), "404 not_found");

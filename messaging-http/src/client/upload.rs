@@ -34,8 +34,7 @@ impl Client {
         let content_type = HeaderValue::try_from(content_type).map_err(|_| ClientError::Url)?;
         let client = Self::new(url)?.timeout(TIMEOUT);
         let open = File::open(file).await.map_err(|error| ClientError::File(error.into()))?;
-        let headers =
-            HeaderMap::from_iter([(CONTENT_TYPE, content_type), (CONTENT_LENGTH, HeaderValue::from(length))]);
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, content_type), (CONTENT_LENGTH, HeaderValue::from(length))]);
         // No more than was announced, should the file be growing.
         let pieces = stream::try_unfold((open.take(length), sent), |(mut open, sent)| async move {
             let mut piece = vec![0; PIECE];

@@ -24,7 +24,10 @@ async fn announce(server: &TestServer, file: &[u8]) -> String {
 /// Sends a file as a browser or curl would, without credentials.
 async fn put(server: &TestServer, path: &str, file: &[u8]) -> Response {
     let mut wire = Wire::connect(server.address).await;
-    let head = format!("PUT {path} HTTP/1.1\r\nhost: test\r\ncontent-type: text/csv\r\ncontent-length: {}\r\n\r\n", file.len());
+    let head = format!(
+        "PUT {path} HTTP/1.1\r\nhost: test\r\ncontent-type: text/csv\r\ncontent-length: {}\r\n\r\n",
+        file.len()
+    );
     wire.send(head).await;
     wire.send(file).await;
     wire.response().await.expect("an answer")
@@ -93,8 +96,11 @@ async fn more_than_was_announced_is_refused_as_soon_as_that_is_known() {
 #[tokio::test]
 async fn a_file_may_be_longer_than_a_body_and_come_in_chunks() {
     let server = TestServer::start().await;
-    let file: Vec<u8> =
-        b"external_id,attributes.text\n".iter().copied().chain((0..12).flat_map(|n| format!("{n},{}\n", "x".repeat(1_000_000)).into_bytes())).collect();
+    let file: Vec<u8> = b"external_id,attributes.text\n"
+        .iter()
+        .copied()
+        .chain((0..12).flat_map(|n| format!("{n},{}\n", "x".repeat(1_000_000)).into_bytes()))
+        .collect();
     assert!(file.len() > 10 << 20);
     let path = announce(&server, &file).await;
     let mut wire = Wire::connect(server.address).await;

@@ -239,7 +239,11 @@ mod tests {
             ("email\n", &[("email", "external_id")], ", email=external_id @6"),
             ("email,mail\n", &[("mail", "email")], ", mail=email @11"),
             ("email,phone\n", &[("phone", "")], ", email=email @12"),
-            (" email , phone \n", &[(" email", "attributes.a"), ("x", "phone")], ", email=attributes.a phone=phone @16"),
+            (
+                " email , phone \n",
+                &[(" email", "attributes.a"), ("x", "phone")],
+                ", email=attributes.a phone=phone @16",
+            ),
             ("email,Email\n", &[], ", email=email Email=email @12"),
             ("\n\r\nemail\n", &[], ", email=email @9"),
             ("first,last\n", &[], "NoUsableColumn"),

@@ -170,7 +170,9 @@ mod tests {
             Ok((input, faults)) if faults.is_empty() => serde_json::to_value(input).unwrap(),
             Ok((_, faults)) | Err(faults) => {
                 let faults = serde_json::to_value(faults.as_slice()).unwrap();
-                let one = |fault: &Value| format!("{} {}", fault["pointer"].as_str().unwrap(), fault["code"].as_str().unwrap());
+                let one = |fault: &Value| {
+                    format!("{} {}", fault["pointer"].as_str().unwrap(), fault["code"].as_str().unwrap())
+                };
                 faults.as_array().unwrap().iter().map(one).collect::<Vec<_>>().join(" ").into()
             }
         }
@@ -183,12 +185,28 @@ mod tests {
 
     #[test]
     fn cells_become_members() {
-        check("email,phone,external_id", " Ann@example.com ,+14155550123,u 1", json!({"email": "Ann@example.com", "phone": "+14155550123", "external_id": "u 1"}));
-        check("email,locale,timezone", "a@b.c,en-US,Europe/Berlin", json!({"email": "a@b.c", "locale": "en-US", "timezone": "Europe/Berlin"}));
-        check("email,tags,list_ids", "a@b.c,x; y|;z,lst_1|lst_2", json!({"email": "a@b.c", "tags": ["x", "y", "z"], "list_ids": ["lst_1", "lst_2"]}));
+        check(
+            "email,phone,external_id",
+            " Ann@example.com ,+14155550123,u 1",
+            json!({"email": "Ann@example.com", "phone": "+14155550123", "external_id": "u 1"}),
+        );
+        check(
+            "email,locale,timezone",
+            "a@b.c,en-US,Europe/Berlin",
+            json!({"email": "a@b.c", "locale": "en-US", "timezone": "Europe/Berlin"}),
+        );
+        check(
+            "email,tags,list_ids",
+            "a@b.c,x; y|;z,lst_1|lst_2",
+            json!({"email": "a@b.c", "tags": ["x", "y", "z"], "list_ids": ["lst_1", "lst_2"]}),
+        );
         check("email,tags,TAGS,Email", "a@b.c,x,y,other", json!({"email": "a@b.c", "tags": ["x", "y"]}));
         check("email,Email", ",a@b.c", json!({"email": "a@b.c"}));
-        check("email,attributes.free,attributes.s", "a@b.c, 1 ,true", json!({"email": "a@b.c", "attributes": {"free": " 1 ", "s": "true"}}));
+        check(
+            "email,attributes.free,attributes.s",
+            "a@b.c, 1 ,true",
+            json!({"email": "a@b.c", "attributes": {"free": " 1 ", "s": "true"}}),
+        );
         check("email,tags,attributes.n,consent.sms", "a@b.c,,  ,", json!({"email": "a@b.c"}));
         check("email,tags,locale", "a@b.c", json!({"email": "a@b.c"}));
         check("email", "a@b.c,, ", json!({"email": "a@b.c"}));
@@ -196,26 +214,57 @@ mod tests {
 
     #[test]
     fn booleans_have_six_words() {
-        for (word, value) in [("true", true), ("FALSE", false), ("1", true), ("0", false), ("Yes", true), ("no", false)] {
-            check("email,consent.marketing_email,attributes.b", &format!("a@b.c,{word},{word}"), json!({"email": "a@b.c", "consent": {"marketing_email": value}, "attributes": {"b": value}}));
+        for (word, value) in [("true", true), ("FALSE", false), ("1", true), ("0", false), ("Yes", true), ("no", false)]
+        {
+            check(
+                "email,consent.marketing_email,attributes.b",
+                &format!("a@b.c,{word},{word}"),
+                json!({"email": "a@b.c", "consent": {"marketing_email": value}, "attributes": {"b": value}}),
+            );
         }
-        check("email,consent.sms,attributes.b", "a@b.c,maybe,2", json!("/consent/sms invalid_type /attributes/b invalid_type"));
+        check(
+            "email,consent.sms,attributes.b",
+            "a@b.c,maybe,2",
+            json!("/consent/sms invalid_type /attributes/b invalid_type"),
+        );
     }
 
     #[test]
     fn numbers_only_where_they_are_declared() {
-        for (text, number) in [("17", json!(17)), ("-3", json!(-3)), ("+5", json!(5)), ("1.50", json!(1.5)), ("1e3", json!(1000.0)), ("007", json!(7)), ("9223372036854775807", json!(i64::MAX))] {
-            check("email,attributes.n", &format!("a@b.c,{text}"), json!({"email": "a@b.c", "attributes": {"n": number}}));
+        for (text, number) in [
+            ("17", json!(17)),
+            ("-3", json!(-3)),
+            ("+5", json!(5)),
+            ("1.50", json!(1.5)),
+            ("1e3", json!(1000.0)),
+            ("007", json!(7)),
+            ("9223372036854775807", json!(i64::MAX)),
+        ] {
+            check(
+                "email,attributes.n",
+                &format!("a@b.c,{text}"),
+                json!({"email": "a@b.c", "attributes": {"n": number}}),
+            );
         }
         for text in ["1;5", "x", "inf", "NaN", "0x10", "1e999", "1 000"] {
             check("email,attributes.n", &format!("a@b.c,{text}"), json!("/attributes/n invalid_type"));
         }
-        check("email,attributes.l,attributes.d", "a@b.c,x;y, 2026-01-31 ", json!({"email": "a@b.c", "attributes": {"l": ["x", "y"], "d": "2026-01-31"}}));
+        check(
+            "email,attributes.l,attributes.d",
+            "a@b.c,x;y, 2026-01-31 ",
+            json!({"email": "a@b.c", "attributes": {"l": ["x", "y"], "d": "2026-01-31"}}),
+        );
     }
 
     #[test]
     fn what_is_wrong_is_said_at_once() {
-        check("email,phone,locale,timezone,tags,attributes.n", "nobody,5,?,Mars,a,x", json!("/attributes/n invalid_type /email invalid_format /phone invalid_format /locale invalid_format /timezone invalid_format"));
+        check(
+            "email,phone,locale,timezone,tags,attributes.n",
+            "nobody,5,?,Mars,a,x",
+            json!(
+                "/attributes/n invalid_type /email invalid_format /phone invalid_format /locale invalid_format /timezone invalid_format"
+            ),
+        );
         check("email", "a@b.c,more", json!(" syntax"));
         check("email,external_id", "a@b.c,a\0b", json!("/external_id invalid_format"));
         let long = "x".repeat(256);

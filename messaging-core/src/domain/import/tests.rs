@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use super::*;
 
 fn import() -> Import {
@@ -34,12 +36,12 @@ fn every_state_against_every_move() {
         for now in [early, late] {
             let import = Import { state: state.clone(), ..import() };
             let status = import.status(now);
-            let uploaded = import.clone().uploaded(upload, now).map_or_else(
-                |error| error.code().to_owned(),
-                |import| format!("{:?}", import.status(now)),
-            );
+            let uploaded = import
+                .clone()
+                .uploaded(upload, now)
+                .map_or_else(|error| error.code().to_owned(), |import| format!("{:?}", import.status(now)));
             let expired = import.expire(now).map(|import| import.status(now));
-            grid.push_str(&format!("{status:?} upload: {uploaded} expire: {expired:?}\n"));
+            writeln!(grid, "{status:?} upload: {uploaded} expire: {expired:?}").unwrap();
         }
     }
     insta::assert_snapshot!(grid, @"

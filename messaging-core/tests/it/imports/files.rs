@@ -171,6 +171,7 @@ async fn a_file_of_a_header_alone_is_done_at_once() {
         let import = desk.import(text, json!({})).await;
         assert_eq!((&import["status"], &import["total_rows"]), (&json!("completed"), &json!(0)));
     }
-    let most: Vec<u8> = b"external_id\n".iter().copied().chain((0..3).flat_map(|n: u32| format!("{n}\n").into_bytes())).collect();
+    let most: Vec<u8> =
+        b"external_id\n".iter().copied().chain((0..3).flat_map(|n: u32| format!("{n}\n").into_bytes())).collect();
     assert_eq!(desk.import(&most, json!({})).await["total_rows"], 3);
 }

@@ -66,7 +66,8 @@ async fn refused_rows_are_told_by_row_and_column() {
         let path = format!("/workspaces/{}/custom-fields", desk.workspace);
         assert_eq!(desk.bed.post(&desk.owner, &path, json!({"key": key, "type": kind})).await.summary(), "201");
     }
-    let list = desk.bed.post(&desk.owner, &format!("/workspaces/{}/lists", desk.workspace), json!({"name": "News"})).await;
+    let list =
+        desk.bed.post(&desk.owner, &format!("/workspaces/{}/lists", desk.workspace), json!({"name": "News"})).await;
     let list = list["id"].as_str().unwrap();
     let text = format!(
         "Mail,=Age,VIP,Since,Lists,Sms,free\n\
@@ -141,7 +142,9 @@ async fn a_long_file_is_like_many_short_ones() {
         loop {
             let page = desk.bed.get(&desk.owner, &format!("{}?limit=200{cursor}", desk.contacts())).await;
             let of_page = page["data"].as_array().unwrap().iter();
-            contacts.extend(of_page.map(|contact| [&contact["external_id"], &contact["email"], &contact["attributes"]["n"]].map(Value::to_string)));
+            contacts.extend(of_page.map(|contact| {
+                [&contact["external_id"], &contact["email"], &contact["attributes"]["n"]].map(Value::to_string)
+            }));
             match page["next_cursor"].as_str() {
                 Some(next) => cursor = format!("&cursor={next}"),
                 None => return contacts,
@@ -164,7 +167,8 @@ async fn what_others_change_meanwhile_is_not_lost() {
     let bulk = format!("{}/bulk", desk.contacts());
     let mut by_us = 0;
     for round in 0..30_u32 {
-        let item = |n: u32| json!({"email": format!("user-{}@example.com", (round * 199 + n * 37) % 6_000), "tags": ["ours"]});
+        let item =
+            |n: u32| json!({"email": format!("user-{}@example.com", (round * 199 + n * 37) % 6_000), "tags": ["ours"]});
         let reply = desk.bed.post(&desk.owner, &bulk, json!({"contacts": (0..20).map(item).collect::<Value>()})).await;
         assert_eq!((reply.summary().as_str(), &reply["failed"]), ("200", &json!(0)));
         by_us += reply["created"].as_u64().unwrap();
@@ -182,7 +186,8 @@ async fn what_others_change_meanwhile_is_not_lost() {
 #[tokio::test]
 async fn nothing_of_an_erased_contact_is_left() {
     let desk = Desk::new().await;
-    let text = "email,phone\nerased@example.com,nonsense\nerased@example.com,+14155550199\nb@example.com,+14155550199\n";
+    let text =
+        "email,phone\nerased@example.com,nonsense\nerased@example.com,+14155550199\nb@example.com,+14155550199\n";
     let import = desk.import(text.as_bytes(), json!({"dedup_keys": ["email"]})).await;
     assert_eq!(counts(&import), "1 0 2");
     let id = desk.all().await[0]["id"].as_str().unwrap().to_owned();
