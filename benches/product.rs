@@ -9,12 +9,13 @@ use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::dkim::{self, Algorithm, NewKey};
 use messaging_core::domain::sending_domain::{Check, DkimKey, RecordStatus};
-use messaging_core::ids::WorkspaceId;
+use messaging_core::ids::{ImportId, WorkspaceId};
 use messaging_core::ops::contacts::{BulkReport, BulkUpsertContacts};
 use messaging_core::ops::events::{BulkEventsReport, SendEvents};
+use messaging_core::ops::imports::{CreateImport, GetImport, ImportInput, ImportPath, ImportView};
 use messaging_core::ops::keys::ApiKeyInput;
 use messaging_core::ops::messages::SendMessage;
-use messaging_core::ops::{Endpoint, Operation, Request};
+use messaging_core::ops::{Empty, Endpoint, InWorkspace, Operation, Request};
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::Priority;
 use messaging_core::ports::transport::{Email, Mailbox};
@@ -130,6 +131,32 @@ impl Product {
             client: None,
         };
         (Endpoint::of::<SendMessage>().call)(request).await.is_ok()
+    }
+
+    /// Uploads a file of contacts as a front end would; answers the import.
+    pub async fn upload(&self, file: &[u8]) -> Result<ImportView, Error> {
+        let digest = ring::digest::digest(&ring::digest::SHA256, file);
+        let input = ImportInput {
+            filename: "contacts.csv".to_owned(),
+            size_bytes: file.len() as u64,
+            sha256: digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect(),
+            mapping: None,
+            dedup_keys: None,
+        };
+        let path = InWorkspace { workspace_id: self.workspace };
+        let import = self.app.call::<CreateImport>(&self.caller, &path, &Empty {}, &input).await?;
+        let token = import.upload_url.as_deref().and_then(|url| url.rsplit('/').next()).unwrap_or_default();
+        let mut uploading = self.app.receive_upload(token).await?;
+        for piece in file.chunks(64 << 10) {
+            uploading.add(piece).await?;
+        }
+        uploading.finish().await
+    }
+
+    /// An import as it is now.
+    pub async fn look(&self, import: ImportId) -> Result<ImportView, Error> {
+        let path = ImportPath { workspace_id: self.workspace, id: import };
+        self.app.call::<GetImport>(&self.caller, &path, &Empty {}, &Empty {}).await
     }
 
     /// Creates or updates contacts as a front end would; answers how many were refused.

@@ -6,7 +6,7 @@ pub(crate) mod operation;
 use clap::Command;
 use messaging_core::ops::{self, Endpoint};
 
-use crate::{admin, arguments, completions, dev, send, serve, watch};
+use crate::{admin, arguments, completions, dev, import, send, serve, watch};
 
 /// The whole command line.
 pub fn root() -> Command {
@@ -49,7 +49,8 @@ fn tree() -> Vec<Word> {
         let words: Vec<_> = endpoint.cli.split(' ').collect();
         place(&mut nouns, &words).endpoint = Some(endpoint);
     }
-    place(&mut nouns, &["message", "watch"]).convenience = Some(watch::command);
+    place(&mut nouns, watch::WORDS).convenience = Some(watch::command);
+    place(&mut nouns, import::WORDS).convenience = Some(import::command);
     nouns
 }
 

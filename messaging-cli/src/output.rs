@@ -92,7 +92,7 @@ impl Output {
             Failure::Refused(reply) => write!(err, "{}", refusal::text(reply)),
             other => writeln!(err, "{RED}error:{RED:#} {other}"),
         };
-        if self.json {
+        if self.json && !matches!(failure, Failure::Unsuccessful(_)) {
             let document = match failure {
                 Failure::Refused(reply) if reply.is_json() => one_document(reply),
                 Failure::Refused(reply) => error_document(failure.code(), &format!("status {}", reply.status)),
@@ -138,6 +138,11 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 /// Says something that is not the answer, on standard error.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
+}
+
+/// A text from outside, such that it cannot steer the terminal.
+pub(crate) fn plain_text(text: &str) -> String {
+    node::clean(text, ' ')
 }
 
 /// Prints bytes as they are.

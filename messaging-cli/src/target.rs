@@ -4,12 +4,14 @@ mod database;
 mod server;
 
 use std::future::Future;
+use std::path::Path;
 
 use bytes::Bytes;
 use clap::ArgMatches;
 use http::StatusCode;
 use messaging_core::ops::{self, Endpoint};
 use messaging_core::scope::Access;
+use messaging_http::standalone::Role;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -54,6 +56,16 @@ enum Place {
 impl Target {
     /// The place that the arguments name. Asks nobody yet.
     pub(crate) async fn choose(matches: &ArgMatches, access: Access) -> Result<Self, Failure> {
+        Self::choose_as(matches, access, Role::Command).await
+    }
+
+    /// The same for a command that begins work which a server would do: where none works on the database,
+    /// the command does it.
+    pub(crate) async fn choose_to_work(matches: &ArgMatches, access: Access) -> Result<Self, Failure> {
+        Self::choose_as(matches, access, Role::Server).await
+    }
+
+    async fn choose_as(matches: &ArgMatches, access: Access, role: Role) -> Result<Self, Failure> {
         let named = arguments::text(matches, WORKSPACE).map(ToOwned::to_owned);
         let key = arguments::text(matches, API_KEY);
         let place = match arguments::text(matches, URL) {
@@ -70,7 +82,7 @@ impl Target {
                      needs no key)",
                 ));
             }
-            None => Place::Database(database::Database::open(matches, named.as_deref(), access).await?),
+            None => Place::Database(database::Database::open(matches, named.as_deref(), access, role).await?),
         };
         Ok(Self { place, named, found: OnceCell::new() })
     }
@@ -88,6 +100,28 @@ impl Target {
         match &self.place {
             Place::Server(server) => server.call(request, path).await,
             Place::Database(database) => database.call(request, path).await,
+        }
+    }
+
+    /// Sends the file of an import. `sent` is told how many more bytes went.
+    pub(crate) async fn upload(
+        &self,
+        import: &Value,
+        file: &Path,
+        sent: impl Fn(u64) + Send + 'static,
+    ) -> Result<Reply, Failure> {
+        let url = import["upload_url"].as_str().unwrap_or_default();
+        match &self.place {
+            Place::Server(_) => server::upload(url, import, file, sent).await,
+            Place::Database(database) => database.upload(url, file, sent).await,
+        }
+    }
+
+    /// Reads the file of an import, where no server does.
+    pub(crate) async fn work_on_import(&self, import: &Value) -> Result<(), Failure> {
+        match &self.place {
+            Place::Server(_) => Ok(()),
+            Place::Database(database) => database.work_on_import(import).await,
         }
     }
 

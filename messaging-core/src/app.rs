@@ -10,6 +10,7 @@ mod dkim;
 mod domain_looks;
 pub(crate) mod filters;
 mod heavy_work;
+mod importing;
 pub(crate) mod ingesting;
 mod known_urls;
 mod lookups;
@@ -19,6 +20,7 @@ mod segments;
 mod suppressing;
 mod unsubscribe;
 mod until_committed;
+mod uploading;
 pub(crate) mod upserting;
 mod visits;
 
@@ -59,6 +61,7 @@ use lookups::{Lookups, Touched};
 pub(crate) use lookups::{MAX_LOOKED_AT, SESSION_MARKER};
 pub use reports::ReturnAddress;
 use segments::SegmentTurns;
+pub use uploading::Uploading;
 pub use visits::{Click, Visitor};
 
 /// A key's last use is written at most this often.
@@ -98,6 +101,10 @@ struct Shared {
     file_memory: Semaphore,
     /// Parts of long lists that may be committed at one time.
     parts: Semaphore,
+    /// Imports whose rows are read at one time.
+    imports: Semaphore,
+    /// Files that are received at one time.
+    uploads: Arc<Semaphore>,
 }
 
 /// What the installation is told (contract section 22).
@@ -235,6 +242,8 @@ impl Builder {
             work: WorkSignal::default(),
             file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
             parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
+            imports: Semaphore::new(importing::IMPORTS_AT_A_TIME),
+            uploads: Arc::new(Semaphore::new(uploading::UPLOADS_AT_A_TIME)),
         }))
     }
 }
@@ -271,10 +280,14 @@ impl App {
             .iter()
             .map(|(name, value)| (name.clone(), text(value)))
             .collect();
-        let mut pairs = form_urlencoded::Serializer::new(String::new());
-        for (name, value) in members(serde_json::to_value(query).map_err(Error::internal)?) {
-            pairs.append_pair(&name, &text(&value));
-        }
+        // Made at once, because the serializer cannot go along to another thread.
+        let query = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(
+                members(serde_json::to_value(query).map_err(Error::internal)?)
+                    .iter()
+                    .map(|(name, value)| (name, text(value))),
+            )
+            .finish();
         let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
         let workspace = caller.admit(O::ACCESS, in_path, None)?;
         let path = crate::ops::fill_path(O::PATH, &path_parameters);
@@ -283,7 +296,7 @@ impl App {
             caller,
             workspace,
             path: &path,
-            query: &pairs.finish(),
+            query: &query,
             body: serde_json::to_vec(body).map_err(Error::internal)?.into(),
             path_parameters,
             idempotency_key: None,

@@ -15,6 +15,8 @@ use crate::domain::channel::Channel;
 use crate::domain::contact::Contact;
 use crate::domain::custom_field::CustomField;
 use crate::domain::digest::Digest;
+use crate::domain::import::Import;
+use crate::domain::import::report::RowErrors;
 use crate::domain::link_token::UrlKey;
 use crate::domain::list::ContactList;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
@@ -137,6 +139,10 @@ pub enum Write {
     PutField(CustomField, Expect),
     /// Removes a custom field; no conflict when it is gone already.
     DeleteField(WorkspaceId, FieldId),
+    /// Creates or replaces an import.
+    PutImport(Box<Import>, Expect),
+    /// Keeps which rows of an import were refused.
+    AppendRowErrors(RowErrors),
     /// Stores a new message with its content.
     InsertMessage(Box<Message>, MessageContent),
     /// Moves a message to another state.

@@ -17,6 +17,7 @@ pub mod dns_record;
 pub mod domain_name;
 pub mod free_mail;
 pub mod headers;
+pub mod import;
 pub mod ip_block;
 pub mod link_token;
 pub mod list;

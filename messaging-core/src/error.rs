@@ -89,6 +89,9 @@ pub enum Error {
     /// The contract reserves the operation for a later version.
     #[error("this operation is reserved for a later version")]
     NotImplemented,
+    /// The link was used, or its time is over.
+    #[error("the link was used already, or is too old")]
+    LinkExpired,
     /// The body is larger than the operation takes.
     #[error("the body is larger than {limit} bytes")]
     PayloadTooLarge {
@@ -135,12 +138,22 @@ pub enum Unprocessable {
     ChannelNotConfigured,
     /// The contact has no address for the channel.
     ContactAddressMissing,
+    /// An uploaded file is not as long as it was said to be.
+    SizeMismatch,
+    /// An uploaded file is not the one it was said to be.
+    ChecksumMismatch,
 }
 
 impl Unprocessable {
     /// Every cause, for the table of codes.
-    pub const ALL: &'static [Self] =
-        &[Self::SenderMissing, Self::SenderDomainNotVerified, Self::ChannelNotConfigured, Self::ContactAddressMissing];
+    pub const ALL: &'static [Self] = &[
+        Self::SenderMissing,
+        Self::SenderDomainNotVerified,
+        Self::ChannelNotConfigured,
+        Self::ContactAddressMissing,
+        Self::SizeMismatch,
+        Self::ChecksumMismatch,
+    ];
 
     /// The code of contract section 1.4.
     pub const fn code(self) -> &'static str {
@@ -149,6 +162,8 @@ impl Unprocessable {
             Self::SenderDomainNotVerified => "sender_domain_not_verified",
             Self::ChannelNotConfigured => "channel_not_configured",
             Self::ContactAddressMissing => "contact_address_missing",
+            Self::SizeMismatch => "size_mismatch",
+            Self::ChecksumMismatch => "checksum_mismatch",
         }
     }
 
@@ -158,6 +173,8 @@ impl Unprocessable {
             Self::SenderDomainNotVerified => "the sender's domain is not a verified sending domain of this workspace",
             Self::ChannelNotConfigured => "the channel has no usable provider; set one with PUT …/channels/{channel}",
             Self::ContactAddressMissing => "the contact has no address for this channel",
+            Self::SizeMismatch => "the file is not as long as size_bytes said; the link still works",
+            Self::ChecksumMismatch => "the file does not have the sha256 that was announced; the link still works",
         }
     }
 }
@@ -191,6 +208,7 @@ impl Error {
             | Self::AlreadyExists
             | Self::InUse { .. }
             | Self::IdempotencyInProgress => StatusCode::CONFLICT,
+            Self::LinkExpired => StatusCode::GONE,
             Self::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Validation(_) | Self::IdempotencyKeyReused | Self::Unprocessable(_) => {
@@ -224,6 +242,7 @@ impl Error {
             Self::AlreadyExists => "already_exists",
             Self::InUse { .. } => "in_use",
             Self::IdempotencyInProgress => "idempotency_in_progress",
+            Self::LinkExpired => "link_expired",
             Self::PayloadTooLarge { .. } => "payload_too_large",
             Self::UnsupportedMediaType => "unsupported_media_type",
             Self::Validation(_) => "validation_failed",

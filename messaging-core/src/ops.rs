@@ -17,6 +17,7 @@ pub mod channels;
 pub mod contacts;
 pub mod custom_fields;
 pub mod events;
+pub mod imports;
 pub mod keys;
 pub mod lists;
 pub mod members;
@@ -66,12 +67,16 @@ pub const fn all() -> &'static [Endpoint] {
         // Section 6.
         Endpoint::of::<contacts::UpsertContact>(),
         Endpoint::of::<contacts::BulkUpsertContacts>(),
+        Endpoint::of::<imports::CreateImport>(),
         Endpoint::of::<contacts::ListContacts>(),
         Endpoint::of::<contacts::GetContact>(),
         Endpoint::of::<contacts::UpdateContact>(),
         Endpoint::of::<contacts::DeleteContact>(),
         Endpoint::of::<contacts::ExportContact>(),
         Endpoint::of::<contacts::MergeContacts>(),
+        Endpoint::of::<imports::ListImports>(),
+        Endpoint::of::<imports::GetImport>(),
+        Endpoint::of::<imports::ListImportErrors>(),
         // Section 7.
         Endpoint::of::<lists::ListLists>(),
         Endpoint::of::<lists::CreateList>(),

@@ -10,6 +10,7 @@ pub mod deliver_message;
 mod delivery;
 pub mod erase_contact;
 pub mod follow_changes;
+pub mod import_contacts;
 pub mod job;
 mod lanes;
 pub mod move_messages;
@@ -28,6 +29,8 @@ pub(crate) const fn all() -> &'static [JobType] {
         JobType::of::<deliver_message::DeliverMessage>(),
         JobType::of::<erase_contact::EraseContact>(),
         JobType::of::<follow_changes::FollowChanges>(),
+        JobType::of::<import_contacts::ExpireImport>(),
+        JobType::of::<import_contacts::ImportContacts>(),
         JobType::of::<move_messages::MoveMessages>(),
         JobType::of::<recalculate_segment::RecalculateSegment>(),
         JobType::of::<verify_domain::VerifyDomain>(),

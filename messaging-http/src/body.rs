@@ -187,19 +187,19 @@ async fn in_time<'a>(
 }
 
 /// The pieces of a body, in time.
-struct Pieces<B> {
+pub(crate) struct Pieces<B> {
     body: B,
     times: BodyTimes,
     began: Option<Instant>,
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Pieces<B> {
-    const fn new(body: B, times: BodyTimes) -> Self {
+    pub(crate) const fn new(body: B, times: BodyTimes) -> Self {
         Self { body, times, began: None }
     }
 
     /// The next piece that is not empty; `None` at the end.
-    async fn next(&mut self) -> Result<Option<Bytes>, BodyError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, BodyError> {
         // Most bodies arrive together with their head; a timer is made only for those that do not.
         let mut timer: Pin<&mut Option<Sleep>> = pin!(None);
         poll_fn(|cx| {

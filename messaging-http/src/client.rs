@@ -11,6 +11,7 @@
 //! ```
 
 mod error;
+mod upload;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Either, Full, Limited};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{self, connect::HttpConnector};
@@ -54,9 +56,12 @@ pub struct Client {
 
 #[derive(Debug, Clone)]
 enum Http {
-    Plain(legacy::Client<HttpConnector, Full<Bytes>>),
-    Tls(legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
+    Plain(legacy::Client<HttpConnector, Body>),
+    Tls(legacy::Client<HttpsConnector<HttpConnector>, Body>),
 }
+
+/// What is sent: in memory, or read on the way.
+type Body = Either<Full<Bytes>, UnsyncBoxBody<Bytes, std::io::Error>>;
 
 /// An answer with a status of 2xx.
 #[derive(Debug, Clone)]
@@ -139,23 +144,33 @@ impl Client {
         body: Option<Bytes>,
         mut headers: HeaderMap,
     ) -> Result<Success, ClientError> {
+        if body.is_some() {
+            headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
+        }
+        self.exchange(method, path_and_query, Either::Left(Full::new(body.unwrap_or_default())), headers).await
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        path_and_query: &str,
+        body: Body,
+        mut headers: HeaderMap,
+    ) -> Result<Success, ClientError> {
         let uri: Uri = format!("{}{path_and_query}", self.base).parse().map_err(|_| ClientError::Url)?;
         if let Some(authorization) = &self.authorization {
             headers.insert(AUTHORIZATION, authorization.clone());
         }
-        if body.is_some() {
-            headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
-        }
         headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json, */*;q=0.5"));
         headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(concat!("messaging/", env!("CARGO_PKG_VERSION"))));
-        let mut request = Request::new(Full::new(body.unwrap_or_default()));
+        let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = uri;
         *request.headers_mut() = headers;
         tokio::time::timeout(self.timeout, self.send(request)).await.map_err(|_| ClientError::TimedOut)?
     }
 
-    async fn send(&self, request: Request<Full<Bytes>>) -> Result<Success, ClientError> {
+    async fn send(&self, request: Request<Body>) -> Result<Success, ClientError> {
         let response = match &self.http {
             Http::Plain(client) => client.request(request).await,
             Http::Tls(client) => client.request(request).await,

@@ -34,6 +34,7 @@ mod server;
 pub mod settings;
 pub mod standalone;
 mod unsubscribe_page;
+mod uploads;
 mod visits;
 
 pub use client::{Client, ClientError};

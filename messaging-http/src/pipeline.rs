@@ -33,6 +33,7 @@ use crate::rate_limit::{RateLimiter, Standing};
 use crate::reply::{self, Reply, X_REQUEST_ID};
 use crate::request_id::request_id;
 use crate::router::{Found, Router, Slot, Target};
+use crate::uploads;
 use crate::visits::{self, Visit};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -161,6 +162,7 @@ impl Pipeline {
             Target::OpenApi => return Ok(reply::json(StatusCode::OK, self.documents.openapi())),
             Target::Docs => return Ok(reply::page(self.documents.page())),
             Target::Visit(visit) => return self.visit(visit, &found, head, body, peer, notes).await,
+            Target::Upload => return self.upload(&found, body, notes).await,
         };
 
         // 2: credentials.
@@ -247,6 +249,19 @@ impl Pipeline {
         }
         let visitor = visits::visitor(head, caller_address(peer, &head.headers, &self.trusted_proxies));
         Ok(visits::answer(&self.app, visit, found.parameter("token").unwrap_or_default(), visitor, &form).await)
+    }
+
+    /// Receives a file for an import. Whoever has the link may send it.
+    async fn upload(&self, found: &Found<'_>, body: &mut Incoming, notes: &mut Notes) -> Result<Reply, Refusal> {
+        let token = found.parameter("token").unwrap_or_default();
+        match uploads::answer(&self.app, token, body, self.times, &mut notes.bytes_in).await {
+            Ok(reply) => {
+                notes.read = true;
+                Ok(reply)
+            }
+            Err(BodyError::Refused(error)) => Err(error.into()),
+            Err(BodyError::TimedOut | BodyError::Broken) => Err(Refusal::NoBody),
+        }
     }
 
     /// Gets a body out of the way that nobody wanted. Tells whether the next request can follow.

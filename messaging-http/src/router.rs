@@ -2,13 +2,14 @@
 //!
 //! Contract section 1.1: the operations answer under `/v1` and `/api/v1` alike; a few paths answer at
 //! the root of the server, those of contract section 18 among them. Whatever else answers there later
-//! (uploads, callbacks) gets a [`Target`] of its own.
+//! (callbacks) gets a [`Target`] of its own.
 
 use http::Method;
 use messaging_core::Error;
 use messaging_core::ops::{self, Endpoint};
 use percent_encoding::percent_decode_str;
 
+use crate::uploads;
 use crate::visits::Visit;
 
 /// The prefixes of the operations.
@@ -28,6 +29,8 @@ pub(crate) enum Target {
     Docs,
     /// A link in a message.
     Visit(Visit),
+    /// A link that a file is sent to.
+    Upload,
 }
 
 impl Target {
@@ -38,6 +41,7 @@ impl Target {
             Self::OpenApi => "/openapi.json",
             Self::Docs => "/docs",
             Self::Visit(visit) => visit.route(),
+            Self::Upload => uploads::ROUTE,
         }
     }
 }
@@ -95,6 +99,8 @@ impl Router {
             at_root.add(visit.route(), visit.method(), targets.len());
             targets.push((visit.method(), Target::Visit(visit)));
         }
+        at_root.add(uploads::ROUTE, uploads::METHOD, targets.len());
+        targets.push((uploads::METHOD, Target::Upload));
         Self { below_base: below_base.finish(), at_root: at_root.finish(), targets }
     }
 
@@ -200,6 +206,13 @@ mod tests {
         check(&Method::GET, "/v1/u/abc", "route_not_found");
         check(&Method::GET, "/u/", "route_not_found");
         check(&Method::GET, "/u/a/b", "route_not_found");
+    }
+
+    #[test]
+    fn files_are_sent_to_the_root() {
+        check(&Method::PUT, "/uploads/abc", "/uploads/{token} /uploads/abc [token=abc]");
+        check(&Method::GET, "/uploads/abc", "allow PUT");
+        check(&Method::PUT, "/v1/uploads/abc", "route_not_found");
     }
 
     #[test]

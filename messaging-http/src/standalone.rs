@@ -77,6 +77,13 @@ pub enum StartError {
     },
 }
 
+impl StartError {
+    /// Whether a server works on the database.
+    pub const fn is_in_use(&self) -> bool {
+        matches!(self, Self::Database { source: OpenError::InUse, .. })
+    }
+}
+
 /// Who works on the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {

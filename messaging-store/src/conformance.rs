@@ -17,6 +17,7 @@ pub mod channels;
 pub mod commit;
 pub mod contacts;
 pub mod custom_fields;
+pub mod imports;
 pub mod jobs;
 pub mod keys;
 pub mod lanes;
@@ -31,6 +32,7 @@ pub mod segments;
 pub mod sending_domains;
 pub mod soft_bounces;
 pub mod suppressions;
+pub mod uploads;
 pub mod urls;
 
 use std::any::Any;
@@ -113,7 +115,10 @@ macro_rules! conformance_tests {
                 one_of_many_gets_an_address, other_workspaces_are_not_there;
             custom_fields: fields_round_trip, key_is_unique_in_its_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            jobs: a_claimed_job_is_finished_once, a_lane_gets_one_job_of_a_kind_that_is_needed_once, what_is_not_due_is_not_claimed,
+            imports: imports_round_trip, refused_rows_come_back_in_order, old_refused_rows_are_forgotten,
+                listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            jobs: a_claimed_job_is_finished_once, a_lane_gets_one_job_of_a_kind_that_is_needed_once,
+                what_is_not_due_is_not_claimed,
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
                 a_rescheduled_job_comes_back, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
                 jobs_are_counted;
@@ -155,6 +160,8 @@ macro_rules! conformance_tests {
             suppressions: suppressions_round_trip, addresses_of_several_channels_are_looked_up,
                 address_is_unique_per_channel, suppressions_are_found_by_id_and_deleted, every_filter_narrows,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            uploads: a_file_is_read_once_it_is_kept, files_of_an_import_do_not_meet, removed_files_are_gone,
+                other_workspaces_are_not_there;
             urls: urls_round_trip_and_are_stored_once, targets_that_name_somebody_are_removed,
                 other_workspaces_are_not_there;
         }

@@ -18,6 +18,7 @@ mod connection;
 mod contacts;
 mod custom_fields;
 mod fault;
+mod imports;
 mod jobs;
 mod keys;
 mod lanes;
@@ -35,6 +36,7 @@ mod segments;
 mod sending_domains;
 mod soft_bounces;
 mod suppressions;
+mod uploads;
 mod urls;
 mod writer;
 
@@ -50,6 +52,7 @@ use self::blobs::BlobFiles;
 use self::checkpoint::Checkpoints;
 use self::fault::Fault;
 use self::readers::Readers;
+use self::uploads::UploadFiles;
 use self::writer::Writer;
 
 /// A database in one SQLite file, with a directory of attachments beside it.
@@ -63,6 +66,7 @@ pub struct SqliteStore {
     scans: Arc<Readers>,
     checkpoints: Arc<Checkpoints>,
     blobs: BlobFiles,
+    uploads: UploadFiles,
     lock: Arc<Lock>,
 }
 

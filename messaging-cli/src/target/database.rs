@@ -1,21 +1,30 @@
 //! Operations in this process, on the database that a server may be working on.
 
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use http::StatusCode;
 use messaging_core::error::Chain;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ops::operation::Answer;
 use messaging_core::ops::{self, context};
 use messaging_core::scope::Access;
 use messaging_core::{App, Caller, Error};
-use messaging_http::standalone::{self, Role};
+use messaging_http::standalone::{self, Role, StartError};
 use messaging_http::{Settings, SettingsArgs};
+use serde_json::Value;
 
 use super::{Reply, query_string};
 use crate::arguments::{self, DATA, DATABASE};
 use crate::dev;
 use crate::failure::Failure;
 use crate::request::Request;
+
+/// Bytes of a file that are read at a time.
+const PIECE: usize = 64 << 10;
 
 const WHERE: &str = "name a server with --url and --api-key (MESSAGING_URL, MESSAGING_API_KEY), or the data directory of \
                      this machine's server with --data and --workspace; `messaging dev` starts a server to try things out";
@@ -28,11 +37,18 @@ pub(super) struct Database {
     app: App,
     workspace: Option<WorkspaceId>,
     text: String,
+    /// Whether no server works on it, so that work is to be done here.
+    is_alone: bool,
 }
 
 impl Database {
     /// Opens what the arguments name. The workspace of `messaging dev` counts as named.
-    pub(super) async fn open(matches: &ArgMatches, named: Option<&str>, access: Access) -> Result<Self, Failure> {
+    pub(super) async fn open(
+        matches: &ArgMatches,
+        named: Option<&str>,
+        access: Access,
+        role: Role,
+    ) -> Result<Self, Failure> {
         let data = arguments::data_directory(matches);
         if !is_named(matches) && !data.exists() {
             return Err(Failure::usage(format!("neither a server nor a database is named: {WHERE}")));
@@ -42,14 +58,17 @@ impl Database {
             let path = settings.database.display();
             return Err(Failure::Unreachable(format!("there is no database {path}: {WHERE}")));
         }
-        let app = open_with(&settings)?;
+        let (app, is_alone) = match open_as(&settings, role) {
+            Err(error) if role == Role::Server && error.is_in_use() => (open_with(&settings)?, false),
+            opened => (opened?, role == Role::Server),
+        };
         let text = named.map(ToOwned::to_owned).or_else(|| dev::workspace_of(&data)).unwrap_or_default();
         let workspace = match text.as_str() {
             "" if access == Access::Public => None,
             "" => return Err(Failure::usage(WHICH)),
             text => Some(text.parse::<WorkspaceId>().map_err(|_| Failure::usage("--workspace is not a workspace id"))?),
         };
-        let database = Self { app, workspace, text };
+        let database = Self { app, workspace, text, is_alone };
         if let Some(id) = database.workspace {
             let known = database.app.store().workspace(id).await;
             let known = known.map_err(|error| refused(&database.app, error.into()))?;
@@ -98,6 +117,49 @@ impl Database {
     }
 }
 
+impl Database {
+    /// Sends the file of an import. `sent` is told how many more bytes went.
+    pub(super) async fn upload(&self, url: &str, file: &Path, sent: impl Fn(u64)) -> Result<Reply, Failure> {
+        let unreadable = |error: std::io::Error| Failure::usage(format!("cannot read {}: {error}", file.display()));
+        let token = url.rsplit('/').next().unwrap_or_default();
+        let mut open = File::open(file).map_err(unreadable)?;
+        let mut piece = vec![0; PIECE];
+        let outcome = async {
+            let mut uploading = self.app.receive_upload(token).await?;
+            loop {
+                match open.read(&mut piece).map_err(Error::internal)? {
+                    0 => return uploading.finish().await,
+                    read => {
+                        uploading.add(&piece[..read]).await?;
+                        sent(read as u64);
+                    }
+                }
+            }
+        };
+        match outcome.await {
+            Ok(import) => Ok(Reply {
+                status: StatusCode::ACCEPTED,
+                content_type: Some(ops::operation::JSON.to_owned()),
+                retry_after: None,
+                replayed: false,
+                body: serde_json::to_vec(&import).map_err(std::io::Error::from)?.into(),
+            }),
+            Err(error) => match refused(&self.app, error) {
+                Failure::Refused(reply) => Ok(reply),
+                failure => Err(failure),
+            },
+        }
+    }
+
+    /// Reads the file of an import, where no server does.
+    pub(super) async fn work_on_import(&self, import: &Value) -> Result<(), Failure> {
+        let id = import["import_id"].as_str().and_then(|id| id.parse().ok());
+        let (Some(workspace), Some(id)) = (self.workspace.filter(|_| self.is_alone), id) else { return Ok(()) };
+        let worked = self.app.run_import(workspace, id).await;
+        worked.map_err(|error| Failure::unreachable("cannot import the file", &error))
+    }
+}
+
 /// Whether the arguments or the environment name a database.
 pub(super) fn is_named(matches: &ArgMatches) -> bool {
     arguments::text(matches, DATABASE).is_some()
@@ -111,7 +173,11 @@ pub(crate) fn open(matches: &ArgMatches) -> Result<App, Failure> {
 }
 
 fn open_with(settings: &Settings) -> Result<App, Failure> {
-    Ok(standalone::open(settings, Role::Command, &format!("http://{}", settings.listen))?)
+    Ok(open_as(settings, Role::Command)?)
+}
+
+fn open_as(settings: &Settings, role: Role) -> Result<App, StartError> {
+    standalone::open(settings, role, &format!("http://{}", settings.listen))
 }
 
 fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {

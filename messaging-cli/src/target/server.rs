@@ -1,11 +1,14 @@
 //! Operations by a server, over HTTP.
 
+use std::path::Path;
+
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use messaging_core::error::Chain;
 use messaging_core::ops;
 use messaging_http::client::{Refusal, Success};
 use messaging_http::{Client, ClientError};
+use serde_json::Value;
 
 use super::{Reply, query_string};
 use crate::failure::Failure;
@@ -48,6 +51,22 @@ impl Server {
             Err(ClientError::Refused(refusal)) => Ok(refused(*refusal)),
             Err(error) => Err(failed(error)),
         }
+    }
+}
+
+/// Sends the file of an import to the link that the server gave for it.
+pub(super) async fn upload(
+    url: &str,
+    import: &Value,
+    file: &Path,
+    sent: impl Fn(u64) + Send + 'static,
+) -> Result<Reply, Failure> {
+    let content_type = import["upload_headers"]["Content-Type"].as_str().unwrap_or("text/csv");
+    let length = import["size_bytes"].as_u64().unwrap_or_default();
+    match Client::upload(url, content_type, file, length, sent).await {
+        Ok(success) => Ok(accepted(success)),
+        Err(ClientError::Refused(refusal)) => Ok(refused(*refusal)),
+        Err(error) => Err(failed(error)),
     }
 }
 

@@ -6,6 +6,7 @@ mod dev;
 mod domains;
 mod exit_codes;
 mod help;
+mod import;
 mod kill;
 mod memory;
 mod messages;

@@ -192,17 +192,29 @@ impl Server {
         body: &Value,
     ) -> Option<(u16, Value)> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.send(method, path, key, headers, body.as_bytes())
+    }
+
+    /// Puts a file to a link; `None` when no whole answer came.
+    pub(crate) fn upload(&self, link: &str, file: &[u8]) -> Option<(u16, Value)> {
+        // The server may have another port by now.
+        let at = link.find("/uploads/").expect("the link of an upload");
+        self.send("PUT", &link[at..], "", &[], file)
+    }
+
+    fn send(&self, method: &str, path: &str, key: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<(u16, Value)> {
         let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let mut stream = TcpStream::connect(self.address).ok()?;
         stream.set_read_timeout(Some(DEADLINE)).ok()?;
         write!(
             stream,
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n\
-             {headers}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+             {headers}Content-Length: {}\r\nConnection: close\r\n\r\n",
             self.address,
             body.len()
         )
         .ok()?;
+        stream.write_all(body).ok()?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).ok()?;
         let (head, body) = answer.split_once("\r\n\r\n")?;

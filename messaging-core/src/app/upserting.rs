@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use crate::app::App;
 use crate::changes::{Changes, PutContact, Write};
+use crate::domain::contact::IdentifierKind;
 use crate::domain::contact::input::ContactInput;
 use crate::domain::contact::people::{Decision, Occasion, People};
 use crate::domain::custom_field::FieldTypes;
@@ -67,6 +68,19 @@ impl App {
     ) -> Result<(Changes, Vec<Upserted>), Error> {
         let readable = items.iter().filter_map(|item| item.as_ref().ok().map(|(sent, _)| sent));
         let mut people = self.people(workspace, types, readable).await?;
+        let (writes, done) = self.decide_items(workspace, &mut people, items, &IdentifierKind::ALL);
+        Ok((writes.into_iter().collect(), done))
+    }
+
+    /// Decides on items in order, each independent of the others: what it takes to carry that out, and what
+    /// became of each. A contact is looked for by the identifiers of the `keys`.
+    pub(crate) fn decide_items(
+        &self,
+        workspace: WorkspaceId,
+        people: &mut People<'_>,
+        items: Vec<Judged>,
+        keys: &[IdentifierKind],
+    ) -> (Vec<Write>, Vec<Upserted>) {
         let now = self.now();
         let mut puts = Vec::with_capacity(items.len());
         let mut memberships = Vec::new();
@@ -75,7 +89,7 @@ impl App {
             let outcome = match item {
                 Ok((sent, faults)) => {
                     let on = Occasion { workspace_id: workspace, new_id: self.new_id(now), now };
-                    people.upsert(sent, faults, on)
+                    people.upsert(sent, faults, keys, on)
                 }
                 Err(faults) => Err(faults.into()),
             };
@@ -89,12 +103,12 @@ impl App {
         }
         // All contacts in one write, which is faster than each alone; what they join is there by then.
         let puts = (!puts.is_empty()).then_some(Write::PutContacts(puts));
-        Ok((puts.into_iter().chain(memberships).collect(), done))
+        (puts.into_iter().chain(memberships).collect(), done)
     }
 }
 
 /// The lists that a request names and that may exist.
-fn named_lists(sent: &ContactInput) -> impl Iterator<Item = ListId> + '_ {
+pub(super) fn named_lists(sent: &ContactInput) -> impl Iterator<Item = ListId> + '_ {
     let named = match &sent.list_ids {
         Patch::Set(ids) => ids.as_slice(),
         Patch::Null | Patch::Absent => &[],

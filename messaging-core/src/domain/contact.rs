@@ -80,7 +80,33 @@ pub enum Identifier {
     Phone(String),
 }
 
+/// The kinds of [`Identifier`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IdentifierKind {
+    /// The workspace's own name.
+    ExternalId,
+    /// An email address.
+    Email,
+    /// A phone number.
+    Phone,
+}
+
+impl IdentifierKind {
+    /// All, in the order in which a contact is looked for.
+    pub const ALL: [Self; 3] = [Self::ExternalId, Self::Email, Self::Phone];
+}
+
 impl Identifier {
+    /// Which kind it is.
+    pub const fn kind(&self) -> IdentifierKind {
+        match self {
+            Self::ExternalId(_) => IdentifierKind::ExternalId,
+            Self::Email(_) => IdentifierKind::Email,
+            Self::Phone(_) => IdentifierKind::Phone,
+        }
+    }
+
     /// The pointer of the member that gives it.
     pub const fn pointer(&self) -> &'static str {
         match self {

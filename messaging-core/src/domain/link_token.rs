@@ -10,13 +10,16 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 
-use crate::ids::{Id as _, MessageId, WorkspaceId};
+use crate::ids::{Id as _, ImportId, MessageId, WorkspaceId};
 
 /// Octets of the MAC in a link.
 const LINK_MAC: usize = 16;
 
 /// Octets of the MAC in an address, where a token must be short: guessing one takes 2^79 letters.
 const ADDRESS_MAC: usize = 10;
+
+/// The first octet of the token of an upload; those of [`Link`] are 1 to 3.
+const UPLOAD: u8 = 4;
 
 /// What a link is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,13 +96,7 @@ impl LinkKey {
 
     /// What a token says, if it is one of ours.
     pub fn read_link(&self, token: &str) -> Option<(WorkspaceId, MessageId, Link)> {
-        // The longest is 65 octets, 87 characters.
-        let octets = (token.len() <= 90).then(|| URL_SAFE_NO_PAD.decode(token).ok())??;
-        let (said, mac) = octets.split_at_checked(octets.len().checked_sub(LINK_MAC)?)?;
-        let expected = hmac::sign(&self.0, said);
-        if !bool::from(expected.as_ref()[..LINK_MAC].ct_eq(mac)) {
-            return None;
-        }
+        let said = self.read(token)?;
         let id = |from: usize| said.get(from..from + 16).and_then(|id| <[u8; 16]>::try_from(id).ok());
         let link = match (said.first()?, said.len()) {
             (1, 33) => Link::Open,
@@ -108,6 +105,35 @@ impl LinkKey {
             _ => return None,
         };
         Some((WorkspaceId::from_bytes(id(1)?), MessageId::from_bytes(id(17)?), link))
+    }
+
+    /// The token of the link that a file for an import is uploaded to.
+    pub fn upload(&self, workspace: WorkspaceId, import: ImportId) -> String {
+        let mut octets = vec![UPLOAD];
+        octets.extend(workspace.to_bytes());
+        octets.extend(import.to_bytes());
+        let mac = hmac::sign(&self.0, &octets);
+        octets.extend(&mac.as_ref()[..LINK_MAC]);
+        URL_SAFE_NO_PAD.encode(octets)
+    }
+
+    /// The import that a token is for, if it is one of ours.
+    pub fn read_upload(&self, token: &str) -> Option<(WorkspaceId, ImportId)> {
+        let said = self.read(token)?;
+        let id = |from: usize| said.get(from..from + 16).and_then(|id| <[u8; 16]>::try_from(id).ok());
+        if said.first() != Some(&UPLOAD) || said.len() != 33 {
+            return None;
+        }
+        Some((WorkspaceId::from_bytes(id(1)?), ImportId::from_bytes(id(17)?)))
+    }
+
+    /// What a token says before its MAC, if that is right.
+    fn read(&self, token: &str) -> Option<Vec<u8>> {
+        // The longest is 65 octets, 87 characters.
+        let mut octets = (token.len() <= 90).then(|| URL_SAFE_NO_PAD.decode(token).ok())??;
+        let mac = octets.split_off(octets.len().checked_sub(LINK_MAC)?);
+        let expected = hmac::sign(&self.0, &octets);
+        bool::from(expected.as_ref()[..LINK_MAC].ct_eq(&mac)).then_some(octets)
     }
 
     /// The local part of a return address: at most 54 characters, lower case, because mail systems may
@@ -208,6 +234,23 @@ mod tests {
         }
         for bad in ["", "A", "é", &"A".repeat(90), &"A".repeat(1000)] {
             assert_eq!(key.read_link(bad), None);
+        }
+    }
+
+    #[test]
+    fn uploads_are_links_of_their_own() {
+        let (workspace, message) = ids();
+        let import = "imp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap();
+        let key = LinkKey::new(&[7; 32]);
+        let token = key.upload(workspace, import);
+        assert_eq!(key.read_upload(&token), Some((workspace, import)));
+        assert_eq!(LinkKey::new(&[8; 32]).read_upload(&token), None);
+        assert_eq!(key.read_link(&token), None);
+        for link in [Link::Open, Link::Click(UrlKey::of("https://a.b")), Link::Unsubscribe] {
+            assert_eq!(key.read_upload(&key.link(workspace, message, link)), None);
+        }
+        for bad in ["", "A", "é", &token[1..], &"A".repeat(65), &"A".repeat(1000)] {
+            assert_eq!(key.read_upload(bad), None);
         }
     }
 

@@ -21,7 +21,7 @@ use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::contact::input::ContactInput;
 use crate::domain::contact::people::Occasion;
-use crate::domain::contact::{Consent, Contact, ContactFilter};
+use crate::domain::contact::{Consent, Contact, ContactFilter, IdentifierKind};
 use crate::error::Error;
 use crate::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use crate::ops::context::Context;
@@ -141,7 +141,7 @@ impl Operation for UpsertContact {
         let types = cx.app.field_types(workspace).await?;
         let mut people = cx.app.people(workspace, &types, std::iter::once(&call.body)).await?;
         let on = Occasion { workspace_id: workspace, new_id: cx.new_id(), now: cx.now };
-        let decision = people.upsert(call.body, std::mem::take(&mut cx.violations), on)?;
+        let decision = people.upsert(call.body, std::mem::take(&mut cx.violations), &IdentifierKind::ALL, on)?;
         let (created, contact) = (Some(decision.created), Contact::clone(&decision.contact));
         for write in writes(decision) {
             cx.change(write);

@@ -14,6 +14,7 @@ pub mod blobs;
 pub mod channels;
 pub mod contacts;
 pub mod custom_fields;
+pub mod imports;
 pub mod jobs;
 pub mod keys;
 pub mod lists;
@@ -25,6 +26,7 @@ pub mod segments;
 pub mod sending_domains;
 pub mod soft_bounces;
 pub mod suppressions;
+pub mod uploads;
 pub mod urls;
 
 use async_trait::async_trait;
@@ -38,6 +40,7 @@ pub use blobs::Blobs;
 pub use channels::Channels;
 pub use contacts::Contacts;
 pub use custom_fields::CustomFields;
+pub use imports::Imports;
 pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
 pub use lists::Lists;
@@ -49,6 +52,7 @@ pub use segments::Segments;
 pub use sending_domains::SendingDomains;
 pub use soft_bounces::SoftBounces;
 pub use suppressions::Suppressions;
+pub use uploads::{UploadFile, Uploads};
 pub use urls::Urls;
 
 /// A database.
@@ -61,6 +65,7 @@ pub trait Store:
     + Channels
     + Contacts
     + CustomFields
+    + Imports
     + Jobs
     + Lists
     + Messages
@@ -71,6 +76,7 @@ pub trait Store:
     + SendingDomains
     + SoftBounces
     + Suppressions
+    + Uploads
     + Urls
     + std::fmt::Debug
     + Send

@@ -14,6 +14,8 @@ use crate::ports::store::{CommitError, StoreError};
 const INTERVAL: Duration = Duration::from_mins(1);
 /// Rows removed in one commit: few enough that a request never waits for them noticeably.
 const SLICE: usize = 500;
+/// Pieces of reports on imports removed in one commit; each is about a slice of rows.
+const ROW_ERROR_SLICE: usize = 20;
 /// Commits in one sweep; what is left waits for the next.
 const MAX_SLICES: usize = 200;
 /// Captures kept per workspace (contract section 22, "Sandbox inbox").
@@ -24,6 +26,9 @@ const CONTENT_KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// What was said on the wire is kept this long.
 const ATTEMPTS_KEPT: Duration = Duration::from_hours(30 * 24);
+
+/// Which rows of an import were refused is kept this long after it was asked for.
+const ROW_ERRORS_KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// Sweeps now and then until told to stop.
 pub(super) async fn keep_sweeping(app: App, mut stopped: watch::Receiver<bool>) {
@@ -53,6 +58,7 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
             + store.forget_members(SLICE).await?
             + store.forget_segment_members(SLICE).await?
             + store.forget_unique_ids(now - UNIQUE_FOR, SLICE).await?
+            + store.forget_row_errors(now - ROW_ERRORS_KEPT, ROW_ERROR_SLICE).await?
             + forget_files(app, old).await?;
         if removed == 0 {
             break;

@@ -28,7 +28,8 @@ pub(crate) struct Bed {
     pub(crate) app: App,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) store: Arc<dyn Store>,
-    _directory: TempDir,
+    /// Where the database is.
+    pub(crate) directory: TempDir,
 }
 
 impl Bed {
@@ -52,7 +53,7 @@ impl Bed {
                 ..messaging_core::Settings::default()
             })
             .build();
-        Self { app, clock, store, _directory: directory }
+        Self { app, clock, store, directory }
     }
 
     /// A bed with the workspace "Acme" and its owner, signed in.
@@ -138,8 +139,12 @@ impl Bed {
             Ok(answer) => {
                 let promised = [Some(endpoint.success), endpoint.other_success];
                 assert!(promised.contains(&Some(answer.status)), "{endpoint:?} {}", answer.status);
-                let body =
-                    if answer.body.is_empty() { Value::Null } else { serde_json::from_slice(&answer.body).unwrap() };
+                let is_json = answer.content_type.is_some_and(|kind| kind.starts_with("application/json"));
+                let body = match &answer.body {
+                    empty if empty.is_empty() => Value::Null,
+                    json if is_json => serde_json::from_slice(json).unwrap(),
+                    other => String::from_utf8(other.to_vec()).unwrap().into(),
+                };
                 Reply { status: answer.status.as_u16(), body, replayed: answer.replayed, retry_after: None }
             }
             Err(error) => Reply::refused(&error),
@@ -255,8 +260,10 @@ fn route(method: &Method, path: &str) -> (&'static Endpoint, Vec<(String, String
         }
         Some(parameters)
     };
+    // A path that is spelled out goes before one with a parameter in its place.
     ops::all()
         .iter()
-        .find_map(|endpoint| matches(endpoint).map(|parameters| (endpoint, parameters)))
+        .filter_map(|endpoint| matches(endpoint).map(|parameters| (endpoint, parameters)))
+        .min_by_key(|(_, parameters)| parameters.len())
         .unwrap_or_else(|| panic!("no operation is {method} {path}"))
 }

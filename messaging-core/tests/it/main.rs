@@ -12,6 +12,7 @@ mod delivery;
 mod events;
 mod exchangers;
 mod idempotency;
+mod imports;
 mod input;
 mod keys;
 mod links;

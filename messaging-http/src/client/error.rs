@@ -23,6 +23,9 @@ pub enum ClientError {
     /// What was to be sent does not become JSON.
     #[error("the request cannot be written")]
     Input(#[source] serde_json::Error),
+    /// A file that was to be sent cannot be read.
+    #[error("the file cannot be read")]
+    File(#[source] Box<dyn Error + Send + Sync>),
     /// TLS cannot be set up on this machine.
     #[error("TLS cannot be set up; are the system's root certificates installed?")]
     Tls(#[source] Box<dyn Error + Send + Sync>),

@@ -10,5 +10,6 @@ mod limits;
 mod messages;
 mod openapi;
 mod standalone;
+mod uploads;
 mod visits;
 mod wire;

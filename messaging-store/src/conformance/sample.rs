@@ -8,9 +8,11 @@ use messaging_core::changes::{Expect, JobHandle, MoveMessage, NewJob, Reply, Rep
 use messaging_core::domain::account::{Member, Session, User, Workspace};
 use messaging_core::domain::api_key::ApiKey;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::{Consent, Contact};
+use messaging_core::domain::contact::{Consent, Contact, IdentifierKind};
 use messaging_core::domain::custom_field::{CustomField, FieldType};
 use messaging_core::domain::digest::Digest;
+use messaging_core::domain::import::columns::Target;
+use messaging_core::domain::import::{Import, ImportState};
 use messaging_core::domain::list::ContactList;
 use messaging_core::domain::message::{Capture, EventKind, Message, MessageContent, MessageEvent, MessageStatus};
 use messaging_core::domain::product_event::ProductEvent;
@@ -318,4 +320,24 @@ pub fn reply(key: &str, created: i64, expires: i64) -> Reply {
 /// The members of an object.
 pub fn object(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
+}
+
+/// An import that waits for its file.
+pub fn import(workspace_id: WorkspaceId) -> Import {
+    let mapping = [("E-Mail".to_owned(), Some(Target::Email)), ("Notes".to_owned(), None)];
+    Import {
+        id: id(),
+        workspace_id,
+        filename: "contacts.csv".to_owned(),
+        size_bytes: 1234,
+        sha256: "ab".repeat(32),
+        mapping: mapping.into_iter().collect(),
+        dedup_keys: vec![IdentifierKind::Email, IdentifierKind::ExternalId],
+        state: ImportState::AwaitingUpload,
+        total_rows: None,
+        created: 0,
+        updated: 0,
+        failed: 0,
+        created_at: at(0),
+    }
 }

@@ -7,8 +7,8 @@ use super::fault::Fault;
 use super::lanes::Book;
 use super::segments::Interests;
 use super::{
-    accounts, attempts, channels, contacts, custom_fields, jobs, keys, lists, messages, product_events, replies,
-    sandbox, segments, sending_domains, soft_bounces, suppressions, urls,
+    accounts, attempts, channels, contacts, custom_fields, imports, jobs, keys, lists, messages, product_events,
+    replies, sandbox, segments, sending_domains, soft_bounces, suppressions, urls,
 };
 
 /// Applies a write inside the open transaction.
@@ -52,6 +52,8 @@ pub(super) fn apply(
         Write::DeleteSegment(workspace, id) => segments::delete(connection, interests, *workspace, *id),
         Write::PutField(field, expect) => custom_fields::put(connection, field, *expect),
         Write::DeleteField(workspace, id) => custom_fields::delete(connection, *workspace, *id),
+        Write::PutImport(import, expect) => imports::put(connection, import, *expect),
+        Write::AppendRowErrors(errors) => imports::append_errors(connection, errors),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
         Write::AttributeMessage(change) => messages::attribute(connection, interests, change),

@@ -27,7 +27,7 @@ const DIRECTORY: usize = 6;
 /// Where captured sources are, beside the directories of blobs.
 const CAPTURES: &str = "captures";
 /// Ends the name of a file that is still being written, or was when the power failed.
-const UNFINISHED: &str = ".part";
+pub(super) const UNFINISHED: &str = ".part";
 
 /// Whether a captured source goes to a file.
 pub(super) fn is_large(source: &[u8]) -> bool {
@@ -128,7 +128,9 @@ impl Blobs for SqliteStore {
 }
 
 /// Runs file work where it may block.
-async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T, Fault> {
+pub(super) async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, Fault> {
     Ok(tokio::task::spawn_blocking(work).await.map_err(|_| Fault::Panicked)??)
 }
 
@@ -143,7 +145,7 @@ fn parse_name(name: &str) -> Option<(BlobId, WorkspaceId)> {
 }
 
 /// The names in a directory; none when it is not there.
-fn names(directory: &Path) -> io::Result<Vec<String>> {
+pub(super) fn names(directory: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -180,7 +182,7 @@ fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_directory(directory)
 }
 
-fn make_directory_durably(directory: &Path) -> io::Result<()> {
+pub(super) fn make_directory_durably(directory: &Path) -> io::Result<()> {
     if directory.is_dir() {
         return Ok(());
     }
@@ -192,7 +194,7 @@ fn make_directory_durably(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn sync_directory(directory: &Path) -> io::Result<()> {
+pub(super) fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) && !directory.as_os_str().is_empty() {
         File::open(directory)?.sync_all()?;
     }

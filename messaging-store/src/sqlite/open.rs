@@ -13,6 +13,7 @@ use super::checkpoint::Checkpoints;
 use super::connection;
 use super::readers::Readers;
 use super::schema::{self, State};
+use super::uploads::UploadFiles;
 use super::writer::Writer;
 
 /// How long a program that may not migrate waits for the one that does.
@@ -25,6 +26,8 @@ pub struct SqliteOptions {
     pub path: PathBuf,
     /// Where attachments are kept; `attachments` beside the database unless given.
     pub blobs: Option<PathBuf>,
+    /// Where uploaded files are kept until they are read; `uploads` beside the database unless given.
+    pub uploads: Option<PathBuf>,
     /// Whether this program does the jobs. Only one such program may work on a database at a time;
     /// others (the command line) may read and write while it runs.
     pub exclusive: bool,
@@ -37,7 +40,7 @@ pub struct SqliteOptions {
 impl SqliteOptions {
     /// A server's options for a database file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), blobs: None, exclusive: true, readers: 2, queue_capacity: 8192 }
+        Self { path: path.into(), blobs: None, uploads: None, exclusive: true, readers: 2, queue_capacity: 8192 }
     }
 }
 
@@ -78,8 +81,9 @@ impl SqliteStore {
     /// Opens a database, makes it when it is not there, and brings its schema up to date. Blocks for
     /// a few milliseconds.
     pub fn open(options: SqliteOptions) -> Result<Self, OpenError> {
-        let SqliteOptions { path, blobs, exclusive, readers, queue_capacity } = options;
-        let blobs = blobs.unwrap_or_else(|| beside(&path));
+        let SqliteOptions { path, blobs, uploads, exclusive, readers, queue_capacity } = options;
+        let blobs = blobs.unwrap_or_else(|| beside(&path, "attachments"));
+        let uploads = uploads.unwrap_or_else(|| beside(&path, "uploads"));
         make_files(&path)?;
         let lock = if exclusive { Some(lock(&path)?.ok_or(OpenError::InUse)?) } else { None };
         let mut connection = connection::writer(&path, exclusive).map_err(failed("open the database"))?;
@@ -103,13 +107,14 @@ impl SqliteStore {
             scans: Arc::new(scans),
             checkpoints,
             blobs: BlobFiles::new(blobs),
+            uploads: UploadFiles::new(uploads),
             lock: Arc::new(Mutex::new(lock)),
         })
     }
 }
 
-fn beside(database: &Path) -> PathBuf {
-    database.parent().unwrap_or(Path::new("")).join("attachments")
+fn beside(database: &Path, name: &str) -> PathBuf {
+    database.parent().unwrap_or(Path::new("")).join(name)
 }
 
 /// Makes directory and file, readable by the owner alone. SQLite gives its other files the mode of

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::attributes::Attributes;
 use super::input::ContactInput;
-use super::{Consent, Contact, Identifier};
+use super::{Consent, Contact, Identifier, IdentifierKind};
 use crate::changes::Expect;
 use crate::domain::custom_field::FieldTypes;
 use crate::error::Error;
@@ -21,10 +21,25 @@ use crate::violation::{FieldCode, Violations};
 /// The contacts, lists and types that some requests are about.
 #[derive(Debug, Default)]
 pub struct People<'a> {
-    contacts: HashMap<ContactId, (Arc<Contact>, u32)>,
-    owners: HashMap<Identifier, ContactId>,
+    known: Known,
+    /// What requests before these changed, where that may not be stored yet.
+    earlier: Option<Arc<Known>>,
     lists: HashSet<ListId>,
     types: Option<&'a FieldTypes>,
+}
+
+/// Contacts as the requests so far left them, and whose each identifier is.
+#[derive(Debug, Default)]
+pub struct Known {
+    contacts: HashMap<ContactId, (Arc<Contact>, u32)>,
+    owners: HashMap<Identifier, ContactId>,
+}
+
+impl Known {
+    fn learn(&mut self, contact: Arc<Contact>, revision: u32, identifiers: Vec<Identifier>) {
+        self.owners.extend(identifiers.into_iter().map(|identifier| (identifier, contact.id)));
+        self.contacts.insert(contact.id, (contact, revision));
+    }
 }
 
 /// What a request does.
@@ -66,30 +81,72 @@ impl<'a> People<'a> {
     /// Puts together what was read: the contacts that have any of the identifiers, which of the lists
     /// exist, the declared types.
     pub fn new(contacts: Vec<Stored<Contact>>, lists: Vec<ListId>, types: &'a FieldTypes) -> Self {
-        let mut people = Self { lists: lists.into_iter().collect(), types: Some(types), ..Self::default() };
-        for stored in contacts {
-            let identifiers = stored.record.identifiers().collect();
-            people.learn(Arc::new(stored.record), stored.revision, identifiers);
-        }
-        people
+        Self::after(None, contacts, lists, types)
     }
 
-    /// Creates a contact or updates the one that the identifiers name.
+    /// The same where other requests were decided just before, whether or not that is stored by now.
+    pub fn after(
+        earlier: Option<Arc<Known>>,
+        contacts: Vec<Stored<Contact>>,
+        lists: Vec<ListId>,
+        types: &'a FieldTypes,
+    ) -> Self {
+        let mut known = Known::default();
+        for stored in contacts {
+            // What was decided is at least as new as what was read.
+            if earlier.as_ref().is_none_or(|earlier| !earlier.contacts.contains_key(&stored.record.id)) {
+                let identifiers = stored.record.identifiers().collect();
+                known.learn(Arc::new(stored.record), stored.revision, identifiers);
+            }
+        }
+        Self { known, earlier, lists: lists.into_iter().collect(), types: Some(types) }
+    }
+
+    /// What those who come after these requests have to know; not what came before them.
+    pub fn into_known(self) -> Known {
+        self.known
+    }
+
+    fn owner(&self, identifier: &Identifier) -> Option<ContactId> {
+        let here = self.known.owners.get(identifier).copied();
+        here.or_else(|| {
+            let owner = *self.earlier.as_ref()?.owners.get(identifier)?;
+            // Of a contact that changed here, only what it has now counts.
+            (!self.known.contacts.contains_key(&owner)).then_some(owner)
+        })
+    }
+
+    fn contact(&self, id: ContactId) -> Option<&(Arc<Contact>, u32)> {
+        self.known.contacts.get(&id).or_else(|| self.earlier.as_ref()?.contacts.get(&id))
+    }
+
+    /// Creates a contact or updates the one that the identifiers of the `keys` name, looked for in that
+    /// order.
     ///
     /// `faults` is what is wrong with the request already: then nothing is decided, only more faults
     /// found.
-    pub fn upsert(&mut self, sent: ContactInput, faults: Violations, on: Occasion) -> Result<Decision, Error> {
+    pub fn upsert(
+        &mut self,
+        sent: ContactInput,
+        faults: Violations,
+        keys: &[IdentifierKind],
+        on: Occasion,
+    ) -> Result<Decision, Error> {
         let mut violations = faults;
         sent.require_identifier(&mut violations);
         let named: Vec<_> = sent.identifiers().collect();
-        let target = named.iter().find_map(|identifier| self.owners.get(identifier)).copied();
-        let Some((before, revision)) = target.and_then(|id| self.contacts.get(&id)).cloned() else {
+        let target = keys
+            .iter()
+            .filter_map(|key| named.iter().find(|identifier| identifier.kind() == *key))
+            .find_map(|identifier| self.owner(identifier));
+        let Some((before, revision)) = target.and_then(|id| self.contact(id)).cloned() else {
             let mut contact = new_contact(on);
             self.change(sent, Lists::Add, &mut contact, &mut violations);
             violations.into_result()?;
+            self.refuse_others(&named, contact.id)?;
             let joins = contact.list_ids.clone();
             let contact = Arc::new(contact);
-            self.learn(Arc::clone(&contact), 1, named);
+            self.known.learn(Arc::clone(&contact), 1, named);
             return Ok(Decision { contact, created: true, put: Some(Expect::Absent), joins, leaves: Vec::new() });
         };
         // A target that was found by another identifier may have an external id of its own.
@@ -156,11 +213,7 @@ impl<'a> People<'a> {
         named: &[Identifier],
         now: Timestamp,
     ) -> Result<Decision, Error> {
-        for identifier in named {
-            if let Some(owner) = self.owners.get(identifier).filter(|owner| **owner != contact.id) {
-                return Err(Error::IdentifierConflict { pointer: identifier.pointer(), contact_id: *owner });
-            }
-        }
+        self.refuse_others(named, contact.id)?;
         let missing_in = |all: &[ListId], some: &[ListId]| -> Vec<ListId> {
             all.iter().filter(|id| !some.contains(id)).copied().collect()
         };
@@ -171,17 +224,21 @@ impl<'a> People<'a> {
             contact.updated_at = now;
         }
         for identifier in before.identifiers() {
-            self.owners.remove(&identifier);
+            self.known.owners.remove(&identifier);
         }
         let contact = Arc::new(contact);
         let identifiers = contact.identifiers().collect();
-        self.learn(Arc::clone(&contact), revision + u32::from(put.is_some()), identifiers);
+        self.known.learn(Arc::clone(&contact), revision + u32::from(put.is_some()), identifiers);
         Ok(Decision { contact, created: false, put, joins, leaves })
     }
 
-    fn learn(&mut self, contact: Arc<Contact>, revision: u32, identifiers: Vec<Identifier>) {
-        self.owners.extend(identifiers.into_iter().map(|identifier| (identifier, contact.id)));
-        self.contacts.insert(contact.id, (contact, revision));
+    fn refuse_others(&self, named: &[Identifier], id: ContactId) -> Result<(), Error> {
+        for identifier in named {
+            if let Some(contact_id) = self.owner(identifier).filter(|owner| *owner != id) {
+                return Err(Error::IdentifierConflict { pointer: identifier.pointer(), contact_id });
+            }
+        }
+        Ok(())
     }
 }
 

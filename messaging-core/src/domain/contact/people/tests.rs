@@ -34,7 +34,7 @@ impl World {
             let sent: ContactInput = input::body(body.to_string().as_bytes()).unwrap();
             let new_id = self.ids.next(now, &self.entropy);
             let on = Occasion { workspace_id: self.workspace, new_id, now };
-            told.push(match people.upsert(sent, Violations::new(), on) {
+            told.push(match people.upsert(sent, Violations::new(), &IdentifierKind::ALL, on) {
                 Ok(decision) => self.store(decision),
                 Err(Error::IdentifierConflict { pointer, contact_id }) => {
                     format!("conflict {pointer} {}", self.number(contact_id))
@@ -149,7 +149,7 @@ fn lists_are_added_or_replaced() {
         let sent: ContactInput = input::body(body.to_string().as_bytes()).unwrap();
         let new_id = ContactId::from_bytes([7; 16]);
         let on = Occasion { workspace_id: world.workspace, new_id, now: Timestamp::from_millis(5) };
-        people.upsert(sent, Violations::new(), on)
+        people.upsert(sent, Violations::new(), &IdentifierKind::ALL, on)
     };
     let mut people = People::new(Vec::new(), world.lists.clone(), &types);
     let created = decide(&mut people, json!({"external_id": "u-1", "list_ids": [one, one]})).unwrap();

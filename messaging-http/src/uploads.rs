@@ -1,0 +1,46 @@
+//! Files for imports: `PUT /uploads/{token}`.
+//!
+//! Contract section 6.4. The token is all that counts; there are no credentials. The body is passed on as it
+//! comes and is never in memory as a whole, so neither the limit of bodies nor their budget applies; it is as
+//! long as was announced when the link was made.
+
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use http_body::Body as _;
+use hyper::body::Incoming;
+use messaging_core::App;
+
+use crate::body::{BodyError, BodyTimes, Pieces};
+use crate::reply::{self, Reply};
+
+/// The path.
+pub(crate) const ROUTE: &str = "/uploads/{token}";
+
+/// The method.
+pub(crate) const METHOD: Method = Method::PUT;
+
+/// How long a file may take to arrive: as long as its link works.
+const TOTAL: Duration = Duration::from_hours(1);
+
+/// Receives a file. Adds to `received` what came of it.
+pub(crate) async fn answer(
+    app: &App,
+    token: &str,
+    body: &mut Incoming,
+    times: BodyTimes,
+    received: &mut u64,
+) -> Result<Reply, BodyError> {
+    let mut uploading = app.receive_upload(token).await?;
+    if let Some(length) = body.size_hint().exact() {
+        uploading.expect(length)?;
+    }
+    let mut pieces = Pieces::new(body, BodyTimes { total: TOTAL, ..times });
+    while let Some(bytes) = pieces.next().await? {
+        *received += bytes.len() as u64;
+        uploading.add(&bytes).await?;
+    }
+    let import = uploading.finish().await?;
+    let text = serde_json::to_vec(&import).map_err(messaging_core::Error::internal)?;
+    Ok(reply::json(StatusCode::ACCEPTED, text.into()))
+}
