@@ -192,6 +192,11 @@ async fn decide(
     let mut rows: Vec<Read> = Vec::with_capacity(SLICE_ROWS);
     let read_row = |record: &csv::ByteRecord| rows.push(row::read(record, header, &types));
     text.rows(header.delimiter, SLICE_ROWS, SLICE_BYTES, read_row).await?;
+    if text.ends_open()
+        && let Some(last) = rows.last_mut()
+    {
+        *last = Err(row::unclosed());
+    }
 
     let sent = || rows.iter().filter_map(|row| row.as_ref().ok().map(|(sent, _)| sent));
     let identifiers = if reads { sent().flat_map(ContactInput::identifiers).collect() } else { Vec::new() };

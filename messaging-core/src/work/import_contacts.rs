@@ -1,5 +1,7 @@
 //! The jobs of an import: one reads the uploaded file, one ends the wait for it.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
@@ -11,6 +13,9 @@ use crate::work::job::{Job, JobContext, JobError};
 
 /// All imports share a lane, so that many of them hold few of the places that all work shares.
 const LANE: &str = "imports";
+
+/// When to go on where others were in the way.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// Reads the file of an import, a turn at a time, and removes it in the end.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -35,8 +40,13 @@ impl Job for ImportContacts {
 
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let app = &cx.app;
-        if app.advance_import(self.workspace_id, self.import_id).await? {
-            return cx.again_at(app.now(), &self, Changes::default()).await;
+        match app.advance_import(self.workspace_id, self.import_id).await {
+            Ok(true) => return cx.again_at(app.now(), &self, Changes::default()).await,
+            Ok(false) => {}
+            // Others change the same contacts all the time. Or another run of this job is at it; then this
+            // one has lost its lease, and cannot be put back.
+            Err(CommitError::Conflict) => return cx.again_at(app.now() + RETRY, &self, Changes::default()).await,
+            Err(error) => return Err(error.into()),
         }
         // The file goes after the import has ended, and before the job does: a crash leaves it to nobody.
         remove_files(app, self.workspace_id, self.import_id, None).await?;

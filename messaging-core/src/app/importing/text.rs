@@ -21,11 +21,13 @@ pub(super) struct Text<'a> {
     /// What was read already; at `cursor` from `start` on.
     buffer: Vec<u8>,
     start: usize,
+    /// Whether the last row was read, and opens a quotation mark that is not closed.
+    ends_open: bool,
 }
 
 impl<'a> Text<'a> {
     pub(super) const fn new(app: &'a App, file: UploadFile, size: u64) -> Self {
-        Self { app, file, size, cursor: Cursor { offset: 0, row: 0 }, buffer: Vec::new(), start: 0 }
+        Self { app, file, size, cursor: Cursor { offset: 0, row: 0 }, buffer: Vec::new(), start: 0, ends_open: false }
     }
 
     /// Goes on at a place where a row ended.
@@ -33,10 +35,15 @@ impl<'a> Text<'a> {
         self.cursor = cursor;
         self.buffer.clear();
         self.start = 0;
+        self.ends_open = false;
     }
 
     pub(super) const fn cursor(&self) -> Cursor {
         self.cursor
+    }
+
+    pub(super) const fn ends_open(&self) -> bool {
+        self.ends_open
     }
 
     pub(super) const fn is_at_end(&self) -> bool {
@@ -97,12 +104,14 @@ impl<'a> Text<'a> {
         let (mut rows, mut bytes) = (0, 0);
         while !self.is_at_end() {
             let before = rows;
-            let taken = table::rows(&self.buffer[self.start..], self.is_whole(), delimiter, |record| {
+            let text = &self.buffer[self.start..];
+            let taken = table::rows(text, self.is_whole(), delimiter, |record| {
                 visit(record);
                 rows += 1;
                 bytes += record.as_slice().len();
                 rows < most_rows && bytes < most_bytes
             });
+            self.ends_open = self.is_whole() && taken == text.len() && table::ends_open(text, delimiter);
             self.pass(taken, (rows - before) as u64);
             if rows >= most_rows || bytes >= most_bytes {
                 break;

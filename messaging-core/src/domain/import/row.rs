@@ -70,6 +70,13 @@ pub fn read(record: &ByteRecord, header: &Header, types: &FieldTypes) -> Read {
     judge(input, faults, record.as_slice().contains(&0))
 }
 
+/// What is wrong with a last row that is not all there is of it.
+pub fn unclosed() -> Violations {
+    let mut faults = Violations::new();
+    faults.add("", FieldCode::Syntax, "a quotation mark is not closed; what follows it counts as part of this row");
+    faults
+}
+
 /// Judges what was read as if it had been sent.
 fn judge(input: ContactInput, mut faults: Violations, has_nul: bool) -> Read {
     if !has_nul && input.validate().is_ok() {

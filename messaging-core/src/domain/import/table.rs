@@ -39,6 +39,20 @@ pub fn rows(bytes: &[u8], is_end: bool, delimiter: u8, mut visit: impl FnMut(&By
     if is_end { bytes.len() } else { taken }
 }
 
+/// Whether the last row of a text, which begins with a row, opens a quotation mark that is not closed: then
+/// what follows it is no row of its own.
+pub fn ends_open(bytes: &[u8], delimiter: u8) -> bool {
+    let count = |bytes: &[u8], is_end| {
+        let mut count = 0;
+        rows(bytes, is_end, delimiter, |_| {
+            count += 1;
+            true
+        });
+        count
+    };
+    count(&[bytes, b"\nx"].concat(), false) < count(bytes, true)
+}
+
 /// The cells of the first row, and how many bytes it took; `None` when it does not end in the bytes.
 pub fn first_row(bytes: &[u8], is_end: bool, delimiter: u8) -> Option<(Vec<Vec<u8>>, usize)> {
     let mut first = None;
@@ -96,6 +110,16 @@ mod tests {
             seen < 2
         });
         assert_eq!(cut(std::str::from_utf8(&text[taken..]).unwrap(), b',', 100), [["c"]]);
+    }
+
+    #[test]
+    fn a_quotation_mark_may_stay_open() {
+        for text in ["", "a", "a\n", "a,b\r\n\"c\"", "\"a\"\n", "\"\"", "a\"b", "\"a\"\"\""] {
+            assert!(!ends_open(text.as_bytes(), b','), "{text}");
+        }
+        for text in ["\"", "\"a", "a\n\"b\nc\n", "a,\"b\n", "\"a\"\"", "a\n\"b\r\n\r\n"] {
+            assert!(ends_open(text.as_bytes(), b','), "{text}");
+        }
     }
 
     #[test]

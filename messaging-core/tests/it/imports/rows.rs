@@ -184,6 +184,17 @@ async fn what_others_change_meanwhile_is_not_lost() {
 }
 
 #[tokio::test]
+async fn a_row_that_swallows_the_rest_is_refused() {
+    let desk = Desk::new().await;
+    let import = desk
+        .import(b"email,attributes.note\na@example.com,fine\nb@example.com,\"open\nc@example.com,x\n", json!({}))
+        .await;
+    assert_eq!(counts(&import), "1 0 1");
+    let message = "\"a quotation mark is not closed; what follows it counts as part of this row\"";
+    assert_eq!(desk.errors(&import).await, [format!("3,,syntax,{message}")]);
+}
+
+#[tokio::test]
 async fn nothing_of_an_erased_contact_is_left() {
     let desk = Desk::new().await;
     let text =
