@@ -151,9 +151,9 @@ fn values_stay_values_wherever_they_stand() {
 /// Tags and names of attributes, as a browser finds them.
 fn shape(html: &str) -> Vec<String> {
     let mut shape = Vec::new();
-    let mut tokenizer = html5gum::Tokenizer::new(html);
-    tokenizer.emitter_mut().naively_switch_states(true);
-    for token in tokenizer.flatten() {
+    let mut emitter = html5gum::DefaultEmitter::default();
+    emitter.naively_switch_states(true);
+    for token in html5gum::Tokenizer::new_with_emitter(html, emitter).flatten() {
         match token {
             html5gum::Token::StartTag(tag) => {
                 shape.push(format!("<{}", String::from_utf8_lossy(&tag.name)));
@@ -248,4 +248,76 @@ fn hostile_templates_end_within_their_bounds() {
         let bound = if cfg!(debug_assertions) { 8 } else { 1 };
         assert!(begun.elapsed().as_secs() < bound, "{shown} took {:?}", begun.elapsed());
     }
+}
+
+fn mjml(source: &str) -> Result<super::mjml::Rendered, Fault> {
+    on_large_stack(|| super::mjml::render(source, &super::gate::tokens(source)?))
+}
+
+fn css(source: &str) -> super::css::Inlined {
+    on_large_stack(|| super::css::inline(source, &super::gate::tokens(source).unwrap(), None))
+}
+
+#[test]
+fn styles_go_into_elements_and_nothing_else_changes() {
+    let cases = [
+        (
+            "<style>td{color:red}.a{margin:0}</style><table>{% for r in rows %}<tr class=\"a\"><td>{{ r }}</td></tr>{% endfor %}</table>",
+            "<style>td{color:red}.a{margin:0}</style><table>{% for r in rows %}<tr style=\"margin: 0;\" class=\"a\"><td style=\"color: red;\">{{ r }}</td></tr>{% endfor %}</table>",
+        ),
+        (
+            "<html>\n<head><style>p{font-family:\"A B\"}</style></head><body><P STYLE='top:0'>&nbsp;é<br/></P></body>",
+            "<html>\n<head><style>p{font-family:\"A B\"}</style></head><body><P STYLE=\"font-family: 'A B';top: 0\">&nbsp;é<br/></P></body>",
+        ),
+        ("<style>p{x:y}</style><p {% if a %}class=b{% endif %}>c</p>", "<style>p{x:y}</style><p {% if a %}class=b{% endif %}>c</p>"),
+        ("<style>@media(max-width:1px){p{x:y}}</style><p>c", "<style>@media(max-width:1px){p{x:y}}</style><p>c"),
+        ("<p class=x>{{ a < b }}</p>", "<p class=x>{{ a < b }}</p>"),
+    ];
+    for (before, after) in cases {
+        let inlined = css(before);
+        assert_eq!((inlined.html.as_str(), inlined.left), (after, None), "{before}");
+    }
+    for left in ["<style>p{color:{{ c }}}</style><p>x", "<style>p:first-child{x:y}</style>{% if a %}<p>x{% endif %}"] {
+        let inlined = css(left);
+        assert_eq!(inlined.html, left);
+        assert!(inlined.left.is_some(), "{left}");
+    }
+    let deep = format!("<style>p{{color:red}}</style>{}", "<div>".repeat(20_000));
+    assert!(css(&deep).left.is_some());
+    let reopened = format!("<style>p{{color:red}}</style>{}{}", "<b id=x>".repeat(100), "<p>".repeat(9000));
+    assert!(css(&reopened).left.is_some());
+}
+
+#[test]
+fn mjml_keeps_what_the_template_says() {
+    let source = "<mjml><mj-head><mj-title>{{ t }}</mj-title></mj-head><mj-body>{% if a < b %}<mj-section><mj-column>\n{% for row in rows %}<mj-text>Hi {{ row.name }} &amp; co</mj-text>{% endfor %}<mj-button href=\"{{ url }}\">Go</mj-button>\n</mj-column></mj-section>{% endif %}</mj-body></mjml>";
+    let html = mjml(source).unwrap().html;
+    for part in ["{% if a < b %}", "{% for row in rows %}", "{{ row.name }}", "{% endfor %}", "href=\"{{ url }}\"", "{% endif %}", "<title>{{ t }}</title>"] {
+        assert!(html.contains(part), "{part} is not in {html}");
+    }
+    let values = json!({"a": 1, "b": 2, "rows": [{"name": "<Ann>"}, {"name": "Bob"}], "url": "https://a.example/?a=1&b=2", "t": "T"});
+    let page = render(&html, Kind::Markup, &values).unwrap();
+    assert!(page.contains("&lt;Ann&gt;") && page.contains("Hi Bob") && page.contains("href=\"https://a.example/?a=1&amp;b=2\""));
+}
+
+#[test]
+fn what_mjml_would_drop_is_an_error_with_its_line() {
+    #[track_caller]
+    fn fails(source: &str, line: Option<usize>) {
+        let fault = mjml(source).expect_err(source);
+        assert_eq!(fault.position.map(|at| at.line), line, "{source}: {fault}");
+    }
+    let body = |inner: &str| format!("<mjml>\n<mj-body>\n<mj-section><mj-column>\n{inner}\n</mj-column></mj-section></mj-body></mjml>");
+    fails(&body("<mj-foo>a</mj-foo>"), Some(4));
+    fails(&body("<mj-text>\n<mj-bar/></mj-text>"), Some(5));
+    fails(&body("<mj-include path=\"/etc/passwd\"/>"), Some(4));
+    fails(&body("<mj-html-attributes/>"), Some(4));
+    fails(&body("<mj-text>a<b>c</mj-text>"), Some(5));
+    fails(&body("<mj-text>a < b</mj-text>"), Some(4));
+    fails("<mjml>\n<mj-head><p></p></mj-head></mjml>", Some(2));
+    fails("<p>no</p>", Some(1));
+    fails("", None);
+    fails(&format!("<mjml><mj-body>\n{}", "<mj-wrapper>".repeat(50_000)), None);
+    fails(&format!("<mjml><mj-body>\n{}", "<mj-wrapper>".repeat(5000)), Some(2));
+    fails(&body(&format!("<mj-text>{}</mj-text>", "<i>".repeat(5000))), Some(4));
 }
