@@ -14,6 +14,7 @@ mod lookups;
 mod passwords;
 mod reports;
 mod suppressing;
+mod templates;
 mod unsubscribe;
 mod until_committed;
 pub(crate) mod upserting;
@@ -55,6 +56,8 @@ pub use lookups::Provider;
 use lookups::{Lookups, Touched};
 pub(crate) use lookups::{MAX_LOOKED_AT, SESSION_MARKER};
 pub use reports::ReturnAddress;
+use templates::CompiledVersions;
+pub(crate) use templates::Unrendered;
 pub use visits::{Click, Visitor};
 
 /// A key's last use is written at most this often.
@@ -88,6 +91,8 @@ struct Shared {
     dkim_keys: HeavyWork,
     signers: Signers,
     domain_looks: DomainLooks,
+    template_work: HeavyWork,
+    compiled_templates: CompiledVersions,
     work: WorkSignal,
     /// KiB of attachments that background work may hold in memory.
     file_memory: Semaphore,
@@ -217,6 +222,8 @@ impl Builder {
             dkim_keys: dkim::queue(),
             signers: Signers::default(),
             domain_looks: DomainLooks::default(),
+            template_work: templates::queue(),
+            compiled_templates: CompiledVersions::default(),
             work: WorkSignal::default(),
             file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
             parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
@@ -411,6 +418,14 @@ impl App {
 
     fn domain_looks(&self) -> &DomainLooks {
         &self.0.domain_looks
+    }
+
+    fn template_work(&self) -> &HeavyWork {
+        &self.0.template_work
+    }
+
+    fn compiled_templates(&self) -> &CompiledVersions {
+        &self.0.compiled_templates
     }
 
     fn lookups(&self) -> &Lookups {

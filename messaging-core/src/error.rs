@@ -132,12 +132,22 @@ pub enum Unprocessable {
     ChannelNotConfigured,
     /// The contact has no address for the channel.
     ContactAddressMissing,
+    /// The rules for outgoing calls refuse the address.
+    UrlNotAllowed,
+    /// The address gave no usable answer.
+    UrlFetchFailed,
 }
 
 impl Unprocessable {
     /// Every cause, for the table of codes.
-    pub const ALL: &'static [Self] =
-        &[Self::SenderMissing, Self::SenderDomainNotVerified, Self::ChannelNotConfigured, Self::ContactAddressMissing];
+    pub const ALL: &'static [Self] = &[
+        Self::SenderMissing,
+        Self::SenderDomainNotVerified,
+        Self::ChannelNotConfigured,
+        Self::ContactAddressMissing,
+        Self::UrlNotAllowed,
+        Self::UrlFetchFailed,
+    ];
 
     /// The code of contract section 1.4.
     pub const fn code(self) -> &'static str {
@@ -146,6 +156,8 @@ impl Unprocessable {
             Self::SenderDomainNotVerified => "sender_domain_not_verified",
             Self::ChannelNotConfigured => "channel_not_configured",
             Self::ContactAddressMissing => "contact_address_missing",
+            Self::UrlNotAllowed => "url_not_allowed",
+            Self::UrlFetchFailed => "url_fetch_failed",
         }
     }
 
@@ -155,6 +167,8 @@ impl Unprocessable {
             Self::SenderDomainNotVerified => "the sender's domain is not a verified sending domain of this workspace",
             Self::ChannelNotConfigured => "the channel has no usable provider; set one with PUT …/channels/{channel}",
             Self::ContactAddressMissing => "the contact has no address for this channel",
+            Self::UrlNotAllowed => "this address may not be called: https, a public host, no user in it",
+            Self::UrlFetchFailed => "the address gave no page that could be read within the limits",
         }
     }
 }

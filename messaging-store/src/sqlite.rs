@@ -33,6 +33,7 @@ mod schema;
 mod sending_domains;
 mod soft_bounces;
 mod suppressions;
+mod templates;
 mod urls;
 mod writer;
 

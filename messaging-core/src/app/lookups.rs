@@ -15,8 +15,9 @@ use crate::domain::custom_field::{FieldTypes, MAX_FIELDS};
 use crate::domain::digest::Digest;
 use crate::domain::provider::BUILTIN;
 use crate::domain::sending_domain::SendingDomain;
+use crate::domain::template::Template;
 use crate::error::Error;
-use crate::ids::{Id as _, WorkspaceId};
+use crate::ids::{Id as _, TemplateId, WorkspaceId};
 use crate::ports::store::{PageRequest, StoreError};
 
 /// A person is a member of at most this many workspaces, and a workspace has at most this many domains,
@@ -36,6 +37,7 @@ pub(super) struct Lookups {
     providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
     fields: Cache<WorkspaceId, Arc<FieldTypes>>,
     has_contacts: Cache<WorkspaceId, bool>,
+    templates: Cache<(WorkspaceId, TemplateId), Arc<Template>>,
 }
 
 /// A channel's provider with its settings, secrets in clear.
@@ -57,6 +59,7 @@ impl Lookups {
             providers: Cache::new(),
             fields: Cache::new(),
             has_contacts: Cache::new(),
+            templates: Cache::new(),
         }
     }
 
@@ -81,6 +84,9 @@ impl Lookups {
         if touched.contacts {
             self.has_contacts.clear();
         }
+        if touched.templates {
+            self.templates.clear();
+        }
     }
 }
 
@@ -95,6 +101,7 @@ pub(super) struct Touched {
     fields: bool,
     /// Whether contacts were added.
     contacts: bool,
+    templates: bool,
 }
 
 impl Touched {
@@ -111,6 +118,7 @@ impl Touched {
                 Write::PutDomain(..) | Write::DeleteDomain(..) => touched.domains = true,
                 Write::PutChannel(..) | Write::DeleteChannel(..) => touched.channels = true,
                 Write::PutField(..) | Write::DeleteField(..) => touched.fields = true,
+                Write::PutTemplate(..) | Write::DeleteTemplate(..) => touched.templates = true,
                 Write::PutContacts(puts) => touched.contacts |= puts.iter().any(|put| put.expect == Expect::Absent),
                 _ => {}
             }
@@ -206,6 +214,12 @@ impl App {
         };
         let types = self.lookups().fields.get(&workspace, self.now(), load).await?;
         Ok(types.unwrap_or_default())
+    }
+
+    /// The head of a template's current version: what accepting a message needs to know of it.
+    pub async fn template_head(&self, workspace: WorkspaceId, id: TemplateId) -> Result<Option<Arc<Template>>, StoreError> {
+        let load = async { Ok(self.store().template_head(workspace, id).await?.map(Arc::new)) };
+        self.lookups().templates.get(&(workspace, id), self.now(), load).await
     }
 
     /// Whether the workspace has any contacts: where it has none, accepting a message looks for none.

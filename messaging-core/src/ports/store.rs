@@ -23,6 +23,7 @@ pub mod sandbox;
 pub mod sending_domains;
 pub mod soft_bounces;
 pub mod suppressions;
+pub mod templates;
 pub mod urls;
 
 use async_trait::async_trait;
@@ -45,6 +46,7 @@ pub use sandbox::Sandbox;
 pub use sending_domains::SendingDomains;
 pub use soft_bounces::SoftBounces;
 pub use suppressions::Suppressions;
+pub use templates::Templates;
 pub use urls::Urls;
 
 /// A database.
@@ -65,6 +67,7 @@ pub trait Store:
     + SendingDomains
     + SoftBounces
     + Suppressions
+    + Templates
     + Urls
     + std::fmt::Debug
     + Send

@@ -39,7 +39,7 @@ pub(super) async fn keep_sweeping(app: App, mut stopped: watch::Receiver<bool>) 
 }
 
 /// Removes what expired: remembered replies, sessions, captures beyond the newest, old contents and files,
-/// members of removed lists.
+/// members of removed lists, versions of removed templates.
 pub async fn sweep(app: &App) -> Result<(), StoreError> {
     let store = app.store();
     let now = app.now();
@@ -50,6 +50,7 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
             + store.forget_contents(old, SLICE).await?
             + store.forget_attempts(now - ATTEMPTS_KEPT, SLICE).await?
             + store.forget_members(SLICE).await?
+            + store.forget_templates(old, SLICE).await?
             + forget_files(app, old).await?;
         if removed == 0 {
             break;

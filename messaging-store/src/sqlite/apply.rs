@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::lanes::Book;
 use super::{
     accounts, attempts, channels, contacts, custom_fields, jobs, keys, lists, messages, replies, sandbox,
-    sending_domains, soft_bounces, suppressions, urls,
+    sending_domains, soft_bounces, suppressions, templates, urls,
 };
 
 /// Applies a write inside the open transaction.
@@ -39,6 +39,8 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         Write::LeaveList(workspace, list, contact) => lists::leave(connection, *workspace, *list, *contact),
         Write::PutField(field, expect) => custom_fields::put(connection, field, *expect),
         Write::DeleteField(workspace, id) => custom_fields::delete(connection, *workspace, *id),
+        Write::PutTemplate(template, expect) => templates::put(connection, template, *expect),
+        Write::DeleteTemplate(workspace, id, at) => templates::delete(connection, *workspace, *id, *at),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
         Write::AttributeMessage(change) => messages::attribute(connection, change),

@@ -11,7 +11,7 @@ use super::budget::charge_tree;
 ///
 /// Unlike the engine's own: `null` is empty, as missing values are; true and false are spelled as in JSON;
 /// a slash stays a slash, so that addresses are readable where they stand.
-pub fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+pub(super) fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     charge_tree(state, value)?;
     if value.is_safe() {
         return Ok(out.write_str(value.as_str().unwrap_or_default())?);
@@ -33,7 +33,7 @@ pub fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> 
 }
 
 /// A value as text, as [`print`] would print it outside HTML.
-pub fn printed(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
+pub(super) fn printed(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
     charge_tree(state, value)?;
     Ok(match value.kind() {
         ValueKind::Undefined | ValueKind::None => String::new(),
@@ -43,7 +43,7 @@ pub fn printed(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error
 }
 
 /// Escapes for the text and the quoted attributes of HTML.
-pub fn html(out: &mut impl Write, text: &str) -> fmt::Result {
+pub(super) fn html(out: &mut impl Write, text: &str) -> fmt::Result {
     let mut written = 0;
     for (at, byte) in text.bytes().enumerate() {
         let escaped = match byte {
@@ -62,7 +62,7 @@ pub fn html(out: &mut impl Write, text: &str) -> fmt::Result {
 }
 
 /// Escapes for an attribute without quotes: everything that could end it.
-pub fn unquoted(text: &str) -> String {
+pub(super) fn unquoted(text: &str) -> String {
     let text = if runs_scripts(text) { "#" } else { text };
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -78,7 +78,7 @@ pub fn unquoted(text: &str) -> String {
 
 /// Escapes for a text inside a script or JSON: whatever could end the text or the script is spelled as
 /// a number, which both languages read.
-pub fn script(text: &str) -> String {
+pub(super) fn script(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | ',' | ':' | '/' | '@' | '+' | '#' | '?') {
@@ -95,7 +95,7 @@ pub fn script(text: &str) -> String {
 
 /// Whether an address would run a script instead of leading somewhere. Programs that follow addresses
 /// skip control characters and space in a scheme.
-pub fn runs_scripts(address: &str) -> bool {
+pub(super) fn runs_scripts(address: &str) -> bool {
     let mut scheme = String::new();
     for c in address.chars().filter(|c| !c.is_control() && !c.is_whitespace()).take(24) {
         if c == ':' {

@@ -17,7 +17,7 @@ const MAX_COUNT: i64 = 10_000;
 type Arguments = Rest<ValueOrKwargs>;
 
 /// Gives an environment its filters and functions.
-pub fn install(env: &mut Environment<'static>) {
+pub(super) fn install(env: &mut Environment<'static>) {
     guards(env);
     macro_rules! cheap {
         ($($name:literal => $filter:expr,)+) => {$(

@@ -16,29 +16,29 @@ use super::gate::Tokens;
 use super::positions::{self, Danger};
 
 /// Charges what was made, and makes a list of what would be computed again and again.
-pub const MADE: &str = "_guard_made";
+pub(super) const MADE: &str = "_guard_made";
 /// Lets numbers pass and nothing else: `*` repeats texts and lists.
-pub const NUMBER: &str = "_guard_number";
+pub(super) const NUMBER: &str = "_guard_number";
 /// Charges what is going to be compared.
-pub const WEIGHED: &str = "_guard_weighed";
+pub(super) const WEIGHED: &str = "_guard_weighed";
 /// Charges a text that is going to be cut or looked into.
-pub const BASE: &str = "_guard_base";
+pub(super) const BASE: &str = "_guard_base";
 /// Charges a loop: its items times the text of its body.
-pub const EACH: &str = "_guard_each";
+pub(super) const EACH: &str = "_guard_each";
 /// Lets plain data pass: a namespace that held itself would have no end.
-pub const PLAIN: &str = "_guard_plain";
+pub(super) const PLAIN: &str = "_guard_plain";
 /// Escapes for a place where quotes do not protect.
-pub const UNQUOTED: &str = "_guard_unquoted";
+pub(super) const UNQUOTED: &str = "_guard_unquoted";
 /// Takes the scheme from addresses that run scripts.
-pub const ADDRESS: &str = "_guard_address";
+pub(super) const ADDRESS: &str = "_guard_address";
 /// Escapes for a text inside a script.
-pub const SCRIPT: &str = "_guard_script";
+pub(super) const SCRIPT: &str = "_guard_script";
 
 /// Macros of one part.
 const MAX_MACROS: usize = 50;
 
 /// Writes the guards into a source. `is_markup` says whether what it makes is HTML.
-pub fn guarded(source: &str, tokens: &Tokens<'_>, tree: &Stmt<'_>, is_markup: bool) -> Result<String, &'static str> {
+pub(super) fn guarded(source: &str, tokens: &Tokens<'_>, tree: &Stmt<'_>, is_markup: bool) -> Result<String, &'static str> {
     let dangers = if is_markup { positions::dangers(source, tokens) } else { Vec::new() };
     let mut writer = Writer { tokens: &tokens.tokens, dangers: &dangers, inserts: Vec::new(), macros: 0, rule: None };
     writer.statement(tree);

@@ -14,39 +14,39 @@ use super::gate::Tokens;
 
 /// A start tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Element {
+pub(super) struct Element {
     /// Its name, lower case.
-    pub name: String,
+    pub(super) name: String,
     /// From `<` to after `>`.
-    pub place: Range<usize>,
+    pub(super) place: Range<usize>,
     /// Its attributes: name in lower case, value with entities decoded.
-    pub attributes: Vec<(String, String)>,
+    pub(super) attributes: Vec<(String, String)>,
     /// Where the value of `style` stands, with its quotes.
-    pub style: Option<Range<usize>>,
+    pub(super) style: Option<Range<usize>>,
 }
 
 impl Element {
     /// The value of an attribute.
-    pub fn attribute(&self, name: &str) -> Option<&str> {
+    pub(super) fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
 /// What a source holds.
 #[derive(Debug, Default)]
-pub struct Markup {
+pub(super) struct Markup {
     /// Its start tags, in order.
-    pub elements: Vec<Element>,
+    pub(super) elements: Vec<Element>,
     /// How deep they nest at most, as far as end tags tell.
-    pub depth: usize,
+    pub(super) depth: usize,
     /// Where it is deepest.
-    pub deepest: usize,
+    pub(super) deepest: usize,
     /// How many elements that format text are open at most.
-    pub formatting: usize,
+    pub(super) formatting: usize,
     /// Whether there are more elements than are looked at.
-    pub is_cut: bool,
+    pub(super) is_cut: bool,
     /// The text of style sheets.
-    pub styles: Vec<Range<usize>>,
+    pub(super) styles: Vec<Range<usize>>,
 }
 
 /// Elements that are looked at.
@@ -63,7 +63,7 @@ const FORMATTING: [&str; 14] =
 
 /// The source with every tag of the template language painted over: outputs as letters, which are text
 /// and values; the others as spaces.
-pub fn painted(source: &str, tokens: &Tokens<'_>) -> String {
+pub(super) fn painted(source: &str, tokens: &Tokens<'_>) -> String {
     let mut bytes = source.as_bytes().to_vec();
     for gap in gaps(source, tokens) {
         let paint = if source[gap.clone()].contains("{{") { b'q' } else { b' ' };
@@ -73,7 +73,7 @@ pub fn painted(source: &str, tokens: &Tokens<'_>) -> String {
 }
 
 /// Where the source has tags of the template language, neighbors taken as one.
-pub fn gaps(source: &str, tokens: &Tokens<'_>) -> Vec<Range<usize>> {
+pub(super) fn gaps(source: &str, tokens: &Tokens<'_>) -> Vec<Range<usize>> {
     let mut gaps = Vec::new();
     let mut at = 0;
     for text in &tokens.text {
@@ -89,7 +89,7 @@ pub fn gaps(source: &str, tokens: &Tokens<'_>) -> Vec<Range<usize>> {
 }
 
 /// Reads a source.
-pub fn read(html: &str) -> Markup {
+pub(super) fn read(html: &str) -> Markup {
     let mut reader = Reader { html, found: Markup::default(), open: Vec::new(), element: None, raw_from: None };
     let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, span: Span<usize>| {
         reader.see(event, span);
@@ -179,6 +179,26 @@ impl Reader<'_> {
             self.found.is_cut = true;
         }
     }
+}
+
+/// Where the values of an element's attributes stand, with their quotes. An attribute without a value, and
+/// a repeated one, is left out.
+pub(super) fn values_of(html: &str, element: &Element) -> Vec<(String, Range<usize>)> {
+    let mut places = Vec::new();
+    let mut at = element.place.start + 1 + element.name.len();
+    for (name, _) in &element.attributes {
+        let Some(rest) = html.get(at..element.place.end) else { break };
+        let Some(found) = rest.to_ascii_lowercase().find(name.as_str()) else { continue };
+        let name_end = at + found + name.len();
+        at = name_end;
+        if let Some(place) = value_after(html, name_end).filter(|place| place.end <= element.place.end) {
+            at = place.end;
+            if !places.iter().any(|(known, _)| known == name) {
+                places.push((name.clone(), place));
+            }
+        }
+    }
+    places
 }
 
 /// Where the value stands of the attribute whose name ends at `name_end`, with its quotes.

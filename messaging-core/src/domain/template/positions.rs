@@ -10,7 +10,7 @@ use super::gate::Tokens;
 
 /// Why a place is dangerous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Danger {
+pub(super) enum Danger {
     /// Inside a tag, but not inside quotes.
     Unquoted,
     /// At the beginning of an address.
@@ -24,7 +24,7 @@ const ADDRESSES: [&str; 8] =
     ["href", "src", "action", "formaction", "background", "poster", "cite", "xlink:href"];
 
 /// The outputs in dangerous places, by where they begin, in order.
-pub fn dangers(source: &str, tokens: &Tokens<'_>) -> Vec<(usize, Danger)> {
+pub(super) fn dangers(source: &str, tokens: &Tokens<'_>) -> Vec<(usize, Danger)> {
     let mut reader = Reader::default();
     let mut found = Vec::new();
     let mut texts = tokens.text.iter().peekable();

@@ -21,6 +21,8 @@ pub struct Names {
     pub variables: Vec<String>,
     /// System names with their members: `contact.email`.
     pub system: Vec<String>,
+    /// Whether any value is looked up that is not the system's, loops included.
+    pub asks_values: bool,
     /// Filters, and where each is first used.
     pub filters: BTreeMap<String, usize>,
     /// Tests, and where each is first used.
@@ -174,6 +176,7 @@ impl<'a> Finder<'a> {
         }
         let path = std::iter::once(root).chain(members.iter().copied()).collect::<Vec<_>>().join(".");
         let is_system = SYSTEM.contains(&root);
+        self.found.asks_values |= !is_system && !BUILT_IN.contains(&root);
         if !is_system && (self.loops > 0 || BUILT_IN.contains(&root)) {
             return;
         }
