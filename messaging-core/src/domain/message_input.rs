@@ -96,7 +96,7 @@ pub struct MessageInput {
 }
 
 /// The longest text of a channel, in characters.
-const fn max_text(channel: Channel) -> Option<usize> {
+pub const fn max_text(channel: Channel) -> Option<usize> {
     match channel {
         Channel::Email => None,
         Channel::Sms => Some(1600),
