@@ -29,6 +29,7 @@ pub mod sandbox;
 pub mod sending_domains;
 pub mod soft_bounces;
 pub mod suppressions;
+pub mod templates;
 pub mod urls;
 
 use std::any::Any;
@@ -142,6 +143,8 @@ macro_rules! conformance_tests {
             suppressions: suppressions_round_trip, addresses_of_several_channels_are_looked_up,
                 address_is_unique_per_channel, suppressions_are_found_by_id_and_deleted, every_filter_narrows,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            templates: versions_round_trip, removed_templates_go_later,
+                listing_is_exact_while_rows_are_inserted, versions_are_listed, other_workspaces_are_not_there;
             urls: urls_round_trip_and_are_stored_once, other_workspaces_are_not_there;
         }
     };

@@ -26,7 +26,7 @@ use crate::ops::page::Page;
 use crate::patch::Patch;
 use crate::scope::{Access, Scope};
 use crate::time::Timestamp;
-use crate::violation::{FieldCode, Violations};
+use crate::violation::{FieldCode, Violations, refuse};
 
 /// A template as shown. In listings without `html`, `mjml` and `text`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -174,7 +174,10 @@ pub struct TemplateInput {
     #[validate(length(min = 1, max = 200))]
     pub name: String,
     /// The channel it is for; cannot be changed.
-    pub channel: Channel,
+    // Optional only so that a body without it is judged after the template of the path is looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(required)]
+    pub channel: Option<Channel>,
     /// Email and push: the subject or title, at most 998 characters in one line.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(length(max = 998))]
@@ -224,20 +227,24 @@ fn is_path(text: &str) -> bool {
 impl Input for TemplateInput {
     fn check(&self, violations: &mut Violations) {
         let is_given = |member: &Patch<String>| member.as_value().is_some_and(|text| !text.is_empty());
+        let Some(channel) = self.channel else {
+            violations.add("/channel", FieldCode::Required, "is required");
+            return;
+        };
         let mut deny = |given: bool, pointer: &str| {
             if given {
-                violations.add(pointer, FieldCode::NotAllowed, format_args!("{} has no such field", self.channel));
+                violations.add(pointer, FieldCode::NotAllowed, format_args!("{channel} has no such field"));
             }
         };
-        if self.channel != Channel::Email {
+        if channel != Channel::Email {
             deny(is_given(&self.preheader), "/preheader");
             deny(is_given(&self.from_name), "/from_name");
             deny(is_given(&self.from_email), "/from_email");
             deny(is_given(&self.reply_to), "/reply_to");
             deny(is_given(&self.mjml), "/mjml");
         }
-        deny(is_given(&self.subject) && !matches!(self.channel, Channel::Email | Channel::Push), "/subject");
-        deny(is_given(&self.html) && !matches!(self.channel, Channel::Email | Channel::Telegram), "/html");
+        deny(is_given(&self.subject) && !matches!(channel, Channel::Email | Channel::Push), "/subject");
+        deny(is_given(&self.html) && !matches!(channel, Channel::Email | Channel::Telegram), "/html");
         for (pointer, member) in [("/subject", &self.subject), ("/preheader", &self.preheader), ("/from_name", &self.from_name)] {
             if member.as_value().is_some_and(|text| text.chars().any(char::is_control)) {
                 violations.add(pointer, FieldCode::InvalidFormat, "must be one line without control characters");
@@ -392,7 +399,8 @@ impl Operation for CreateTemplate {
     type Output = TemplateView;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<TemplateView, Error> {
-        let channel = call.body.channel;
+        let missing = || refuse("/channel", FieldCode::Required, "is required");
+        let channel = call.body.channel.ok_or_else(missing)?;
         let mut design = Design { inline_css: true, ..Design::default() };
         call.body.apply(&mut design);
         create(cx, call.path.workspace_id, channel, design).await
@@ -450,7 +458,7 @@ impl Operation for UpdateTemplate {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<TemplateView, Error> {
         let stored = cx.store().template(call.path.workspace_id, call.path.id).await?.ok_or(Error::NotFound)?;
         let current = stored.record;
-        if call.body.channel != current.channel {
+        if call.body.channel.is_some_and(|channel| channel != current.channel) {
             cx.violations.add("/channel", FieldCode::Immutable, "a template stays with its channel");
         }
         if !cx.violations.is_empty() {

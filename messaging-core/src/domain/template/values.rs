@@ -73,8 +73,9 @@ impl Values {
             ("locale", contact.locale.clone()),
         ];
         let members = members.into_iter().filter_map(|(name, text)| Some((name, Value::from(text?))));
-        let all = members.chain([("attributes", attributes.iter().map(|(key, value)| (key.clone(), value.clone())).collect())]);
-        self.system.insert("contact", all.collect());
+        let all = attributes.iter().map(|(key, value)| (key.clone(), value.clone()));
+        let all = members.chain([("attributes", Value::from_pairs(all))]);
+        self.system.insert("contact", Value::from_pairs(all));
         self.attributes = Arc::new(attributes);
         self
     }
@@ -87,7 +88,7 @@ impl Values {
 
     /// Adds a system name with one member.
     pub fn system_member(mut self, name: &'static str, member: &'static str, text: impl Into<String>) -> Self {
-        self.system.insert(name, [(member, Value::from(text.into()))].into_iter().collect());
+        self.system.insert(name, Value::from_pairs([(member, Value::from(text.into()))]));
         self
     }
 

@@ -1,8 +1,10 @@
 //! Earlier versions of a template.
 
+use std::borrow::Cow;
+
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{TemplatePath, TemplateView};
 use crate::changes::{Expect, Write};
@@ -70,7 +72,15 @@ pub struct TemplateVersionPath {
     /// The template.
     pub id: TemplateId,
     /// The number of the version.
+    #[serde(deserialize_with = "number")]
     pub version: u32,
+}
+
+/// A number as a part of a path: a text with one spelling.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let text = Cow::<'de, str>::deserialize(deserializer)?;
+    let number = text.parse::<u32>().ok().filter(|number| number.to_string() == *text);
+    number.ok_or_else(|| de::Error::custom("not a number"))
 }
 
 /// A template after an action.
