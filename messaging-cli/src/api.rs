@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::request::Request;
 use crate::target::{self, Target};
-use crate::watch;
+use crate::{templates, watch};
 
 /// Carries out the operation that the command line names.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
@@ -19,6 +19,9 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     }
     if words == watch::WORDS {
         return target::block_on(watch::run(matches, output))?;
+    }
+    if templates::is_ours(&words) {
+        return target::block_on(templates::run(&words, matches, output))?;
     }
     let endpoint = command::endpoint(&words).expect("the tree is made of the operations");
     let request = Request::read(endpoint, matches)?;

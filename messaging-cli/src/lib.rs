@@ -19,6 +19,7 @@ mod request;
 mod send;
 mod serve;
 mod target;
+mod templates;
 mod watch;
 
 use std::ffi::OsString;

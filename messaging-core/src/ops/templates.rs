@@ -175,7 +175,7 @@ pub struct TemplateInput {
     pub name: String,
     /// The channel it is for; cannot be changed.
     // Optional only so that a body without it is judged after the template of the path is looked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(required)]
     pub channel: Option<Channel>,
     /// Email and push: the subject or title, at most 998 characters in one line.
@@ -465,7 +465,12 @@ impl Operation for UpdateTemplate {
             return Err(std::mem::take(&mut cx.violations).into());
         }
         let mut design = current.design.clone();
-        call.body.apply(&mut design);
+        let mut body = call.body;
+        // What is shown holds what was found as well; sending it back changes nothing.
+        if body.variables.as_value() == Some(&current.variables) {
+            body.variables = Patch::Absent;
+        }
+        body.apply(&mut design);
         if design == current.design {
             return Ok(TemplateView::of(current));
         }

@@ -48,6 +48,8 @@ async fn a_template_is_created_changed_shown_and_deleted() {
     bed.clock.advance(Duration::from_secs(5));
     let same = bed.patch(&owner, &path, json!({"name": "Order", "channel": "email", "subject": "Order {{order.id}}"})).await;
     assert_eq!(same.body, expected, "what changes nothing makes no version");
+    let sent_back = bed.patch(&owner, &path, expected.clone()).await;
+    assert_eq!(sent_back.body, expected, "what was shown changes nothing");
     let changed = json!({"name": "Order", "channel": "email", "subject": "Now {{order.id}}", "variables": null, "preheader": null});
     let changed = bed.patch(&owner, &path, changed).await;
     assert_eq!((&changed["version"], &changed["subject"], &changed["preheader"]), (&json!(2), &json!("Now {{order.id}}"), &json!(null)));
