@@ -8,7 +8,7 @@ use crate::import;
 use crate::output::Output;
 use crate::request::Request;
 use crate::target::{self, Target};
-use crate::watch;
+use crate::{templates, watch};
 
 /// Carries out the operation that the command line names.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
@@ -23,6 +23,9 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     }
     if words == import::WORDS {
         return target::block_on(import::run(matches, output))?;
+    }
+    if templates::is_ours(&words) {
+        return target::block_on(templates::run(&words, matches, output))?;
     }
     let endpoint = command::endpoint(&words).expect("the tree is made of the operations");
     let request = Request::read(endpoint, matches)?;

@@ -6,7 +6,7 @@ pub(crate) mod operation;
 use clap::Command;
 use messaging_core::ops::{self, Endpoint};
 
-use crate::{admin, arguments, completions, dev, import, send, serve, watch};
+use crate::{admin, arguments, completions, dev, import, send, serve, templates, watch};
 
 /// The whole command line.
 pub fn root() -> Command {
@@ -51,6 +51,9 @@ fn tree() -> Vec<Word> {
     }
     place(&mut nouns, watch::WORDS).convenience = Some(watch::command);
     place(&mut nouns, import::WORDS).convenience = Some(import::command);
+    for (words, command) in templates::COMMANDS {
+        place(&mut nouns, words).convenience = Some(*command);
+    }
     nouns
 }
 

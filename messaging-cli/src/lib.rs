@@ -20,6 +20,7 @@ mod request;
 mod send;
 mod serve;
 mod target;
+mod templates;
 mod watch;
 
 use std::ffi::OsString;

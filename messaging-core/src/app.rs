@@ -18,6 +18,7 @@ mod passwords;
 mod reports;
 mod segments;
 mod suppressing;
+mod templates;
 mod unsubscribe;
 mod until_committed;
 mod uploading;
@@ -61,6 +62,8 @@ use lookups::{Lookups, Touched};
 pub(crate) use lookups::{MAX_LOOKED_AT, SESSION_MARKER};
 pub use reports::ReturnAddress;
 use segments::SegmentTurns;
+use templates::CompiledVersions;
+pub(crate) use templates::Unrendered;
 pub use uploading::Uploading;
 pub use visits::{Click, Visitor};
 
@@ -96,6 +99,8 @@ struct Shared {
     signers: Signers,
     domain_looks: DomainLooks,
     segment_turns: SegmentTurns,
+    template_work: HeavyWork,
+    compiled_templates: CompiledVersions,
     work: WorkSignal,
     /// KiB of attachments that background work may hold in memory.
     file_memory: Semaphore,
@@ -239,6 +244,8 @@ impl Builder {
             signers: Signers::default(),
             domain_looks: DomainLooks::default(),
             segment_turns: SegmentTurns::default(),
+            template_work: templates::queue(),
+            compiled_templates: CompiledVersions::default(),
             work: WorkSignal::default(),
             file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
             parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
@@ -446,6 +453,14 @@ impl App {
 
     fn segment_turns(&self) -> &SegmentTurns {
         &self.0.segment_turns
+    }
+
+    fn template_work(&self) -> &HeavyWork {
+        &self.0.template_work
+    }
+
+    fn compiled_templates(&self) -> &CompiledVersions {
+        &self.0.compiled_templates
     }
 
     fn lookups(&self) -> &Lookups {

@@ -26,9 +26,10 @@ use crate::domain::sending_domain::SendingDomain;
 use crate::domain::settings::ChannelSettings;
 use crate::domain::soft_bounce::Streak;
 use crate::domain::suppression::Suppression;
+use crate::domain::template::Template;
 use crate::ids::{
     ApiKeyId, BlobId, ContactId, DomainId, EventId, FieldId, JobId, ListId, MessageId, SegmentId, SuppressionId,
-    UserId, WorkspaceId,
+    TemplateId, UserId, WorkspaceId,
 };
 use crate::time::Timestamp;
 
@@ -143,6 +144,11 @@ pub enum Write {
     PutImport(Box<Import>, Expect),
     /// Keeps which rows of an import were refused.
     AppendRowErrors(RowErrors),
+    /// Creates a template, or adds its next version and makes it the current one.
+    PutTemplate(Box<Template>, Expect),
+    /// Removes a template; its versions stay for the messages that were accepted with them and go later. No
+    /// conflict when it is gone already.
+    DeleteTemplate(WorkspaceId, TemplateId, Timestamp),
     /// Stores a new message with its content.
     InsertMessage(Box<Message>, MessageContent),
     /// Moves a message to another state.

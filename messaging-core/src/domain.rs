@@ -42,6 +42,7 @@ pub mod simulator;
 pub mod soft_bounce;
 pub mod suppression;
 pub mod tag_list;
+pub mod template;
 pub mod tracking;
 pub mod unsubscribe;
 pub mod unsubscribe_header;

@@ -142,6 +142,10 @@ pub enum Unprocessable {
     SizeMismatch,
     /// An uploaded file is not the one it was said to be.
     ChecksumMismatch,
+    /// The rules for outgoing calls refuse the address.
+    UrlNotAllowed,
+    /// The address gave no usable answer.
+    UrlFetchFailed,
 }
 
 impl Unprocessable {
@@ -153,6 +157,8 @@ impl Unprocessable {
         Self::ContactAddressMissing,
         Self::SizeMismatch,
         Self::ChecksumMismatch,
+        Self::UrlNotAllowed,
+        Self::UrlFetchFailed,
     ];
 
     /// The code of contract section 1.4.
@@ -164,6 +170,8 @@ impl Unprocessable {
             Self::ContactAddressMissing => "contact_address_missing",
             Self::SizeMismatch => "size_mismatch",
             Self::ChecksumMismatch => "checksum_mismatch",
+            Self::UrlNotAllowed => "url_not_allowed",
+            Self::UrlFetchFailed => "url_fetch_failed",
         }
     }
 
@@ -175,6 +183,8 @@ impl Unprocessable {
             Self::ContactAddressMissing => "the contact has no address for this channel",
             Self::SizeMismatch => "the file is not as long as size_bytes said; the link still works",
             Self::ChecksumMismatch => "the file does not have the sha256 that was announced; the link still works",
+            Self::UrlNotAllowed => "this address may not be called: https, a public host, no user in it",
+            Self::UrlFetchFailed => "the address gave no page that could be read within the limits",
         }
     }
 }

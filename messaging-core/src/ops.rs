@@ -29,6 +29,7 @@ pub mod sending_domains;
 pub mod service;
 pub mod sessions;
 pub mod suppressions;
+pub mod templates;
 
 pub use context::{Context, Request};
 pub use endpoint::Endpoint;
@@ -104,6 +105,17 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<suppressions::CreateSuppression>(),
         Endpoint::of::<suppressions::ListSuppressions>(),
         Endpoint::of::<suppressions::DeleteSuppression>(),
+        // Section 11.
+        Endpoint::of::<templates::ListTemplates>(),
+        Endpoint::of::<templates::CreateTemplate>(),
+        Endpoint::of::<templates::GetTemplate>(),
+        Endpoint::of::<templates::UpdateTemplate>(),
+        Endpoint::of::<templates::DeleteTemplate>(),
+        Endpoint::of::<templates::versions::ListTemplateVersions>(),
+        Endpoint::of::<templates::versions::RevertTemplate>(),
+        Endpoint::of::<templates::import::ImportHtmlTemplate>(),
+        Endpoint::of::<templates::import::ImportUrlTemplate>(),
+        Endpoint::of::<templates::preview::PreviewTemplate>(),
         // Section 14.
         Endpoint::of::<sending_domains::ListSendingDomains>(),
         Endpoint::of::<sending_domains::CreateSendingDomain>(),

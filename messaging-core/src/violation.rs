@@ -7,6 +7,8 @@ use std::fmt::Display;
 
 use serde::Serialize;
 
+use crate::domain::template::fault::Position;
+
 /// At most this many are reported (contract section 1.4).
 pub const MAX_REPORTED: usize = 100;
 
@@ -43,6 +45,9 @@ pub struct Violation {
     pub code: FieldCode,
     /// Which rule, for people.
     pub message: String,
+    /// Where in a text of many lines.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub position: Option<Position>,
 }
 
 /// Where a rule was broken.
@@ -67,17 +72,22 @@ impl Violations {
 
     /// Adds one about the body. A place that has one already keeps its first.
     pub fn add(&mut self, pointer: impl Into<String>, code: FieldCode, message: impl Display) {
-        self.push(At::Pointer(pointer.into()), code, message);
+        self.push(At::Pointer(pointer.into()), code, message, None);
+    }
+
+    /// Adds one about a place in a text of the body.
+    pub fn add_at(&mut self, pointer: &str, code: FieldCode, message: impl Display, position: Option<Position>) {
+        self.push(At::Pointer(pointer.to_owned()), code, message, position);
     }
 
     /// Adds one about a parameter.
     pub fn add_parameter(&mut self, name: impl Into<String>, code: FieldCode, message: impl Display) {
-        self.push(At::Parameter(name.into()), code, message);
+        self.push(At::Parameter(name.into()), code, message, None);
     }
 
-    fn push(&mut self, at: At, code: FieldCode, message: impl Display) {
+    fn push(&mut self, at: At, code: FieldCode, message: impl Display, position: Option<Position>) {
         if self.0.len() < MAX_REPORTED && !self.0.iter().any(|known| known.at == at) {
-            self.0.push(Violation { at, code, message: message.to_string() });
+            self.0.push(Violation { at, code, message: message.to_string(), position });
         }
     }
 
@@ -93,7 +103,7 @@ impl Violations {
                 At::Parameter(_) => false,
             };
             if !covered {
-                self.push(violation.at, violation.code, violation.message);
+                self.push(violation.at, violation.code, violation.message, violation.position);
             }
         }
     }
@@ -108,7 +118,7 @@ impl Violations {
                 }
                 parameter @ At::Parameter(_) => parameter,
             };
-            renamed.push(at, violation.code, violation.message);
+            renamed.push(at, violation.code, violation.message, violation.position);
         }
         renamed
     }

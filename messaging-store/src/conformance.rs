@@ -32,6 +32,7 @@ pub mod segments;
 pub mod sending_domains;
 pub mod soft_bounces;
 pub mod suppressions;
+pub mod templates;
 pub mod uploads;
 pub mod urls;
 
@@ -164,6 +165,8 @@ macro_rules! conformance_tests {
                 other_workspaces_are_not_there;
             urls: urls_round_trip_and_are_stored_once, targets_that_name_somebody_are_removed,
                 other_workspaces_are_not_there;
+            templates: versions_round_trip, removed_templates_go_later,
+                listing_is_exact_while_rows_are_inserted, versions_are_listed, other_workspaces_are_not_there;
         }
     };
     ($open:path; $($module:ident: $($case:ident),+;)+) => {$(

@@ -36,6 +36,7 @@ mod segments;
 mod sending_domains;
 mod soft_bounces;
 mod suppressions;
+mod templates;
 mod uploads;
 mod urls;
 mod writer;

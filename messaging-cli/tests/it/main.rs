@@ -11,3 +11,4 @@ mod kill;
 mod memory;
 mod messages;
 mod support;
+mod templates;

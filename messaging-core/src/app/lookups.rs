@@ -16,8 +16,9 @@ use crate::domain::digest::Digest;
 use crate::domain::provider::BUILTIN;
 use crate::domain::segment::reads::Aspects;
 use crate::domain::sending_domain::SendingDomain;
+use crate::domain::template::Template;
 use crate::error::Error;
-use crate::ids::{Id as _, WorkspaceId};
+use crate::ids::{Id as _, TemplateId, WorkspaceId};
 use crate::ports::store::{PageRequest, StoreError};
 
 /// A person is a member of at most this many workspaces, and a workspace has at most this many domains,
@@ -38,6 +39,7 @@ pub(super) struct Lookups {
     fields: Cache<WorkspaceId, Arc<FieldTypes>>,
     has_contacts: Cache<WorkspaceId, bool>,
     segment_interest: Cache<WorkspaceId, Aspects>,
+    templates: Cache<(WorkspaceId, TemplateId), Arc<Template>>,
 }
 
 /// A channel's provider with its settings, secrets in clear.
@@ -60,6 +62,7 @@ impl Lookups {
             fields: Cache::new(),
             has_contacts: Cache::new(),
             segment_interest: Cache::new(),
+            templates: Cache::new(),
         }
     }
 
@@ -87,6 +90,9 @@ impl Lookups {
         if touched.segments {
             self.segment_interest.clear();
         }
+        if touched.templates {
+            self.templates.clear();
+        }
     }
 }
 
@@ -102,6 +108,7 @@ pub(super) struct Touched {
     /// Whether contacts were added.
     contacts: bool,
     segments: bool,
+    templates: bool,
 }
 
 impl Touched {
@@ -119,6 +126,7 @@ impl Touched {
                 Write::PutChannel(..) | Write::DeleteChannel(..) => touched.channels = true,
                 Write::PutField(..) | Write::DeleteField(..) => touched.fields = true,
                 Write::PutSegment(..) | Write::DeleteSegment(..) => touched.segments = true,
+                Write::PutTemplate(..) | Write::DeleteTemplate(..) => touched.templates = true,
                 Write::PutContacts(puts) => touched.contacts |= puts.iter().any(|put| put.expect == Expect::Absent),
                 _ => {}
             }
@@ -214,6 +222,16 @@ impl App {
         };
         let types = self.lookups().fields.get(&workspace, self.now(), load).await?;
         Ok(types.unwrap_or_default())
+    }
+
+    /// The head of a template's current version: what accepting a message needs to know of it.
+    pub async fn template_head(
+        &self,
+        workspace: WorkspaceId,
+        id: TemplateId,
+    ) -> Result<Option<Arc<Template>>, StoreError> {
+        let load = async { Ok(self.store().template_head(workspace, id).await?.map(Arc::new)) };
+        self.lookups().templates.get(&(workspace, id), self.now(), load).await
     }
 
     /// Whether the workspace has any contacts: where it has none, accepting a message looks for none.

@@ -1,8 +1,8 @@
 //! The stored form of what a sender asked for.
 //!
-//! Usually the request's bytes as they were received. A request with attachments is stored behind a
-//! one-byte mark instead, its files replaced by references: a mark rather than a JSON member, so that
-//! no request can pretend to refer to somebody's file.
+//! Usually the request's bytes as they were received. A request with attachments or a template is stored
+//! behind a one-byte mark instead, its files replaced by references, the template's version beside it: a
+//! mark rather than a JSON member, so that no request can pretend to refer to somebody's file.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -10,9 +10,19 @@ use serde::{Deserialize, Serialize};
 use crate::domain::attachment::StoredFile;
 use crate::domain::message::MessageContent;
 use crate::domain::message_input::MessageInput;
+use crate::ids::TemplateId;
 
 /// Never the first byte of a JSON text.
-const WITH_FILES: u8 = 0x01;
+const ENVELOPE: u8 = 0x01;
+
+/// The template that a message is rendered from when it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TemplateUse {
+    /// Which.
+    pub id: TemplateId,
+    /// The version that was current when the message was accepted.
+    pub version: u32,
+}
 
 /// What delivery needs to know of a request.
 #[derive(Debug, Clone)]
@@ -21,12 +31,16 @@ pub struct RequestContent {
     pub input: MessageInput,
     /// The attachments.
     pub files: Vec<StoredFile>,
+    /// What its subject, HTML and text come from.
+    pub template: Option<TemplateUse>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Envelope<T> {
     input: T,
     files: Vec<StoredFile>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    template: Option<TemplateUse>,
 }
 
 /// The stored content is not what this version writes.
@@ -34,27 +48,38 @@ struct Envelope<T> {
 #[error("the stored request cannot be read")]
 pub struct Unreadable(#[source] serde_json::Error);
 
-/// The form to store: `raw` as it is, or, when files were stored, the input without them.
-pub fn encode(raw: &Bytes, mut input: MessageInput, files: Vec<StoredFile>) -> MessageContent {
-    if files.is_empty() {
+/// The form to store: `raw` as it is, or, when files were stored or a template is used, the input without
+/// the files and without what comes from the template.
+pub fn encode(
+    raw: &Bytes,
+    mut input: MessageInput,
+    files: Vec<StoredFile>,
+    template: Option<TemplateUse>,
+) -> MessageContent {
+    if files.is_empty() && template.is_none() {
         return MessageContent { request: raw.clone() };
     }
     input.attachments = None;
-    let mut request = vec![WITH_FILES];
-    serde_json::to_writer(&mut request, &Envelope { input, files }).expect("plain data serializes");
+    if template.is_some() {
+        (input.subject, input.html, input.text) = (None, None, None);
+    } else {
+        input.variables = None;
+    }
+    let mut request = vec![ENVELOPE];
+    serde_json::to_writer(&mut request, &Envelope { input, files, template }).expect("plain data serializes");
     MessageContent { request: request.into() }
 }
 
 /// Reads the stored form.
 pub fn decode(content: &MessageContent) -> Result<RequestContent, Unreadable> {
-    if let Some((&WITH_FILES, rest)) = content.request.split_first() {
-        let Envelope { input, files } = serde_json::from_slice(rest).map_err(Unreadable)?;
-        return Ok(RequestContent { input, files });
+    if let Some((&ENVELOPE, rest)) = content.request.split_first() {
+        let Envelope { input, files, template } = serde_json::from_slice(rest).map_err(Unreadable)?;
+        return Ok(RequestContent { input, files, template });
     }
     let input = serde_json::from_slice::<MessageInput>(&content.request).or_else(|_| {
         // A member that is given twice: the last counts, as when the request was accepted.
         let value: serde_json::Value = serde_json::from_slice(&content.request)?;
         serde_json::from_value(value)
     });
-    Ok(RequestContent { input: input.map_err(Unreadable)?, files: Vec::new() })
+    Ok(RequestContent { input: input.map_err(Unreadable)?, files: Vec::new(), template: None })
 }

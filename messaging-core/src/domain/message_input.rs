@@ -23,6 +23,8 @@ pub const MAX_COPIES: usize = 50;
 pub const MAX_PART_BYTES: usize = 2 << 20;
 /// `metadata`, in bytes of JSON.
 pub const MAX_METADATA_BYTES: usize = 8 << 10;
+/// `variables`, in bytes of JSON. The contract is silent; a rendering reads them all.
+pub const MAX_VARIABLES_BYTES: usize = 512 << 10;
 /// Characters of a subject (RFC 5322 section 2.1.1).
 pub const MAX_SUBJECT_LENGTH: usize = 998;
 
@@ -94,7 +96,7 @@ pub struct MessageInput {
 }
 
 /// The longest text of a channel, in characters.
-const fn max_text(channel: Channel) -> Option<usize> {
+pub const fn max_text(channel: Channel) -> Option<usize> {
     match channel {
         Channel::Email => None,
         Channel::Sms => Some(1600),
@@ -108,8 +110,18 @@ fn is_given(text: Option<&String>) -> bool {
     text.is_some_and(|text| !text.is_empty())
 }
 
+/// Checks the values for a template.
+pub(crate) fn check_variables(variables: Option<&Map<String, Value>>, violations: &mut Violations) {
+    if let Some(variables) = variables
+        && serde_json::to_vec(variables).is_ok_and(|json| json.len() > MAX_VARIABLES_BYTES)
+    {
+        violations.add("/variables", FieldCode::TooLarge, "must be at most 512 KiB of JSON");
+    }
+}
+
 impl Input for MessageInput {
     fn check(&self, violations: &mut Violations) {
+        check_variables(self.variables.as_ref(), violations);
         self.check_channel_fields(violations);
         self.check_recipients(violations);
         self.check_parts(violations);

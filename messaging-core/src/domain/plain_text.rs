@@ -18,9 +18,18 @@ pub fn from_html(html: &str) -> String {
                         .find(|(name, _)| name.as_slice() == wanted.as_bytes())
                         .map(|(_, value)| String::from_utf8_lossy(&value.value).into_owned())
                 };
+                let is_hidden = attribute("style").is_some_and(|style| is_not_displayed(&style));
+                if writer.leave_out(&name, is_hidden, tag.self_closing) {
+                    continue;
+                }
                 writer.open(&name, attribute("href"), attribute("alt"));
             }
-            Token::EndTag(tag) => writer.close(&String::from_utf8_lossy(&tag.name)),
+            Token::EndTag(tag) => {
+                let name = String::from_utf8_lossy(&tag.name);
+                if !writer.end_left_out(&name) {
+                    writer.close(&name);
+                }
+            }
             Token::String(text) => writer.text(&String::from_utf8_lossy(&text)),
             Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
         }
@@ -37,11 +46,44 @@ struct Writer {
     space: bool,
     /// How many elements are open whose text is not for readers.
     hidden: usize,
+    /// The element that is not displayed, and how many of its name are open inside it.
+    left_out: Option<(String, usize)>,
     /// The target of the open link and where its text began.
     link: Option<(String, usize)>,
 }
 
 impl Writer {
+    /// Whether an element is, or is inside, one that is not displayed.
+    fn leave_out(&mut self, name: &str, is_hidden: bool, is_closed: bool) -> bool {
+        const WITHOUT_END: [&str; 8] = ["area", "br", "col", "hr", "img", "input", "link", "meta"];
+        match &mut self.left_out {
+            Some((outer, open)) => {
+                *open += usize::from(outer == name && !is_closed);
+                true
+            }
+            None if is_hidden && name != "body" && name != "html" => {
+                if !is_closed && !WITHOUT_END.contains(&name) {
+                    self.left_out = Some((name.to_owned(), 1));
+                    self.hidden += 1;
+                }
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn end_left_out(&mut self, name: &str) -> bool {
+        let Some((outer, open)) = &mut self.left_out else { return false };
+        if outer == name {
+            *open -= 1;
+            if *open == 0 {
+                self.left_out = None;
+                self.hidden = self.hidden.saturating_sub(1);
+            }
+        }
+        true
+    }
+
     fn open(&mut self, name: &str, href: Option<String>, alt: Option<String>) {
         match name {
             "script" | "style" | "head" | "title" | "template" => self.hidden += 1,
@@ -132,6 +174,15 @@ impl Writer {
     }
 }
 
+/// Whether an element's own style hides it: the preheader, or what is shown on other screens.
+fn is_not_displayed(style: &str) -> bool {
+    let mut declarations = style.split(';').filter_map(|declaration| declaration.split_once(':'));
+    declarations.any(|(name, value)| {
+        let value = value.trim().to_ascii_lowercase();
+        name.trim().eq_ignore_ascii_case("display") && value.split_whitespace().next() == Some("none")
+    })
+}
+
 /// Line ends around a block: 2 for a paragraph, 1 for other blocks, 0 for what runs in the text.
 fn block_distance(name: &str) -> usize {
     match name {
@@ -168,6 +219,12 @@ mod tests {
     fn what_nobody_reads_is_left_out() {
         check("<html><head><title>T</title><style>p{}</style></head><body>x<script>y</script></body></html>", "x\n");
         check("a<!-- b -->c", "ac\n");
+        check("<div style='color:red; DISPLAY : none!important'>a</div>b", "a\nb\n");
+        check("<div style='display:none;x:y'>a<div>b</div><a href='https://a.co'>c</a></div>d", "d\n");
+        check(
+            "<p>a<img alt='b' style='display:none'>c</p><span style='display: none !important'>d</span>e",
+            "ac\n\ne\n",
+        );
         check("", "");
         check("  \n ", "");
         check("Tom &amp; J&eacute;r&ocirc;me &lt;3", "Tom & Jérôme <3\n");

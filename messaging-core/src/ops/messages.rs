@@ -2,6 +2,8 @@
 //!
 //! Contract section 4.
 
+use std::sync::Arc;
+
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,9 +15,11 @@ use crate::domain::address::{self, EmailAddress};
 use crate::domain::attachment::{self, StoredFile};
 use crate::domain::channel::Channel;
 use crate::domain::contact::{Contact, Identifier};
+use crate::domain::content::TemplateUse;
 use crate::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
 use crate::domain::message_input::MessageInput;
 use crate::domain::sending_domain::SendingDomain;
+use crate::domain::template::Template;
 use crate::domain::{content, sender};
 use crate::error::{Error, Unprocessable};
 use crate::ids::{AutomationId, BlobId, CampaignId, ContactId, MessageId, TemplateId, WorkspaceId};
@@ -66,6 +70,8 @@ impl Operation for SendMessage {
         let workspace = cx.workspace()?;
         let input = call.body;
         let named_domain = look_up(cx, workspace, &input).await?;
+        let template = named_template(cx, workspace, &input).await?;
+        let input = from_template(input, template.as_deref());
         let contact = named_contact(cx, workspace, &input).await?;
         if !cx.violations.is_empty() {
             return Err(std::mem::take(&mut cx.violations).into());
@@ -88,14 +94,15 @@ impl Operation for SendMessage {
             contact_id,
             campaign_id: None,
             automation_id: None,
-            template_id: None,
+            template_id: template.as_ref().map(|template| template.id),
             tags: input.tags.clone().unwrap_or_default(),
             metadata: input.metadata.clone().unwrap_or_default(),
             created_at: cx.now,
             updated_at: cx.now,
         };
         let files = store_files(cx, workspace, &input).await?;
-        let content = content::encode(&cx.body, input, files);
+        let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
+        let content = content::encode(&cx.body, input, files, template);
         let job = DeliverMessage::first(&message).enqueue(cx.new_id(), cx.now)?;
         let message_id = message.id;
         cx.change(Write::InsertMessage(Box::new(message), content));
@@ -110,11 +117,6 @@ async fn look_up(
     workspace: WorkspaceId,
     input: &MessageInput,
 ) -> Result<Option<SendingDomain>, Error> {
-    let given = |id: &Option<String>| id.as_ref().is_some_and(|id| !id.is_empty());
-    // Templates do not exist yet, so no id can be one of them.
-    if given(&input.template_id) {
-        cx.violations.add("/template_id", FieldCode::NotFound, "no such template in this workspace");
-    }
     let Some(id) = input.sending_domain_id.as_ref().filter(|id| !id.is_empty()) else { return Ok(None) };
     if input.channel != Channel::Email {
         return Ok(None);
@@ -127,6 +129,48 @@ async fn look_up(
         cx.violations.add("/sending_domain_id", FieldCode::NotFound, "no such sending domain in this workspace");
     }
     Ok(domain.map(|stored| stored.record))
+}
+
+/// The template that the request names. One that is not there, is for another channel or has not what a
+/// message needs is added to the violations.
+async fn named_template(
+    cx: &mut Context<'_>,
+    workspace: WorkspaceId,
+    input: &MessageInput,
+) -> Result<Option<Arc<Template>>, Error> {
+    let Some(id) = input.template_id.as_ref().filter(|id| !id.is_empty()) else { return Ok(None) };
+    let found = match id.parse() {
+        Ok(id) => cx.app.template_head(workspace, id).await?,
+        Err(_) => None,
+    };
+    let fault = match &found {
+        None => Some((FieldCode::NotFound, "no such template in this workspace")),
+        Some(template) if template.channel != input.channel => {
+            Some((FieldCode::Conflict, "the template is for another channel"))
+        }
+        Some(template) if !template.can_be_sent() => {
+            Some((FieldCode::Required, "the template has no subject, or nothing to say"))
+        }
+        Some(_) => None,
+    };
+    if let Some((code, rule)) = fault {
+        cx.violations.add("/template_id", code, rule);
+    }
+    Ok(found)
+}
+
+/// The request with the template's sender where it names none itself.
+fn from_template(mut input: MessageInput, template: Option<&Template>) -> MessageInput {
+    let Some(template) = template else { return input };
+    let fill = |member: &mut Option<String>, own: &Option<String>| {
+        if member.as_ref().is_none_or(String::is_empty) {
+            member.clone_from(own);
+        }
+    };
+    fill(&mut input.from_email, &template.design.from_email);
+    fill(&mut input.from_name, &template.design.from_name);
+    fill(&mut input.reply_to, &template.design.reply_to);
+    input
 }
 
 /// The contact that the request names. One that is not there is added to the violations.

@@ -26,6 +26,7 @@ pub mod segments;
 pub mod sending_domains;
 pub mod soft_bounces;
 pub mod suppressions;
+pub mod templates;
 pub mod uploads;
 pub mod urls;
 
@@ -52,6 +53,7 @@ pub use segments::Segments;
 pub use sending_domains::SendingDomains;
 pub use soft_bounces::SoftBounces;
 pub use suppressions::Suppressions;
+pub use templates::Templates;
 pub use uploads::{UploadFile, Uploads};
 pub use urls::Urls;
 
@@ -77,6 +79,7 @@ pub trait Store:
     + SoftBounces
     + Suppressions
     + Uploads
+    + Templates
     + Urls
     + std::fmt::Debug
     + Send

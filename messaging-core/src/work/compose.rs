@@ -1,14 +1,20 @@
 //! From a stored request to what the transport carries.
 
-use crate::app::App;
+use serde_json::Map;
+
+use crate::app::{App, Unrendered};
 use crate::domain::address::EmailAddress;
 use crate::domain::channel::Channel;
 use crate::domain::content::RequestContent;
 use crate::domain::link_token::ReturnPurpose;
 use crate::domain::message::Message;
+use crate::domain::message_input::{MAX_SUBJECT_LENGTH, max_text};
 use crate::domain::sending_domain::{SendingDomain, responsible};
+use crate::domain::template::compiled::Rendering;
+use crate::domain::template::values::{ContactValues, Values};
 use crate::domain::tracking::{self, Links, Tracked};
 use crate::domain::{plain_text, unsubscribe_header};
+use crate::ports::store::StoreError;
 use crate::ports::transport::{AttachedFile, Content, Email, Mailbox, TextMessage};
 use crate::work::delivery::{Impossible, Unprepared};
 
@@ -17,6 +23,90 @@ pub(super) struct Composed {
     pub(super) content: Content,
     /// Where its redirected links lead.
     pub(super) urls: Vec<String>,
+}
+
+/// The parts that people read.
+struct Parts {
+    subject: Option<String>,
+    html: Option<String>,
+    text: Option<String>,
+}
+
+/// The parts as the request gives them, or as its template makes them.
+async fn parts(app: &App, message: &Message, request: &RequestContent) -> Result<Parts, Unprepared> {
+    let input = &request.input;
+    let Some(used) = request.template else {
+        return Ok(Parts { subject: input.subject.clone(), html: input.html.clone(), text: input.text.clone() });
+    };
+    let compiled = app.compiled_template(message.workspace_id, used.id, used.version).await?;
+    let mut values =
+        Values::new(input.variables.as_ref().unwrap_or(&Map::new())).system("message_id", message.id.to_string());
+    if compiled.uses_system("unsubscribe_url") {
+        values = values.system("unsubscribe_url", unsubscribe_url(app, message).await?);
+    }
+    if compiled.uses_system("workspace")
+        && let Some(workspace) = app.workspace(message.workspace_id).await?
+    {
+        values = values.system_member("workspace", "name", workspace.name.clone());
+    }
+    if compiled.asks_contact()
+        && let Some(id) = message.contact_id
+        && let Some(contact) = app.store().contact(message.workspace_id, id).await?
+    {
+        values = values.contact(&ContactValues::clear(&contact.record));
+    }
+    let Rendering { subject, preheader: _, html, text } = app.render(&compiled, values).await?;
+    let parts = Parts { subject, html, text };
+    match fault(message.channel, &parts) {
+        Some(fault) => Err(Impossible::new("render_error", fault).into()),
+        None => Ok(parts),
+    }
+}
+
+/// What is wrong with rendered parts: the rules of section 4.1 that a request with its own parts keeps.
+fn fault(channel: Channel, parts: &Parts) -> Option<String> {
+    let text = parts.text.as_deref().unwrap_or_default();
+    let is_blank = |part: Option<&String>| part.is_none_or(|part| part.trim().is_empty());
+    if is_blank(parts.text.as_ref()) && is_blank(parts.html.as_ref()) {
+        return Some("the template came out empty".to_owned());
+    }
+    if channel == Channel::Email && is_blank(parts.subject.as_ref()) {
+        return Some("the subject came out empty".to_owned());
+    }
+    if parts.subject.as_ref().is_some_and(|subject| subject.chars().count() > MAX_SUBJECT_LENGTH) {
+        return Some(format!("the subject came out longer than {MAX_SUBJECT_LENGTH} characters"));
+    }
+    let most = max_text(channel)?;
+    (text.chars().count() > most).then(|| format!("the text came out longer than {most} characters"))
+}
+
+/// The page where the recipient of the message unsubscribes.
+async fn unsubscribe_url(app: &App, message: &Message) -> Result<String, Unprepared> {
+    let domains = app.sending_domains(message.workspace_id).await?;
+    let from = message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok());
+    let domain = from.and_then(|from| responsible(&domains, &from.ascii_domain()));
+    let base = tracking::base(domain, &app.settings().public_url);
+    let links = Links {
+        key: app.link_key(),
+        base: &base,
+        workspace: message.workspace_id,
+        message: message.id,
+        open: false,
+        click: false,
+    };
+    Ok(links.unsubscribe_url())
+}
+
+impl From<Unrendered> for Unprepared {
+    fn from(cause: Unrendered) -> Self {
+        match cause {
+            Unrendered::Store(error) => Self::Store(error),
+            Unrendered::Busy => Self::Store(StoreError::Unavailable),
+            Unrendered::Gone | Unrendered::Broken | Unrendered::Failed { .. } => {
+                Self::Impossible(Impossible::new("render_error", cause))
+            }
+        }
+    }
 }
 
 /// Composes the message for everybody but those left out.
@@ -29,13 +119,9 @@ pub(super) async fn compose(
     if message.channel == Channel::Email {
         return email(app, message, request, left_out).await;
     }
-    let input = &request.input;
-    let content = Content::Text(TextMessage {
-        channel: message.channel,
-        title: input.subject.clone(),
-        text: input.text.clone().unwrap_or_default(),
-        html: input.html.clone(),
-    });
+    let Parts { subject, html, text } = parts(app, message, request).await?;
+    let content =
+        Content::Text(TextMessage { channel: message.channel, title: subject, text: text.unwrap_or_default(), html });
     Ok(Composed { content, urls: Vec::new() })
 }
 
@@ -49,8 +135,9 @@ async fn email(
     let from = parsed(message.from_email.as_deref().unwrap_or_default())?;
     let domains = app.sending_domains(message.workspace_id).await?;
     let domain = responsible(&domains, &from.ascii_domain());
-    let html = input.html.as_deref().filter(|html| !html.is_empty());
-    let text = input.text.clone().filter(|text| !text.is_empty());
+    let Parts { subject, html, text } = parts(app, message, request).await?;
+    let html = html.as_deref().filter(|html| !html.is_empty());
+    let text = text.filter(|text| !text.is_empty());
     // The text part is made of the HTML as it was given: its links stay what they are.
     let text = text.or_else(|| html.map(plain_text::from_html));
     let base = tracking::base(domain, &app.settings().public_url);
@@ -84,7 +171,7 @@ async fn email(
             .filter_map(|copy| EmailAddress::parse(copy).ok())
             .collect(),
         reply_to: input.reply_to.as_deref().and_then(|text| EmailAddress::parse(text).ok()),
-        subject: input.subject.clone().unwrap_or_default(),
+        subject: subject.unwrap_or_default(),
         date: message.created_at,
         message_id: format!("{}@{}", message.id, app.settings().hostname),
         headers,

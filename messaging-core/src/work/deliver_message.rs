@@ -79,11 +79,11 @@ impl Job for DeliverMessage {
             Some(Ok(request)) => request,
             Some(Err(error)) => {
                 let impossible = Impossible::new("render_error", error);
-                return self.record(cx, message, None, Performed::only(impossible.judgment())).await;
+                return self.record(cx, message, Performed::only(impossible.judgment())).await;
             }
             None => {
                 let impossible = Impossible::new("render_error", "the content is no longer stored");
-                return self.record(cx, message, None, Performed::only(impossible.judgment())).await;
+                return self.record(cx, message, Performed::only(impossible.judgment())).await;
             }
         };
         let recipients = self.recipients(&message, &request);
@@ -100,7 +100,7 @@ impl Job for DeliverMessage {
             Err(Unprepared::Store(error)) => return Err(error.into()),
         };
         drop(memory);
-        self.record(cx, message, Some(&request), performed).await
+        self.record(cx, message, performed).await
     }
 }
 
@@ -149,14 +149,8 @@ impl DeliverMessage {
 
     /// Commits the outcome. What left cannot be taken back: when the message changed meanwhile, the same
     /// outcome is written over its new state.
-    async fn record(
-        self,
-        cx: &JobContext,
-        mut message: Message,
-        request: Option<&RequestContent>,
-        performed: Performed,
-    ) -> Result<(), JobError> {
-        let Performed { mut judgment, mut captured, mut dialogs, urls } = performed;
+    async fn record(self, cx: &JobContext, mut message: Message, performed: Performed) -> Result<(), JobError> {
+        let Performed { mut judgment, mut captured, subject, mut dialogs, urls } = performed;
         for _ in 0..MAX_COMMITS {
             let mut changes = self.outcome(cx, &message, &judgment).await?;
             for write in cx.app.store_urls(self.workspace_id, urls.clone()) {
@@ -165,14 +159,14 @@ impl DeliverMessage {
             for dialog in &dialogs {
                 changes.push(Write::AppendAttempt(Box::new(self.attempt(cx, dialog))));
             }
-            if let (Some(source), Some(request)) = (&captured, request) {
+            if let Some(source) = &captured {
                 changes.push(Write::PutCapture(Box::new(Capture {
                     workspace_id: message.workspace_id,
                     message_id: message.id,
                     channel: message.channel,
                     to: message.to.clone(),
                     from: message.from_email.clone(),
-                    subject: request.input.subject.clone(),
+                    subject: subject.clone(),
                     captured_at: cx.app.now(),
                     source: source.clone(),
                 })));

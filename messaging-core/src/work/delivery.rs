@@ -20,7 +20,7 @@ use crate::error::Chain;
 use crate::ids::WorkspaceId;
 use crate::ports::Transport;
 use crate::ports::store::StoreError;
-use crate::ports::transport::{self, Acceptance, LastLook, Outcome, Outgoing, Response, Sent, TransportError};
+use crate::ports::transport::{self, Acceptance, Content, LastLook, Outcome, Outgoing, Response, Sent, TransportError};
 use crate::time::Timestamp;
 use crate::work::compose::{Composed, compose};
 
@@ -39,6 +39,8 @@ pub(super) struct Prepared {
 pub(super) struct Performed {
     pub(super) judgment: Judgment,
     pub(super) captured: Option<Bytes>,
+    /// The subject that was sent, for what was captured.
+    pub(super) subject: Option<String>,
     pub(super) dialogs: Vec<Dialog>,
     /// Where redirected links lead, if that is not stored yet.
     pub(super) urls: Vec<String>,
@@ -47,7 +49,7 @@ pub(super) struct Performed {
 impl Performed {
     /// What came of it without a peer.
     pub(super) const fn only(judgment: Judgment) -> Self {
-        Self { judgment, captured: None, dialogs: Vec::new(), urls: Vec::new() }
+        Self { judgment, captured: None, subject: None, dialogs: Vec::new(), urls: Vec::new() }
     }
 }
 
@@ -213,11 +215,15 @@ pub(super) async fn perform(
 ) -> Performed {
     let Prepared { known, tried, parcel, urls } = prepared;
     let mut results = known;
-    let (mut captured, mut dialogs) = (None, Vec::new());
+    let (mut captured, mut subject, mut dialogs) = (None, None, Vec::new());
     let mut acceptance = Acceptance::Delivered;
     let mut ambiguous = interrupted;
     if let Some((transport, outgoing)) = parcel {
         acceptance = transport.acceptance();
+        subject = match &outgoing.content {
+            Content::Email(email) => Some(email.subject.clone()),
+            Content::Text(text) => text.title.clone(),
+        };
         let sent = match transport.send(&outgoing).await {
             Ok(sent) => sent,
             Err(TransportError::Content(cause)) => {
@@ -236,7 +242,7 @@ pub(super) async fn perform(
         results.extend(tried.into_iter().zip(outcomes).map(|(who, outcome)| (who, RecipientResult::Tried(outcome))));
     }
     let attempt = Attempt { number, acceptance, next_attempt_at: next_attempt(app, message, number), ambiguous };
-    Performed { judgment: judge(attempt, &results), captured, dialogs, urls }
+    Performed { judgment: judge(attempt, &results), captured, subject, dialogs, urls }
 }
 
 fn next_attempt(app: &App, message: &Message, number: u32) -> Option<Timestamp> {

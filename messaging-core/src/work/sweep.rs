@@ -45,7 +45,8 @@ pub(super) async fn keep_sweeping(app: App, mut stopped: watch::Receiver<bool>) 
 }
 
 /// Removes what expired: remembered replies, sessions, captures beyond the newest, old contents and files,
-/// members of removed lists and segments, unique ids of product events.
+/// members of removed lists and segments, unique ids of product events, reports of imports, versions of removed
+/// templates.
 pub async fn sweep(app: &App) -> Result<(), StoreError> {
     let store = app.store();
     let now = app.now();
@@ -59,6 +60,7 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
             + store.forget_segment_members(SLICE).await?
             + store.forget_unique_ids(now - UNIQUE_FOR, SLICE).await?
             + store.forget_row_errors(now - ROW_ERRORS_KEPT, ROW_ERROR_SLICE).await?
+            + store.forget_templates(old, SLICE).await?
             + forget_files(app, old).await?;
         if removed == 0 {
             break;

@@ -11,6 +11,7 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::ops::{self, Endpoint, Request};
 use messaging_core::ports::Store;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
+use messaging_core::ports::fetch::{Fetch, NoFetch};
 use messaging_core::ports::resolver::{NoResolver, Resolver};
 use messaging_core::time::Timestamp;
 use messaging_core::{Error, admin};
@@ -39,6 +40,15 @@ impl Bed {
 
     /// A bed that looks up names with `resolver`.
     pub(crate) fn asking(resolver: Arc<dyn Resolver>) -> Self {
+        Self::build(resolver, Arc::new(NoFetch))
+    }
+
+    /// A bed that calls web addresses with `fetch`.
+    pub(crate) fn fetching(fetch: Arc<dyn Fetch>) -> Self {
+        Self::build(Arc::new(NoResolver), fetch)
+    }
+
+    fn build(resolver: Arc<dyn Resolver>, fetch: Arc<dyn Fetch>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store: Arc<dyn Store> =
             Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db"))).unwrap());
@@ -47,6 +57,7 @@ impl Bed {
             .clock(Arc::clone(&clock) as _)
             .entropy(Arc::new(SeededEntropy::new(17)))
             .resolver(resolver)
+            .fetch(fetch)
             .settings(messaging_core::Settings {
                 hostname: "mx.service.test".to_owned(),
                 public_url: "https://track.service.test".to_owned(),
@@ -58,7 +69,12 @@ impl Bed {
 
     /// A bed with the workspace "Acme" and its owner, signed in.
     pub(crate) async fn with_owner() -> (Self, WorkspaceId, Caller) {
-        let bed = Self::start();
+        Self::start().and_owner().await
+    }
+
+    /// The bed with the workspace "Acme" and its owner, signed in.
+    pub(crate) async fn and_owner(self) -> (Self, WorkspaceId, Caller) {
+        let bed = self;
         bed.user("owner@acme.com").await;
         let workspace = admin::create_workspace(&bed.app, "Acme", "owner@acme.com").await.unwrap().id;
         let owner = bed.sign_in("owner@acme.com").await;

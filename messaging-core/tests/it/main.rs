@@ -29,5 +29,7 @@ mod support;
 mod suppressions;
 mod surface;
 mod sweep;
+mod template_messages;
+mod templates;
 mod unsubscribe;
 mod visits;

@@ -21,6 +21,8 @@ use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, Store
 use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
+use messaging_core::domain::template::warning::{Warning, WarningCode};
+use messaging_core::domain::template::{Design, Parts, Template};
 use messaging_core::ids::{ApiKeyId, ContactId, Id, IdSource, UserId, WorkspaceId};
 use messaging_core::ports::clock::SeededEntropy;
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
@@ -188,6 +190,37 @@ pub fn segment(workspace_id: WorkspaceId) -> Segment {
 pub fn custom_field(workspace_id: WorkspaceId, key: &str) -> CustomField {
     let label = Some("Tariff «new»".to_owned());
     CustomField { id: id(), workspace_id, key: key.to_owned(), kind: FieldType::StringArray, label, created_at: at(18) }
+}
+
+/// The first version of a template with everything set.
+pub fn template(workspace_id: WorkspaceId, channel: Channel) -> Template {
+    let text = |text: &str| Some(text.to_owned());
+    Template {
+        id: id(),
+        workspace_id,
+        channel,
+        version: 1,
+        reverted_from: None,
+        design: Design {
+            name: "Order «new»".to_owned(),
+            subject: text("Order {{ order.id }}"),
+            preheader: text("Grüße"),
+            from_name: text("Acme"),
+            from_email: text("shop@acme.example"),
+            reply_to: text("help@acme.example"),
+            html: text("<p>{{ name }}</p>"),
+            mjml: text("<mjml></mjml>"),
+            text: text("Hi {{ name }}"),
+            declared: vec!["order.id".to_owned()],
+            inline_css: true,
+        },
+        ready: text("<p style=\"x:y\">{{ name }}</p>"),
+        variables: vec!["order.id".to_owned(), "name".to_owned()],
+        warnings: vec![Warning::new(WarningCode::NoUnsubscribeLink, "there is none")],
+        parts: Parts { subject: true, html: true, text: true },
+        created_at: at(30),
+        updated_at: at(31),
+    }
 }
 
 /// A queued message with everything set.

@@ -8,7 +8,7 @@ use super::lanes::Book;
 use super::segments::Interests;
 use super::{
     accounts, attempts, channels, contacts, custom_fields, imports, jobs, keys, lists, messages, product_events,
-    replies, sandbox, segments, sending_domains, soft_bounces, suppressions, urls,
+    replies, sandbox, segments, sending_domains, soft_bounces, suppressions, templates, urls,
 };
 
 /// Applies a write inside the open transaction.
@@ -54,6 +54,8 @@ pub(super) fn apply(
         Write::DeleteField(workspace, id) => custom_fields::delete(connection, *workspace, *id),
         Write::PutImport(import, expect) => imports::put(connection, import, *expect),
         Write::AppendRowErrors(errors) => imports::append_errors(connection, errors),
+        Write::PutTemplate(template, expect) => templates::put(connection, template, *expect),
+        Write::DeleteTemplate(workspace, id, at) => templates::delete(connection, *workspace, *id, *at),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
         Write::AttributeMessage(change) => messages::attribute(connection, interests, change),

@@ -1,0 +1,251 @@
+//! `template push`, `pull` and `render`: templates as files, so that people keep them in version control.
+//!
+//! A folder holds a template: `template.toml` with what is short, and `template.html`, `template.mjml` and
+//! `template.txt` with what is long. The HTML that MJML became is not a file, because it is made anew.
+//! Templates are matched by name; the API says what is wrong with one, and nothing here knows a rule.
+
+mod folder;
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, ValueParser};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use messaging_core::ops::Endpoint;
+use serde_json::{Map, Value, json};
+
+use crate::arguments;
+use crate::command;
+use crate::failure::Failure;
+use crate::output::{self, Output};
+use crate::request::Request;
+use crate::target::Target;
+use folder::Folder;
+
+/// The commands by their words.
+pub(crate) const COMMANDS: &[(&[&str], fn() -> Command)] =
+    &[(&["template", "push"], push), (&["template", "pull"], pull), (&["template", "render"], render)];
+
+const DIRECTORY: &str = "directory";
+const NAME: &str = "name";
+const VARS: &str = "vars";
+const CONTACT: &str = "contact";
+const PART: &str = "part";
+const OPEN: &str = "open";
+
+/// Templates that are looked through; a workspace with more is not kept in files.
+const MAX_TEMPLATES: usize = 2_000;
+
+/// Whether a command line is one of ours.
+pub(crate) fn is_ours(words: &[&str]) -> bool {
+    COMMANDS.iter().any(|(known, _)| *known == words)
+}
+
+fn directory() -> Arg {
+    Arg::new(DIRECTORY).value_name("DIR").required(true).value_parser(ValueParser::path_buf())
+}
+
+fn push() -> Command {
+    Command::new("push")
+        .about("Create and change templates as the folders in a directory say")
+        .after_help(
+            "Each folder of DIR with a template.toml is a template:
+  order/template.toml   name, channel, subject, preheader, from_name, from_email, reply_to, variables, inline_css
+  order/template.html   or template.mjml; and template.txt
+
+A template with the same name and channel is changed, otherwise one is created. Nothing is deleted.",
+        )
+        .arg(directory().help("The directory with a folder for each template"))
+        .args(arguments::target())
+        .arg(arguments::json())
+}
+
+fn pull() -> Command {
+    Command::new("pull")
+        .about("Write the templates into folders of a directory")
+        .after_help("Writes what `template push` reads. A template that has a folder already keeps it.")
+        .arg(directory().help("The directory; made when it is not there"))
+        .args(arguments::target())
+        .arg(arguments::json())
+}
+
+fn render() -> Command {
+    Command::new("render")
+        .about("Show what a template says with some values")
+        .arg(Arg::new(NAME).value_name("NAME").required(true).help("Its name, or its id"))
+        .arg(
+            Arg::new(VARS)
+                .long("vars")
+                .value_name("FILE")
+                .value_parser(ValueParser::path_buf())
+                .help("A JSON object with values for the template"),
+        )
+        .arg(Arg::new(CONTACT).long("contact-id").value_name("CONTACT_ID").help("A contact whose data is used"))
+        .arg(
+            Arg::new(PART)
+                .long("part")
+                .value_name("WORD")
+                .value_parser(PossibleValuesParser::new(["subject", "preheader", "html", "text"]))
+                .help("What to print [default: html, or text where there is none]"),
+        )
+        .arg(
+            Arg::new(OPEN)
+                .long("open")
+                .action(ArgAction::SetTrue)
+                .help("Show it in the browser instead of printing it"),
+        )
+        .args(arguments::target())
+        .arg(arguments::json())
+}
+
+/// Carries out one of the commands.
+pub(crate) async fn run(words: &[&str], matches: &ArgMatches, output: Output) -> Result<(), Failure> {
+    let api = Api { target: Target::choose(matches, operation("list")?.access).await? };
+    match words {
+        [_, "push"] => api.push(path(matches, DIRECTORY)?, output).await,
+        [_, "pull"] => api.pull(path(matches, DIRECTORY)?, output).await,
+        _ => api.render(matches, output).await,
+    }
+}
+
+fn path(matches: &ArgMatches, id: &str) -> Result<PathBuf, Failure> {
+    matches.get_one::<PathBuf>(id).cloned().ok_or_else(|| Failure::usage("a directory is missing"))
+}
+
+fn operation(verb: &str) -> Result<&'static Endpoint, Failure> {
+    command::endpoint(&["template", verb]).ok_or_else(|| Failure::usage("this version has no templates"))
+}
+
+struct Api {
+    target: Target,
+}
+
+impl Api {
+    /// What an operation answers.
+    async fn call(&self, verb: &str, id: Option<&str>, query: &[(&str, &str)], body: Value) -> Result<Value, Failure> {
+        let mut request = Request::new(operation(verb)?);
+        request.path.extend(id.map(|id| ("id".to_owned(), id.to_owned())));
+        request.query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        if !body.is_null() {
+            request.body = body.to_string().into();
+        }
+        let reply = self.target.call(&request).await?;
+        if !reply.status.is_success() {
+            return Err(Failure::Refused(reply));
+        }
+        Ok(serde_json::from_slice(&reply.body).unwrap_or_default())
+    }
+
+    /// All templates, without their bodies.
+    async fn list(&self) -> Result<Vec<Value>, Failure> {
+        let mut all = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let mut query = vec![("limit", "200")];
+            query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+            let mut page = self.call("list", None, &query, Value::Null).await?;
+            if let Value::Array(items) = page["data"].take() {
+                all.extend(items);
+            }
+            cursor = page["next_cursor"].as_str().map(ToOwned::to_owned);
+            if all.len() > MAX_TEMPLATES {
+                return Err(Failure::usage(format!("the workspace has more than {MAX_TEMPLATES} templates")));
+            }
+            if cursor.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    async fn push(&self, directory: PathBuf, output: Output) -> Result<(), Failure> {
+        // Everything is read before anything is changed.
+        let folders = folder::read_all(&directory)?;
+        let known = self.list().await?;
+        let mut rows = Vec::new();
+        for Folder { name, body, .. } in folders {
+            let same = |template: &&Value| template["name"] == body["name"] && template["channel"] == body["channel"];
+            let matching: Vec<_> = known.iter().filter(same).collect();
+            let (saved, result) = match matching.as_slice() {
+                [] => (self.call("create", None, &[], body).await, "created"),
+                [one] => {
+                    let saved = self.call("update", one["id"].as_str(), &[], body).await;
+                    let is_new = saved.as_ref().is_ok_and(|saved| saved["version"] != one["version"]);
+                    (saved, if is_new { "changed" } else { "unchanged" })
+                }
+                several => {
+                    let ids: Vec<_> = several.iter().filter_map(|template| template["id"].as_str()).collect();
+                    let ids = ids.join(", ");
+                    return Err(Failure::usage(format!("{name}: several templates have this name: {ids}")));
+                }
+            };
+            let saved =
+                saved.inspect_err(|_| output::note(&format!("{name} is not accepted; what came before it is")))?;
+            for warning in saved["warnings"].as_array().into_iter().flatten() {
+                output::note(&format!("{name}: {}", warning["message"].as_str().unwrap_or_default()));
+            }
+            let (id, version) = (&saved["id"], &saved["version"]);
+            rows.push(json!({"folder": name, "id": id, "name": saved["name"], "version": version, "result": result}));
+        }
+        output.resource(&json!({"data": rows, "next_cursor": null}))
+    }
+
+    async fn pull(&self, directory: PathBuf, output: Output) -> Result<(), Failure> {
+        let mut folders = if directory.is_dir() { folder::read_all(&directory)? } else { Vec::new() };
+        let mut rows = Vec::new();
+        for head in self.list().await? {
+            let Some(id) = head["id"].as_str() else { continue };
+            let template = self.call("get", Some(id), &[], Value::Null).await?;
+            let same = |folder: &Folder| {
+                folder.body["name"] == template["name"] && folder.body["channel"] == template["channel"]
+            };
+            // Each folder is for one template.
+            let name = match folders.iter().position(same) {
+                Some(at) => folders.swap_remove(at).name,
+                None => folder::free_name(&directory, template["name"].as_str().unwrap_or_default(), id),
+            };
+            folder::write(&directory.join(&name), &template)?;
+            rows.push(json!({"folder": name, "id": id, "name": template["name"], "version": template["version"]}));
+        }
+        output.resource(&json!({"data": rows, "next_cursor": null}))
+    }
+
+    async fn render(&self, matches: &ArgMatches, output: Output) -> Result<(), Failure> {
+        let name = arguments::text(matches, NAME).unwrap_or_default();
+        let mut body = Map::new();
+        if let Some(file) = matches.get_one::<PathBuf>(VARS) {
+            let shown = file.display();
+            let text = std::fs::read(file).map_err(|error| Failure::usage(format!("cannot read {shown}: {error}")))?;
+            let values: Value = serde_json::from_slice(&text)
+                .map_err(|error| Failure::usage(format!("{shown} is not JSON: {error}")))?;
+            body.insert("variables".to_owned(), values);
+        }
+        if let Some(contact) = arguments::text(matches, CONTACT) {
+            body.insert("contact_id".to_owned(), json!(contact));
+        }
+        let id = if name.starts_with("tpl_") { name.to_owned() } else { self.named(name).await? };
+        let preview = self.call("preview", Some(&id), &[], Value::Object(body)).await?;
+        for missing in preview["missing_variables"].as_array().into_iter().flatten() {
+            output::note(&format!("there is no value for {}", missing.as_str().unwrap_or_default()));
+        }
+        let part = arguments::text(matches, PART)
+            .or_else(|| ["html", "text"].into_iter().find(|part| !preview[*part].is_null()));
+        let part = part.unwrap_or("text");
+        let text = preview[part].as_str().unwrap_or_default();
+        if matches.get_flag(OPEN) {
+            return folder::open(&id, part, text);
+        }
+        output.line(&preview, text.strip_suffix('\n').unwrap_or(text))
+    }
+
+    async fn named(&self, name: &str) -> Result<String, Failure> {
+        let all = self.list().await?;
+        let ids: Vec<_> =
+            all.iter().filter(|template| template["name"] == name).filter_map(|one| one["id"].as_str()).collect();
+        match ids.as_slice() {
+            [only] => Ok((*only).to_owned()),
+            [] => Err(Failure::usage(format!("no template is called {name}"))),
+            several => {
+                Err(Failure::usage(format!("several templates are called {name}; give one of {}", several.join(", "))))
+            }
+        }
+    }
+}

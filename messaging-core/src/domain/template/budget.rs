@@ -1,0 +1,174 @@
+//! What one rendering may cost.
+//!
+//! Three bounds that hold together: instructions (the engine counts them), work (bytes and items that are
+//! made, compared or looked through; counted here), and the length of what comes out. Work is charged
+//! before it is done where that can be known, so that what is refused was never made. The values are
+//! walked as trees, because that is what printing or comparing them costs: a list that holds itself twice
+//! and is put into another twice grows as fast as one that was written out.
+
+use minijinja::value::{DynObject, ValueKind};
+use minijinja::{Error, ErrorKind, State, Value};
+
+/// Bounds of one rendering.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Instructions of the engine.
+    pub fuel: u64,
+    /// Bytes made and looked through, items counted as [`ITEM`].
+    pub work: u64,
+}
+
+impl Limits {
+    /// What a template may cost at most: some tenths of a second.
+    pub const WHOLE: Self = Self { fuel: 1_000_000, work: 16 << 20 };
+    /// What may be done where others wait: some milliseconds.
+    pub const SHORT: Self = Self { fuel: 20_000, work: 1 << 20 };
+}
+
+/// The longest part that a rendering makes, in bytes.
+pub const MAX_OUTPUT: usize = 2 << 20;
+
+/// An item of a list counts as so many bytes.
+const ITEM: u64 = 32;
+
+/// Lists and maps within one another; JSON nests at most 128 deep, and a template adds a few.
+const MAX_DEPTH: usize = 160;
+
+/// What is left to spend; lives in the state of a rendering.
+#[derive(Debug)]
+struct Left(u64);
+
+/// The name under which the limit is handed to the rendering.
+pub const WORK: &str = "_guard_work";
+
+/// Spends.
+pub fn charge(state: &mut State<'_, '_>, cost: u64) -> Result<(), Error> {
+    if state.get_extension::<Left>().is_none() {
+        let whole = state.lookup(WORK).and_then(|limit| u64::try_from(limit).ok());
+        state.get_or_insert_extension(Left(whole.unwrap_or(Limits::WHOLE.work)));
+    }
+    let Some(left) = state.get_extension_mut::<Left>() else { return Ok(()) };
+    match left.0.checked_sub(cost) {
+        Some(rest) => {
+            left.0 = rest;
+            Ok(())
+        }
+        None => Err(too_much()),
+    }
+}
+
+/// Too much work.
+fn too_much() -> Error {
+    Error::new(ErrorKind::OutOfFuel, "makes or looks through too much data")
+}
+
+/// Charges what a walk through a value costs.
+pub fn charge_tree(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    match cheap(value) {
+        Some(cost) => charge(state, cost),
+        None => walk(state, value, 0),
+    }
+}
+
+/// The cost of a value that holds no others.
+fn cheap(value: &Value) -> Option<u64> {
+    match value.as_str() {
+        Some(text) => Some(text.len() as u64),
+        None if value.as_object().is_none() => Some(1),
+        None => None,
+    }
+}
+
+fn walk(state: &mut State<'_, '_>, value: &Value, depth: usize) -> Result<(), Error> {
+    charge(state, ITEM)?;
+    if let Some(cost) = cheap(value) {
+        return charge(state, cost);
+    }
+    if depth > MAX_DEPTH {
+        return Err(Error::new(ErrorKind::InvalidOperation, "lists are nested too deeply"));
+    }
+    match value.kind() {
+        ValueKind::Seq | ValueKind::Iterable => {
+            for item in value.try_iter()? {
+                walk(state, &item, depth + 1)?;
+            }
+        }
+        ValueKind::Map => {
+            for key in value.try_iter()? {
+                walk(state, &value.get_item(&key)?, depth + 1)?;
+                walk(state, &key, depth + 1)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Charges what an operation made. A list that would be computed anew at every look is written out, so
+/// that lists of lists of lists stay shallow.
+pub fn made(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
+    if let Some(cost) = cheap(&value) {
+        return charge(state, cost).map(|()| value);
+    }
+    match value.kind() {
+        ValueKind::Iterable => {
+            let mut items = Vec::new();
+            for item in value.try_iter()? {
+                charge(state, ITEM)?;
+                walk(state, &item, 0)?;
+                items.push(item);
+            }
+            Ok(Value::from(items))
+        }
+        ValueKind::Seq => walk(state, &value, 0).map(|()| value),
+        // Only plain maps: a namespace may change, and a macro holds no data.
+        ValueKind::Map if !is_special(&value) => walk(state, &value, 0).map(|()| value),
+        _ => Ok(value),
+    }
+}
+
+/// Whether a value is one of the engine's own objects.
+pub fn is_special(value: &Value) -> bool {
+    let special = |object: &DynObject| {
+        let name = object.type_name();
+        name.contains("Namespace") || name.contains("Macro") || name.contains("Loop") || name.contains("Module")
+    };
+    value.as_object().is_some_and(special)
+}
+
+/// Refuses what is not plain data all the way down.
+pub fn plain(state: &mut State<'_, '_>, value: &Value, depth: usize) -> Result<(), Error> {
+    charge(state, ITEM)?;
+    if is_special(value) {
+        return Err(Error::new(ErrorKind::InvalidOperation, "a namespace holds plain values only"));
+    }
+    if depth > MAX_DEPTH {
+        return Err(Error::new(ErrorKind::InvalidOperation, "lists are nested too deeply"));
+    }
+    match value.kind() {
+        ValueKind::Seq | ValueKind::Iterable => {
+            for item in value.try_iter()? {
+                plain(state, &item, depth + 1)?;
+            }
+        }
+        ValueKind::Map => {
+            for key in value.try_iter()? {
+                plain(state, &value.get_item(&key)?, depth + 1)?;
+            }
+        }
+        ValueKind::Plain => {
+            return Err(Error::new(ErrorKind::InvalidOperation, "a namespace holds plain values only"));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Charges a loop over a value.
+pub fn each(state: &mut State<'_, '_>, value: &Value, text: u64) -> Result<(), Error> {
+    let items = match value.as_str() {
+        Some(text) => text.len() as u64,
+        None => value.len().map_or(0, |items| items as u64),
+    };
+    charge(state, items.saturating_mul(text.saturating_add(ITEM)))
+}

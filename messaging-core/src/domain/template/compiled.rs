@@ -1,0 +1,154 @@
+//! A template ready to be rendered, and what comes of it.
+
+use minijinja::Value;
+
+use super::budget::Limits;
+use super::engine::{Kind, Program, RenderFault, on_large_stack};
+use super::fault::Fault;
+use super::values::{PREHEADER, Values};
+use super::{Design, Part, Template};
+use crate::domain::channel::Channel;
+use crate::domain::plain_text;
+
+/// The compiled parts of a version.
+#[derive(Debug)]
+pub struct Compiled {
+    channel: Channel,
+    subject: Option<Program>,
+    preheader: Option<Program>,
+    html: Option<Program>,
+    text: Option<Program>,
+    /// Bytes of source.
+    size: usize,
+}
+
+/// What a template says to one recipient.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rendering {
+    /// The subject, one line.
+    pub subject: Option<String>,
+    /// The preheader, one line.
+    pub preheader: Option<String>,
+    /// The HTML, with the preheader in it.
+    pub html: Option<String>,
+    /// The text; of an email made of the HTML where the template has none.
+    pub text: Option<String>,
+}
+
+impl Compiled {
+    /// Compiles a stored version. Needs a thread for itself for a moment.
+    pub fn of(template: &Template) -> Result<Self, Vec<(Part, Fault)>> {
+        on_large_stack(|| Self::of_design(&template.design, template.ready.as_deref(), template.channel))
+    }
+
+    /// Compiles a design; `ready` is the HTML that is sent instead of the design's. Answers all faults.
+    pub(super) fn of_design(
+        design: &Design,
+        ready: Option<&str>,
+        channel: Channel,
+    ) -> Result<Self, Vec<(Part, Fault)>> {
+        let mut faults = Vec::new();
+        let mut compile = |part: Part, source: Option<&str>, kind: Kind| {
+            let compiled = Program::compile(source?, kind);
+            compiled.map_err(|fault| faults.push((part, fault))).ok()
+        };
+        let subject = compile(Part::Subject, design.subject.as_deref(), Kind::Plain);
+        let preheader = compile(Part::Preheader, design.preheader.as_deref(), Kind::Plain);
+        let html = ready.or(design.html.as_deref());
+        let html = match (html, &design.preheader) {
+            (Some(html), Some(_)) => Some(with_preheader(html)),
+            (html, _) => html.map(ToOwned::to_owned),
+        };
+        let size =
+            [&design.subject, &design.preheader, &html, &design.text].into_iter().flatten().map(String::len).sum();
+        let html = compile(Part::Html, html.as_deref(), Kind::Markup);
+        let text = compile(Part::Text, design.text.as_deref(), Kind::Plain);
+        if faults.is_empty() { Ok(Self { channel, subject, preheader, html, text, size }) } else { Err(faults) }
+    }
+
+    /// Bytes of source; what is compiled of it is some times as large.
+    pub const fn size(&self) -> usize {
+        self.size
+    }
+
+    fn programs(&self) -> impl Iterator<Item = (Part, &Program)> {
+        let parts = [
+            (Part::Subject, &self.subject),
+            (Part::Preheader, &self.preheader),
+            (Part::Html, &self.html),
+            (Part::Text, &self.text),
+        ];
+        parts.into_iter().filter_map(|(part, program)| Some((part, program.as_ref()?)))
+    }
+
+    /// Names of values, in the order in which they are first used.
+    pub fn variables(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for (_, program) in self.programs() {
+            for name in &program.names().variables {
+                if !names.contains(name) && name != PREHEADER {
+                    names.push(name.clone());
+                }
+            }
+        }
+        names
+    }
+
+    /// Whether a system name is used.
+    pub fn uses_system(&self, name: &str) -> bool {
+        self.programs().any(|(_, program)| program.names().uses_system(name))
+    }
+
+    /// Whether it shows anything that a contact may say.
+    pub fn asks_contact(&self) -> bool {
+        self.uses_system("contact") || self.programs().any(|(_, program)| program.names().asks_values)
+    }
+
+    /// Renders all parts. The limits are those of each part.
+    pub fn render(&self, values: Values, limits: Limits) -> Result<Rendering, (Part, RenderFault)> {
+        let mut values = values;
+        values.set_work(limits.work);
+        let plain = Value::from_object(values.clone());
+        let one = |part: Part, program: &Option<Program>, values: &Value| match program {
+            None => Ok(None),
+            Some(program) => program.render(values, limits).map(Some).map_err(|fault| (part, fault)),
+        };
+        let subject = one(Part::Subject, &self.subject, &plain)?.map(|subject| one_line(&subject));
+        let preheader = one(Part::Preheader, &self.preheader, &plain)?.map(|preheader| one_line(&preheader));
+        let text = one(Part::Text, &self.text, &plain)?;
+        let html = match &preheader {
+            None => one(Part::Html, &self.html, &plain)?,
+            Some(preheader) => {
+                values.set_preheader(preheader);
+                one(Part::Html, &self.html, &Value::from_object(values))?
+            }
+        };
+        let text = match (&html, text) {
+            (Some(html), text)
+                if self.channel == Channel::Email && text.as_ref().is_none_or(|text| text.is_empty()) =>
+            {
+                Some(plain_text::from_html(html))
+            }
+            (_, text) => text,
+        };
+        Ok(Rendering { subject, preheader, html, text })
+    }
+}
+
+/// A subject is one header field, so line ends in a value become spaces.
+fn one_line(text: &str) -> String {
+    if !text.chars().any(char::is_control) {
+        return text.trim().to_owned();
+    }
+    text.split(|c: char| c.is_control()).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ").trim().to_owned()
+}
+
+/// The HTML with a place for the preheader right after `<body>`, or in front where there is none.
+fn with_preheader(html: &str) -> String {
+    let end_of_body = super::gate::tokens(html).ok().and_then(|tokens| {
+        let markup = super::markup::read(&super::markup::painted(html, &tokens));
+        markup.elements.into_iter().find(|element| element.name == "body").map(|element| element.place.end)
+    });
+    let at = end_of_body.filter(|at| html.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}{{{{ {PREHEADER} }}}}{}", &html[..at], &html[at..])
+}

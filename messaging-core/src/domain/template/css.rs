@@ -1,0 +1,174 @@
+//! Style sheets into the elements they style, because many mail programs ignore `<style>`.
+//!
+//! Done once, when a template is saved, not for every message: it costs more than rendering and signing
+//! together. The library builds a tree and writes it out again, which would move the tags of the template
+//! language out of tables and change what was written. So it gets a copy in which those tags are painted
+//! over and every element carries a number, and of what it answers only the `style` of each number is
+//! taken. Everything else stays byte for byte as it was.
+//!
+//! What a template makes is not yet known then. Where that matters the style sheet stays the only one:
+//! for elements whose own tags the template language writes, and altogether when rules ask for an
+//! element's place among others (`:first-child`, `a + b`) while conditions and loops change it.
+
+use super::gate::Tokens;
+use super::markup::{self, Element};
+
+/// Elements within one another.
+const MAX_DEPTH: usize = 128;
+/// Elements that format text, open at one time.
+const MAX_FORMATTING: usize = 16;
+/// Elements.
+const MAX_ELEMENTS: usize = 10_000;
+/// Bytes of style sheets.
+const MAX_STYLES: usize = 128 << 10;
+/// Elements times rules.
+const MAX_MATCHES: usize = 4_000_000;
+/// Characters of a selector.
+const MAX_SELECTOR: usize = 1000;
+/// The longest source, in bytes.
+const MAX_HTML: usize = 512 << 10;
+
+/// The attribute that numbers elements in the library's copy.
+const NUMBER: &str = "data-inline-number";
+
+/// What became of a source.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Inlined {
+    /// The source with styles in its elements; as it was when there was nothing to do.
+    pub html: String,
+    /// Why style sheets were left where they are.
+    pub left: Option<&'static str>,
+}
+
+/// Inlines the style sheets of a source, or `extra` instead of them where it is given. Needs no more
+/// stack than [`super::engine::on_large_stack`] gives.
+pub fn inline(source: &str, tokens: &Tokens<'_>, extra: Option<&str>) -> Inlined {
+    let left = |reason| Inlined { html: source.to_owned(), left: reason };
+    let painted = markup::painted(source, tokens);
+    let found = markup::read(&painted);
+    let styles: String = match extra {
+        Some(extra) => extra.to_owned(),
+        None => found.styles.iter().map(|style| &source[style.clone()]).collect(),
+    };
+    if styles.trim().is_empty() {
+        return left(None);
+    }
+    let gaps = markup::gaps(source, tokens);
+    let touches = |from: usize, to: usize| gaps.iter().any(|gap| gap.start < to && from < gap.end);
+    let has_statements = gaps.iter().any(|gap| source[gap.clone()].contains("{%"));
+    if extra.is_none() && found.styles.iter().any(|style| touches(style.start, style.end)) {
+        return left(Some("the style sheet has template tags in it"));
+    }
+    if has_statements && asks_for_place(&styles) {
+        return left(Some("rules ask for an element's place among others, and the template changes it"));
+    }
+    let rules = styles.matches('{').count();
+    let is_too_much = source.len() > MAX_HTML
+        || found.is_cut
+        || found.depth > MAX_DEPTH
+        || found.formatting > MAX_FORMATTING
+        || found.elements.len() > MAX_ELEMENTS
+        || styles.len() > MAX_STYLES
+        || rules.saturating_mul(found.elements.len()) > MAX_MATCHES
+        || styles.split(['{', '}']).any(|part| part.len() > MAX_SELECTOR * 8)
+        || styles.split(['{', '}', ',']).any(|selector| selector.len() > MAX_SELECTOR && !selector.contains(';'));
+    if is_too_much {
+        return left(Some("it is too large or too deeply nested"));
+    }
+    let numbered = numbered(&painted, &found.elements);
+    let Some(answer) = library(&numbered, extra) else {
+        return left(Some("it cannot be read"));
+    };
+    let styled = styles_by_number(&answer, found.elements.len());
+    let mut out = String::with_capacity(source.len() * 2);
+    let mut written = 0;
+    for (element, style) in found.elements.iter().zip(styled) {
+        let Some(style) = style else { continue };
+        let is_ours = !gaps.iter().any(|gap| {
+            let inside = gap.start < element.place.end && element.place.start < gap.end;
+            inside && (source[gap.clone()].contains("{%") || in_style(element, gap))
+        });
+        if !is_ours || element.attribute("style").map(str::trim) == Some(style.trim()) {
+            continue;
+        }
+        let value = format!("\"{}\"", style.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;"));
+        let (at, until, text) = match &element.style {
+            Some(place) => (place.start, place.end, value),
+            None => {
+                let after_name = element.place.start + 1 + element.name.len();
+                (after_name, after_name, format!(" style={value}"))
+            }
+        };
+        if at < written || !source.is_char_boundary(at) || !source.is_char_boundary(until) {
+            continue;
+        }
+        out.push_str(&source[written..at]);
+        out.push_str(&text);
+        written = until;
+    }
+    out.push_str(&source[written..]);
+    Inlined { html: out, left: None }
+}
+
+/// Whether a tag of the template language stands in the element's style, or makes its classes.
+fn in_style(element: &Element, gap: &std::ops::Range<usize>) -> bool {
+    element.style.as_ref().is_some_and(|style| gap.start < style.end && style.start < gap.end)
+}
+
+/// Whether rules depend on what stands beside an element.
+fn asks_for_place(styles: &str) -> bool {
+    let words = [":first", ":last", ":nth", ":only", ":empty", ":has", "+", "~"];
+    // Only selectors count: a value may have a sign in it.
+    styles
+        .split('}')
+        .filter_map(|rule| rule.split('{').next())
+        .any(|selector| words.iter().any(|word| selector.contains(word)))
+}
+
+/// The source with a number on every element.
+fn numbered(painted: &str, elements: &[Element]) -> String {
+    let mut out = String::with_capacity(painted.len() + elements.len() * 32);
+    let mut written = 0;
+    for (number, element) in elements.iter().enumerate() {
+        let at = element.place.start + 1 + element.name.len();
+        if at < written || !painted.is_char_boundary(at) {
+            continue;
+        }
+        out.push_str(&painted[written..at]);
+        out.push_str(&format!(" {NUMBER}=\"{number}\""));
+        written = at;
+    }
+    out.push_str(&painted[written..]);
+    out
+}
+
+/// The style of each element in the library's answer.
+fn styles_by_number(answer: &str, count: usize) -> Vec<Option<String>> {
+    let mut styles = vec![None; count];
+    for element in markup::read(answer).elements {
+        let number = element.attribute(NUMBER).and_then(|number| number.parse::<usize>().ok());
+        if let Some(slot) = number.and_then(|number| styles.get_mut(number))
+            && slot.is_none()
+        {
+            *slot = element.attribute("style").map(ToOwned::to_owned);
+        }
+    }
+    styles
+}
+
+#[cfg(feature = "inline-css")]
+fn library(html: &str, extra: Option<&str>) -> Option<String> {
+    let options = css_inline::CSSInliner::options()
+        .inline_style_tags(extra.is_none())
+        .keep_style_tags(true)
+        .keep_link_tags(true)
+        .load_remote_stylesheets(false)
+        .extra_css(extra.map(Into::into));
+    options.build().inline(html).ok()
+}
+
+/// This build has no library for it, and leaves styles where they are.
+#[cfg(not(feature = "inline-css"))]
+fn library(_: &str, _: Option<&str>) -> Option<String> {
+    None
+}

@@ -1,0 +1,203 @@
+//! The filters and functions that templates have, with what they cost.
+//!
+//! They are the engine's own. In front of each stands a guard that charges what it will look through and
+//! behind it one for what it made; a few whose numbers say how much to make are asked first.
+
+use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
+use minijinja::{Environment, Error, ErrorKind, State, Value, filters, functions};
+
+use super::budget::{self, charge, charge_tree, made};
+use super::escape;
+use super::guard;
+
+/// The largest number that says how much to make: the width of an indentation, the size of a batch.
+const MAX_COUNT: i64 = 10_000;
+
+/// All arguments of a filter, named ones as the last value.
+type Arguments = Rest<ValueOrKwargs>;
+
+/// Gives an environment its filters and functions.
+pub(super) fn install(env: &mut Environment<'static>) {
+    guards(env);
+    macro_rules! cheap {
+        ($($name:literal => $filter:expr,)+) => {$(
+            let original = Value::from_function($filter);
+            env.add_filter($name, move |state: &mut State<'_, '_>, arguments: Arguments| {
+                original.call(state, &arguments.into_values())
+            });
+        )+};
+    }
+    // These look at one item, or at a number.
+    cheap! {
+        "length" => filters::length, "count" => filters::length, "first" => filters::first,
+        "int" => filters::int, "float" => filters::float, "abs" => filters::abs, "bool" => filters::bool,
+        "attr" => filters::attr,
+    }
+    macro_rules! costly {
+        ($($name:literal => $filter:expr,)+) => {$(
+            let original = Value::from_function($filter);
+            env.add_filter($name, move |state: &mut State<'_, '_>, arguments: Arguments| {
+                let arguments = arguments.into_values();
+                arguments.iter().try_for_each(|argument| charge_tree(state, argument))?;
+                before($name, state, &arguments)?;
+                let made_value = original.call(state, &arguments)?;
+                made(state, made_value)
+            });
+        )+};
+    }
+    costly! {
+        "safe" => filters::safe, "lower" => filters::lower, "upper" => filters::upper,
+        "title" => filters::title, "capitalize" => filters::capitalize, "replace" => filters::replace,
+        "dictsort" => filters::dictsort, "items" => filters::items, "reverse" => filters::reverse,
+        "trim" => filters::trim, "join" => filters::join, "split" => filters::split, "lines" => filters::lines,
+        "round" => filters::round, "last" => filters::last, "min" => filters::min, "max" => filters::max,
+        "sort" => filters::sort, "list" => filters::list, "string" => filters::string,
+        "batch" => filters::batch, "slice" => filters::slice, "sum" => filters::sum, "indent" => filters::indent,
+        "select" => filters::select, "reject" => filters::reject, "selectattr" => filters::selectattr,
+        "rejectattr" => filters::rejectattr, "map" => filters::map, "groupby" => filters::groupby,
+        "unique" => filters::unique, "chain" => filters::chain, "zip" => filters::zip,
+        "pprint" => filters::pprint, "format" => filters::format, "tojson" => filters::tojson,
+        "urlencode" => filters::urlencode,
+    }
+    env.add_filter("default", or_default);
+    env.add_filter("d", or_default);
+    env.add_filter("escape", escaped);
+    env.add_filter("e", escaped);
+    let range = Value::from_function(functions::range);
+    env.add_function("range", move |state: &mut State<'_, '_>, arguments: Arguments| {
+        let numbers = range.call(state, &arguments.into_values())?;
+        made(state, numbers)
+    });
+    let namespace = Value::from_function(functions::namespace);
+    env.add_function("namespace", move |state: &mut State<'_, '_>, arguments: Arguments| {
+        let arguments = arguments.into_values();
+        arguments.iter().try_for_each(|argument| budget::plain(state, argument, 0))?;
+        namespace.call(state, &arguments)
+    });
+    // It prints what is inside the engine.
+    env.remove_global("debug");
+    // Not in the language of section 11, and of no use without others to ask about.
+    env.remove_test("filter");
+    env.remove_test("test");
+}
+
+/// The guards that [`guard::guarded`] writes.
+fn guards(env: &mut Environment<'static>) {
+    env.add_filter(guard::MADE, |state: &mut State<'_, '_>, value: Value| made(state, value));
+    env.add_filter(guard::NUMBER, |value: Value| match value.kind() {
+        ValueKind::Number | ValueKind::Bool => Ok(value),
+        ValueKind::Undefined => {
+            Err(Error::new(ErrorKind::UndefinedError, "`*` multiplies numbers, and one is missing"))
+        }
+        _ => Err(Error::new(ErrorKind::InvalidOperation, "`*` multiplies numbers only")),
+    });
+    env.add_filter(guard::WEIGHED, |state: &mut State<'_, '_>, value: Value| {
+        charge_tree(state, &value).map(|()| value)
+    });
+    env.add_filter(guard::BASE, |state: &mut State<'_, '_>, value: Value| {
+        let length = value.as_str().map_or(1, str::len);
+        charge(state, length as u64).map(|()| value)
+    });
+    env.add_filter(guard::EACH, |state: &mut State<'_, '_>, value: Value, text: u64| {
+        budget::each(state, &value, text).map(|()| value)
+    });
+    env.add_filter(guard::PLAIN, |state: &mut State<'_, '_>, value: Value| {
+        budget::plain(state, &value, 0).map(|()| value)
+    });
+    env.add_filter(guard::UNQUOTED, |state: &mut State<'_, '_>, value: Value| special(state, value, escape::unquoted));
+    env.add_filter(guard::ADDRESS, |state: &mut State<'_, '_>, value: Value| {
+        let runs_scripts = value.as_str().is_some_and(|text| !value.is_safe() && escape::runs_scripts(text));
+        charge(state, 1)?;
+        Ok::<_, Error>(if runs_scripts { Value::from_safe_string("#".to_owned()) } else { value })
+    });
+    env.add_filter(guard::SCRIPT, |state: &mut State<'_, '_>, value: Value| special(state, value, escape::script));
+}
+
+/// Escapes an output in its own way, unless its author called it safe.
+fn special(state: &mut State<'_, '_>, value: Value, escape: fn(&str) -> String) -> Result<Value, Error> {
+    if value.is_safe() || matches!(value.kind(), ValueKind::Undefined | ValueKind::None | ValueKind::Number) {
+        return Ok(value);
+    }
+    let text = escape::printed(state, &value)?;
+    made(state, Value::from_safe_string(escape(&text)))
+}
+
+/// Asks those first that make as much as a number says.
+fn before(name: &str, state: &mut State<'_, '_>, arguments: &[Value]) -> Result<(), Error> {
+    let too_large = |value: &Value| value.as_i64().is_some_and(|number| !(-MAX_COUNT..=MAX_COUNT).contains(&number));
+    let texts: Vec<&str> = arguments.iter().filter_map(Value::as_str).collect();
+    match name {
+        "indent" | "batch" | "slice" | "tojson" | "round" => {
+            let named = arguments.last().filter(|last| last.is_kwargs());
+            let named = named.into_iter().flat_map(|named| {
+                let names = ["width", "linecount", "count", "slices", "indent", "precision"];
+                names.into_iter().filter_map(|name| named.get_attr(name).ok())
+            });
+            let given: Vec<Value> = arguments.iter().skip(1).cloned().chain(named).collect();
+            if given.iter().any(too_large) {
+                return Err(Error::new(ErrorKind::InvalidOperation, "a number is larger than 10000"));
+            }
+            let lines = texts.first().map_or(1, |text| text.matches('\n').count() as u64 + 1);
+            let most = given.iter().filter_map(Value::as_i64).max().unwrap_or(4).unsigned_abs();
+            charge(state, if name == "indent" { lines.saturating_mul(most) } else { most.saturating_mul(32) })
+        }
+        "replace" => match texts[..] {
+            [text, from, to, ..] => {
+                let found = if from.is_empty() { text.chars().count() + 1 } else { text.len() / from.len() };
+                // Escapes make a text at most six times as long.
+                charge(state, (found as u64).saturating_mul(6 * to.len() as u64))
+            }
+            _ => Ok(()),
+        },
+        "join" => {
+            let items = arguments.first().and_then(Value::len).unwrap_or(0) as u64;
+            let between = texts.last().map_or(0, |text| text.len() as u64);
+            charge(state, items.saturating_mul(6 * between))
+        }
+        "format" if texts.first().is_some_and(|text| has_long_number(text)) || arguments.iter().any(too_wide) => {
+            Err(Error::new(ErrorKind::InvalidOperation, "a width is larger than 999"))
+        }
+        // A test or filter runs for every item.
+        "select" | "reject" | "selectattr" | "rejectattr" | "map" => {
+            let items = arguments.first().and_then(Value::len).unwrap_or(0);
+            (0..items).try_for_each(|_| arguments.iter().skip(1).try_for_each(|argument| charge_tree(state, argument)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a text has a number of more than three digits, which a format would take for a width.
+fn has_long_number(text: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 3) || text.contains('*')
+}
+
+fn too_wide(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.contains('%') && has_long_number(text))
+}
+
+/// `default`: also for what is null, because a request says so when it has no value. With `true` as the
+/// second argument also for what is empty.
+fn or_default(value: Value, arguments: Arguments) -> Value {
+    let arguments = arguments.into_values();
+    let named = |name: &str| {
+        let last = arguments.last().filter(|last| last.is_kwargs())?;
+        last.get_attr(name).ok().filter(|value| !value.is_undefined())
+    };
+    let positional = |index: usize| arguments.get(index).filter(|value| !value.is_kwargs()).cloned();
+    let fallback = positional(0).or_else(|| named("default_value")).unwrap_or_else(|| Value::from(""));
+    let also_empty = positional(1).or_else(|| named("boolean")).is_some_and(|flag| flag.is_true());
+    let is_missing = value.is_undefined() || value.is_none() || (also_empty && !value.is_true());
+    if is_missing { fallback } else { value }
+}
+
+/// `escape`: as values are escaped by themselves.
+fn escaped(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
+    if value.is_safe() {
+        return Ok(value);
+    }
+    charge_tree(state, &value)?;
+    let text = escape::printed(state, &value)?;
+    let mut out = String::with_capacity(text.len());
+    escape::html(&mut out, &text).map_err(|_| Error::new(ErrorKind::WriteFailure, "cannot be escaped"))?;
+    made(state, Value::from_safe_string(out))
+}

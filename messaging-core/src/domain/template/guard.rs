@@ -1,0 +1,456 @@
+//! Where a template gets its guards.
+//!
+//! The engine counts instructions, which bounds neither time nor memory: one instruction may double a
+//! text, compare two long lists, or repeat a text a hundred million times. So a filter of ours is written
+//! around every expression that makes or looks through something large, and it charges what that costs
+//! to the rendering (see [`super::budget`]). What the author wrote stays as it is stored; only what is
+//! compiled has guards, on the same lines.
+//!
+//! The places come from the syntax tree. It tells where an operation ends but not always where it
+//! begins; an opening parenthesis in front of its first operand does the same.
+
+use minijinja::machinery::ast::{BinOpKind, CallArg, Expr, Stmt};
+use minijinja::machinery::{Span, Token};
+
+use super::gate::Tokens;
+use super::positions::{self, Danger};
+
+/// Charges what was made, and makes a list of what would be computed again and again.
+pub(super) const MADE: &str = "_guard_made";
+/// Lets numbers pass and nothing else: `*` repeats texts and lists.
+pub(super) const NUMBER: &str = "_guard_number";
+/// Charges what is going to be compared.
+pub(super) const WEIGHED: &str = "_guard_weighed";
+/// Charges a text that is going to be cut or looked into.
+pub(super) const BASE: &str = "_guard_base";
+/// Charges a loop: its items times the text of its body.
+pub(super) const EACH: &str = "_guard_each";
+/// Lets plain data pass: a namespace that held itself would have no end.
+pub(super) const PLAIN: &str = "_guard_plain";
+/// Escapes for a place where quotes do not protect.
+pub(super) const UNQUOTED: &str = "_guard_unquoted";
+/// Takes the scheme from addresses that run scripts.
+pub(super) const ADDRESS: &str = "_guard_address";
+/// Escapes for a text inside a script.
+pub(super) const SCRIPT: &str = "_guard_script";
+
+/// Macros of one part.
+const MAX_MACROS: usize = 50;
+
+/// Writes the guards into a source. `is_markup` says whether what it makes is HTML.
+pub(super) fn guarded(
+    source: &str,
+    tokens: &Tokens<'_>,
+    tree: &Stmt<'_>,
+    is_markup: bool,
+) -> Result<String, &'static str> {
+    let dangers = if is_markup { positions::dangers(source, tokens) } else { Vec::new() };
+    let mut writer = Writer { tokens: &tokens.tokens, dangers: &dangers, inserts: Vec::new(), macros: 0, rule: None };
+    writer.statement(tree);
+    if let Some(rule) = writer.rule {
+        return Err(rule);
+    }
+    let mut inserts = writer.inserts;
+    inserts.sort_by_key(|(at, _)| *at);
+    let extra: usize = inserts.iter().map(|(_, text)| text.len()).sum();
+    let mut out = String::with_capacity(source.len() + extra);
+    let mut written = 0;
+    for (at, text) in inserts {
+        out.push_str(&source[written..at]);
+        out.push_str(&text);
+        written = at;
+    }
+    out.push_str(&source[written..]);
+    Ok(out)
+}
+
+struct Writer<'a> {
+    tokens: &'a [(Token<'a>, Span)],
+    dangers: &'a [(usize, Danger)],
+    /// What is to be written, and before which byte; inner things first.
+    inserts: Vec<(usize, String)>,
+    macros: usize,
+    /// The rule that is broken.
+    rule: Option<&'static str>,
+}
+
+fn from(span: Span) -> usize {
+    span.start_offset as usize
+}
+
+fn to(span: Span) -> usize {
+    span.end_offset as usize
+}
+
+/// Where the first token of an expression stands, parentheses around it not counted.
+fn first(expr: &Expr<'_>) -> usize {
+    let inner = match expr {
+        Expr::Filter(filter) => filter.expr.as_ref().map(first),
+        Expr::Test(test) => Some(first(&test.expr)),
+        Expr::GetAttr(get) => Some(first(&get.expr)),
+        Expr::GetItem(get) => Some(first(&get.expr)),
+        Expr::Slice(slice) => Some(first(&slice.expr)),
+        Expr::Call(call) => Some(first(&call.expr)),
+        Expr::UnaryOp(unary) => Some(first(&unary.expr)),
+        Expr::IfExpr(choice) => Some(first(&choice.true_expr)),
+        Expr::BinOp(binary) => Some(first(&binary.left)),
+        Expr::Compare(compare) => Some(first(&compare.expr)),
+        Expr::Var(_) | Expr::Const(_) | Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) => None,
+    };
+    match expr {
+        // Their spans begin at the name of the filter, or in the middle of a chain.
+        Expr::Filter(_) | Expr::Test(_) | Expr::GetAttr(_) | Expr::GetItem(_) | Expr::Slice(_) | Expr::Call(_) => {
+            inner.unwrap_or_else(|| from(expr.span()))
+        }
+        _ => inner.map_or(from(expr.span()), |inner| inner.min(from(expr.span()))),
+    }
+}
+
+impl Writer<'_> {
+    fn insert(&mut self, at: usize, text: impl Into<String>) {
+        self.inserts.push((at, text.into()));
+    }
+
+    /// `((…)|guard)`, so that anything may follow.
+    fn around(&mut self, start: usize, end: usize, guard: &str) {
+        self.insert(start, "((");
+        self.insert(end, format!(")|{guard})"));
+    }
+
+    fn index_at(&self, offset: usize) -> usize {
+        self.tokens.partition_point(|(_, span)| from(*span) < offset)
+    }
+
+    fn statements(&mut self, statements: &[Stmt<'_>]) {
+        for statement in statements {
+            self.statement(statement);
+        }
+    }
+
+    fn statement(&mut self, statement: &Stmt<'_>) {
+        match statement {
+            Stmt::Template(template) => self.statements(&template.children),
+            Stmt::EmitExpr(emit) => {
+                self.expression(&emit.expr);
+                self.place(from(emit.span()), to(emit.span()));
+            }
+            Stmt::ForLoop(for_loop) => {
+                if for_loop.recursive {
+                    self.rule = Some("loops cannot be recursive");
+                }
+                self.expression(&for_loop.iter);
+                self.optional(for_loop.filter_expr.as_ref());
+                self.statements(&for_loop.body);
+                self.statements(&for_loop.else_body);
+                self.each(from(for_loop.span()), text_of(&for_loop.body));
+            }
+            Stmt::IfCond(condition) => {
+                self.expression(&condition.expr);
+                self.statements(&condition.true_body);
+                self.statements(&condition.false_body);
+            }
+            Stmt::WithBlock(with) => {
+                for (_, value) in &with.assignments {
+                    self.expression(value);
+                }
+                self.statements(&with.body);
+            }
+            Stmt::Set(set) => {
+                self.expression(&set.expr);
+                if matches!(set.target, Expr::GetAttr(_)) {
+                    let start = first(&set.expr);
+                    let end = self.end_of_tag(start);
+                    self.around(start, end, PLAIN);
+                }
+            }
+            Stmt::SetBlock(set) => {
+                if matches!(set.target, Expr::GetAttr(_)) {
+                    self.rule = Some("a block of text can only be set to a plain name");
+                }
+                self.optional(set.filter.as_ref());
+                self.statements(&set.body);
+            }
+            Stmt::AutoEscape(escape) => {
+                self.expression(&escape.enabled);
+                self.statements(&escape.body);
+            }
+            Stmt::FilterBlock(filter) => {
+                self.expression(&filter.filter);
+                self.statements(&filter.body);
+            }
+            Stmt::Macro(declared) => {
+                self.count_macro();
+                declared.defaults.iter().for_each(|default| self.expression(default));
+                self.statements(&declared.body);
+            }
+            Stmt::CallBlock(block) => {
+                self.count_macro();
+                self.arguments(&block.call.args);
+                self.expression(&block.call.expr);
+                self.statements(&block.macro_decl.body);
+            }
+            Stmt::Do(call) => {
+                self.arguments(&call.call.args);
+                self.expression(&call.call.expr);
+            }
+            // The gate has refused those that reach for other templates.
+            Stmt::EmitRaw(_)
+            | Stmt::Block(_)
+            | Stmt::Import(_)
+            | Stmt::FromImport(_)
+            | Stmt::Extends(_)
+            | Stmt::Include(_) => {}
+        }
+    }
+
+    fn count_macro(&mut self) {
+        self.macros += 1;
+        if self.macros > MAX_MACROS {
+            self.rule = Some("has more than 50 macros");
+        }
+    }
+
+    /// Guards a loop whose statement begins at `start`.
+    fn each(&mut self, start: usize, text: usize) {
+        let keyword = self.index_at(start);
+        let is_outside = |depth: i32| depth == 0;
+        let Some(after_in) =
+            self.find(keyword, |token, depth| is_outside(depth) && matches!(token, Token::Ident("in")))
+        else {
+            return;
+        };
+        let until = self.find(after_in + 1, |token, depth| {
+            is_outside(depth) && matches!(token, Token::Ident("if" | "recursive") | Token::BlockEnd)
+        });
+        if let Some(until) = until.filter(|until| *until > after_in + 1) {
+            self.insert(from(self.tokens[after_in + 1].1), "(");
+            self.insert(to(self.tokens[until - 1].1), format!(")|{EACH}({text})"));
+        }
+    }
+
+    /// The first token from `index` on that fits, told how many brackets are open.
+    fn find(&self, index: usize, fits: impl Fn(&Token<'_>, i32) -> bool) -> Option<usize> {
+        let mut depth = 0;
+        for (at, (token, _)) in self.tokens.iter().enumerate().skip(index) {
+            match token {
+                Token::ParenClose | Token::BracketClose | Token::BraceClose => depth -= 1,
+                _ => {}
+            }
+            if fits(token, depth) {
+                return Some(at);
+            }
+            match token {
+                Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => depth += 1,
+                Token::BlockEnd | Token::VariableEnd => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Where the last token of the tag ends that `start` stands in.
+    fn end_of_tag(&self, start: usize) -> usize {
+        let index = self.index_at(start);
+        let end = self.tokens[index..]
+            .iter()
+            .position(|(token, _)| matches!(token, Token::BlockEnd | Token::VariableEnd))
+            .map_or(self.tokens.len(), |length| index + length);
+        end.checked_sub(1).and_then(|last| self.tokens.get(last)).map_or(start, |(_, span)| to(*span))
+    }
+
+    /// Guards an output whose place in the markup wants more than the usual escapes.
+    fn place(&mut self, start: usize, end: usize) {
+        let Ok(found) = self.dangers.binary_search_by_key(&start, |(at, _)| *at) else { return };
+        let guard = match self.dangers[found].1 {
+            Danger::Unquoted => UNQUOTED,
+            Danger::Address => ADDRESS,
+            Danger::Script => SCRIPT,
+        };
+        let opened = to(self.tokens[self.index_at(start)].1);
+        // A space, because `{{(` may follow a sign that the engine reads with it.
+        self.insert(opened, " (");
+        self.insert(end, format!(")|{guard}"));
+    }
+
+    fn optional(&mut self, expr: Option<&Expr<'_>>) {
+        if let Some(expr) = expr {
+            self.expression(expr);
+        }
+    }
+
+    fn arguments(&mut self, arguments: &[CallArg<'_>]) {
+        for argument in arguments {
+            let (CallArg::Pos(expr) | CallArg::Kwarg(_, expr) | CallArg::PosSplat(expr) | CallArg::KwargSplat(expr)) =
+                argument;
+            self.expression(expr);
+        }
+    }
+
+    fn expression(&mut self, expr: &Expr<'_>) {
+        match expr {
+            Expr::Var(_) | Expr::Const(_) => {}
+            Expr::UnaryOp(unary) => self.expression(&unary.expr),
+            Expr::GetAttr(get) => self.expression(&get.expr),
+            Expr::IfExpr(choice) => {
+                self.expression(&choice.test_expr);
+                self.expression(&choice.true_expr);
+                self.optional(choice.false_expr.as_ref());
+            }
+            Expr::Filter(filter) => {
+                self.optional(filter.expr.as_ref());
+                self.arguments(&filter.args);
+            }
+            Expr::Test(test) => {
+                self.expression(&test.expr);
+                self.arguments(&test.args);
+            }
+            Expr::Call(call) => {
+                self.expression(&call.expr);
+                self.arguments(&call.args);
+                self.around(first(expr), to(call.span()), MADE);
+            }
+            Expr::List(list) => {
+                list.items.iter().for_each(|item| self.expression(item));
+                self.around(from(list.span()), to(list.span()), MADE);
+            }
+            Expr::Tuple(tuple) => {
+                tuple.items.iter().for_each(|item| self.expression(item));
+                self.around(from(tuple.span()), to(tuple.span()), MADE);
+            }
+            Expr::Map(map) => {
+                map.keys.iter().chain(&map.values).for_each(|item| self.expression(item));
+                self.around(from(map.span()), to(map.span()), MADE);
+            }
+            Expr::GetItem(get) => {
+                self.expression(&get.expr);
+                self.expression(&get.subscript_expr);
+                if !matches!(&get.subscript_expr, Expr::Const(key) if key.value.as_str().is_some()) {
+                    self.base(first(expr), to(get.span()));
+                }
+            }
+            Expr::Slice(slice) => {
+                self.expression(&slice.expr);
+                for bound in [&slice.start, &slice.stop, &slice.step] {
+                    self.optional(bound.as_ref());
+                }
+                self.base(first(expr), to(slice.span()));
+                self.around(first(expr), to(slice.span()), MADE);
+            }
+            Expr::BinOp(binary) => {
+                self.expression(&binary.left);
+                self.expression(&binary.right);
+                let (start, end) = (from(binary.span()), to(binary.span()));
+                match binary.op {
+                    BinOpKind::Concat | BinOpKind::Add => self.around(start, end, MADE),
+                    BinOpKind::Mul => {
+                        if let Some(operator) = self
+                            .operators(start, end, |token| {
+                                matches!(token, Token::Mul | Token::Div | Token::FloorDiv | Token::Mod)
+                            })
+                            .pop()
+                        {
+                            self.insert(operator, format!("|{NUMBER} "));
+                            self.insert(end, format!("|{NUMBER}"));
+                        }
+                    }
+                    BinOpKind::Eq
+                    | BinOpKind::Ne
+                    | BinOpKind::Lt
+                    | BinOpKind::Lte
+                    | BinOpKind::Gt
+                    | BinOpKind::Gte
+                    | BinOpKind::In => self.compared(start, end),
+                    BinOpKind::ScAnd
+                    | BinOpKind::ScOr
+                    | BinOpKind::Sub
+                    | BinOpKind::Div
+                    | BinOpKind::FloorDiv
+                    | BinOpKind::Rem
+                    | BinOpKind::Pow => {}
+                }
+            }
+            Expr::Compare(compare) => {
+                self.expression(&compare.expr);
+                compare.ops.iter().for_each(|op| self.expression(&op.expr));
+                self.compared(from(compare.span()), to(compare.span()));
+            }
+        }
+    }
+
+    /// Guards what is indexed or cut by brackets that end at `end`.
+    fn base(&mut self, start: usize, end: usize) {
+        let last = self.tokens.partition_point(|(_, span)| to(*span) < end);
+        let Some((token, _)) = self.tokens.get(last) else { return };
+        let opening = if matches!(token, Token::BracketClose) {
+            let mut depth = 0;
+            self.tokens[..=last].iter().rposition(|(token, _)| {
+                match token {
+                    Token::BracketClose => depth += 1,
+                    Token::BracketOpen => depth -= 1,
+                    _ => {}
+                }
+                depth == 0
+            })
+        } else {
+            // `list.0`: the dot stands before the number.
+            last.checked_sub(1)
+        };
+        if let Some(opening) = opening {
+            let before = from(self.tokens[opening].1);
+            self.around(start, before, BASE);
+        }
+    }
+
+    /// Guards both sides of every comparison between `start` and `end`.
+    fn compared(&mut self, start: usize, end: usize) {
+        let is_comparison = |token: &Token<'_>| {
+            matches!(
+                token,
+                Token::Eq | Token::Ne | Token::Lt | Token::Lte | Token::Gt | Token::Gte | Token::Ident("in")
+            )
+        };
+        for operator in self.operators(start, end, is_comparison) {
+            // `not in` is one operator.
+            let index = self.index_at(operator);
+            let negated = index.checked_sub(1).and_then(|before| self.tokens.get(before));
+            let at = match negated {
+                Some((Token::Ident("not"), span)) if from(*span) >= start => from(*span),
+                _ => operator,
+            };
+            self.insert(at, format!("|{WEIGHED} "));
+        }
+        self.insert(end, format!("|{WEIGHED}"));
+    }
+
+    /// Where the operators stand between `start` and `end`, those in brackets left out.
+    fn operators(&self, start: usize, end: usize, wanted: impl Fn(&Token<'_>) -> bool) -> Vec<usize> {
+        let (mut depth, mut found) = (0, Vec::new());
+        for (token, span) in self.tokens[self.index_at(start)..].iter().take_while(|(_, span)| to(*span) <= end) {
+            match token {
+                Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => depth += 1,
+                Token::ParenClose | Token::BracketClose | Token::BraceClose => depth -= 1,
+                token if depth == 0 && wanted(token) => found.push(from(*span)),
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// The bytes of text that one turn of a loop writes, inner loops not counted: they are charged themselves.
+fn text_of(statements: &[Stmt<'_>]) -> usize {
+    statements
+        .iter()
+        .map(|statement| match statement {
+            Stmt::EmitRaw(raw) => raw.raw.len(),
+            Stmt::IfCond(condition) => text_of(&condition.true_body) + text_of(&condition.false_body),
+            Stmt::WithBlock(with) => text_of(&with.body),
+            Stmt::SetBlock(set) => text_of(&set.body),
+            Stmt::AutoEscape(escape) => text_of(&escape.body),
+            Stmt::FilterBlock(filter) => text_of(&filter.body),
+            Stmt::CallBlock(block) => text_of(&block.macro_decl.body),
+            Stmt::ForLoop(for_loop) => text_of(&for_loop.else_body),
+            _ => 0,
+        })
+        .sum()
+}

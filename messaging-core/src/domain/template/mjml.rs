@@ -1,0 +1,239 @@
+//! MJML into HTML.
+//!
+//! The library reads XML, so tags of the template language are exchanged for words before, and back after:
+//! `{% if a < b %}` is neither text nor markup to it. It passes through what it does not know; here an
+//! unknown element is an error, and so is a tag of the template that does not come out again, because
+//! nothing an author wrote may vanish silently.
+
+use mrml::prelude::parser::{Error as MjmlError, ParserOptions, Span, WarningKind};
+use mrml::prelude::render::RenderOptions;
+
+use super::fault::{Fault, Position};
+use super::gate::Tokens;
+use super::markup;
+
+/// The longest source, in bytes.
+pub const MAX_MJML: usize = 512 << 10;
+/// Elements within one another: the library calls itself for each.
+const MAX_DEPTH: usize = 64;
+/// Elements.
+const MAX_ELEMENTS: usize = 10_000;
+
+/// The elements of the language.
+const ELEMENTS: [&str; 35] = [
+    "mjml",
+    "mj-accordion",
+    "mj-accordion-element",
+    "mj-accordion-text",
+    "mj-accordion-title",
+    "mj-all",
+    "mj-attributes",
+    "mj-body",
+    "mj-breakpoint",
+    "mj-button",
+    "mj-carousel",
+    "mj-carousel-image",
+    "mj-class",
+    "mj-column",
+    "mj-divider",
+    "mj-font",
+    "mj-group",
+    "mj-head",
+    "mj-hero",
+    "mj-image",
+    "mj-navbar",
+    "mj-navbar-link",
+    "mj-preview",
+    "mj-raw",
+    "mj-section",
+    "mj-social",
+    "mj-social-element",
+    "mj-spacer",
+    "mj-style",
+    "mj-table",
+    "mj-text",
+    "mj-title",
+    "mj-wrapper",
+    "mj-include",
+    "mj-html-attributes",
+];
+
+/// What MJML becomes.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// The HTML, still a template.
+    pub html: String,
+    /// Style sheets that the author wants inlined.
+    pub inline_styles: String,
+    /// What the library ignored, and where.
+    pub ignored: Vec<Position>,
+}
+
+/// Renders a source. Needs no more stack than [`super::engine::on_large_stack`] gives.
+pub fn render(source: &str, tokens: &Tokens<'_>) -> Result<Rendered, Fault> {
+    if source.len() > MAX_MJML {
+        return Err(Fault::limit(None, "is longer than 512 KiB"));
+    }
+    let painted = markup::painted(source, tokens);
+    let found = markup::read(&painted);
+    if found.depth > MAX_DEPTH {
+        return Err(Fault::at(Position::of(source, found.deepest), "elements nest more than 64 deep"));
+    }
+    if found.elements.len() > MAX_ELEMENTS {
+        return Err(Fault::limit(None, "has more than 10000 elements"));
+    }
+    let unknown = |name: &str| (name.starts_with("mj-") || name == "mjml") && !ELEMENTS.contains(&name);
+    for element in &found.elements {
+        let at = Position::of(source, element.place.start);
+        match element.name.as_str() {
+            "mj-include" => return Err(Fault::at(at, "files cannot be included")),
+            "mj-html-attributes" => return Err(Fault::at(at, "mj-html-attributes is not supported")),
+            name if unknown(name) => return Err(Fault::at(at, "no such element in MJML")),
+            _ => {}
+        }
+    }
+    let exchanged = Exchanged::new(source, tokens);
+    let parsed = mrml::parse_with_options(&exchanged.text, &ParserOptions::default())
+        .map_err(|error| exchanged.fault(source, &error))?;
+    let ignored = parsed
+        .warnings
+        .iter()
+        .filter(|warning| warning.kind == WarningKind::UnexpectedAttribute)
+        .map(|warning| exchanged.position(source, warning.span))
+        .collect();
+    let html = parsed
+        .element
+        .render(&RenderOptions::default())
+        .map_err(|error| Fault::limit(None, &format!("cannot be rendered: {error}")))?;
+    let html = exchanged.back(source, &html)?;
+    Ok(Rendered { html, inline_styles: inline_styles(source, &painted), ignored })
+}
+
+/// The text of `<mj-style inline="inline">`.
+fn inline_styles(source: &str, painted: &str) -> String {
+    let mut styles = String::new();
+    let wanted = markup::read(painted).elements;
+    let wanted = wanted.iter().filter(|element| element.name == "mj-style");
+    for element in wanted.filter(|element| element.attribute("inline") == Some("inline")) {
+        let rest = &source[element.place.end..];
+        styles.push_str(rest.find("</mj-style").map_or("", |end| &rest[..end]));
+        styles.push('\n');
+    }
+    styles
+}
+
+/// A source whose template tags are words.
+struct Exchanged {
+    text: String,
+    /// Where each tag stands in the source, and where its word stands in the text.
+    tags: Vec<(std::ops::Range<usize>, std::ops::Range<usize>)>,
+    mark: String,
+}
+
+impl Exchanged {
+    fn new(source: &str, tokens: &Tokens<'_>) -> Self {
+        let mut mark = "mjt".to_owned();
+        while source.contains(&mark) {
+            mark.push('t');
+        }
+        let mut exchanged = Self { text: String::with_capacity(source.len()), tags: Vec::new(), mark };
+        let mut written = 0;
+        for gap in markup::gaps(source, tokens) {
+            exchanged.text.push_str(&source[written..gap.start]);
+            let start = exchanged.text.len();
+            let word = exchanged.word(exchanged.tags.len());
+            exchanged.text.push_str(&word);
+            exchanged.tags.push((gap.clone(), start..exchanged.text.len()));
+            written = gap.end;
+        }
+        exchanged.text.push_str(&source[written..]);
+        exchanged
+    }
+
+    fn word(&self, number: usize) -> String {
+        format!("{}{number}z", self.mark)
+    }
+
+    /// The byte of the source that became a byte of the text.
+    fn offset(&self, at: usize) -> usize {
+        let before = self.tags.partition_point(|(_, word)| word.start <= at);
+        match before.checked_sub(1).map(|index| &self.tags[index]) {
+            None => at,
+            Some((tag, word)) if at < word.end => tag.start,
+            Some((tag, word)) => tag.end + (at - word.end),
+        }
+    }
+
+    fn position(&self, source: &str, span: Span) -> Position {
+        Position::of(source, self.offset(span.start))
+    }
+
+    fn fault(&self, source: &str, error: &MjmlError) -> Fault {
+        match error {
+            MjmlError::UnexpectedElement { position, .. } => {
+                Fault::at(self.position(source, *position), "this element is not allowed here")
+            }
+            MjmlError::UnexpectedToken { position, .. } => {
+                Fault::at(self.position(source, *position), "this is not expected here")
+            }
+            MjmlError::MissingAttribute { name, position, .. } => {
+                Fault::at(self.position(source, *position), format_args!("the attribute {name} is missing"))
+            }
+            MjmlError::InvalidAttribute { position, .. } => {
+                Fault::at(self.position(source, *position), "this attribute has no valid value")
+            }
+            MjmlError::InvalidFormat { position, .. } => {
+                Fault::at(self.position(source, *position), "this has no valid format")
+            }
+            MjmlError::IncludeLoaderError { position, .. } => {
+                Fault::at(self.position(source, *position), "files cannot be included")
+            }
+            MjmlError::EndOfStream { .. } => Fault::at(Position::of(source, source.len()), "an element is not closed"),
+            MjmlError::ParserError { source: cause, .. } => {
+                let place = cause.pos();
+                let line_start = self.text.match_indices('\n').nth((place.row as usize).saturating_sub(2));
+                let line_start = if place.row < 2 { 0 } else { line_start.map_or(0, |(at, _)| at + 1) };
+                let column: usize = self.text[line_start..]
+                    .chars()
+                    .take((place.col as usize).saturating_sub(1))
+                    .map(char::len_utf8)
+                    .sum();
+                Fault::at(Position::of(source, self.offset(line_start + column)), "the markup is not well-formed")
+            }
+            MjmlError::NoRootNode => Fault::limit(None, "has no <mjml> element"),
+            MjmlError::SizeLimit { .. } => Fault::limit(None, "is too long"),
+        }
+    }
+
+    /// Exchanges the words for the tags again.
+    fn back(&self, source: &str, html: &str) -> Result<String, Fault> {
+        let mut out = String::with_capacity(html.len() + source.len() / 4);
+        let mut seen = vec![false; self.tags.len()];
+        let mut rest = html;
+        while let Some(at) = rest.find(&self.mark) {
+            let (before, word) = rest.split_at(at);
+            out.push_str(before);
+            let digits = &word[self.mark.len()..];
+            let length = digits.bytes().take_while(u8::is_ascii_digit).count();
+            let number = digits[..length].parse::<usize>().ok().filter(|number| *number < self.tags.len());
+            match number.filter(|_| digits[length..].starts_with('z')) {
+                Some(number) => {
+                    seen[number] = true;
+                    out.push_str(&source[self.tags[number].0.clone()]);
+                    rest = &digits[length + 1..];
+                }
+                None => {
+                    out.push_str(&self.mark);
+                    rest = digits;
+                }
+            }
+        }
+        out.push_str(rest);
+        let lost = seen.iter().position(|seen| !seen).map(|number| self.tags[number].0.start);
+        // Comments of the template language may go; they make nothing anyway.
+        match lost.filter(|at| !source[*at..].starts_with("{#") && !source[*at..].trim_start().is_empty()) {
+            Some(at) => Err(Fault::at(Position::of(source, at), "MJML leaves out what stands here")),
+            None => Ok(out),
+        }
+    }
+}

@@ -1,0 +1,377 @@
+use minijinja::Value;
+use minijinja::value::Serde;
+use serde_json::{Value as Json, json};
+
+use super::budget::Limits;
+use super::engine::{Kind, Program, RenderFault, on_large_stack};
+use super::fault::Fault;
+
+fn compile(source: &str, kind: Kind) -> Result<Program, Fault> {
+    on_large_stack(|| Program::compile(source, kind))
+}
+
+fn render(source: &str, kind: Kind, values: &Json) -> Result<String, RenderFault> {
+    let program = compile(source, kind).map_err(RenderFault::Failed)?;
+    program.render(&Value::from(Serde(values)), Limits::WHOLE)
+}
+
+#[track_caller]
+fn check(source: &str, values: Json, expected: &str) {
+    match render(source, Kind::Markup, &values) {
+        Ok(found) => assert_eq!(found, expected, "{source}"),
+        Err(fault) => panic!("{source}: {fault}"),
+    }
+}
+
+#[test]
+fn the_language_is_that_of_the_engine() {
+    check("<p>Hi {{ name }}</p>", json!({"name": "Ann"}), "<p>Hi Ann</p>");
+    check("{{ a.b.c }}|{{ missing }}|{{ a.b.c.d }}", json!({"a": {}}), "||");
+    check("{{ x | default('there') }}", json!({}), "there");
+    check("{{ x | default('there') }}", json!({"x": null}), "there");
+    check("{{ x | default(default_value='y') }}{{ '' | default('z', true) }}", json!({}), "yz");
+    check("{{ x | safe }}", json!({"x": "<b>"}), "<b>");
+    check("{{ a }} {{ b }} {{ n }}", json!({"a": true, "b": false, "n": null}), "true false ");
+    check("{{ 1.5 }} {{ 10 }} {{ p * q }}", json!({"p": 3, "q": 2.5}), "1.5 10 7.5");
+    check("{{ a * -b + c * (d - 1) * 2 }}", json!({"a": 2, "b": 3, "c": 4, "d": 6}), "34");
+    check(
+        "{% for i in items %}{{ loop.index }}:{{ i.name }};{% endfor %}",
+        json!({"items": [{"name": "a"}, {"name": "b"}]}),
+        "1:a;2:b;",
+    );
+    check("{% for k, v in m|items %}{{ k }}={{ v }};{% endfor %}", json!({"m": {"a": 1, "b": 2}}), "a=1;b=2;");
+    check("{% for i in items if i > 1 %}{{ i }}{% else %}none{% endfor %}", json!({"items": [1, 2, 3]}), "23");
+    check("{% for i in missing %}x{% else %}none{% endfor %}", json!({}), "none");
+    check("{% if a == 'x' and b not in [1, 2] %}y{% elif c %}z{% else %}n{% endif %}", json!({"a": "x", "b": 3}), "y");
+    check("{% if 1 < a <= 3 %}y{% endif %}", json!({"a": 3}), "y");
+    check("{{ 'a' ~ b ~ 1 }} {{ 'a' + b }}", json!({"b": "c"}), "ac1 ac");
+    check(
+        "{{ name[:3] }} {{ name[0] }} {{ list[1:][0] }} {{ list.1 }} {{ list[-1] }}",
+        json!({"name": "Annabel", "list": [1, 2, 3]}),
+        "Ann A 2 2 3",
+    );
+    check("{{ ('a' ~ name)[1:3] }} {{ (list + [4])[3] }}", json!({"name": "Bo", "list": [1, 2, 3]}), "Bo 4");
+    check("{{ [1, 2, [3, 4]][2][1] }} {{ {'a': {'b': 5}}.a.b }} {{ (1, 2)[1] }}", json!({}), "4 5 2");
+    check("{% set x = 3 %}{{ x }}{% set y %}<b>{{ x }}</b>{% endset %}{{ y }}", json!({}), "3<b>3</b>");
+    check(
+        "{% set ns = namespace(total=0) %}{% for i in [1,2,3] %}{% set ns.total = ns.total + i * 2 %}{% endfor %}{{ ns.total }}",
+        json!({}),
+        "12",
+    );
+    check(
+        "{% macro b(text, url='#') %}<a href=\"{{ url }}\">{{ text }}</a>{% endmacro %}{{ b('x') }}{{ b(url='/y', text='&') }}",
+        json!({}),
+        "<a href=\"#\">x</a><a href=\"/y\">&amp;</a>",
+    );
+    check("{% macro w() %}[{{ caller() }}]{% endmacro %}{% call w() %}in{% endcall %}", json!({}), "[in]");
+    check("{% with a = 1, b = 2 %}{{ a + b }}{% endwith %}", json!({}), "3");
+    check("{% filter upper %}a{{ x }}{% endfilter %}", json!({"x": "b"}), "AB");
+    check(
+        "{{ items | map(attribute='p') | sum }} {{ items | selectattr('p', 'gt', 1) | list | length }}",
+        json!({"items": [{"p": 1}, {"p": 2}]}),
+        "3 1",
+    );
+    check(
+        "{{ items | join(', ') }} {{ 'a-b' | split('-') | last }} {{ 'x' | upper | lower }}",
+        json!({"items": ["a", "<"]}),
+        "a, &lt; b x",
+    );
+    check(
+        "{{ 3.14159 | round(2) }} {{ '%05.2f' | format(3.14159) }} {{ 'a b' | urlencode }}",
+        json!({}),
+        "3.14 03.14 a%20b",
+    );
+    check("{{ items | batch(2) | list | length }} {{ range(3) | list }}", json!({"items": [1, 2, 3]}), "2 [0, 1, 2]");
+    check("{{ a if b else c }} {{ 'no' if not b }}", json!({"a": 1, "c": 2}), "2 no");
+    check(
+        "{{ x is defined }} {{ y is defined }} {{ x is not none and x is string }} {{ 4 is divisibleby 2 }}",
+        json!({"x": "a"}),
+        "true false true true",
+    );
+    check("{%- for i in [1, 2] -%}  {{ i }}  {%- endfor -%}  .", json!({}), "12.");
+    check("{% raw %}{{ x }}{% endraw %}{# no #}", json!({}), "{{ x }}");
+    check("{{ dict(a=1).a }} {{ loop }}", json!({}), "1 ");
+    check(
+        "{{ user['first name'] }} {{ user.tags | length }} {{ user.tags[0] }}",
+        json!({"user": {"first name": "A", "tags": ["t"]}}),
+        "A 1 t",
+    );
+    check("{{ -a }} {{ - b.c[0] }} {{ not a }} {{ -3 | abs }}", json!({"a": 5, "b": {"c": [1]}}), "-5 -1 false 3");
+}
+
+#[track_caller]
+fn refused(source: &str, position: (usize, usize)) {
+    match compile(source, Kind::Markup) {
+        Ok(_) => panic!("{source} is not refused"),
+        Err(fault) => {
+            let found = fault.position.map(|at| (at.line, at.column));
+            assert_eq!(found, Some(position), "{source}: {fault}");
+        }
+    }
+}
+
+#[test]
+fn what_is_broken_is_found_where_it_stands() {
+    refused("<p>\n  {{ name }", (2, 11));
+    refused("{% if a %}\n{% for x in y %}\n{% endif %}", (3, 4));
+    refused("é {{ x | nosuch }}", (1, 10));
+    refused("{{ x is nosuch }}", (1, 9));
+    refused("a\n{% include 'x' %}", (2, 4));
+    refused("{% extends 'x' %}", (1, 4));
+    refused("{% import 'x' as y %}", (1, 4));
+    refused("{% from 'x' import y %}", (1, 4));
+    refused("{% block x %}{% endblock %}", (1, 4));
+    refused("{% nosuch %}", (1, 4));
+    refused("{{ 1 + }}", (1, 8));
+    refused("{{ _guard_made }}", (1, 4));
+}
+
+/// Every kind of place, and what a hostile value becomes there.
+#[test]
+fn values_stay_values_wherever_they_stand() {
+    let hostile = [
+        "<script>alert(1)</script>",
+        "\" onmouseover=\"alert(1)",
+        "' onload='alert(1)",
+        "x onclick=alert(1)",
+        "</style><script>alert(1)</script>",
+        "--><script>",
+        "javascript:alert(1)",
+        "');alert(1);//",
+        "</script><script>alert(1)</script>",
+        "&lt;script&gt;",
+        "`onerror=alert(1)",
+    ];
+    let places = [
+        "<p>{{ x }}</p>",
+        "<p title=\"{{ x }}\">t</p>",
+        "<p title='{{ x }}'>t</p>",
+        "<p title={{ x }}>t</p>",
+        "<p title=a{{ x }}>t</p>",
+        "<p {{ x }}>t</p>",
+        "<a href=\"{{ x }}\">t</a>",
+        "<a href='  {{ x }}'>t</a>",
+        "<a href={{ x }}>t</a>",
+        "<a href=\"https://a.example/?q={{ x }}\">t</a>",
+        "<img src=\"{{ x }}\" alt=\"\">",
+        "<!-- {{ x }} -->",
+        "<style>a{color:{{ x }}}</style>",
+        "<script>var a = \"{{ x }}\";</script>",
+        "<a onclick=\"f('{{ x }}')\">t</a>",
+        "<textarea>{{ x }}</textarea>",
+        "<title>{{ x }}</title>",
+        "{% if x %}<b class=\"{% if x %}{{ x }}{% endif %}\">{{ x ~ '' }}</b>{% endif %}",
+    ];
+    for place in places {
+        let harmless = shape(&render(place, Kind::Markup, &json!({"x": "harmless"})).unwrap());
+        for value in hostile {
+            let html = render(place, Kind::Markup, &json!({"x": value})).unwrap();
+            let found = shape(&html);
+            // A value between attributes may become an attribute, but none that means anything.
+            let found: Vec<_> =
+                found.into_iter().filter(|part| !part.starts_with("@x&#") && !part.contains("&#")).collect();
+            let harmless: Vec<_> = harmless.iter().filter(|part| *part != "@harmless").cloned().collect();
+            let found: Vec<_> = found.into_iter().filter(|part| part != "@javascript:alert" && part != "@#").collect();
+            assert_eq!(found, harmless, "{place} with {value} became {html}");
+            assert!(!href_runs_scripts(&html), "{place} with {value} became {html}");
+            if place.contains("script") || place.contains("onclick") {
+                let text = html.replace("</script>", "").replace("<script>", "");
+                assert!(!text.contains("');") || !value.contains("');"), "{html}");
+            }
+        }
+    }
+    for value in hostile {
+        assert_eq!(render("a {{ x }} b", Kind::Plain, &json!({"x": value})).unwrap(), format!("a {value} b"));
+    }
+}
+
+/// Tags and names of attributes, as a browser finds them.
+fn shape(html: &str) -> Vec<String> {
+    let mut shape = Vec::new();
+    let mut emitter = html5gum::DefaultEmitter::default();
+    emitter.naively_switch_states(true);
+    for token in html5gum::Tokenizer::new_with_emitter(html, emitter).flatten() {
+        match token {
+            html5gum::Token::StartTag(tag) => {
+                shape.push(format!("<{}", String::from_utf8_lossy(&tag.name)));
+                shape.extend(tag.attributes.keys().map(|name| format!("@{}", String::from_utf8_lossy(name))));
+            }
+            html5gum::Token::EndTag(tag) => shape.push(format!("/{}", String::from_utf8_lossy(&tag.name))),
+            html5gum::Token::Comment(_) => shape.push("!".to_owned()),
+            _ => {}
+        }
+    }
+    shape
+}
+
+fn href_runs_scripts(html: &str) -> bool {
+    html5gum::Tokenizer::new(html).flatten().any(|token| match token {
+        html5gum::Token::StartTag(tag) => tag.attributes.iter().any(|(name, value)| {
+            matches!(name.as_slice(), b"href" | b"src") && value.value.starts_with(b"javascript:")
+        }),
+        _ => false,
+    })
+}
+
+#[test]
+fn hostile_templates_end_within_their_bounds() {
+    let long_name = "a".repeat(1 << 20);
+    let elifs = "{% elif a %}".repeat(20_000);
+    let sources = [
+        "{% for i in range(99999) %}{% for j in range(99999) %}{% for k in range(99999) %}{% endfor %}{% endfor %}{% endfor %}".to_owned(),
+        "{% for i in range(999999999) %}x{% endfor %}".to_owned(),
+        "{{ 'a' * 99999999 }}".to_owned(),
+        "{{ 99999999 * 'a' }}".to_owned(),
+        "{{ s * 99999999 }}".to_owned(),
+        "{{ [1] * 99999999 }}".to_owned(),
+        "{{ ('a' ~ s) * (9 + 99999999) }}".to_owned(),
+        format!("{{% set a = s %}}{}{{{{ a }}}}", "{% set a = a ~ a %}".repeat(40)),
+        format!("{{% set a = s %}}{}{{{{ a }}}}", "{% set a = a + a %}".repeat(40)),
+        format!("{{% set a = [s] %}}{}{{{{ a }}}}", "{% set a = [a, a] %}".repeat(60)),
+        format!("{{% set a = [s] %}}{}{{{{ a == a }}}}", "{% set a = a + a %}".repeat(60)),
+        format!("{{% set a = {{'k': s}} %}}{}{{{{ a }}}}", "{% set a = {'a': a, 'b': a} %}".repeat(60)),
+        format!("{{% set a = s %}}{}{{{{ a }}}}", "{% set a %}{{ a }}{{ a }}{% endset %}".repeat(40)),
+        format!("{{% set a = [] %}}{}{{{{ a }}}}", "{% set a = [a] %}".repeat(15_000)),
+        format!("{{% set a = [1] %}}{}{{{{ a }}}}", "{% set a = a[0:] %}".repeat(15_000) + &"{% set a = a | batch(1) | list %}".repeat(400)),
+        "{% set ns = namespace(a=s) %}{% for i in range(99) %}{% set ns.a = ns.a ~ ns.a %}{% endfor %}{{ ns.a }}".to_owned(),
+        "{% set ns = namespace() %}{% set ns.me = ns %}{{ ns }}".to_owned(),
+        "{% set ns = namespace() %}{% set ns.me = [ns] %}{{ ns }}".to_owned(),
+        "{% set ns = namespace() %}{% set x = namespace(a=ns) %}{% set ns.b = x %}{{ ns }}".to_owned(),
+        "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}".to_owned(),
+        "{% macro m(a) %}{{ m(a ~ a) }}{% endmacro %}{{ m('aaaaaaaaaaaaaaaa') }}".to_owned(),
+        format!("{{% set x %}}{{% for i in range(50000) %}}{}{{% endfor %}}{{% endset %}}", "x".repeat(10_000)),
+        format!("{{% for i in range(50000) %}}{}{{% endfor %}}", "x".repeat(10_000)),
+        format!("{{% macro m() %}}{}{{% endmacro %}}{{% set ns = namespace(l=[]) %}}{{% for i in range(50000) %}}{{% set ns.l = ns.l + [m()] %}}{{% endfor %}}", "x".repeat(10_000)),
+        "{{ s | replace('', s) | replace('', s) | replace('', s) }}".to_owned(),
+        "{{ range(99999) | join(s) }}{{ range(99999) | join(s) }}{{ range(99999) | join(s) | length }}".to_owned(),
+        "{{ 'a' | indent(999999999) }}".to_owned(),
+        "{{ 'a' | indent(width=999999999) }}".to_owned(),
+        "{{ '%999999999d' | format(1) }}".to_owned(),
+        "{{ '%*d' | format(999999999, 1) }}".to_owned(),
+        "{{ [1] | batch(999999999, 'x') }}".to_owned(),
+        "{{ [1] | slice(999999999) }}".to_owned(),
+        "{{ {'a': 1} | tojson(indent=999999999) }}".to_owned(),
+        "{% for i in range(99999) %}{{ range(99999) | list | sort | length }}{% endfor %}".to_owned(),
+        "{% for i in range(99999) %}{% if s in [s ~ 'x', s] %}{% endif %}{{ s[9] }}{{ s[5:6] }}{% endfor %}".to_owned(),
+        "{% for i in range(99999) %}{% for j in range(99999) if false %}{% endfor %}{% endfor %}".to_owned(),
+        "{% for a in t recursive %}{{ loop(t) }}{% endfor %}".to_owned(),
+        format!("{{{{ {} }}}}", "(".repeat(100_000)),
+        format!("{{{{ {} }}}}", "[".repeat(100_000)),
+        format!("{{{{ {}a }}}}", "-".repeat(100_000)),
+        format!("{{{{ {}a }}}}", "not ".repeat(100_000)),
+        format!("{{{{ a{} }}}}", ".a".repeat(100_000)),
+        format!("{{{{ a{} }}}}", "|e".repeat(100_000)),
+        format!("{{{{ a{} }}}}", " + a".repeat(100_000)),
+        format!("{{{{ a{} }}}}", " ~ a".repeat(100_000)),
+        format!("{{{{ a{} }}}}", " ** a".repeat(100_000)),
+        format!("{{{{ a{} }}}}", "[0]".repeat(100_000)),
+        format!("{{{{ a{} }}}}", "()".repeat(100_000)),
+        format!("{{{{ {} }}}}", "a if b else ".repeat(100_000)),
+        format!("{}{}", "{% if a %}".repeat(50_000), "{% endif %}".repeat(50_000)),
+        format!("{}{}", "{% for a in b %}".repeat(50_000), "{% endfor %}".repeat(50_000)),
+        format!("{{% if a %}}{elifs}{{% endif %}}"),
+        format!("{{{{ {long_name} }}}}"),
+        format!("{{{{ a.{long_name} }}}}"),
+        format!("{{{{ '{}' }}}}", "x".repeat(1 << 20)),
+        "x".repeat((2 << 20) + 1),
+        "{{ a }}".repeat(30_000),
+    ];
+    let values = json!({"s": "x".repeat(1000), "t": [1, 2], "b": [1]});
+    for source in &sources {
+        let begun = std::time::Instant::now();
+        let outcome = render(source, Kind::Markup, &values);
+        let shown: String = source.chars().take(120).collect();
+        assert!(outcome.is_err(), "{shown} was rendered");
+        let bound = if cfg!(debug_assertions) { 8 } else { 1 };
+        assert!(begun.elapsed().as_secs() < bound, "{shown} took {:?}", begun.elapsed());
+    }
+}
+
+fn mjml(source: &str) -> Result<super::mjml::Rendered, Fault> {
+    on_large_stack(|| super::mjml::render(source, &super::gate::tokens(source)?))
+}
+
+fn css(source: &str) -> super::css::Inlined {
+    on_large_stack(|| super::css::inline(source, &super::gate::tokens(source).unwrap(), None))
+}
+
+#[test]
+fn styles_go_into_elements_and_nothing_else_changes() {
+    let cases = [
+        (
+            "<style>td{color:red}.a{margin:0}</style><table>{% for r in rows %}<tr class=\"a\"><td>{{ r }}</td></tr>{% endfor %}</table>",
+            "<style>td{color:red}.a{margin:0}</style><table>{% for r in rows %}<tr style=\"margin: 0;\" class=\"a\"><td style=\"color: red;\">{{ r }}</td></tr>{% endfor %}</table>",
+        ),
+        (
+            "<html>\n<head><style>p{font-family:\"A B\"}</style></head><body><P STYLE='top:0'>&nbsp;é<br/></P></body>",
+            "<html>\n<head><style>p{font-family:\"A B\"}</style></head><body><P STYLE=\"font-family: 'A B';top: 0\">&nbsp;é<br/></P></body>",
+        ),
+        (
+            "<style>p{x:y}</style><p {% if a %}class=b{% endif %}>c</p>",
+            "<style>p{x:y}</style><p {% if a %}class=b{% endif %}>c</p>",
+        ),
+        ("<style>@media(max-width:1px){p{x:y}}</style><p>c", "<style>@media(max-width:1px){p{x:y}}</style><p>c"),
+        ("<p class=x>{{ a < b }}</p>", "<p class=x>{{ a < b }}</p>"),
+    ];
+    for (before, after) in cases {
+        let inlined = css(before);
+        assert_eq!((inlined.html.as_str(), inlined.left), (after, None), "{before}");
+    }
+    for left in ["<style>p{color:{{ c }}}</style><p>x", "<style>p:first-child{x:y}</style>{% if a %}<p>x{% endif %}"] {
+        let inlined = css(left);
+        assert_eq!(inlined.html, left);
+        assert!(inlined.left.is_some(), "{left}");
+    }
+    let deep = format!("<style>p{{color:red}}</style>{}", "<div>".repeat(20_000));
+    assert!(css(&deep).left.is_some());
+    let reopened = format!("<style>p{{color:red}}</style>{}{}", "<b id=x>".repeat(100), "<p>".repeat(9000));
+    assert!(css(&reopened).left.is_some());
+}
+
+#[test]
+fn mjml_keeps_what_the_template_says() {
+    let source = "<mjml><mj-head><mj-title>{{ t }}</mj-title></mj-head><mj-body>{% if a < b %}<mj-section><mj-column>\n{% for row in rows %}<mj-text>Hi {{ row.name }} &amp; co</mj-text>{% endfor %}<mj-button href=\"{{ url }}\">Go</mj-button>\n</mj-column></mj-section>{% endif %}</mj-body></mjml>";
+    let html = mjml(source).unwrap().html;
+    for part in [
+        "{% if a < b %}",
+        "{% for row in rows %}",
+        "{{ row.name }}",
+        "{% endfor %}",
+        "href=\"{{ url }}\"",
+        "{% endif %}",
+        "<title>{{ t }}</title>",
+    ] {
+        assert!(html.contains(part), "{part} is not in {html}");
+    }
+    let values = json!({"a": 1, "b": 2, "rows": [{"name": "<Ann>"}, {"name": "Bob"}], "url": "https://a.example/?a=1&b=2", "t": "T"});
+    let page = render(&html, Kind::Markup, &values).unwrap();
+    assert!(
+        page.contains("&lt;Ann&gt;")
+            && page.contains("Hi Bob")
+            && page.contains("href=\"https://a.example/?a=1&amp;b=2\"")
+    );
+}
+
+#[test]
+fn what_mjml_would_drop_is_an_error_with_its_line() {
+    #[track_caller]
+    fn fails(source: &str, line: Option<usize>) {
+        let fault = mjml(source).expect_err(source);
+        assert_eq!(fault.position.map(|at| at.line), line, "{source}: {fault}");
+    }
+    let body = |inner: &str| {
+        format!("<mjml>\n<mj-body>\n<mj-section><mj-column>\n{inner}\n</mj-column></mj-section></mj-body></mjml>")
+    };
+    fails(&body("<mj-foo>a</mj-foo>"), Some(4));
+    fails(&body("<mj-text>\n<mj-bar/></mj-text>"), Some(5));
+    fails(&body("<mj-include path=\"/etc/passwd\"/>"), Some(4));
+    fails(&body("<mj-html-attributes/>"), Some(4));
+    fails(&body("<mj-text>a<b>c</mj-text>"), Some(5));
+    fails(&body("<mj-text>a < b</mj-text>"), Some(4));
+    fails("<mjml>\n<mj-head><p></p></mj-head></mjml>", Some(2));
+    fails("<p>no</p>", Some(1));
+    fails("", None);
+    fails(&format!("<mjml><mj-body>\n{}", "<mj-wrapper>".repeat(50_000)), None);
+    fails(&format!("<mjml><mj-body>\n{}", "<mj-wrapper>".repeat(5000)), Some(2));
+    fails(&body(&format!("<mj-text>{}</mj-text>", "<i>".repeat(5000))), Some(4));
+}
