@@ -132,12 +132,19 @@ pub enum Unprocessable {
     ChannelNotConfigured,
     /// The contact has no address for the channel.
     ContactAddressMissing,
+    /// The rules refuse the URL.
+    UrlNotAllowed,
 }
 
 impl Unprocessable {
     /// Every cause, for the table of codes.
-    pub const ALL: &'static [Self] =
-        &[Self::SenderMissing, Self::SenderDomainNotVerified, Self::ChannelNotConfigured, Self::ContactAddressMissing];
+    pub const ALL: &'static [Self] = &[
+        Self::SenderMissing,
+        Self::SenderDomainNotVerified,
+        Self::ChannelNotConfigured,
+        Self::ContactAddressMissing,
+        Self::UrlNotAllowed,
+    ];
 
     /// The code of contract section 1.4.
     pub const fn code(self) -> &'static str {
@@ -146,6 +153,7 @@ impl Unprocessable {
             Self::SenderDomainNotVerified => "sender_domain_not_verified",
             Self::ChannelNotConfigured => "channel_not_configured",
             Self::ContactAddressMissing => "contact_address_missing",
+            Self::UrlNotAllowed => "url_not_allowed",
         }
     }
 
@@ -155,6 +163,7 @@ impl Unprocessable {
             Self::SenderDomainNotVerified => "the sender's domain is not a verified sending domain of this workspace",
             Self::ChannelNotConfigured => "the channel has no usable provider; set one with PUT …/channels/{channel}",
             Self::ContactAddressMissing => "the contact has no address for this channel",
+            Self::UrlNotAllowed => "this address may not be called; it must be https:// and lead to a public host",
         }
     }
 }

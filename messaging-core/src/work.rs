@@ -7,15 +7,19 @@
 
 mod compose;
 pub mod deliver_message;
+pub mod deliver_webhook;
 mod delivery;
+pub mod drain_webhook;
 pub mod erase_contact;
 pub mod job;
 mod lanes;
 pub mod move_messages;
+pub mod replay_webhook;
 mod runner;
 pub(crate) mod signal;
 pub mod sweep;
 pub mod verify_domain;
+mod webhook_attempt;
 
 pub use job::{Job, JobContext, JobError, JobType};
 pub use runner::Workers;
@@ -24,8 +28,11 @@ pub use runner::Workers;
 pub(crate) const fn all() -> &'static [JobType] {
     const ALL: &[JobType] = &[
         JobType::of::<deliver_message::DeliverMessage>(),
+        JobType::of::<deliver_webhook::DeliverWebhook>(),
+        JobType::of::<drain_webhook::DrainWebhook>(),
         JobType::of::<erase_contact::EraseContact>(),
         JobType::of::<move_messages::MoveMessages>(),
+        JobType::of::<replay_webhook::ReplayWebhook>(),
         JobType::of::<verify_domain::VerifyDomain>(),
     ];
     ALL

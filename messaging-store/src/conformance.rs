@@ -17,6 +17,7 @@ pub mod channels;
 pub mod commit;
 pub mod contacts;
 pub mod custom_fields;
+pub mod events;
 pub mod jobs;
 pub mod keys;
 pub mod lanes;
@@ -30,6 +31,7 @@ pub mod sending_domains;
 pub mod soft_bounces;
 pub mod suppressions;
 pub mod urls;
+pub mod webhooks;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -111,6 +113,8 @@ macro_rules! conformance_tests {
                 one_of_many_gets_an_address, other_workspaces_are_not_there;
             custom_fields: fields_round_trip, key_is_unique_in_its_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            events: events_are_logged_in_the_order_of_commits, a_position_of_a_time_divides_the_log,
+                old_entries_are_forgotten;
             jobs: a_claimed_job_is_finished_once, what_is_not_due_is_not_claimed,
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
                 a_rescheduled_job_comes_back, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
@@ -143,6 +147,9 @@ macro_rules! conformance_tests {
                 address_is_unique_per_channel, suppressions_are_found_by_id_and_deleted, every_filter_narrows,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             urls: urls_round_trip_and_are_stored_once, other_workspaces_are_not_there;
+            webhooks: webhooks_round_trip, listing_is_exact_while_rows_are_inserted,
+                other_workspaces_are_not_there, failures_begin_once_and_end, deliveries_round_trip,
+                the_backlog_is_in_order, replays_find_what_they_repeat, deliveries_expire_and_are_forgotten;
         }
     };
     ($open:path; $($module:ident: $($case:ident),+;)+) => {$(

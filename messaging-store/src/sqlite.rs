@@ -17,6 +17,7 @@ mod checkpoint;
 mod connection;
 mod contacts;
 mod custom_fields;
+mod events;
 mod fault;
 mod jobs;
 mod keys;
@@ -34,6 +35,7 @@ mod sending_domains;
 mod soft_bounces;
 mod suppressions;
 mod urls;
+mod webhooks;
 mod writer;
 
 use std::fs::File;

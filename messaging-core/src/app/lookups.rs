@@ -15,6 +15,7 @@ use crate::domain::custom_field::{FieldTypes, MAX_FIELDS};
 use crate::domain::digest::Digest;
 use crate::domain::provider::BUILTIN;
 use crate::domain::sending_domain::SendingDomain;
+use crate::domain::webhook::{MAX_WEBHOOKS, Webhook};
 use crate::error::Error;
 use crate::ids::{Id as _, WorkspaceId};
 use crate::ports::store::{PageRequest, StoreError};
@@ -36,6 +37,7 @@ pub(super) struct Lookups {
     providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
     fields: Cache<WorkspaceId, Arc<FieldTypes>>,
     has_contacts: Cache<WorkspaceId, bool>,
+    webhooks: Cache<WorkspaceId, Arc<[Arc<Webhook>]>>,
 }
 
 /// A channel's provider with its settings, secrets in clear.
@@ -57,6 +59,7 @@ impl Lookups {
             providers: Cache::new(),
             fields: Cache::new(),
             has_contacts: Cache::new(),
+            webhooks: Cache::new(),
         }
     }
 
@@ -81,6 +84,9 @@ impl Lookups {
         if touched.contacts {
             self.has_contacts.clear();
         }
+        if touched.webhooks {
+            self.webhooks.clear();
+        }
     }
 }
 
@@ -95,6 +101,7 @@ pub(super) struct Touched {
     fields: bool,
     /// Whether contacts were added.
     contacts: bool,
+    webhooks: bool,
 }
 
 impl Touched {
@@ -111,6 +118,7 @@ impl Touched {
                 Write::PutDomain(..) | Write::DeleteDomain(..) => touched.domains = true,
                 Write::PutChannel(..) | Write::DeleteChannel(..) => touched.channels = true,
                 Write::PutField(..) | Write::DeleteField(..) => touched.fields = true,
+                Write::PutWebhook(..) | Write::DeleteWebhook(..) => touched.webhooks = true,
                 Write::PutContacts(puts) => touched.contacts |= puts.iter().any(|put| put.expect == Expect::Absent),
                 _ => {}
             }
@@ -213,6 +221,17 @@ impl App {
         let load = async { Ok(Some(self.store().contact_count(workspace).await? > 0)) };
         let has = self.lookups().has_contacts.get(&workspace, self.now(), load).await?;
         Ok(has.unwrap_or(false))
+    }
+
+    /// The webhooks of a workspace, whatever their state.
+    pub async fn webhooks(&self, workspace: WorkspaceId) -> Result<Arc<[Arc<Webhook>]>, StoreError> {
+        let page = PageRequest { after: None, limit: MAX_WEBHOOKS };
+        let load = async {
+            let webhooks = self.store().webhooks(workspace, page).await?.items;
+            Ok(Some(webhooks.into_iter().map(Arc::new).collect()))
+        };
+        let webhooks = self.lookups().webhooks.get(&workspace, self.now(), load).await?;
+        Ok(webhooks.unwrap_or_default())
     }
 
     /// Notes when a key was last used, at most once a minute per key, without anybody waiting for it.

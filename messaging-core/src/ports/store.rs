@@ -14,6 +14,7 @@ pub mod blobs;
 pub mod channels;
 pub mod contacts;
 pub mod custom_fields;
+pub mod events;
 pub mod jobs;
 pub mod keys;
 pub mod lists;
@@ -24,6 +25,7 @@ pub mod sending_domains;
 pub mod soft_bounces;
 pub mod suppressions;
 pub mod urls;
+pub mod webhooks;
 
 use async_trait::async_trait;
 
@@ -36,6 +38,7 @@ pub use blobs::Blobs;
 pub use channels::Channels;
 pub use contacts::Contacts;
 pub use custom_fields::CustomFields;
+pub use events::{EventLog, LogPosition};
 pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
 pub use lists::Lists;
@@ -46,6 +49,7 @@ pub use sending_domains::SendingDomains;
 pub use soft_bounces::SoftBounces;
 pub use suppressions::Suppressions;
 pub use urls::Urls;
+pub use webhooks::{ReplayRange, Webhooks};
 
 /// A database.
 #[async_trait]
@@ -57,6 +61,7 @@ pub trait Store:
     + Channels
     + Contacts
     + CustomFields
+    + EventLog
     + Jobs
     + Lists
     + Messages
@@ -66,6 +71,7 @@ pub trait Store:
     + SoftBounces
     + Suppressions
     + Urls
+    + Webhooks
     + std::fmt::Debug
     + Send
     + Sync

@@ -6,6 +6,7 @@ use tokio::sync::watch;
 
 use crate::app::App;
 use crate::changes::{Changes, Write};
+use crate::domain::webhook::{HELD, KEPT};
 use crate::error::Chain;
 use crate::ports::store::{CommitError, StoreError};
 
@@ -39,7 +40,7 @@ pub(super) async fn keep_sweeping(app: App, mut stopped: watch::Receiver<bool>) 
 }
 
 /// Removes what expired: remembered replies, sessions, captures beyond the newest, old contents and files,
-/// members of removed lists.
+/// members of removed lists, old deliveries of webhooks.
 pub async fn sweep(app: &App) -> Result<(), StoreError> {
     let store = app.store();
     let now = app.now();
@@ -50,6 +51,9 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
             + store.forget_contents(old, SLICE).await?
             + store.forget_attempts(now - ATTEMPTS_KEPT, SLICE).await?
             + store.forget_members(SLICE).await?
+            + store.expire_deliveries(now - HELD, SLICE).await?
+            + store.forget_deliveries(now - KEPT, SLICE).await?
+            + store.forget_log(now - KEPT, SLICE).await?
             + forget_files(app, old).await?;
         if removed == 0 {
             break;

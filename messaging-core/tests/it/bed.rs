@@ -15,6 +15,7 @@ use messaging_core::ports::resolver::{NoResolver, Resolver};
 use messaging_core::time::Timestamp;
 use messaging_core::{Error, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
+use messaging_transport::testing::MemoryFetch;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -46,6 +47,7 @@ impl Bed {
             .clock(Arc::clone(&clock) as _)
             .entropy(Arc::new(SeededEntropy::new(17)))
             .resolver(resolver)
+            .fetch(Arc::new(MemoryFetch::default()))
             .settings(messaging_core::Settings {
                 hostname: "mx.service.test".to_owned(),
                 public_url: "https://track.service.test".to_owned(),
@@ -114,36 +116,39 @@ impl Bed {
         self.send(Call::new(caller, Method::DELETE, target)).await
     }
 
-    /// Routes, admits and calls: the part of a front end that matters here.
     pub(crate) async fn send(&self, call: Call<'_>) -> Reply {
-        let (path, query) = call.target.split_once('?').unwrap_or((call.target, ""));
-        let (endpoint, path_parameters) = route(&call.method, path);
-        let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
-        let workspace = match call.caller.admit(endpoint.access, in_path, call.in_header) {
-            Ok(workspace) => workspace,
-            Err(error) => return Reply::refused(&error),
-        };
-        let request = Request {
-            app: &self.app,
-            caller: call.caller,
-            workspace,
-            path,
-            path_parameters,
-            query,
-            body: call.body.into(),
-            idempotency_key: call.idempotency_key.map(str::as_bytes),
-            client: call.client,
-        };
-        match (endpoint.call)(request).await {
-            Ok(answer) => {
-                let promised = [Some(endpoint.success), endpoint.other_success];
-                assert!(promised.contains(&Some(answer.status)), "{endpoint:?} {}", answer.status);
-                let body =
-                    if answer.body.is_empty() { Value::Null } else { serde_json::from_slice(&answer.body).unwrap() };
-                Reply { status: answer.status.as_u16(), body, replayed: answer.replayed, retry_after: None }
-            }
-            Err(error) => Reply::refused(&error),
+        send(&self.app, call).await
+    }
+}
+
+/// Routes, admits and calls: the part of a front end that matters here.
+pub(crate) async fn send(app: &App, call: Call<'_>) -> Reply {
+    let (path, query) = call.target.split_once('?').unwrap_or((call.target, ""));
+    let (endpoint, path_parameters) = route(&call.method, path);
+    let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
+    let workspace = match call.caller.admit(endpoint.access, in_path, call.in_header) {
+        Ok(workspace) => workspace,
+        Err(error) => return Reply::refused(&error),
+    };
+    let request = Request {
+        app,
+        caller: call.caller,
+        workspace,
+        path,
+        path_parameters,
+        query,
+        body: call.body.into(),
+        idempotency_key: call.idempotency_key.map(str::as_bytes),
+        client: call.client,
+    };
+    match (endpoint.call)(request).await {
+        Ok(answer) => {
+            let promised = [Some(endpoint.success), endpoint.other_success];
+            assert!(promised.contains(&Some(answer.status)), "{endpoint:?} {}", answer.status);
+            let body = if answer.body.is_empty() { Value::Null } else { serde_json::from_slice(&answer.body).unwrap() };
+            Reply { status: answer.status.as_u16(), body, replayed: answer.replayed, retry_after: None }
         }
+        Err(error) => Reply::refused(&error),
     }
 }
 
@@ -255,8 +260,10 @@ fn route(method: &Method, path: &str) -> (&'static Endpoint, Vec<(String, String
         }
         Some(parameters)
     };
+    // A word of the path goes before a parameter in its place.
     ops::all()
         .iter()
-        .find_map(|endpoint| matches(endpoint).map(|parameters| (endpoint, parameters)))
+        .filter_map(|endpoint| matches(endpoint).map(|parameters| (endpoint, parameters)))
+        .min_by_key(|(_, parameters)| parameters.len())
         .unwrap_or_else(|| panic!("no operation is {method} {path}"))
 }

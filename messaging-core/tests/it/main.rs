@@ -28,3 +28,6 @@ mod surface;
 mod sweep;
 mod unsubscribe;
 mod visits;
+mod webhook_deliveries;
+mod webhook_events;
+mod webhooks;

@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::lanes::Book;
 use super::{
     accounts, attempts, channels, contacts, custom_fields, jobs, keys, lists, messages, replies, sandbox,
-    sending_domains, soft_bounces, suppressions, urls,
+    sending_domains, soft_bounces, suppressions, urls, webhooks,
 };
 
 /// Applies a write inside the open transaction.
@@ -47,6 +47,13 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         Write::AppendAttempt(attempt) => attempts::append(connection, attempt),
         Write::PutCapture(capture) => sandbox::put(connection, capture),
         Write::PutUrl(workspace, url) => urls::put(connection, *workspace, url),
+        Write::PutWebhook(webhook, expect) => webhooks::put(connection, webhook, *expect),
+        Write::DeleteWebhook(workspace, id) => webhooks::delete(connection, *workspace, *id),
+        Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(connection, *workspace, *id, *at),
+        Write::EndWebhookFailures(workspace, id) => webhooks::end_failures(connection, *workspace, *id),
+        Write::InsertDelivery(delivery) => webhooks::insert_delivery(connection, delivery),
+        Write::UpdateDelivery(update) => webhooks::update_delivery(connection, update),
+        Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(connection, *workspace, *id),
         // The file goes after the commit; see `SqliteStore::commit`.
         Write::DeleteBlob(..) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, book, job),

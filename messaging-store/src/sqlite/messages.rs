@@ -97,11 +97,11 @@ pub(super) fn append_event(connection: &Connection, event: &MessageEvent) -> Res
             number(&EventKind::ALL, &event.kind),
             if event.meta.is_empty() { None } else { Some(document(&event.meta)?) },
         ])?;
-    Ok(())
+    super::events::log(connection, event)
 }
 
 /// A message from the columns of `message_columns`.
-fn message(workspace: WorkspaceId, row: &Row<'_>) -> Result<Message, Fault> {
+pub(super) fn message(workspace: WorkspaceId, row: &Row<'_>) -> Result<Message, Fault> {
     Ok(Message {
         id: id(row, 0)?,
         workspace_id: workspace,
