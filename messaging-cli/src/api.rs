@@ -4,6 +4,7 @@ use clap::ArgMatches;
 
 use crate::command;
 use crate::failure::Failure;
+use crate::listen;
 use crate::output::Output;
 use crate::request::Request;
 use crate::target::{self, Target};
@@ -19,6 +20,9 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     }
     if words == watch::WORDS {
         return target::block_on(watch::run(matches, output))?;
+    }
+    if words == listen::WORDS {
+        return target::block_on(listen::run(matches, output))?;
     }
     let endpoint = command::endpoint(&words).expect("the tree is made of the operations");
     let request = Request::read(endpoint, matches)?;

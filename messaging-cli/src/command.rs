@@ -6,7 +6,7 @@ pub(crate) mod operation;
 use clap::Command;
 use messaging_core::ops::{self, Endpoint};
 
-use crate::{admin, arguments, completions, dev, send, serve, watch};
+use crate::{admin, arguments, completions, dev, listen, send, serve, watch};
 
 /// The whole command line.
 pub fn root() -> Command {
@@ -50,6 +50,7 @@ fn tree() -> Vec<Word> {
         place(&mut nouns, &words).endpoint = Some(endpoint);
     }
     place(&mut nouns, &["message", "watch"]).convenience = Some(watch::command);
+    place(&mut nouns, &["webhook", "listen"]).convenience = Some(listen::command);
     nouns
 }
 

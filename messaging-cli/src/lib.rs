@@ -13,6 +13,7 @@ pub mod command;
 mod completions;
 mod dev;
 mod failure;
+mod listen;
 mod members;
 mod output;
 mod request;

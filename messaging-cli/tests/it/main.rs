@@ -10,3 +10,4 @@ mod kill;
 mod memory;
 mod messages;
 mod support;
+mod webhooks;
