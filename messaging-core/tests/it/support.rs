@@ -16,6 +16,7 @@ use messaging_core::ops::{Empty, Endpoint, Operation, PageQuery, Request};
 use messaging_core::ports::Store as _;
 use messaging_core::ports::Transport;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
+use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::store::Priority;
 use messaging_core::time::Timestamp;
 use messaging_core::{App, Caller, Error, admin};
@@ -46,21 +47,21 @@ impl Product {
 
     pub(crate) async fn with(transport: MemoryTransport) -> Self {
         let transport = Arc::new(transport);
-        Self::build(Arc::clone(&transport), transport, Arc::default()).await
+        Self::build(Arc::clone(&transport), transport, Arc::new(MemoryFetch::default())).await
     }
 
     /// A product that calls web addresses with `fetch`.
-    pub(crate) async fn calling(fetch: Arc<MemoryFetch>) -> Self {
+    pub(crate) async fn calling(fetch: Arc<dyn Fetch>) -> Self {
         let transport = Arc::new(MemoryTransport::default());
         Self::build(Arc::clone(&transport), transport, fetch).await
     }
 
     /// A product whose email is carried by something else; its `transport` sees nothing.
     pub(crate) async fn carried_by(carrier: Arc<dyn Transport>) -> Self {
-        Self::build(Arc::default(), carrier, Arc::default()).await
+        Self::build(Arc::default(), carrier, Arc::new(MemoryFetch::default())).await
     }
 
-    async fn build(transport: Arc<MemoryTransport>, carrier: Arc<dyn Transport>, fetch: Arc<MemoryFetch>) -> Self {
+    async fn build(transport: Arc<MemoryTransport>, carrier: Arc<dyn Transport>, fetch: Arc<dyn Fetch>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("m.db"))).unwrap());
         let clock = Arc::new(ManualClock::new(beginning()));

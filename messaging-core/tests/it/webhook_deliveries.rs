@@ -2,6 +2,7 @@
 
 mod attempts;
 mod privacy;
+mod receivers;
 mod replays;
 mod states;
 
@@ -39,7 +40,7 @@ impl Hooks {
 
     pub(crate) async fn hearing(events: &[&str]) -> Self {
         let fetch = Arc::new(MemoryFetch::default());
-        let product = Product::calling(Arc::clone(&fetch)).await;
+        let product = Product::calling(Arc::clone(&fetch) as _).await;
         let base = format!("/workspaces/{}/webhooks", product.workspace);
         let mut hooks = Self { product, fetch, base, path: String::new(), secret: String::new() };
         let created = hooks.create(URL, events).await;
