@@ -5,6 +5,7 @@ use clap::ArgMatches;
 use crate::command;
 use crate::failure::Failure;
 use crate::import;
+use crate::listen;
 use crate::output::Output;
 use crate::request::Request;
 use crate::target::{self, Target};
@@ -26,6 +27,9 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     }
     if templates::is_ours(&words) {
         return target::block_on(templates::run(&words, matches, output))?;
+    }
+    if words == listen::WORDS {
+        return target::block_on(listen::run(matches, output))?;
     }
     let endpoint = command::endpoint(&words).expect("the tree is made of the operations");
     let request = Request::read(endpoint, matches)?;

@@ -6,7 +6,7 @@ pub(crate) mod operation;
 use clap::Command;
 use messaging_core::ops::{self, Endpoint};
 
-use crate::{admin, arguments, completions, dev, import, send, serve, templates, watch};
+use crate::{admin, arguments, completions, dev, import, listen, send, serve, templates, watch};
 
 /// The whole command line.
 pub fn root() -> Command {
@@ -54,6 +54,7 @@ fn tree() -> Vec<Word> {
     for (words, command) in templates::COMMANDS {
         place(&mut nouns, words).convenience = Some(*command);
     }
+    place(&mut nouns, listen::WORDS).convenience = Some(listen::command);
     nouns
 }
 

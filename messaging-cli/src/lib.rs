@@ -14,6 +14,7 @@ mod completions;
 mod dev;
 mod failure;
 mod import;
+mod listen;
 mod members;
 mod output;
 mod request;

@@ -8,6 +8,8 @@ mod cache;
 mod consent;
 mod dkim;
 mod domain_looks;
+mod event_signal;
+pub(crate) mod events;
 pub(crate) mod filters;
 mod heavy_work;
 mod importing;
@@ -40,7 +42,7 @@ use crate::domain::login_attempts::LoginAttempts;
 use crate::domain::machine::RecentClicks;
 use crate::domain::settings::ChannelSettings;
 use crate::error::Error;
-use crate::ids::{Id, IdSource};
+use crate::ids::{Id, IdSource, WorkspaceId};
 use crate::ops::invoke::RunningKeys;
 use crate::ops::{Operation, Output as _, Request};
 use crate::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
@@ -55,6 +57,7 @@ use crate::work::signal::WorkSignal;
 pub(crate) use dkim::KeyPair;
 use dkim::Signers;
 use domain_looks::DomainLooks;
+use event_signal::{EventSignal, EventWait};
 use heavy_work::HeavyWork;
 use known_urls::KnownUrls;
 pub use lookups::Provider;
@@ -102,6 +105,7 @@ struct Shared {
     template_work: HeavyWork,
     compiled_templates: CompiledVersions,
     work: WorkSignal,
+    events: EventSignal,
     /// KiB of attachments that background work may hold in memory.
     file_memory: Semaphore,
     /// Parts of long lists that may be committed at one time.
@@ -247,6 +251,7 @@ impl Builder {
             template_work: templates::queue(),
             compiled_templates: CompiledVersions::default(),
             work: WorkSignal::default(),
+            events: EventSignal::default(),
             file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
             parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
             imports: Semaphore::new(importing::IMPORTS_AT_A_TIME),
@@ -383,6 +388,7 @@ impl App {
         let touched = Touched::by(&changes);
         let urls = KnownUrls::keys(&changes);
         let removed_urls = KnownUrls::removed(&changes);
+        let told = EventSignal::concerned(&changes);
         let due = changes
             .writes()
             .iter()
@@ -396,10 +402,21 @@ impl App {
         self.0.lookups.forget(touched);
         self.0.known_urls.add(urls);
         self.0.known_urls.forget(removed_urls);
+        self.0.events.announce(&told);
         if let Some(due) = due {
             self.0.work.announce(due);
         }
         Ok(())
+    }
+
+    /// Begins to wait for events of a workspace.
+    pub(crate) fn wait_for_events(&self, workspace: WorkspaceId) -> EventWait<'_> {
+        self.0.events.wait(workspace)
+    }
+
+    /// Answers those who wait for events, now and from now on at once: the server is about to stop.
+    pub fn end_waits(&self) {
+        self.0.events.end();
     }
 
     pub(crate) fn work(&self) -> &WorkSignal {

@@ -27,9 +27,11 @@ use crate::domain::settings::ChannelSettings;
 use crate::domain::soft_bounce::Streak;
 use crate::domain::suppression::Suppression;
 use crate::domain::template::Template;
+use crate::domain::webhook::Webhook;
+use crate::domain::webhook::delivery::{Delivery, DeliveryStatus};
 use crate::ids::{
-    ApiKeyId, BlobId, ContactId, DomainId, EventId, FieldId, JobId, ListId, MessageId, SegmentId, SuppressionId,
-    TemplateId, UserId, WorkspaceId,
+    ApiKeyId, BlobId, ContactId, DeliveryId, DomainId, EventId, FieldId, JobId, ListId, MessageId, SegmentId,
+    SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
 };
 use crate::time::Timestamp;
 
@@ -157,7 +159,7 @@ pub enum Write {
     AttributeMessage(AttributeMessage),
     /// Removes whom a message went to and what it said: its content, attempts, capture.
     RedactMessage(Box<RedactMessage>),
-    /// Adds an event to a message.
+    /// Adds an event to a message, and to the log of its workspace.
     AppendEvent(Box<MessageEvent>),
     /// Keeps what was said on the wire.
     AppendAttempt(Box<MessageAttempt>),
@@ -171,6 +173,20 @@ pub enum Write {
     DeleteUrl(WorkspaceId, UrlKey),
     /// Removes stored bytes; no conflict when they are gone already.
     DeleteBlob(WorkspaceId, BlobId),
+    /// Creates or replaces a webhook.
+    PutWebhook(Box<Webhook>, Expect),
+    /// Removes a webhook; its deliveries cannot be reached any more. No conflict when it is gone already.
+    DeleteWebhook(WorkspaceId, WebhookId),
+    /// Notes that an attempt at a webhook failed, unless the one before it did too.
+    NoteWebhookFailure(WorkspaceId, WebhookId, Timestamp),
+    /// Ends a webhook's failures; no conflict when there are none.
+    EndWebhookFailures(WorkspaceId, WebhookId),
+    /// Stores a new delivery.
+    InsertDelivery(Box<Delivery>),
+    /// Replaces a delivery.
+    UpdateDelivery(Box<UpdateDelivery>),
+    /// Notes that a delivery was replayed: its receiver no longer misses it. No conflict when it is gone.
+    MarkReplayed(WorkspaceId, DeliveryId),
     /// Adds a job.
     Enqueue(NewJob),
     /// Adds a job unless its lane has one, claimed or not.
@@ -197,6 +213,15 @@ pub struct MoveMessage {
     pub status: MessageStatus,
     /// When.
     pub at: Timestamp,
+}
+
+/// A delivery after something became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UpdateDelivery {
+    /// As it is from now on.
+    pub delivery: Delivery,
+    /// The status and the number of attempts that were read; any other is a conflict.
+    pub read: (DeliveryStatus, u32),
 }
 
 /// A contact to create or replace.

@@ -30,6 +30,7 @@ pub mod service;
 pub mod sessions;
 pub mod suppressions;
 pub mod templates;
+pub mod webhooks;
 
 pub use context::{Context, Request};
 pub use endpoint::Endpoint;
@@ -125,6 +126,20 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<sending_domains::UpdateSendingDomain>(),
         Endpoint::of::<sending_domains::DeleteSendingDomain>(),
         Endpoint::of::<sending_domains::verification::RotateDkim>(),
+        // Section 15.
+        Endpoint::of::<webhooks::ListWebhooks>(),
+        Endpoint::of::<webhooks::CreateWebhook>(),
+        Endpoint::of::<webhooks::GetWebhook>(),
+        Endpoint::of::<webhooks::DeleteWebhook>(),
+        Endpoint::of::<webhooks::PauseWebhook>(),
+        Endpoint::of::<webhooks::ResumeWebhook>(),
+        Endpoint::of::<webhooks::deliveries::TestWebhook>(),
+        Endpoint::of::<webhooks::deliveries::ListDeliveries>(),
+        Endpoint::of::<webhooks::deliveries::ReplayDelivery>(),
+        Endpoint::of::<webhooks::UpdateWebhook>(),
+        Endpoint::of::<webhooks::RotateWebhookSecret>(),
+        Endpoint::of::<webhooks::deliveries::ReplayWebhookEvents>(),
+        Endpoint::of::<webhooks::events::ListWebhookEvents>(),
         // Section 16.
         Endpoint::of::<channels::ListChannels>(),
         Endpoint::of::<channels::SetChannel>(),

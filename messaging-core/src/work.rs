@@ -7,7 +7,9 @@
 
 mod compose;
 pub mod deliver_message;
+pub mod deliver_webhook;
 mod delivery;
+pub mod drain_webhook;
 pub mod erase_contact;
 pub mod follow_changes;
 pub mod import_contacts;
@@ -15,10 +17,12 @@ pub mod job;
 mod lanes;
 pub mod move_messages;
 pub mod recalculate_segment;
+pub mod replay_webhook;
 mod runner;
 pub(crate) mod signal;
 pub mod sweep;
 pub mod verify_domain;
+mod webhook_attempt;
 
 pub use job::{Job, JobContext, JobError, JobType};
 pub use runner::Workers;
@@ -27,12 +31,15 @@ pub use runner::Workers;
 pub(crate) const fn all() -> &'static [JobType] {
     const ALL: &[JobType] = &[
         JobType::of::<deliver_message::DeliverMessage>(),
+        JobType::of::<deliver_webhook::DeliverWebhook>(),
+        JobType::of::<drain_webhook::DrainWebhook>(),
         JobType::of::<erase_contact::EraseContact>(),
         JobType::of::<follow_changes::FollowChanges>(),
         JobType::of::<import_contacts::ExpireImport>(),
         JobType::of::<import_contacts::ImportContacts>(),
         JobType::of::<move_messages::MoveMessages>(),
         JobType::of::<recalculate_segment::RecalculateSegment>(),
+        JobType::of::<replay_webhook::ReplayWebhook>(),
         JobType::of::<verify_domain::VerifyDomain>(),
     ];
     ALL

@@ -209,6 +209,7 @@ impl Standalone {
         let stop = async {
             stop.await;
             tracing::info!("stopping");
+            app.end_waits();
             stopping.send_replace(true);
         };
         let workers = async {

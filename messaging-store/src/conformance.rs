@@ -17,6 +17,7 @@ pub mod channels;
 pub mod commit;
 pub mod contacts;
 pub mod custom_fields;
+pub mod events;
 pub mod imports;
 pub mod jobs;
 pub mod keys;
@@ -35,6 +36,7 @@ pub mod suppressions;
 pub mod templates;
 pub mod uploads;
 pub mod urls;
+pub mod webhooks;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -116,6 +118,8 @@ macro_rules! conformance_tests {
                 one_of_many_gets_an_address, other_workspaces_are_not_there;
             custom_fields: fields_round_trip, key_is_unique_in_its_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            events: events_are_logged_in_the_order_of_commits, a_position_of_a_time_divides_the_log,
+                old_entries_are_forgotten;
             imports: imports_round_trip, refused_rows_come_back_in_order, old_refused_rows_are_forgotten,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             jobs: a_claimed_job_is_finished_once, a_lane_gets_one_job_of_a_kind_that_is_needed_once,
@@ -167,6 +171,9 @@ macro_rules! conformance_tests {
                 other_workspaces_are_not_there;
             templates: versions_round_trip, removed_templates_go_later,
                 listing_is_exact_while_rows_are_inserted, versions_are_listed, other_workspaces_are_not_there;
+            webhooks: webhooks_round_trip, listing_is_exact_while_rows_are_inserted,
+                other_workspaces_are_not_there, failures_begin_once_and_end, deliveries_round_trip,
+                the_backlog_is_in_order, replays_find_what_they_repeat, deliveries_expire_and_are_forgotten;
         }
     };
     ($open:path; $($module:ident: $($case:ident),+;)+) => {$(

@@ -17,6 +17,7 @@ mod checkpoint;
 mod connection;
 mod contacts;
 mod custom_fields;
+mod events;
 mod fault;
 mod imports;
 mod jobs;
@@ -39,6 +40,7 @@ mod suppressions;
 mod templates;
 mod uploads;
 mod urls;
+mod webhooks;
 mod writer;
 
 use std::fs::File;

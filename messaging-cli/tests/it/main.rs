@@ -12,3 +12,4 @@ mod memory;
 mod messages;
 mod support;
 mod templates;
+mod webhooks;

@@ -17,6 +17,7 @@ use crate::domain::provider::BUILTIN;
 use crate::domain::segment::reads::Aspects;
 use crate::domain::sending_domain::SendingDomain;
 use crate::domain::template::Template;
+use crate::domain::webhook::{MAX_WEBHOOKS, Webhook};
 use crate::error::Error;
 use crate::ids::{Id as _, TemplateId, WorkspaceId};
 use crate::ports::store::{PageRequest, StoreError};
@@ -40,6 +41,7 @@ pub(super) struct Lookups {
     has_contacts: Cache<WorkspaceId, bool>,
     segment_interest: Cache<WorkspaceId, Aspects>,
     templates: Cache<(WorkspaceId, TemplateId), Arc<Template>>,
+    webhooks: Cache<WorkspaceId, Arc<[Arc<Webhook>]>>,
 }
 
 /// A channel's provider with its settings, secrets in clear.
@@ -63,6 +65,7 @@ impl Lookups {
             has_contacts: Cache::new(),
             segment_interest: Cache::new(),
             templates: Cache::new(),
+            webhooks: Cache::new(),
         }
     }
 
@@ -93,6 +96,9 @@ impl Lookups {
         if touched.templates {
             self.templates.clear();
         }
+        if touched.webhooks {
+            self.webhooks.clear();
+        }
     }
 }
 
@@ -109,6 +115,7 @@ pub(super) struct Touched {
     contacts: bool,
     segments: bool,
     templates: bool,
+    webhooks: bool,
 }
 
 impl Touched {
@@ -127,6 +134,7 @@ impl Touched {
                 Write::PutField(..) | Write::DeleteField(..) => touched.fields = true,
                 Write::PutSegment(..) | Write::DeleteSegment(..) => touched.segments = true,
                 Write::PutTemplate(..) | Write::DeleteTemplate(..) => touched.templates = true,
+                Write::PutWebhook(..) | Write::DeleteWebhook(..) => touched.webhooks = true,
                 Write::PutContacts(puts) => touched.contacts |= puts.iter().any(|put| put.expect == Expect::Absent),
                 _ => {}
             }
@@ -246,6 +254,17 @@ impl App {
         let load = async { Ok(Some(self.store().segment_interest(workspace).await?)) };
         let interest = self.lookups().segment_interest.get(&workspace, self.now(), load).await?;
         Ok(interest.unwrap_or_default())
+    }
+
+    /// The webhooks of a workspace, whatever their state.
+    pub async fn webhooks(&self, workspace: WorkspaceId) -> Result<Arc<[Arc<Webhook>]>, StoreError> {
+        let page = PageRequest { after: None, limit: MAX_WEBHOOKS };
+        let load = async {
+            let webhooks = self.store().webhooks(workspace, page).await?.items;
+            Ok(Some(webhooks.into_iter().map(Arc::new).collect()))
+        };
+        let webhooks = self.lookups().webhooks.get(&workspace, self.now(), load).await?;
+        Ok(webhooks.unwrap_or_default())
     }
 
     /// Notes when a key was last used, at most once a minute per key, without anybody waiting for it.

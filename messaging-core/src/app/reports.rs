@@ -8,7 +8,7 @@ use futures_util::future::try_join_all;
 use crate::app::App;
 use crate::changes::{Changes, MoveMessage, Write};
 use crate::domain::link_token::ReturnPurpose;
-use crate::domain::message::{Message, MessageContent, MessageEvent};
+use crate::domain::message::{Message, MessageContent};
 use crate::domain::recipients::{self, Recipient};
 use crate::domain::report::Report;
 use crate::domain::returned::{self, Returned};
@@ -93,16 +93,7 @@ impl App {
             status,
             at,
         })]);
-        for (kind, meta) in &judgment.events {
-            changes.push(Write::AppendEvent(Box::new(MessageEvent {
-                id: self.new_id(now),
-                workspace_id: message.workspace_id,
-                message_id: message.id,
-                kind: *kind,
-                at: now,
-                meta: meta.clone(),
-            })));
-        }
+        changes.extend(self.append_events(message.workspace_id, message.id, judgment.events.clone()).await?);
         for write in self.address_writes(&message, &judgment).await? {
             changes.push(write);
         }

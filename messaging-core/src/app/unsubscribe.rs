@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::app::suppressing::Listing;
 use crate::changes::{Changes, MoveMessage, Write};
 use crate::domain::address;
-use crate::domain::message::{EventKind, MessageEvent};
+use crate::domain::message::EventKind;
 use crate::domain::suppression::{SuppressionReason, SuppressionSource};
 use crate::domain::unsubscribe::UnsubscribeMethod;
 use crate::error::Error;
@@ -42,7 +42,6 @@ impl App {
                 let changed = !consent.is_empty();
                 return Ok((consent.into_iter().collect(), changed));
             }
-            let now = self.now();
             let listing = Listing { address, reason: SuppressionReason::Unsubscribe, detail: None };
             let listing =
                 self.suppress(workspace, message.channel, SuppressionSource::Recipient, vec![listing]).await?;
@@ -55,15 +54,9 @@ impl App {
                 status: message.status,
                 at: message.updated_at,
             });
-            let event = Write::AppendEvent(Box::new(MessageEvent {
-                id: self.new_id(now),
-                workspace_id: workspace,
-                message_id: message.id,
-                kind: EventKind::Unsubscribe,
-                at: now,
-                meta: serde_json::Map::from_iter([("method".to_owned(), json!(method))]),
-            }));
-            Ok(([guard, event].into_iter().chain(listing).chain(consent).collect(), true))
+            let meta = serde_json::Map::from_iter([("method".to_owned(), json!(method))]);
+            let event = self.append_events(workspace, message.id, [(EventKind::Unsubscribe, meta)]).await?;
+            Ok((std::iter::once(guard).chain(event).chain(listing).chain(consent).collect(), true))
         })
         .await
     }

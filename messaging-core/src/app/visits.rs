@@ -8,11 +8,10 @@ use std::net::IpAddr;
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
-use crate::changes::{Changes, Write};
 use crate::domain::contact::erasure;
 use crate::domain::link_token::{Link, UrlKey};
 use crate::domain::machine::{self, Signs};
-use crate::domain::message::{EventKind, MessageEvent};
+use crate::domain::message::EventKind;
 use crate::error::Error;
 use crate::ids::{MessageId, WorkspaceId};
 use crate::ports::store::StoreError;
@@ -113,10 +112,8 @@ impl App {
         if known.len() >= MAX_OF_A_KIND {
             return Ok(());
         }
-        let now = self.now();
-        let event =
-            MessageEvent { id: self.new_id(now), workspace_id: workspace, message_id: message, kind, at: now, meta };
-        self.commit(Changes::from_iter([Write::AppendEvent(Box::new(event))])).await.map_err(Error::internal)
+        let writes = self.append_events(workspace, message, [(kind, meta)]).await?;
+        self.commit(writes.into_iter().collect()).await.map_err(Error::internal)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use validator::Validate;
 
 use crate::changes::Write;
@@ -16,7 +16,7 @@ use crate::domain::attachment::{self, StoredFile};
 use crate::domain::channel::Channel;
 use crate::domain::contact::{Contact, Identifier};
 use crate::domain::content::TemplateUse;
-use crate::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
+use crate::domain::message::{EventKind, Message, MessageFilter, MessageStatus, mask_meta};
 use crate::domain::message_input::MessageInput;
 use crate::domain::sending_domain::SendingDomain;
 use crate::domain::template::Template;
@@ -376,15 +376,6 @@ pub(super) async fn report(cx: &Context<'_>, message: Message) -> Result<Message
         tags: message.tags,
         metadata: message.metadata,
     })
-}
-
-/// Masks the recipient of an event (contract section 2.4).
-fn mask_meta(channel: Channel, mut meta: Map<String, Value>) -> Map<String, Value> {
-    if let Some(Value::String(recipient)) = meta.get("recipient") {
-        let masked = address::mask(channel, recipient);
-        meta.insert("recipient".to_owned(), json!(masked));
-    }
-    meta
 }
 
 /// What `GET /messages` is narrowed to.

@@ -36,10 +36,13 @@ impl<T> Page<T> {
     }
 }
 
-/// What binds a cursor to its listing: the path and the filters; `limit` and `cursor` do not belong to it.
+/// Parameters that say how much is wanted and from where: they do not belong to what is listed.
+const NO_FILTERS: [&str; 5] = ["limit", "cursor", "after", "since", "wait"];
+
+/// What binds a cursor to its listing: the path and the filters.
 fn listing_scope(path: &str, query: &str) -> [u8; 8] {
     let mut filters: Vec<_> =
-        form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name != "limit" && name != "cursor").collect();
+        form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| !NO_FILTERS.contains(&name.as_ref())).collect();
     filters.sort();
     let mut hasher = SipHasher13::new();
     hasher.write(path.as_bytes());
@@ -55,32 +58,32 @@ fn listing_scope(path: &str, query: &str) -> [u8; 8] {
 impl Context<'_> {
     /// What the store is asked for.
     pub fn page(&self, query: &PageQuery) -> Result<PageRequest, Error> {
-        let after = match &query.cursor {
-            None => None,
-            Some(text) => {
-                let bytes: [u8; 24] = URL_SAFE_NO_PAD
-                    .decode(text)
-                    .ok()
-                    .and_then(|bytes| bytes.try_into().ok())
-                    .ok_or(Error::InvalidCursor)?;
-                let (scope, key) = bytes.split_first_chunk::<8>().ok_or(Error::InvalidCursor)?;
-                if *scope != listing_scope(self.path, self.query) {
-                    return Err(Error::InvalidCursor);
-                }
-                Some(key.try_into().map_err(|_| Error::InvalidCursor)?)
-            }
-        };
+        let after = query.cursor.as_deref().map(|text| self.read_cursor(text)).transpose()?;
         Ok(PageRequest { after, limit: query.limit.unwrap_or(DEFAULT_LIMIT) as usize })
     }
 
     /// The page of a slice.
     pub fn answer_page<R, T>(&self, slice: Slice<R>, item: impl FnMut(R) -> T) -> Page<T> {
-        let next_cursor = slice.next.map(|key| {
-            let mut bytes = [0_u8; 24];
-            bytes[..8].copy_from_slice(&listing_scope(self.path, self.query));
-            bytes[8..].copy_from_slice(&key);
-            URL_SAFE_NO_PAD.encode(bytes)
-        });
+        let next_cursor = slice.next.map(|key| self.cursor(key));
         Page { data: slice.items.into_iter().map(item).collect(), next_cursor }
+    }
+
+    /// The text of a place in this listing.
+    pub fn cursor(&self, key: [u8; 16]) -> String {
+        let mut bytes = [0_u8; 24];
+        bytes[..8].copy_from_slice(&listing_scope(self.path, self.query));
+        bytes[8..].copy_from_slice(&key);
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// The place that [`Context::cursor`] made a text of, for this listing.
+    pub fn read_cursor(&self, text: &str) -> Result<[u8; 16], Error> {
+        let decoded = URL_SAFE_NO_PAD.decode(text).ok();
+        let bytes: [u8; 24] = decoded.and_then(|bytes| bytes.try_into().ok()).ok_or(Error::InvalidCursor)?;
+        let (scope, key) = bytes.split_first_chunk::<8>().ok_or(Error::InvalidCursor)?;
+        if *scope != listing_scope(self.path, self.query) {
+            return Err(Error::InvalidCursor);
+        }
+        key.try_into().map_err(|_| Error::InvalidCursor)
     }
 }

@@ -14,6 +14,7 @@ pub mod blobs;
 pub mod channels;
 pub mod contacts;
 pub mod custom_fields;
+pub mod events;
 pub mod imports;
 pub mod jobs;
 pub mod keys;
@@ -29,6 +30,7 @@ pub mod suppressions;
 pub mod templates;
 pub mod uploads;
 pub mod urls;
+pub mod webhooks;
 
 use async_trait::async_trait;
 
@@ -41,6 +43,7 @@ pub use blobs::Blobs;
 pub use channels::Channels;
 pub use contacts::Contacts;
 pub use custom_fields::CustomFields;
+pub use events::{EventLog, LogPosition};
 pub use imports::Imports;
 pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
@@ -56,6 +59,7 @@ pub use suppressions::Suppressions;
 pub use templates::Templates;
 pub use uploads::{UploadFile, Uploads};
 pub use urls::Urls;
+pub use webhooks::{ReplayRange, Webhooks};
 
 /// A database.
 #[async_trait]
@@ -67,6 +71,7 @@ pub trait Store:
     + Channels
     + Contacts
     + CustomFields
+    + EventLog
     + Imports
     + Jobs
     + Lists
@@ -81,6 +86,7 @@ pub trait Store:
     + Uploads
     + Templates
     + Urls
+    + Webhooks
     + std::fmt::Debug
     + Send
     + Sync

@@ -11,7 +11,7 @@ use crate::domain::attempt::{Dialog, MessageAttempt};
 use crate::domain::channel::Channel;
 use crate::domain::content::{self, RequestContent};
 use crate::domain::delivery::Judgment;
-use crate::domain::message::{Capture, Message, MessageEvent, MessageStatus};
+use crate::domain::message::{Capture, Message, MessageStatus};
 use crate::domain::recipients::{self, Recipient, RecipientKind};
 use crate::ids::{MessageId, WorkspaceId};
 use crate::ports::store::{CommitError, StoreError};
@@ -221,16 +221,7 @@ impl DeliverMessage {
                 at: now,
             }));
         }
-        for (kind, meta) in &judgment.events {
-            changes.push(Write::AppendEvent(Box::new(MessageEvent {
-                id: cx.app.new_id(now),
-                workspace_id: message.workspace_id,
-                message_id: message.id,
-                kind: *kind,
-                at: now,
-                meta: meta.clone(),
-            })));
-        }
+        changes.extend(cx.app.append_events(message.workspace_id, message.id, judgment.events.clone()).await?);
         for write in cx.app.address_writes(message, judgment).await? {
             changes.push(write);
         }

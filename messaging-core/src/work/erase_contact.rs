@@ -13,7 +13,7 @@ use crate::domain::channel::Channel;
 use crate::domain::contact::Contact;
 use crate::domain::contact::erasure::{self, Names};
 use crate::domain::content;
-use crate::domain::message::{EventKind, Message, MessageEvent, MessageFilter, MessageStatus};
+use crate::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
 use crate::ids::{ContactId, WorkspaceId};
 use crate::ports::store::{PageRequest, StoreError};
 use crate::work::job::{Job, JobContext, JobError};
@@ -157,14 +157,8 @@ async fn redact(app: &App, messages: &[Message], names: &Names) -> Result<Change
             events: redacted.collect(),
         })));
         if is_cancelled {
-            changes.push(Write::AppendEvent(Box::new(MessageEvent {
-                id: app.new_id(now),
-                workspace_id: workspace,
-                message_id: message.id,
-                kind: EventKind::Cancelled,
-                at: now,
-                meta: serde_json::Map::new(),
-            })));
+            let cancelled = [(EventKind::Cancelled, serde_json::Map::new())];
+            changes.extend(app.append_events(workspace, message.id, cancelled).await?);
         }
         let stored = app.store().message_with_content(workspace, message.id).await?.and_then(|(_, content)| content);
         let files = stored.and_then(|stored| content::decode(&stored).ok()).map(|request| request.files);

@@ -22,6 +22,15 @@ const SHARE: usize = 128;
 const QUICK: Duration = Duration::from_secs(1);
 /// A lane that is full is looked at again after this.
 pub(super) const HOLD: Duration = Duration::from_millis(200);
+/// The lanes of webhooks begin with this, one for each.
+pub(super) const WEBHOOK: &str = "webhook:";
+/// The lanes of what a webhook missed.
+pub(super) const BACKLOG: &str = "webhook-backlog:";
+/// A receiver of webhooks that takes this long hangs.
+const HANGING: Duration = Duration::from_secs(5);
+/// A hanging receiver's lane keeps this window: whoever hangs does so for 15 seconds with every request, and
+/// there may be many of them.
+const HUNG: usize = 2;
 /// Windows of lanes without jobs are remembered up to this number of lanes.
 const REMEMBERED: usize = 1024;
 
@@ -52,7 +61,13 @@ impl Lanes {
     pub(super) fn end(&mut self, lane: &str, took: Duration) {
         if let Some(known) = self.0.get_mut(lane) {
             known.in_work -= 1;
-            known.window = if took < QUICK { (known.window + 1).min(LARGEST) } else { SMALLEST };
+            known.window = if took < QUICK {
+                (known.window + 1).min(LARGEST)
+            } else if lane.starts_with(WEBHOOK) && took >= HANGING {
+                HUNG
+            } else {
+                SMALLEST
+            };
         }
     }
 
@@ -101,6 +116,20 @@ mod tests {
         assert_eq!(claim(&lanes).hold, [("a".to_owned(), NOW + HOLD)]);
         lanes.end("a", QUICK);
         assert_eq!(claim(&lanes).hold.len(), 1, "more are in work than the window that fell back");
+    }
+
+    #[test]
+    fn a_receiver_that_hangs_keeps_few_places_until_it_answers() {
+        let mut lanes = Lanes::default();
+        lanes.begin("webhook:a");
+        lanes.end("webhook:a", HANGING);
+        assert_eq!(claim(&lanes).shares["webhook:a"], HUNG);
+        lanes.begin("webhook:a");
+        lanes.end("webhook:a", Duration::ZERO);
+        assert_eq!(claim(&lanes).shares["webhook:a"], HUNG + 1);
+        lanes.begin("email:a");
+        lanes.end("email:a", HANGING);
+        assert_eq!(claim(&lanes).shares["email:a"], SMALLEST);
     }
 
     #[test]

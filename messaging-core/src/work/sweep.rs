@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use crate::app::App;
 use crate::changes::{Changes, Write};
 use crate::domain::product_event::UNIQUE_FOR;
+use crate::domain::webhook::{HELD, KEPT};
 use crate::error::Chain;
 use crate::ports::store::{CommitError, StoreError};
 
@@ -46,7 +47,7 @@ pub(super) async fn keep_sweeping(app: App, mut stopped: watch::Receiver<bool>) 
 
 /// Removes what expired: remembered replies, sessions, captures beyond the newest, old contents and files,
 /// members of removed lists and segments, unique ids of product events, reports of imports, versions of removed
-/// templates.
+/// templates, old deliveries of webhooks.
 pub async fn sweep(app: &App) -> Result<(), StoreError> {
     let store = app.store();
     let now = app.now();
@@ -61,6 +62,9 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
             + store.forget_unique_ids(now - UNIQUE_FOR, SLICE).await?
             + store.forget_row_errors(now - ROW_ERRORS_KEPT, ROW_ERROR_SLICE).await?
             + store.forget_templates(old, SLICE).await?
+            + store.expire_deliveries(now - HELD, SLICE).await?
+            + store.forget_deliveries(now - KEPT, SLICE).await?
+            + store.forget_log(now - KEPT, SLICE).await?
             + forget_files(app, old).await?;
         if removed == 0 {
             break;

@@ -131,40 +131,44 @@ impl Bed {
         self.send(Call::new(caller, Method::DELETE, target)).await
     }
 
-    /// Routes, admits and calls: the part of a front end that matters here.
     pub(crate) async fn send(&self, call: Call<'_>) -> Reply {
-        let (path, query) = call.target.split_once('?').unwrap_or((call.target, ""));
-        let (endpoint, path_parameters) = route(&call.method, path);
-        let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
-        let workspace = match call.caller.admit(endpoint.access, in_path, call.in_header) {
-            Ok(workspace) => workspace,
-            Err(error) => return Reply::refused(&error),
-        };
-        let request = Request {
-            app: &self.app,
-            caller: call.caller,
-            workspace,
-            path,
-            path_parameters,
-            query,
-            body: call.body.into(),
-            idempotency_key: call.idempotency_key.map(str::as_bytes),
-            client: call.client,
-        };
-        match (endpoint.call)(request).await {
-            Ok(answer) => {
-                let promised = [Some(endpoint.success), endpoint.other_success];
-                assert!(promised.contains(&Some(answer.status)), "{endpoint:?} {}", answer.status);
-                let is_json = answer.content_type.is_some_and(|kind| kind.starts_with("application/json"));
-                let body = match &answer.body {
-                    empty if empty.is_empty() => Value::Null,
-                    json if is_json => serde_json::from_slice(json).unwrap(),
-                    other => String::from_utf8(other.to_vec()).unwrap().into(),
-                };
-                Reply { status: answer.status.as_u16(), body, replayed: answer.replayed, retry_after: None }
-            }
-            Err(error) => Reply::refused(&error),
+        send(&self.app, call).await
+    }
+}
+
+/// Routes, admits and calls: the part of a front end that matters here.
+pub(crate) async fn send(app: &App, call: Call<'_>) -> Reply {
+    let (path, query) = call.target.split_once('?').unwrap_or((call.target, ""));
+    let (endpoint, path_parameters) = route(&call.method, path);
+    let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
+    let workspace = match call.caller.admit(endpoint.access, in_path, call.in_header) {
+        Ok(workspace) => workspace,
+        Err(error) => return Reply::refused(&error),
+    };
+    let request = Request {
+        app,
+        caller: call.caller,
+        workspace,
+        path,
+        path_parameters,
+        query,
+        body: call.body.into(),
+        idempotency_key: call.idempotency_key.map(str::as_bytes),
+        client: call.client,
+    };
+    match (endpoint.call)(request).await {
+        Ok(answer) => {
+            let promised = [Some(endpoint.success), endpoint.other_success];
+            assert!(promised.contains(&Some(answer.status)), "{endpoint:?} {}", answer.status);
+            let is_json = answer.content_type.is_some_and(|kind| kind.starts_with("application/json"));
+            let body = match &answer.body {
+                empty if empty.is_empty() => Value::Null,
+                json if is_json => serde_json::from_slice(json).unwrap(),
+                other => String::from_utf8(other.to_vec()).unwrap().into(),
+            };
+            Reply { status: answer.status.as_u16(), body, replayed: answer.replayed, retry_after: None }
         }
+        Err(error) => Reply::refused(&error),
     }
 }
 

@@ -33,3 +33,6 @@ mod template_messages;
 mod templates;
 mod unsubscribe;
 mod visits;
+mod webhook_deliveries;
+mod webhook_events;
+mod webhooks;

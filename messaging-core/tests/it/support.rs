@@ -16,11 +16,12 @@ use messaging_core::ops::{Empty, Endpoint, Operation, PageQuery, Request};
 use messaging_core::ports::Store as _;
 use messaging_core::ports::Transport;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
+use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::store::Priority;
 use messaging_core::time::Timestamp;
 use messaging_core::{App, Caller, Error, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
-use messaging_transport::testing::MemoryTransport;
+use messaging_transport::testing::{MemoryFetch, MemoryTransport};
 use serde_json::Value;
 
 /// A workspace that sends email through a [`MemoryTransport`], and its surroundings.
@@ -46,15 +47,21 @@ impl Product {
 
     pub(crate) async fn with(transport: MemoryTransport) -> Self {
         let transport = Arc::new(transport);
-        Self::build(Arc::clone(&transport), transport).await
+        Self::build(Arc::clone(&transport), transport, Arc::new(MemoryFetch::default())).await
+    }
+
+    /// A product that calls web addresses with `fetch`.
+    pub(crate) async fn calling(fetch: Arc<dyn Fetch>) -> Self {
+        let transport = Arc::new(MemoryTransport::default());
+        Self::build(Arc::clone(&transport), transport, fetch).await
     }
 
     /// A product whose email is carried by something else; its `transport` sees nothing.
     pub(crate) async fn carried_by(carrier: Arc<dyn Transport>) -> Self {
-        Self::build(Arc::default(), carrier).await
+        Self::build(Arc::default(), carrier, Arc::new(MemoryFetch::default())).await
     }
 
-    async fn build(transport: Arc<MemoryTransport>, carrier: Arc<dyn Transport>) -> Self {
+    async fn build(transport: Arc<MemoryTransport>, carrier: Arc<dyn Transport>, fetch: Arc<dyn Fetch>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("m.db"))).unwrap());
         let clock = Arc::new(ManualClock::new(beginning()));
@@ -62,6 +69,7 @@ impl Product {
             .clock(Arc::clone(&clock) as _)
             .entropy(Arc::new(SeededEntropy::new(7)))
             .transport(Channel::Email, "sandbox", carrier)
+            .fetch(fetch)
             .build();
         let workspace = prepare(&app).await;
         let caller = Caller::Operator(Some(workspace));

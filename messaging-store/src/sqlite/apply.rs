@@ -8,7 +8,7 @@ use super::lanes::Book;
 use super::segments::Interests;
 use super::{
     accounts, attempts, channels, contacts, custom_fields, imports, jobs, keys, lists, messages, product_events,
-    replies, sandbox, segments, sending_domains, soft_bounces, suppressions, templates, urls,
+    replies, sandbox, segments, sending_domains, soft_bounces, suppressions, templates, urls, webhooks,
 };
 
 /// Applies a write inside the open transaction.
@@ -65,6 +65,13 @@ pub(super) fn apply(
         Write::PutCapture(capture) => sandbox::put(connection, capture),
         Write::PutUrl(workspace, url) => urls::put(connection, *workspace, url),
         Write::DeleteUrl(workspace, key) => urls::delete(connection, *workspace, *key),
+        Write::PutWebhook(webhook, expect) => webhooks::put(connection, webhook, *expect),
+        Write::DeleteWebhook(workspace, id) => webhooks::delete(connection, *workspace, *id),
+        Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(connection, *workspace, *id, *at),
+        Write::EndWebhookFailures(workspace, id) => webhooks::end_failures(connection, *workspace, *id),
+        Write::InsertDelivery(delivery) => webhooks::insert_delivery(connection, delivery),
+        Write::UpdateDelivery(update) => webhooks::update_delivery(connection, update),
+        Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(connection, *workspace, *id),
         // The file goes after the commit; see `SqliteStore::commit`.
         Write::DeleteBlob(..) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, book, job),

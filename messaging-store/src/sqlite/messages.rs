@@ -103,6 +103,7 @@ pub(super) fn append_event(
             number(&EventKind::ALL, &event.kind),
             if event.meta.is_empty() { None } else { Some(document(&event.meta)?) },
         ])?;
+    super::events::log(connection, event)?;
     note_contact(connection, interests, event.workspace_id, event.message_id)
 }
 
@@ -126,7 +127,7 @@ fn note_contact(
 }
 
 /// A message from the columns of `message_columns`.
-fn message(workspace: WorkspaceId, row: &Row<'_>) -> Result<Message, Fault> {
+pub(super) fn message(workspace: WorkspaceId, row: &Row<'_>) -> Result<Message, Fault> {
     Ok(Message {
         id: id(row, 0)?,
         workspace_id: workspace,

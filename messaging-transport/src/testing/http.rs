@@ -226,7 +226,11 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
                 gate.pass().await;
                 reply(200, &[], "")
             }
-            Answer::Raw(octets) => return stream.write_all(&octets).await,
+            Answer::Raw(octets) => {
+                stream.write_all(&octets).await?;
+                // As TLS ends: otherwise the end could have been cut off.
+                return stream.shutdown().await;
+            }
             Answer::Reset(octets) => {
                 stream.write_all(&octets).await?;
                 stream.flush().await?;

@@ -1,0 +1,217 @@
+//! One event on its way to one webhook.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::EventType;
+use crate::ids::{DeliveryId, EventId, MessageId, WebhookId, WorkspaceId};
+use crate::ports::fetch::FetchError;
+use crate::time::Timestamp;
+
+/// What became of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryStatus {
+    /// Will be attempted.
+    Pending,
+    /// The receiver answered 2xx.
+    Delivered,
+    /// Given up.
+    Failed,
+    /// Waits for its paused webhook.
+    Held,
+    /// Waited for too long.
+    Expired,
+}
+
+impl DeliveryStatus {
+    /// Every status, in the order of the stored numbers.
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Delivered, Self::Failed, Self::Held, Self::Expired];
+
+    /// The text form.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Delivered => "delivered",
+            Self::Failed => "failed",
+            Self::Held => "held",
+            Self::Expired => "expired",
+        }
+    }
+
+    /// Whether nothing more is attempted.
+    pub const fn is_settled(self) -> bool {
+        !matches!(self, Self::Pending | Self::Held)
+    }
+}
+
+/// Why an attempt failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryError {
+    /// There was no complete answer in time.
+    Timeout,
+    /// No connection, or it broke.
+    ConnectionFailed,
+    /// TLS was refused, by the receiver or by us.
+    TlsError,
+    /// The name does not resolve.
+    DnsError,
+    /// The address may not be called.
+    BlockedAddress,
+    /// The answer was not 2xx.
+    HttpStatus,
+}
+
+impl DeliveryError {
+    /// Every error, in the order of the stored numbers.
+    pub const ALL: [Self; 6] =
+        [Self::Timeout, Self::ConnectionFailed, Self::TlsError, Self::DnsError, Self::BlockedAddress, Self::HttpStatus];
+}
+
+impl From<FetchError> for DeliveryError {
+    fn from(error: FetchError) -> Self {
+        match error {
+            FetchError::Blocked => Self::BlockedAddress,
+            FetchError::Dns => Self::DnsError,
+            FetchError::Connection => Self::ConnectionFailed,
+            FetchError::Tls => Self::TlsError,
+            FetchError::Timeout => Self::Timeout,
+            // None are followed, so there can be none too many.
+            FetchError::Redirects => Self::HttpStatus,
+        }
+    }
+}
+
+/// What is delivered.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Subject {
+    /// An event of a message.
+    Event {
+        /// Of which message.
+        message_id: MessageId,
+        /// When it happened; with message and id the event's key.
+        at: Timestamp,
+    },
+    /// A test with data of the caller's, or a sample.
+    Test(Option<Map<String, Value>>),
+}
+
+/// One event on its way to one webhook.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Delivery {
+    /// Its id.
+    pub id: DeliveryId,
+    /// Whose.
+    pub workspace_id: WorkspaceId,
+    /// Where to.
+    pub webhook_id: WebhookId,
+    /// The event; the same for retries and replays.
+    pub event_id: EventId,
+    /// What happened.
+    pub event_type: EventType,
+    /// What is delivered.
+    pub subject: Subject,
+    /// What became of it.
+    pub status: DeliveryStatus,
+    /// Attempts made.
+    pub attempts: u32,
+    /// When the next attempt is due.
+    pub next_attempt_at: Option<Timestamp>,
+    /// The status that the last attempt was answered with.
+    pub response_status: Option<u16>,
+    /// The beginning of that answer's body.
+    pub response_body: Option<String>,
+    /// Why the last attempt failed.
+    pub error: Option<DeliveryError>,
+    /// How long the last attempt took.
+    pub duration_ms: Option<u64>,
+    /// The delivery that this one repeats.
+    pub replay_of: Option<DeliveryId>,
+    /// Whether it waits for its turn among others instead of having a job of its own.
+    pub in_backlog: bool,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When the receiver answered 2xx.
+    pub delivered_at: Option<Timestamp>,
+}
+
+impl Delivery {
+    /// A delivery that is due at once.
+    pub fn new(
+        id: DeliveryId,
+        (workspace_id, webhook_id): (WorkspaceId, WebhookId),
+        (event_id, event_type): (EventId, EventType),
+        subject: Subject,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            workspace_id,
+            webhook_id,
+            event_id,
+            event_type,
+            subject,
+            status: DeliveryStatus::Pending,
+            attempts: 0,
+            next_attempt_at: Some(now),
+            response_status: None,
+            response_body: None,
+            error: None,
+            duration_ms: None,
+            replay_of: None,
+            in_backlog: false,
+            created_at: now,
+            delivered_at: None,
+        }
+    }
+
+    /// A new delivery of the same event, due at once.
+    pub fn replay(&self, id: DeliveryId, now: Timestamp) -> Self {
+        let receiver = (self.workspace_id, self.webhook_id);
+        let event = (self.event_id, self.event_type);
+        Self { replay_of: Some(self.id), ..Self::new(id, receiver, event, self.subject.clone(), now) }
+    }
+
+    /// Whether it is a test.
+    pub const fn is_test(&self) -> bool {
+        matches!(self.subject, Subject::Test(_))
+    }
+
+    /// Whether its receiver never got the event by it.
+    pub const fn is_missed(&self) -> bool {
+        !self.is_test() && matches!(self.status, DeliveryStatus::Failed | DeliveryStatus::Expired)
+    }
+
+    /// Its webhook is paused: waits until that is resumed.
+    pub fn hold(mut self) -> Self {
+        self.status = DeliveryStatus::Held;
+        self.next_attempt_at = None;
+        self.in_backlog = true;
+        self
+    }
+
+    /// It was held for too long.
+    pub fn expire(self) -> Self {
+        Self { status: DeliveryStatus::Expired, ..self.give_up() }
+    }
+
+    /// No attempt is made any more.
+    pub fn give_up(mut self) -> Self {
+        self.status = DeliveryStatus::Failed;
+        self.next_attempt_at = None;
+        self.in_backlog = false;
+        self
+    }
+}
+
+/// Which deliveries are replayed (an extension of contract section 15).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Replayed {
+    /// Those that the receiver never got and that nobody has replayed.
+    Failed,
+    /// Every event once, whatever became of it.
+    All,
+}

@@ -1,0 +1,114 @@
+//! What becomes of a delivery after an attempt.
+//!
+//! Contract section 15.3. A value in, a value out.
+
+use std::time::Duration;
+
+use http::StatusCode;
+
+use super::delivery::{Delivery, DeliveryError, DeliveryStatus};
+use crate::time::Timestamp;
+
+/// A receiver cannot put us off for longer.
+const LONGEST_WAIT: Duration = Duration::from_hours(24);
+
+/// What an attempt came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The receiver answered.
+    Status {
+        /// The status.
+        status: StatusCode,
+        /// The beginning of the body.
+        body: String,
+        /// How long the receiver wants to be left alone.
+        retry_after: Option<Duration>,
+    },
+    /// It did not.
+    Nothing(DeliveryError),
+}
+
+/// An attempt, and when the next one may be.
+#[derive(Debug, Clone)]
+pub struct Attempt<'a> {
+    /// What it came to.
+    pub answer: Answer,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// How long it took.
+    pub took: Duration,
+    /// Waits between attempts; after the last one the delivery is given up.
+    pub schedule: &'a [Duration],
+    /// By how much the wait differs from the schedule, in thousandths: -100 to 100.
+    pub jitter: i32,
+}
+
+/// What follows for the webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consequence {
+    /// The receiver works.
+    Works,
+    /// The receiver failed.
+    Fails,
+    /// The receiver says that it is gone (410): the webhook is disabled.
+    Gone,
+}
+
+/// The delivery after an attempt, and what follows for its webhook.
+pub fn judge(mut delivery: Delivery, attempt: Attempt<'_>) -> (Delivery, Consequence) {
+    delivery.attempts += 1;
+    delivery.duration_ms = Some(u64::try_from(attempt.took.as_millis()).unwrap_or(u64::MAX));
+    delivery.in_backlog = false;
+    delivery.next_attempt_at = None;
+    let (status, body, error, retry_after) = match attempt.answer {
+        Answer::Status { status, body, retry_after } => {
+            let error = (!status.is_success()).then_some(DeliveryError::HttpStatus);
+            let may_delay = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&status);
+            (Some(status), Some(body), error, retry_after.filter(|_| may_delay))
+        }
+        Answer::Nothing(error) => (None, None, Some(error), None),
+    };
+    delivery.response_status = status.map(|status| status.as_u16());
+    delivery.response_body = body;
+    delivery.error = error;
+    if error.is_none() {
+        delivery.status = DeliveryStatus::Delivered;
+        delivery.delivered_at = Some(attempt.ended_at);
+        return (delivery, Consequence::Works);
+    }
+    if status == Some(StatusCode::GONE) {
+        delivery.status = DeliveryStatus::Failed;
+        return (delivery, Consequence::Gone);
+    }
+    // A test is attempted once.
+    let index = usize::try_from(delivery.attempts - 1).unwrap_or(usize::MAX);
+    let wait = attempt.schedule.get(index).filter(|_| !delivery.is_test());
+    match wait {
+        Some(wait) => {
+            let wait = stretched(*wait, attempt.jitter).max(retry_after.unwrap_or_default().min(LONGEST_WAIT));
+            delivery.status = DeliveryStatus::Pending;
+            delivery.next_attempt_at = Some(attempt.ended_at + wait);
+        }
+        None => delivery.status = DeliveryStatus::Failed,
+    }
+    (delivery, Consequence::Fails)
+}
+
+fn stretched(wait: Duration, jitter: i32) -> Duration {
+    let thousandths = u32::try_from(1000 + jitter.clamp(-100, 100)).unwrap_or(1000);
+    wait / 1000 * thousandths
+}
+
+/// How long a `Retry-After` header asks to wait: seconds, or a date (RFC 9110 section 10.2.3).
+pub fn retry_after(header: &str, now: Timestamp) -> Option<Duration> {
+    let text = header.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // What does not fit is longer than anything that counts.
+        return Some(text.parse().map_or(LONGEST_WAIT, Duration::from_secs));
+    }
+    let date = jiff::fmt::rfc2822::parse(text).ok()?;
+    Some(Timestamp::from(date.timestamp()).since(now))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! The events of a workspace for whoever asks, instead of a URL that is called (an extension of contract
+//! section 15).
+//!
+//! A long poll: the answer comes as soon as there is something to tell, or after a while.
+
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep_until};
+use validator::Validate;
+
+use crate::domain::webhook::payload::EventPayload;
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::input::{Empty, Input};
+use crate::ops::operation::{Call, InWorkspace, Operation};
+use crate::scope::{Access, Scope};
+use crate::time::Timestamp;
+
+/// Events of an answer unless told otherwise.
+const DEFAULT_LIMIT: u32 = 50;
+
+/// How long an answer waits for events unless told otherwise, in seconds.
+const DEFAULT_WAIT: u32 = 5;
+
+/// Events that another process committed announce nothing here.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Which events are asked for.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+pub struct EventQuery {
+    /// Those after the `next_cursor` of an earlier answer. Without it, and without `since`, from the oldest
+    /// that is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Those of this time or later; not used together with `after`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Seconds to wait when there are none, 0 to 30; 5 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 0, max = 30))]
+    pub wait: Option<u32>,
+    /// At most this many events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 1, max = 200))]
+    pub limit: Option<u32>,
+}
+
+impl Input for EventQuery {}
+
+/// Events of a workspace.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventPage {
+    /// The events in the order in which they were recorded, as webhooks tell them.
+    pub data: Vec<EventPayload>,
+    /// What to send as `after` for those that follow.
+    pub next_cursor: String,
+}
+
+/// `GET /workspaces/{workspace_id}/webhooks/events`
+pub struct ListWebhookEvents;
+
+impl Operation for ListWebhookEvents {
+    const ID: &'static str = "listWebhookEvents";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/webhooks/events";
+    const ACCESS: Access = Access::Scope(Scope::WebhooksRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "webhook events";
+    const SUMMARY: &'static str = "Show the events of the last 30 days in order, and wait for further ones";
+    type Path = InWorkspace;
+    type Query = EventQuery;
+    type Body = Empty;
+    type Output = EventPage;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<EventPage, Error> {
+        let workspace = call.path.workspace_id;
+        let EventQuery { after, since, wait, limit } = call.query;
+        let after = match (after, since) {
+            (Some(text), _) => Some(cx.read_cursor(&text)?),
+            (None, Some(since)) => Some(cx.store().log_position(workspace, since).await?),
+            (None, None) => None,
+        };
+        let limit = limit.unwrap_or(DEFAULT_LIMIT) as usize;
+        let mut deadline = Instant::now() + Duration::from_secs(wait.unwrap_or(DEFAULT_WAIT).into());
+        // Before the first look, so that nothing is missed between a look and the wait.
+        let mut news = cx.app.wait_for_events(workspace);
+        loop {
+            let found = cx.store().events_after(workspace, after, limit).await?;
+            if let Some((last, _, _)) = found.last() {
+                let next_cursor = cx.cursor(*last);
+                let clear = cx.sees_addresses();
+                let payload = |(_, event, message)| EventPayload::of(event, message, clear);
+                return Ok(EventPage { data: found.into_iter().filter_map(payload).collect(), next_cursor });
+            }
+            if Instant::now() >= deadline {
+                return Ok(EventPage { data: Vec::new(), next_cursor: cx.cursor(after.unwrap_or_default()) });
+            }
+            tokio::select! {
+                goes_on = news.changed() => if !goes_on {
+                    deadline = Instant::now();
+                },
+                () = sleep_until(deadline.min(Instant::now() + LOOK_AGAIN)) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The events of all messages of a workspace, one after another.
+
+use async_trait::async_trait;
+
+use super::StoreError;
+use crate::domain::message::{Message, MessageEvent};
+use crate::ids::{EventId, MessageId, WorkspaceId};
+use crate::time::Timestamp;
+
+/// A place in the log of a workspace's events. Opaque; larger is later.
+pub type LogPosition = [u8; 16];
+
+/// Reads of the log, which every committed event enters.
+///
+/// The order is that of the commits: once something was read at a position, nothing appears before it any
+/// more, also when several processes commit at once.
+#[async_trait]
+pub trait EventLog {
+    /// An event with its message.
+    async fn event(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+        at: Timestamp,
+        id: EventId,
+    ) -> Result<Option<(MessageEvent, Message)>, StoreError>;
+    /// The events after a position with their messages, at most `limit`, each with its own position; `None` for
+    /// the oldest that are kept.
+    async fn events_after(
+        &self,
+        workspace: WorkspaceId,
+        after: Option<LogPosition>,
+        limit: usize,
+    ) -> Result<Vec<(LogPosition, MessageEvent, Message)>, StoreError>;
+    /// A position before everything that is committed from now on, and that happens at `time` or later.
+    async fn log_position(&self, workspace: WorkspaceId, time: Timestamp) -> Result<LogPosition, StoreError>;
+    /// Removes up to `limit` entries of events that happened before a time; answers how many. The events stay.
+    async fn forget_log(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
+}

@@ -1,0 +1,236 @@
+//! One attempt at a delivery: prepare, call, judge, and what is to be written.
+//!
+//! Contract sections 15.2 and 15.3.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use http::{HeaderName, Method};
+use serde_json::Value;
+
+use crate::app::App;
+use crate::changes::{Expect, UpdateDelivery, Write};
+use crate::domain::signature::SigningKey;
+use crate::domain::webhook::delivery::{Delivery, DeliveryStatus, Subject};
+use crate::domain::webhook::outcome::{self, Answer, Attempt, Consequence};
+use crate::domain::webhook::payload::{self, EventPayload};
+use crate::domain::webhook::{PATIENCE, Webhook, WebhookStatus};
+use crate::ports::fetch::{FetchError, FetchRequest, Fetched};
+use crate::ports::store::StoreError;
+use crate::time::Timestamp;
+
+/// How long a receiver may take (contract section 15.3).
+const TIME_LIMIT: Duration = Duration::from_secs(15);
+
+/// How much of an answer is kept.
+const MAX_BODY: usize = 4 << 10;
+
+/// What an attempt came to.
+#[derive(Debug)]
+pub(super) struct Attempted {
+    /// The delivery from now on.
+    pub(super) delivery: Delivery,
+    /// What was read before.
+    read: (DeliveryStatus, u32),
+    /// What follows for the webhook; `None` when nothing was sent, and for tests.
+    consequence: Option<Consequence>,
+    /// How long the receiver took.
+    pub(super) took: Duration,
+}
+
+/// A request ready to be sent.
+struct Prepared {
+    body: Bytes,
+    /// Addresses that an answer might repeat.
+    addresses: Vec<String>,
+}
+
+/// Makes one attempt. Nothing is written yet.
+pub(super) async fn attempt(app: &App, webhook: &Webhook, delivery: Delivery) -> Result<Attempted, StoreError> {
+    let read = (delivery.status, delivery.attempts);
+    let unsent = |delivery: Delivery| Attempted { delivery, read, consequence: None, took: Duration::ZERO };
+    let Some(prepared) = prepare(app, webhook, &delivery).await? else {
+        return Ok(unsent(delivery.give_up()));
+    };
+    let Some(headers) = sign(app, webhook, &delivery, &prepared.body) else {
+        return Ok(unsent(delivery.give_up()));
+    };
+    let request = FetchRequest {
+        method: Method::POST,
+        url: webhook.url.clone(),
+        headers,
+        body: prepared.body,
+        time_limit: TIME_LIMIT,
+        body_limit: MAX_BODY,
+        redirects: 0,
+    };
+    let began = Instant::now();
+    let fetched = app.fetch().fetch(request).await;
+    let took = began.elapsed();
+    let ended_at = app.now();
+    let schedule = &app.settings().webhook_retry;
+    let answer = answer(fetched, ended_at, &prepared.addresses);
+    let is_test = delivery.is_test();
+    let (delivery, consequence) =
+        outcome::judge(delivery, Attempt { answer, ended_at, took, schedule, jitter: jitter(app) });
+    Ok(Attempted { delivery, read, consequence: (!is_test).then_some(consequence), took })
+}
+
+/// Makes the payload; `None` when the event is not there any more.
+async fn prepare(app: &App, webhook: &Webhook, delivery: &Delivery) -> Result<Option<Prepared>, StoreError> {
+    let (body, addresses) = match &delivery.subject {
+        Subject::Event { message_id, at } => {
+            let found = app.store().event(delivery.workspace_id, *message_id, *at, delivery.event_id).await?;
+            let Some((event, message)) = found else { return Ok(None) };
+            let recipient = event.meta.get("recipient").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let addresses = vec![recipient, message.to.clone()];
+            let Some(payload) = EventPayload::of(event, message, webhook.pii) else { return Ok(None) };
+            (serde_json::to_vec(&payload), addresses)
+        }
+        Subject::Test(data) => {
+            let (id, event_type) = (delivery.event_id, delivery.event_type);
+            let (timestamp, workspace_id) = (delivery.created_at, delivery.workspace_id);
+            let body = if let Some(data) = data {
+                serde_json::to_vec(&EventPayload { id, event_type, timestamp, workspace_id, data })
+            } else {
+                let data = payload::sample(event_type);
+                serde_json::to_vec(&EventPayload { id, event_type, timestamp, workspace_id, data })
+            };
+            (body, Vec::new())
+        }
+    };
+    Ok(Some(Prepared { body: body.expect("maps have texts as keys").into(), addresses }))
+}
+
+/// The headers of a request, signed with every live secret; `None` when none can be read.
+fn sign(app: &App, webhook: &Webhook, delivery: &Delivery, body: &[u8]) -> Option<HeaderMap> {
+    let now = app.now();
+    let id = delivery.event_id.to_string();
+    let mut signatures = Vec::new();
+    for sealed in webhook.live_secrets(now) {
+        let secret = match app.vault().open(&webhook.secret_place(), sealed) {
+            Ok(secret) => secret,
+            Err(error) => {
+                tracing::error!(webhook = %webhook.id, %error, "a webhook cannot be signed");
+                return None;
+            }
+        };
+        signatures.push(SigningKey::parse(&secret).ok()?.sign(&id, now.as_seconds(), body));
+    }
+    let headers = [
+        (CONTENT_TYPE, "application/json".to_owned()),
+        (HeaderName::from_static("webhook-id"), id),
+        (HeaderName::from_static("webhook-timestamp"), now.as_seconds().to_string()),
+        (HeaderName::from_static("webhook-signature"), signatures.join(" ")),
+    ];
+    headers.into_iter().map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?))).collect()
+}
+
+fn answer(fetched: Result<Fetched, FetchError>, now: Timestamp, addresses: &[String]) -> Answer {
+    match fetched {
+        Ok(fetched) => {
+            let header = fetched.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+            Answer::Status {
+                status: fetched.status,
+                body: readable(&fetched.body, addresses),
+                retry_after: header.and_then(|header| outcome::retry_after(header, now)),
+            }
+        }
+        Err(error) => Answer::Nothing(error.into()),
+    }
+}
+
+/// What is kept of an answer: text, in which addresses that we sent are crossed out. A receiver that
+/// repeats them would otherwise keep them here beyond the erasure of their owner.
+fn readable(body: &[u8], addresses: &[String]) -> String {
+    let mut text = String::from_utf8_lossy(body).replace('\0', "\u{FFFD}");
+    // Very short ones would match by chance.
+    for address in addresses.iter().filter(|address| address.len() >= 4) {
+        // Lower case in ASCII moves nothing, so places in the copy are places in the text.
+        let lower = text.to_ascii_lowercase();
+        let (mut kept, mut end) = (String::new(), 0);
+        for (at, found) in lower.match_indices(&address.to_ascii_lowercase()) {
+            kept.push_str(&text[end..at]);
+            kept.push_str("***");
+            end = at + found.len();
+        }
+        kept.push_str(&text[end..]);
+        text = kept;
+    }
+    text
+}
+
+/// By how much a wait differs from the schedule, so that receivers that failed together are not called
+/// together.
+fn jitter(app: &App) -> i32 {
+    let mut bytes = [0; 2];
+    app.entropy().fill(&mut bytes);
+    i32::from(u16::from_le_bytes(bytes) % 201) - 100
+}
+
+impl Attempted {
+    /// Something became of a delivery without an attempt.
+    pub(super) fn without(read: (DeliveryStatus, u32), delivery: Delivery) -> Self {
+        Self { delivery, read, consequence: None, took: Duration::ZERO }
+    }
+
+    /// What is to be written: the delivery, and what follows for the webhook.
+    pub(super) async fn writes(&self, app: &App) -> Result<Vec<Write>, StoreError> {
+        let (workspace, webhook) = (self.delivery.workspace_id, self.delivery.webhook_id);
+        let update = UpdateDelivery { delivery: self.delivery.clone(), read: self.read };
+        let mut writes = vec![Write::UpdateDelivery(Box::new(update))];
+        match self.consequence {
+            None => {}
+            // Without looking whether there are failures: a DELETE by key costs less than finding out.
+            Some(Consequence::Works) => writes.push(Write::EndWebhookFailures(workspace, webhook)),
+            Some(Consequence::Fails) => {
+                let now = app.now();
+                let since = app.store().failing_since(workspace, webhook).await?;
+                if since.is_some_and(|since| now.since(since) >= PATIENCE) {
+                    writes.extend(disable(app, &self.delivery).await?);
+                } else {
+                    writes.push(Write::NoteWebhookFailure(workspace, webhook, now));
+                }
+            }
+            Some(Consequence::Gone) => writes.extend(disable(app, &self.delivery).await?),
+        }
+        Ok(writes)
+    }
+
+    /// Whether the delivery is still as it was read.
+    pub(super) async fn is_current(&self, app: &App) -> Result<bool, StoreError> {
+        let found = app.store().delivery(self.delivery.workspace_id, self.delivery.id).await?;
+        Ok(found.is_some_and(|found| (found.status, found.attempts) == self.read))
+    }
+}
+
+/// The writes that disable a webhook, with which its failures begin anew.
+async fn disable(app: &App, delivery: &Delivery) -> Result<Vec<Write>, StoreError> {
+    let (workspace, id) = (delivery.workspace_id, delivery.webhook_id);
+    let Some(stored) = app.store().webhook(workspace, id).await? else { return Ok(Vec::new()) };
+    if stored.record.status == WebhookStatus::Disabled {
+        return Ok(Vec::new());
+    }
+    tracing::warn!(webhook = %id, "a webhook is disabled: its receiver is gone or has failed for days");
+    let mut webhook = stored.record;
+    webhook.status = WebhookStatus::Disabled;
+    webhook.updated_at = app.now();
+    Ok(vec![
+        Write::PutWebhook(Box::new(webhook), Expect::Revision(stored.revision)),
+        Write::EndWebhookFailures(workspace, id),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::readable;
+
+    #[test]
+    fn answers_keep_no_address_that_was_sent() {
+        let addresses = ["ann@example.com".to_owned(), String::new()];
+        let kept = readable("got ANN@example.com, ann@example.com\0 and bob@example.com ü".as_bytes(), &addresses);
+        assert_eq!(kept, "got ***, ***\u{FFFD} and bob@example.com ü");
+        assert_eq!(readable(b"\xFFok", &addresses), "\u{FFFD}ok");
+    }
+}

@@ -1,0 +1,71 @@
+//! The log of a workspace's events.
+
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::message::{EventKind, Message};
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::Store;
+
+use super::put;
+use super::sample::{at, event, id, insert, message, workspace};
+
+/// A message, stored.
+async fn stored(store: &dyn Store, workspace: WorkspaceId) -> Message {
+    let message = message(workspace);
+    put(store, [insert(&message)]).await;
+    message
+}
+
+/// Events come with their messages in the order of their commits, whatever their times and ids.
+pub async fn events_are_logged_in_the_order_of_commits(store: &dyn Store) {
+    let home = id();
+    let (one, other) = (stored(store, home).await, stored(store, home).await);
+    let late = event(&one, EventKind::Sent, 50);
+    let early = event(&other, EventKind::Bounce, 10);
+    let same = event(&one, EventKind::Delivered, 50);
+    for event in [&late, &early, &same] {
+        put(store, [Write::AppendEvent(Box::new(event.clone()))]).await;
+    }
+    let foreign = stored(store, id()).await;
+    put(store, [Write::AppendEvent(Box::new(event(&foreign, EventKind::Sent, 60)))]).await;
+    let all = store.events_after(home, None, 9).await.unwrap();
+    let told: Vec<_> = all.iter().map(|(_, event, message)| (event.clone(), message.clone())).collect();
+    assert_eq!(told, [(late.clone(), one.clone()), (early.clone(), other.clone()), (same.clone(), one.clone())]);
+    assert!(all.is_sorted_by(|one, other| one.0 < other.0));
+    let rest = store.events_after(home, Some(all[0].0), 1).await.unwrap();
+    assert_eq!(rest, all[1..2]);
+    assert_eq!(store.events_after(home, Some(all[2].0), 9).await.unwrap(), []);
+    assert_eq!(store.event(home, one.id, at(50), same.id).await.unwrap(), Some((same.clone(), one.clone())));
+    assert_eq!(store.event(id(), one.id, at(50), same.id).await.unwrap(), None);
+    assert_eq!(store.event(home, one.id, at(51), same.id).await.unwrap(), None);
+}
+
+/// A position of a time comes before what happens then, and after what was committed earlier.
+pub async fn a_position_of_a_time_divides_the_log(store: &dyn Store) {
+    let home = id();
+    let one = stored(store, home).await;
+    for millis in [10, 20, 30] {
+        put(store, [Write::AppendEvent(Box::new(event(&one, EventKind::Open, millis)))]).await;
+    }
+    for (millis, left) in [(0, 3), (10, 3), (11, 2), (30, 1), (31, 0)] {
+        let position = store.log_position(home, at(millis)).await.unwrap();
+        assert_eq!(store.events_after(home, Some(position), 9).await.unwrap().len(), left, "{millis}");
+    }
+}
+
+/// Old entries go, and their positions never come again; the events stay.
+pub async fn old_entries_are_forgotten(store: &dyn Store) {
+    let home = workspace();
+    let one = stored(store, home.id).await;
+    put(store, [Write::PutWorkspace(home.clone(), Expect::Absent)]).await;
+    for millis in [10, 20, 30] {
+        put(store, [Write::AppendEvent(Box::new(event(&one, EventKind::Open, millis)))]).await;
+    }
+    let last = store.events_after(home.id, None, 9).await.unwrap().pop().unwrap().0;
+    for expected in [2, 1, 0] {
+        assert_eq!(store.forget_log(at(31), 2).await.unwrap(), expected);
+    }
+    assert_eq!(store.events_after(home.id, None, 9).await.unwrap(), []);
+    assert_eq!(store.message_events(home.id, one.id, 9).await.unwrap().len(), 3);
+    put(store, [Write::AppendEvent(Box::new(event(&one, EventKind::Open, 40)))]).await;
+    assert_eq!(store.events_after(home.id, Some(last), 9).await.unwrap().len(), 1);
+}
