@@ -11,6 +11,7 @@ use messaging_core::domain::dkim::{self, Algorithm, NewKey};
 use messaging_core::domain::sending_domain::{Check, DkimKey, RecordStatus};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ops::contacts::{BulkReport, BulkUpsertContacts};
+use messaging_core::ops::events::{BulkEventsReport, SendEvents};
 use messaging_core::ops::keys::ApiKeyInput;
 use messaging_core::ops::messages::SendMessage;
 use messaging_core::ops::{Endpoint, Operation, Request};
@@ -147,5 +148,23 @@ impl Product {
         let answer = (Endpoint::of::<BulkUpsertContacts>().call)(request).await.map(|answer| answer.body);
         let report = answer.ok().and_then(|body| serde_json::from_slice::<BulkReport>(&body).ok());
         report.map_or(usize::MAX, |report| report.failed)
+    }
+
+    /// Tells of product events as a front end would; answers how many were refused.
+    pub async fn tell(&self, body: Bytes) -> usize {
+        let request = Request {
+            app: &self.app,
+            caller: &self.caller,
+            workspace: Some(self.workspace),
+            path: SendEvents::PATH,
+            path_parameters: Vec::new(),
+            query: "",
+            body,
+            idempotency_key: None,
+            client: None,
+        };
+        let answer = (Endpoint::of::<SendEvents>().call)(request).await.map(|answer| answer.body);
+        let report = answer.ok().and_then(|body| serde_json::from_slice::<BulkEventsReport>(&body).ok());
+        report.map_or(usize::MAX, |report| report.rejected)
     }
 }

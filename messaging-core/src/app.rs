@@ -356,6 +356,7 @@ impl App {
         self.have_changes_followed(&mut changes).await;
         let touched = Touched::by(&changes);
         let urls = KnownUrls::keys(&changes);
+        let removed_urls = KnownUrls::removed(&changes);
         let due = changes
             .writes()
             .iter()
@@ -368,6 +369,7 @@ impl App {
         self.0.store.commit(changes, priority).await?;
         self.0.lookups.forget(touched);
         self.0.known_urls.add(urls);
+        self.0.known_urls.forget(removed_urls);
         if let Some(due) = due {
             self.0.work.announce(due);
         }

@@ -15,6 +15,7 @@ use crate::domain::channel::Channel;
 use crate::domain::contact::Contact;
 use crate::domain::custom_field::CustomField;
 use crate::domain::digest::Digest;
+use crate::domain::link_token::UrlKey;
 use crate::domain::list::ContactList;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
 use crate::domain::product_event::ProductEvent;
@@ -150,9 +151,12 @@ pub enum Write {
     AppendAttempt(Box<MessageAttempt>),
     /// Keeps what the sandbox captured; replaces an earlier capture of the same message.
     PutCapture(Box<Capture>),
-    /// Stores the target of redirected links under its [`UrlKey`](crate::domain::link_token::UrlKey); no
+    /// Stores the target of redirected links under its [`UrlKey`]; no
     /// conflict when it is there already.
     PutUrl(WorkspaceId, String),
+    /// Removes the target of redirected links, which lead nowhere from then on; no conflict when it is gone
+    /// already.
+    DeleteUrl(WorkspaceId, UrlKey),
     /// Removes stored bytes; no conflict when they are gone already.
     DeleteBlob(WorkspaceId, BlobId),
     /// Adds a job.

@@ -155,7 +155,8 @@ macro_rules! conformance_tests {
             suppressions: suppressions_round_trip, addresses_of_several_channels_are_looked_up,
                 address_is_unique_per_channel, suppressions_are_found_by_id_and_deleted, every_filter_narrows,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            urls: urls_round_trip_and_are_stored_once, other_workspaces_are_not_there;
+            urls: urls_round_trip_and_are_stored_once, targets_that_name_somebody_are_removed,
+                other_workspaces_are_not_there;
         }
     };
     ($open:path; $($module:ident: $($case:ident),+;)+) => {$(

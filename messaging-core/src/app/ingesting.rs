@@ -3,6 +3,8 @@
 //! Read, decide, write: what the events of a request name is read at once, then they are decided one after
 //! another, and all that follows is two writes, new contacts and events.
 
+use std::sync::Arc;
+
 use crate::app::App;
 use crate::changes::{Expect, PutContact, Write};
 use crate::domain::product_event::UNIQUE_FOR;
@@ -56,7 +58,7 @@ impl App {
                     contact_id: entry.contact_id,
                     is_duplicate: entry.event.is_none(),
                 };
-                let put = |contact| PutContact { contact: std::sync::Arc::new(contact), expect: Expect::Absent };
+                let put = |contact| PutContact { contact: Arc::new(contact), expect: Expect::Absent };
                 contacts.extend(entry.contact.map(put));
                 events.extend(entry.event);
                 told

@@ -1,7 +1,8 @@
 //! Which targets of redirected links are stored already.
 //!
-//! The messages of a mailing have the same links. A target is kept for good, so once it was committed
-//! nothing has to be written for it again; without this memory each message would write all of its own.
+//! The messages of a mailing have the same links. A target is kept until somebody it names is erased, so once
+//! it was committed nothing has to be written for it again; without this memory each message would write all
+//! of its own.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -30,6 +31,15 @@ impl KnownUrls {
         stored.collect()
     }
 
+    /// The targets that a set of changes removes.
+    pub(super) fn removed(changes: &Changes) -> Vec<Key> {
+        let removed = changes.writes().iter().filter_map(|write| match write {
+            Write::DeleteUrl(workspace, key) => Some((*workspace, *key)),
+            _ => None,
+        });
+        removed.collect()
+    }
+
     /// Notes targets that are committed now.
     pub(super) fn add(&self, keys: Vec<Key>) {
         if keys.is_empty() {
@@ -40,6 +50,17 @@ impl KnownUrls {
             known.clear();
         }
         known.extend(keys);
+    }
+
+    /// Forgets the targets that a set of changes, now committed, removed.
+    pub(super) fn forget(&self, keys: Vec<Key>) {
+        if keys.is_empty() {
+            return;
+        }
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for key in keys {
+            known.remove(&key);
+        }
     }
 
     fn knows(&self, key: Key) -> bool {
@@ -73,6 +94,8 @@ mod tests {
         known.add(KnownUrls::keys(&writes.into_iter().collect()));
         assert!(known.knows((mine, key("a"))) && known.knows((mine, key("b"))));
         assert!(!known.knows((mine, key("c"))) && !known.knows((other, key("a"))));
+        known.forget(KnownUrls::removed(&Changes::from_iter([Write::DeleteUrl(mine, key("b"))])));
+        assert!(known.knows((mine, key("a"))) && !known.knows((mine, key("b"))));
         // Full: what was known is forgotten, what comes is kept.
         let many: Vec<_> = (0..CAPACITY).map(|number| (other, key(&number.to_string()))).collect();
         known.add(many);

@@ -1,6 +1,7 @@
 //! Visits of tracking links: what is recorded of them.
 //!
-//! Contract sections 4.2 (`open`, `click`) and 18. A visit changes nothing but the list of events.
+//! Contract sections 4.2 (`open`, `click`) and 18. A visit changes nothing but the list of events. Of a message
+//! whose recipient was erased it is counted, and nothing about the visitor is kept.
 
 use std::net::IpAddr;
 
@@ -8,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::app::App;
 use crate::changes::{Changes, Write};
+use crate::domain::contact::erasure;
 use crate::domain::link_token::{Link, UrlKey};
 use crate::domain::machine::{self, Signs};
 use crate::domain::message::{EventKind, MessageEvent};
@@ -100,11 +102,12 @@ impl App {
         workspace: WorkspaceId,
         message: MessageId,
         kind: EventKind,
-        meta: Map<String, Value>,
+        mut meta: Map<String, Value>,
     ) -> Result<(), Error> {
         let store = self.store();
-        if store.message(workspace, message).await?.is_none() {
-            return Ok(());
+        let Some(visited) = store.message(workspace, message).await? else { return Ok(()) };
+        if visited.is_redacted() {
+            erasure::forget_visitor(&mut meta);
         }
         let known = store.message_events_of_kind(workspace, message, kind, MAX_OF_A_KIND).await?;
         if known.len() >= MAX_OF_A_KIND {

@@ -107,7 +107,7 @@ pub struct Message {
     pub status: MessageStatus,
     /// The channel.
     pub channel: Channel,
-    /// The recipient's address, as given.
+    /// The recipient's address, as given; empty once the recipient was erased.
     pub to: String,
     /// The sender that was decided on when the message was accepted; email only.
     pub from_email: Option<String>,
@@ -127,6 +127,13 @@ pub struct Message {
     pub created_at: Timestamp,
     /// When the status last changed.
     pub updated_at: Timestamp,
+}
+
+impl Message {
+    /// Whether its recipient was erased: every message that was accepted has one.
+    pub const fn is_redacted(&self) -> bool {
+        self.to.is_empty()
+    }
 }
 
 /// What the sender asked for, stored once and never changed.

@@ -34,7 +34,7 @@ use crate::work::Job as _;
 use crate::work::erase_contact::EraseContact;
 
 pub use bulk::{BulkInput, BulkReport, BulkUpsertContacts, ItemError, ItemReport, ItemStatus};
-pub use export::{ContactExport, ExportContact};
+pub use export::{ContactExport, EventView, ExportContact};
 pub use merge::{MergeContacts, MergeInput};
 
 /// A contact as shown.

@@ -1,8 +1,9 @@
 //! The job that deletes what an erased person did, and takes them out of the messages sent to them.
 //!
-//! Contract section 6.2. First the product events, then the messages attributed to the contact, then those that went to one of
-//! its addresses without being attributed, a page after another, so that no commit is long. What is not
-//! looked through: copies of other people's messages.
+//! Contract section 6.2. First the product events, then the messages attributed to the contact, then those
+//! that went to one of its addresses without being attributed, then the targets of links that hold its email
+//! address or phone number: a page after another, so that no commit is long. What is not looked through:
+//! copies of other people's messages.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,9 @@ const PAGE: usize = 20;
 
 /// Product events of one commit.
 const EVENTS: usize = 200;
+
+/// Targets of links of one commit.
+const URLS: usize = 200;
 
 /// Events of one message that are looked through; opens and clicks may be many.
 const MAX_EVENTS: usize = 100_000;
@@ -47,6 +51,8 @@ enum Progress {
     Attributed,
     /// Messages to its addresses, older than the one with this key.
     Addressed(Option<[u8; 16]>),
+    /// Targets of links, after the one with this key.
+    Linked(Option<[u8; 16]>),
     /// Once more messages attributed to the contact: some may have been accepted while it went.
     Again,
 }
@@ -81,19 +87,12 @@ impl Job for EraseContact {
             let deletion = Write::DeleteProductEvents(self.workspace_id, self.contact_id, EVENTS);
             return cx.again_at(now, &self, Changes::from_iter([deletion])).await;
         }
-        let mut page = PageRequest { after: None, limit: PAGE };
-        if let Progress::Addressed(after) = self.progress {
-            page.after = after;
-            let slice = app.store().messages_to(self.workspace_id, &self.addresses, page).await?;
-            let changes = redact(app, &slice.items, &self.names()).await?;
-            if let Some(next) = slice.next {
-                let further = Self { progress: Progress::Addressed(Some(next)), ..self };
-                return cx.again_at(now, &further, changes).await;
-            }
-            let (addresses, names) = (Vec::new(), Vec::new());
-            let again = Self { addresses, names, progress: Progress::Again, ..self };
-            return cx.again_at(now + LOOK_AGAIN, &again, changes).await;
+        match self.progress {
+            Progress::Addressed(after) => return self.erase_addressed(cx, after).await,
+            Progress::Linked(after) => return self.erase_links(cx, after).await,
+            Progress::Attributed | Progress::Again => {}
         }
+        let page = PageRequest { after: None, limit: PAGE };
         let filter = MessageFilter { contact_id: Some(self.contact_id), ..MessageFilter::default() };
         let messages = app.store().messages(self.workspace_id, &filter, page).await?.items;
         let changes = redact(app, &messages, &self.names()).await?;
@@ -103,6 +102,38 @@ impl Job for EraseContact {
             (true, Progress::Again) => Ok(cx.finish(changes).await?),
             (true, _) => cx.again_at(now, &Self { progress: Progress::Addressed(None), ..self }, changes).await,
         }
+    }
+}
+
+impl EraseContact {
+    /// A page of the messages that went to one of its addresses.
+    async fn erase_addressed(self, cx: &JobContext, after: Option<[u8; 16]>) -> Result<(), JobError> {
+        let page = PageRequest { after, limit: PAGE };
+        let slice = cx.app.store().messages_to(self.workspace_id, &self.addresses, page).await?;
+        let changes = redact(&cx.app, &slice.items, &self.names()).await?;
+        let progress = match slice.next {
+            Some(next) => Progress::Addressed(Some(next)),
+            None => Progress::Linked(None),
+        };
+        cx.again_at(cx.app.now(), &Self { progress, ..self }, changes).await
+    }
+
+    /// A page of the targets of links that name it.
+    async fn erase_links(self, cx: &JobContext, after: Option<[u8; 16]>) -> Result<(), JobError> {
+        // Other names may be words that also stand in links of everybody.
+        let is_unmistakable = |channel: &Channel| matches!(channel, Channel::Email | Channel::Sms);
+        let addresses = self.addresses.iter().filter(|(channel, _)| is_unmistakable(channel));
+        let names = Names::new(addresses.map(|(_, address)| address.clone()));
+        let page = PageRequest { after, limit: URLS };
+        let slice = cx.app.store().urls_naming(self.workspace_id, &names, page).await?;
+        let changes = slice.items.iter().map(|key| Write::DeleteUrl(self.workspace_id, *key)).collect();
+        let now = cx.app.now();
+        if let Some(next) = slice.next {
+            return cx.again_at(now, &Self { progress: Progress::Linked(Some(next)), ..self }, changes).await;
+        }
+        let (addresses, names) = (Vec::new(), Vec::new());
+        let again = Self { addresses, names, progress: Progress::Again, ..self };
+        cx.again_at(now + LOOK_AGAIN, &again, changes).await
     }
 }
 

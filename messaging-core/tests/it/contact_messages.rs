@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use http::Method;
+use messaging_core::app::Visitor;
 use messaging_core::changes::{Changes, RedactMessage, Write};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::link_token::{Link as LinkTo, UrlKey};
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::unsubscribe::UnsubscribeMethod::{Link, OneClick};
 use messaging_core::ids::MessageId;
@@ -18,8 +20,19 @@ use serde_json::{Value, json};
 
 use crate::support::Product;
 
-/// Calls an operation by its id.
+/// Calls an operation by its id, with an Idempotency-Key.
 async fn call(product: &Product, id: &str, path: &[(&str, &str)], query: &str, body: Value) -> (u16, Value) {
+    call_as(product, id, path, query, body, Some(b"key-of-the-test")).await
+}
+
+async fn call_as(
+    product: &Product,
+    id: &str,
+    path: &[(&str, &str)],
+    query: &str,
+    body: Value,
+    key: Option<&[u8]>,
+) -> (u16, Value) {
     let endpoint = ops::all().iter().find(|endpoint| endpoint.id == id).unwrap();
     let mut parameters: Vec<_> = path.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     parameters.push(("workspace_id".to_owned(), product.workspace.to_string()));
@@ -31,7 +44,7 @@ async fn call(product: &Product, id: &str, path: &[(&str, &str)], query: &str, b
         path_parameters: parameters,
         query,
         body: body.to_string().into_bytes().into(),
-        idempotency_key: if (endpoint.method)() == Method::POST { Some(b"key-of-the-test") } else { None },
+        idempotency_key: key.filter(|_| (endpoint.method)() == Method::POST),
         client: None,
     })
     .await;
@@ -272,6 +285,36 @@ async fn an_attempt_that_ends_after_erasure_names_nobody() {
 }
 
 #[tokio::test]
+async fn visits_of_an_erased_persons_message_say_nothing_of_the_visitor() {
+    let product = Product::start().await;
+    let ann = upsert(&product, json!({"email": "ann@example.com", "external_id": "shop"})).await;
+    let urls = ["https://shop.example/sale", "https://shop.example/?m=Ann%40example.com"];
+    let html = format!("<a href='{}'>a</a><a href='{}'>b</a>", urls[0], urls[1]);
+    let message =
+        product.send(&json!({"channel": "email", "to": "ann@example.com", "subject": "s", "html": html})).await;
+    product.work().await;
+    erase(&product, &ann).await;
+    product.work().await;
+    product.clock.advance(Duration::from_hours(1));
+    let visitor = Visitor {
+        ip: "192.0.2.7".parse().unwrap(),
+        user_agent: Some("Mozilla/5.0 (X11; Linux x86_64; rv:115.0) Thunderbird/115.6.0".to_owned()),
+        is_head: false,
+        is_prefetch: false,
+    };
+    product.app.record_open(product.workspace, message, &visitor).await.unwrap();
+    assert_eq!(product.last_meta(message).await, json!({"machine": false}));
+    let token = |url: &str| product.app.link_key().link(product.workspace, message, LinkTo::Click(UrlKey::of(url)));
+    let click = product.app.click(&token(urls[0])).await.unwrap().expect("everybody's link leads on");
+    product.app.record_click(&click, &visitor).await.unwrap();
+    assert_eq!(product.last_meta(message).await, json!({"url": urls[0], "machine": false}));
+    assert_eq!(product.app.click(&token(urls[1])).await.unwrap(), None, "the target named the person");
+    // A later message may lead there again.
+    let writes = product.app.store_urls(product.workspace, urls.map(str::to_owned).to_vec());
+    assert_eq!(writes.len(), 1);
+}
+
+#[tokio::test]
 async fn suppressions_outlive_erasure() {
     let product = Product::start().await;
     let bob = upsert(&product, json!({"email": "bounce@simulator.invalid"})).await;
@@ -306,6 +349,13 @@ async fn kept_bytes(directory: &std::path::Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
+/// An event of a person, of some length.
+fn deed(address: &str, n: usize) -> Value {
+    let properties = json!({"mail": address, "text": "x".repeat(if n.is_multiple_of(7) { 9000 } else { n })});
+    json!({"name": "order_placed", "contact": {"email": address}, "properties": properties,
+        "unique_id": format!("{address} {n}")})
+}
+
 #[tokio::test]
 async fn after_erasure_the_address_is_in_no_file() {
     const ADDRESS: &str = "unmistakable.person@example.com";
@@ -328,6 +378,18 @@ async fn after_erasure_the_address_is_in_no_file() {
         }
         product.send(&body).await;
     }
+    let link = json!({"channel": "email", "to": ADDRESS, "subject": "s",
+        "html": format!("<a href='https://shop.example/?m={ADDRESS}'>x</a>")});
+    product.send(&link).await;
+    // What it did, among what others did, in long rows and short ones.
+    for n in 0..60 {
+        let who = |item| if item % 10 == n % 10 { ADDRESS } else { "u1@example.com" };
+        let events: Vec<_> = (10 * n..10 * n + 10).map(|item| deed(who(item), item)).collect();
+        let (status, report) = call_as(&product, "sendEvents", &[], "", json!({"events": events}), None).await;
+        assert_eq!((status, report["accepted"].as_u64()), (202, Some(10)));
+    }
+    let (status, _) = call(&product, "sendEvent", &[], "", deed(ADDRESS, 600)).await;
+    assert_eq!(status, 202);
     product.work().await;
     upsert(&product, json!({"email": ADDRESS, "tags": ["plain"], "attributes": {"mail": large[..40_000]}})).await;
     erase(&product, &person).await;

@@ -1,12 +1,13 @@
 //! Targets of redirected links.
 
 use messaging_core::changes::Write;
+use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::link_token::UrlKey;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Store;
 
-use super::put;
 use super::sample::id;
+use super::{all_pages, first, put};
 
 const URL: &str = "https://acme.example/ü?a=1&b=2#c";
 
@@ -20,6 +21,31 @@ pub async fn urls_round_trip_and_are_stored_once(store: &dyn Store) {
         assert_eq!(store.url(workspace, UrlKey::of(url)).await.unwrap().as_deref(), Some(url));
     }
     assert_eq!(store.url(workspace, UrlKey::of("https://acme.example/other")).await.unwrap(), None);
+}
+
+/// Targets that name somebody are found, as they are or escaped, page by page, and can be removed.
+pub async fn targets_that_name_somebody_are_removed(store: &dyn Store) {
+    let workspace: WorkspaceId = id();
+    let names = Names::new(["ann+x@example.com".to_owned(), "user-17".to_owned()]);
+    let of = |n: usize| match n % 4 {
+        0 => format!("https://acme.example/{n}?m=Ann+X@example.com"),
+        1 => format!("https://acme.example/{n}?m=ann%2Bx%40example.com"),
+        2 => format!("https://acme.example/{n}/USER-17"),
+        _ => format!("https://acme.example/{n}?m=bob@example.com"),
+    };
+    let add = |url: String| Write::PutUrl(workspace, url);
+    put(store, (0..20).map(of).map(add)).await;
+    put(store, [Write::PutUrl(id(), of(0))]).await;
+    let fetch = async |page| store.urls_naming(workspace, &names, page).await;
+    let found = all_pages(4, fetch, async || {}).await;
+    let mut expected: Vec<_> = (0..20).filter(|n| n % 4 != 3).map(|n| UrlKey::of(&of(n))).collect();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+    put(store, found.iter().map(|key| Write::DeleteUrl(workspace, *key)).collect::<Vec<_>>()).await;
+    put(store, [Write::DeleteUrl(workspace, found[0])]).await;
+    assert_eq!(store.url(workspace, found[0]).await.unwrap(), None);
+    assert_eq!(store.url(workspace, UrlKey::of(&of(3))).await.unwrap(), Some(of(3)));
+    assert_eq!(store.urls_naming(workspace, &names, first(1)).await.unwrap().items, []);
 }
 
 /// A target belongs to its workspace.

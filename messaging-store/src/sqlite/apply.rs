@@ -60,6 +60,7 @@ pub(super) fn apply(
         Write::AppendAttempt(attempt) => attempts::append(connection, attempt),
         Write::PutCapture(capture) => sandbox::put(connection, capture),
         Write::PutUrl(workspace, url) => urls::put(connection, *workspace, url),
+        Write::DeleteUrl(workspace, key) => urls::delete(connection, *workspace, *key),
         // The file goes after the commit; see `SqliteStore::commit`.
         Write::DeleteBlob(..) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, book, job),

@@ -189,6 +189,7 @@ impl Bench {
             Write::PutContacts(..)
                 | Write::DeleteContact(..)
                 | Write::DeleteProductEvents(..)
+                | Write::DeleteUrl(..)
                 | Write::RedactMessage(..)
         );
         let wanted = if personal { Overwriting::Pages } else { Overwriting::Rows };

@@ -170,9 +170,14 @@ fn update(
     )?;
     let Some((n, same_identifiers, held_tags)) = held else { return Err(Fault::Conflict) };
     if let Some(interest) = interest {
-        let known = if same_identifiers { Aspects::NONE } else { Aspects::FIELDS | Aspects::SUPPRESSIONS }
-            | if held_tags.is_some() { Aspects::TAGS } else { Aspects::NONE };
-        note(connection, interest, n, known | changes(connection, n, contact)?)?;
+        let mut changed = changes(connection, n, contact)?;
+        if !same_identifiers {
+            changed = changed | Aspects::FIELDS | Aspects::SUPPRESSIONS;
+        }
+        if held_tags.is_some() {
+            changed = changed | Aspects::TAGS;
+        }
+        note(connection, interest, n, changed)?;
     }
     connection
         .prepare_cached(

@@ -27,7 +27,7 @@ impl Names {
     }
 
     /// Whether a text names the person, plainly or as part of a URL.
-    fn are_in(&self, text: &str) -> bool {
+    pub fn are_in(&self, text: &str) -> bool {
         let text = text.to_lowercase();
         let escaped = |name: &str| name.replace('@', "%40").replace('+', "%2b");
         self.0.iter().any(|name| text.contains(name.as_str()) || text.contains(&escaped(name)))
@@ -52,6 +52,11 @@ pub fn meta(event: &MessageEvent, names: &Names) -> Option<Map<String, Value>> {
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     (kept.len() < event.meta.len()).then_some(kept)
+}
+
+/// Takes out of the meta of a new event what is about a person whom nobody knows any more.
+pub fn forget_visitor(meta: &mut Map<String, Value>) {
+    meta.retain(|name, _| !PERSONAL.contains(&name.as_str()));
 }
 
 #[cfg(test)]

@@ -2,15 +2,24 @@
 
 use async_trait::async_trait;
 
-use super::StoreError;
+use super::{PageRequest, Slice, StoreError};
+use crate::domain::contact::erasure::Names;
 use crate::domain::link_token::UrlKey;
 use crate::ids::WorkspaceId;
 
 /// Reads of the targets of redirected links.
 ///
-/// A target is stored once per workspace and kept for good: links in delivered mail lead there for years.
+/// A target is stored once per workspace and kept for good, unless it names somebody who is erased: links in
+/// delivered mail lead there for years.
 #[async_trait]
 pub trait Urls {
     /// The target that a key stands for.
     async fn url(&self, workspace: WorkspaceId, key: UrlKey) -> Result<Option<String>, StoreError>;
+    /// The keys of the targets that name a person, in the order of the keys.
+    async fn urls_naming(
+        &self,
+        workspace: WorkspaceId,
+        names: &Names,
+        page: PageRequest,
+    ) -> Result<Slice<UrlKey>, StoreError>;
 }

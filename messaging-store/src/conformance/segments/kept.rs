@@ -22,6 +22,8 @@ use super::super::{all_pages, first, put};
 use super::random::{self, Dice, Named};
 use super::{calculate, follow};
 
+/// How many filters more each world is asked for.
+const OTHERS: usize = 40;
 /// More than a small world holds of anything.
 const MANY: usize = 1000;
 
@@ -255,7 +257,7 @@ impl<'s> World<'s> {
     }
 
     /// Compares everybody with every filter.
-    async fn check(&self, seed: u64) {
+    async fn check(&mut self, seed: u64) {
         let (store, workspace) = (self.store, self.workspace);
         let everyone = ContactFilter::default();
         let contacts = all_pages(3, async |page| store.contacts(workspace, &everyone, page).await, async || ()).await;
@@ -264,18 +266,21 @@ impl<'s> World<'s> {
             told.push(self.told_of(contact).await);
         }
         for (id, filter) in &self.dynamic {
-            let matching = |filter: &Filter| -> Vec<ContactId> {
-                let matches = told.iter().filter(|one| filter.matches(one.facts(), &self.present));
-                matches.map(|one| one.contact.id).collect()
-            };
             let place = format!("seed {seed}, {}", filter.json());
-            let expected = matching(filter.tree());
+            let expected = self.matching(filter.tree(), &told);
             let members =
                 all_pages(3, async |page| store.segment_contacts(workspace, *id, page).await, async || ()).await;
             let members: Vec<_> = members.iter().map(|contact| contact.id).collect();
             assert_eq!(members, expected, "kept: {place}");
             let query = self.query(filter);
             assert_eq!(calculate(store, workspace, *id, &query).await, (0, 0), "calculated: {place}");
+        }
+        // Filters of segments that nobody keeps, because looking costs less than keeping.
+        let kept: Vec<_> = self.dynamic.iter().map(|(_, filter)| filter.clone()).collect();
+        let others: Vec<_> = (0..OTHERS).map(|_| random::filter(&mut self.dice, &self.named)).collect();
+        for filter in kept.iter().chain(&others) {
+            let place = format!("seed {seed}, {}", filter.json());
+            let (expected, query) = (self.matching(filter.tree(), &told), self.query(filter));
             let conditions: Vec<_> =
                 filter.tree().leaves().map(|leaf| Filter::Where(Condition::Leaf(leaf.clone()))).collect();
             let preview = store.preview(workspace, &query, &conditions, 3).await.unwrap();
@@ -283,9 +288,16 @@ impl<'s> World<'s> {
             assert_eq!(preview.size, expected.len() as u64, "counted: {place}");
             let sample: Vec<_> = preview.sample.iter().map(|contact| contact.id).collect();
             assert_eq!(sample, expected[..expected.len().min(3)], "{place}");
-            let sizes: Vec<_> = conditions.iter().map(|condition| matching(condition).len() as u64).collect();
+            let sizes: Vec<_> =
+                conditions.iter().map(|condition| self.matching(condition, &told).len() as u64).collect();
             assert_eq!(preview.sizes, sizes, "conditions: {place}");
         }
+    }
+
+    /// Those whom a filter matches in memory, in the order in which they were told of.
+    fn matching(&self, filter: &Filter, told: &[Told]) -> Vec<ContactId> {
+        let matches = told.iter().filter(|one| filter.matches(one.facts(), &self.present));
+        matches.map(|one| one.contact.id).collect()
     }
 
     async fn told_of(&self, contact: Contact) -> Told {

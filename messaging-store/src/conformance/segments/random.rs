@@ -24,7 +24,7 @@ impl Dice {
         Self(seed)
     }
 
-    /// SplitMix64.
+    /// The generator `SplitMix64`.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;

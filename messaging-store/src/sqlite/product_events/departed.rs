@@ -49,18 +49,15 @@ pub(in super::super) fn relocate(
 ) -> Result<(), Fault> {
     let MoveProductEvents { workspace_id: workspace, from, to, limit } = *change;
     let Some(audience) = audience(connection, workspace)? else { return Ok(()) };
-    let (n, heir) = match contact_number(connection, workspace, from)? {
-        Some(n) => {
-            let heir = contact_number(connection, workspace, to)?.ok_or(Fault::Conflict)?;
-            // Whoever was merged into this one follows it.
-            connection.prepare_cached("UPDATE departed_contacts SET heir = ?2 WHERE heir = ?1")?.execute([n, heir])?;
-            (n, heir)
-        }
-        None => {
-            let Some(n) = number(connection, workspace, from)? else { return Ok(()) };
-            let Some(heir) = living_heir(connection, n)? else { return delete_of(connection, n, limit) };
-            (n, heir)
-        }
+    let (n, heir) = if let Some(n) = contact_number(connection, workspace, from)? {
+        let heir = contact_number(connection, workspace, to)?.ok_or(Fault::Conflict)?;
+        // Whoever was merged into this one follows it.
+        connection.prepare_cached("UPDATE departed_contacts SET heir = ?2 WHERE heir = ?1")?.execute([n, heir])?;
+        (n, heir)
+    } else {
+        let Some(n) = number(connection, workspace, from)? else { return Ok(()) };
+        let Some(heir) = living_heir(connection, n)? else { return delete_of(connection, n, limit) };
+        (n, heir)
     };
     let events = slice(connection, n, limit)?;
     let mut movement = connection.prepare_cached("UPDATE product_events SET contact = ?2 WHERE n = ?1")?;

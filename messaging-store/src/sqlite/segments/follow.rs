@@ -4,6 +4,7 @@
 //! note is taken away together with what it leads to, if its mark is still the one that was read: a contact
 //! that changed once more keeps its note and is looked at again.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use messaging_core::domain::channel::Channel;
@@ -12,7 +13,7 @@ use messaging_core::ids::{ContactId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::{MemberQuery, Moved};
 use rusqlite::{Connection, params};
 
-use super::super::contacts::{COUNT_BITS, audience};
+use super::super::contacts::{BY_EMAIL, BY_PHONE, COUNT_BITS, audience};
 use super::super::fault::Fault;
 use super::super::lists;
 use super::super::query::{many, one};
@@ -101,6 +102,9 @@ fn notes(connection: &Connection, audience: i64, limit: usize) -> Result<Vec<Not
     })
 }
 
+/// The number of a segment, and who has to become a member of it or cease to be one.
+type OfSegment = (i64, Vec<(i64, bool)>);
+
 /// Who of some contacts has to become or cease to be a member; `None` when there is no such segment.
 fn moves(
     connection: &Connection,
@@ -108,7 +112,7 @@ fn moves(
     segment: SegmentId,
     query: &MemberQuery,
     contacts: &[i64],
-) -> Result<Option<(i64, Vec<(i64, bool)>)>, Fault> {
+) -> Result<Option<OfSegment>, Fault> {
     const HELD: &str = "SELECT m.contact FROM json_each(?2) j CROSS JOIN segment_members m
         WHERE m.segment = ?1 AND m.contact = j.value ORDER BY m.contact";
     let Some(n) = super::number(connection, workspace, segment)? else { return Ok(None) };
@@ -179,7 +183,7 @@ pub(super) fn trace(connection: &Connection, workspace: WorkspaceId) -> Result<O
     // Those that were looked for furthest; others are looked for afterwards, from where they are.
     let Some(from) = sought.first().map(|(_, _, looked_through)| *looked_through) else { return Ok(None) };
     let sought: Vec<_> = sought.into_iter().take_while(|(_, _, looked_through)| *looked_through == from).collect();
-    let wanted: std::collections::HashSet<_> = sought.iter().map(|(_, address, _)| address.clone()).collect();
+    let wanted: HashSet<_> = sought.iter().map(|(_, address, _)| address.clone()).collect();
     let channels: Vec<Channel> =
         [Channel::Telegram, Channel::Push].into_iter().filter(|one| wanted.iter().any(|(of, _)| of == one)).collect();
 
@@ -243,27 +247,18 @@ pub(in super::super) fn note_address(
     address: &str,
 ) -> Result<(), Fault> {
     let by_column = match channel {
-        Channel::Email => Some("SELECT n FROM contacts WHERE audience = ?1 AND email = ?2"),
-        Channel::Sms | Channel::Whatsapp | Channel::Viber => {
-            Some("SELECT n FROM contacts WHERE audience = ?1 AND phone = ?2")
-        }
+        Channel::Email => Some(BY_EMAIL),
+        Channel::Sms | Channel::Whatsapp | Channel::Viber => Some(BY_PHONE),
         Channel::Telegram | Channel::Push => None,
     };
-    match by_column {
-        Some(sql) => {
-            let found: Option<i64> = one(connection, sql, params![interest.audience, address], |row| Ok(row.get(0)?))?;
-            match found {
-                Some(contact) => note(connection, interest, contact, Aspects::SUPPRESSIONS),
-                None => Ok(()),
-            }
-        }
-        None => {
-            connection
-                .prepare_cached(
-                    "INSERT INTO changed_addresses (audience, channel, address, looked_through) VALUES (?1, ?2, ?3, 0)",
-                )?
-                .execute(params![interest.audience, number(&Channel::ALL, &channel), address])?;
-            Ok(())
-        }
+    if let Some(sql) = by_column {
+        let found: Option<i64> = one(connection, sql, params![interest.audience, address], |row| Ok(row.get(0)?))?;
+        return found.map_or(Ok(()), |contact| note(connection, interest, contact, Aspects::SUPPRESSIONS));
     }
+    connection
+        .prepare_cached(
+            "INSERT INTO changed_addresses (audience, channel, address, looked_through) VALUES (?1, ?2, ?3, 0)",
+        )?
+        .execute(params![interest.audience, number(&Channel::ALL, &channel), address])?;
+    Ok(())
 }

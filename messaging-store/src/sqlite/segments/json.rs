@@ -120,6 +120,7 @@ impl Visitor<'_> for Key<'_> {
 struct Equals<'a>(&'a Scalar);
 
 impl Equals<'_> {
+    #[expect(clippy::float_cmp, reason = "numbers that were written alike are alike")]
     fn number(&self, number: f64) -> bool {
         matches!(self.0, Scalar::Number(wanted) if *wanted == number)
     }

@@ -50,20 +50,15 @@ impl Interests {
         connection: &Connection,
         workspace: WorkspaceId,
     ) -> Result<Option<Interest>, Fault> {
-        let interest = match self.0.get(&workspace) {
-            Some(known) => *known,
-            None => {
-                let sql = "SELECT number, interest FROM audiences WHERE workspace = ?1";
-                let found = one(connection, sql, [workspace.to_bytes()], |row| {
-                    Ok(Interest { audience: row.get(0)?, aspects: Aspects::from_bits(row.get(1)?) })
-                })?;
-                let interest = found.unwrap_or(Interest { audience: 0, aspects: Aspects::NONE });
-                if self.0.len() >= MAX_KNOWN {
-                    self.0.clear();
-                }
-                self.0.insert(workspace, interest);
-                interest
+        let interest = if let Some(known) = self.0.get(&workspace) {
+            *known
+        } else {
+            let interest = stored(connection, workspace)?;
+            if self.0.len() >= MAX_KNOWN {
+                self.0.clear();
             }
+            self.0.insert(workspace, interest);
+            interest
         };
         Ok((!interest.aspects.is_empty()).then_some(interest))
     }
@@ -103,6 +98,15 @@ impl Interests {
         }
         Ok(())
     }
+}
+
+/// What the dynamic segments of a workspace read, as it stands with the audience.
+fn stored(connection: &Connection, workspace: WorkspaceId) -> Result<Interest, Fault> {
+    let sql = "SELECT number, interest FROM audiences WHERE workspace = ?1";
+    let found = one(connection, sql, [workspace.to_bytes()], |row| {
+        Ok(Interest { audience: row.get(0)?, aspects: Aspects::from_bits(row.get(1)?) })
+    })?;
+    Ok(found.unwrap_or(Interest { audience: 0, aspects: Aspects::NONE }))
 }
 
 /// Notes a change of a contact by its number, if a dynamic segment reads any of it.

@@ -1,0 +1,171 @@
+//! Product events in bulk beside their floor, and what accepting messages notices of them.
+//!
+//! `cargo bench -p messaging-benches --bench events`. The floor writes rows of events and their index by
+//! contact, a thousand to a commit, without reading a request or looking anybody up. Events are of a hundred
+//! thousand contacts in no order, under twenty names.
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use messaging_benches::load::closed_loop;
+use messaging_benches::product::Product;
+use messaging_benches::{Plan, report};
+use messaging_core::time::Timestamp;
+use rusqlite::{Connection, params};
+
+/// Events of a request, and of a commit of the floor.
+const BATCH: u64 = 1000;
+/// People who do something.
+const CONTACTS: u64 = 100_000;
+/// Things they do.
+const NAMES: u64 = 20;
+
+/// What the events of a request are like.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    /// Of contacts that are there.
+    Known,
+    /// The same with a unique id each.
+    Unique,
+    /// Each of a contact that is created for it.
+    Strangers,
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let plan = Plan::from_arguments();
+    let directory = tempfile::tempdir_in(".")?;
+    let mut floor = Floor::open(&directory.path().join("floor.db"))?;
+    let product = Product::open(&directory.path().join("messaging.db")).await?;
+    for start in (0..CONTACTS).step_by(1000) {
+        let items: Vec<_> = (start..start + 1000).map(|n| format!(r#"{{"external_id":"ext-{n:012}"}}"#)).collect();
+        assert_eq!(product.upsert(format!(r#"{{"contacts":[{}]}}"#, items.join(",")).into()).await, 0);
+    }
+    let numbers = Arc::new(AtomicU64::new(1));
+    for (kind, what, callers) in [
+        (Kind::Known, "events, 1 caller", 1),
+        (Kind::Known, "events, 4 callers", 4),
+        (Kind::Unique, "events with unique ids, 4 callers", 4),
+        (Kind::Strangers, "events of new contacts, 4 callers", 4),
+    ] {
+        let (mut floors, mut ours) = (Vec::new(), Vec::new());
+        for _ in 0..plan.rounds {
+            floors.push(tokio::task::block_in_place(|| floor.run(plan.turn)));
+            ours.push(bulk(&product, kind, callers, plan.turn, &numbers).await);
+        }
+        report(what, floors, ours);
+    }
+    beside(&product, plan.turn, &numbers).await;
+    Ok(())
+}
+
+/// Events a second of callers that each wait for their answer.
+#[expect(clippy::cast_precision_loss, reason = "counts are small")]
+async fn bulk(product: &Product, kind: Kind, callers: usize, turn: Duration, numbers: &Arc<AtomicU64>) -> f64 {
+    let product = product.clone();
+    let one = move |n| {
+        let product = product.clone();
+        async move {
+            let body = body(kind, n, product.app.now());
+            assert_eq!(product.tell(body).await, 0, "nothing is refused");
+        }
+    };
+    closed_loop(callers, turn, numbers, one).await * BATCH as f64
+}
+
+/// How long accepting a message takes while events are written.
+#[expect(clippy::print_stdout, reason = "a bench tells what it measured")]
+async fn beside(product: &Product, turn: Duration, numbers: &Arc<AtomicU64>) {
+    let writing = tokio::spawn({
+        let (product, numbers) = (product.clone(), Arc::clone(numbers));
+        async move { bulk(&product, Kind::Known, 4, turn, &numbers).await }
+    });
+    let began = Instant::now();
+    let mut waits = Vec::new();
+    while began.elapsed() < turn {
+        let asked = Instant::now();
+        assert!(product.accept(numbers.fetch_add(1, Ordering::Relaxed)).await, "the product accepts");
+        waits.push(asked.elapsed());
+    }
+    let rows = writing.await.unwrap_or(f64::NAN);
+    waits.sort_unstable();
+    let at = |share: usize| waits.get(waits.len() * share / 100).or(waits.last()).copied().unwrap_or_default();
+    let (half, most, last) = (at(50), at(99), at(100));
+    let count = waits.len();
+    println!("accepting beside {rows:.0} events/s: median {half:.1?}, p99 {most:.1?}, longest {last:.1?} of {count}");
+}
+
+/// Scatters numbers over the contacts.
+const fn somebody(n: u64) -> u64 {
+    n.wrapping_mul(0x9E37_79B9_7F4A_7C15) % CONTACTS
+}
+
+fn properties(n: u64) -> String {
+    format!(r#"{{"order_id":"{n:012}","total":49.9,"currency":"EUR","items":3,"source":"web"}}"#)
+}
+
+/// A request of a thousand events.
+fn body(kind: Kind, n: u64, at: Timestamp) -> Bytes {
+    let item = |n: u64| {
+        let (contact, unique_id) = match kind {
+            Kind::Known => (format!("ext-{:012}", somebody(n)), String::new()),
+            Kind::Unique => (format!("ext-{:012}", somebody(n)), format!(r#","unique_id":"order-{n:012}""#)),
+            Kind::Strangers => (format!("new-{n:012}"), String::new()),
+        };
+        let (name, properties) = (n % NAMES, properties(n));
+        format!(
+            r#"{{"name":"event_{name}","contact":{{"external_id":"{contact}"}},"occurred_at":"{at}","properties":{properties}{unique_id}}}"#
+        )
+    };
+    let items: Vec<_> = (n * BATCH..(n + 1) * BATCH).map(item).collect();
+    format!(r#"{{"events":[{}]}}"#, items.join(",")).into()
+}
+
+/// The least that storing events costs.
+struct Floor {
+    database: Connection,
+    next: u64,
+}
+
+impl Floor {
+    fn open(path: &Path) -> rusqlite::Result<Self> {
+        let database = Connection::open(path)?;
+        database.pragma_update(None, "journal_mode", "wal")?;
+        database.pragma_update(None, "synchronous", "full")?;
+        database.pragma_update(None, "wal_autocheckpoint", 4000)?;
+        database.pragma_update(None, "cache_size", -64 * 1024)?;
+        database.execute_batch(
+            "CREATE TABLE events(n INTEGER PRIMARY KEY, workspace INTEGER NOT NULL, name INTEGER NOT NULL,
+                 contact INTEGER, at INTEGER NOT NULL, properties TEXT NOT NULL);
+             CREATE INDEX by_contact ON events(contact, name, at);",
+        )?;
+        Ok(Self { database, next: 0 })
+    }
+
+    /// Events a second.
+    #[expect(clippy::cast_precision_loss, reason = "counts are small")]
+    fn run(&mut self, turn: Duration) -> f64 {
+        let began = Instant::now();
+        let mut insertion = self
+            .database
+            .prepare_cached("INSERT INTO events(workspace, name, contact, at, properties) VALUES(1, ?1, ?2, ?3, ?4)")
+            .expect("the table exists");
+        let mut done = 0_u64;
+        while began.elapsed() < turn {
+            self.database.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes");
+            for _ in 0..BATCH {
+                let n = self.next;
+                let [name, contact, at] = [n % NAMES, somebody(n), 1_769_850_900_000 + n].map(u64::cast_signed);
+                insertion.execute(params![name, contact, at, properties(n)]).expect("the row is stored");
+                self.next += 1;
+            }
+            self.database.execute_batch("COMMIT").expect("the disk has room");
+            done += BATCH;
+        }
+        done as f64 / began.elapsed().as_secs_f64()
+    }
+}
