@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::app::App;
 use crate::changes::{Changes, Expect, Write};
 use crate::domain::message::EventKind;
+use crate::domain::segment::filter::Filter;
 use crate::domain::segment::reads::Aspects;
 use crate::domain::segment::resolve::Web;
 use crate::domain::segment::{MAX_SEGMENTS, Segment, SegmentKind, SegmentStatus};
@@ -63,12 +64,8 @@ impl App {
         Ok(web)
     }
 
-    /// What finds the members of a filter at the moment. Fails when it cannot be resolved.
-    pub(crate) async fn member_query(
-        &self,
-        workspace: WorkspaceId,
-        filter: crate::domain::segment::filter::Filter,
-    ) -> Result<MemberQuery, StoreError> {
+    /// What finds the members of a resolved filter at the moment.
+    pub(crate) async fn member_query(&self, workspace: WorkspaceId, filter: Filter) -> Result<MemberQuery, StoreError> {
         // Not from the cache: another process may just have changed the zone and asked for a calculation.
         let timezone = self.store().workspace(workspace).await?.map(|stored| stored.record.timezone);
         let zone = timezone.and_then(|name| jiff::tz::TimeZone::get(&name).ok()).unwrap_or(jiff::tz::TimeZone::UTC);

@@ -1,6 +1,6 @@
 //! A segment: the contacts of a workspace that a filter matches.
 //!
-//! Contract section 9. [`filter`] is the typed tree of a filter and [`parse`] makes it of what was sent;
+//! Contract section 9. [`filter`] is the typed tree of a filter and [`mod@parse`] makes it of what was sent;
 //! [`values`] says what values mean to it, [`reads`] what its outcome depends on, [`resolve`] takes out the
 //! segments that it names, and [`matching`] finds the outcome for one contact.
 

@@ -28,6 +28,7 @@ use crate::ops::items::JUDGED_ALONE;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
 use crate::patch::{Patch, Replace};
+use crate::ports::store::Stored;
 use crate::scope::{Access, Scope};
 use crate::time::Timestamp;
 use crate::violation::{FieldCode, Violations};
@@ -354,7 +355,7 @@ impl Operation for UpdateSegment {
             cx.change(Write::PutSegment(Box::new(segment.clone()), Expect::Revision(stored.revision)));
             return Ok(SegmentView::of(segment));
         }
-        let changed = crate::ports::store::Stored { record: segment, revision: stored.revision };
+        let changed = Stored { record: segment, revision: stored.revision };
         let (segment, writes) = cx.app.calculate_anew(changed, cx.now)?;
         cx.changes.extend(writes);
         if is_dynamic {
