@@ -70,8 +70,8 @@ impl App {
         let Parsed { filter, leaves, references } = parse(value, pointer, purpose, &mut found);
         let reached = self.reachable(workspace, &references).await?;
         let mut web: Web = reached.iter().map(|stored| stored.record.clone()).collect();
-        if segment.is_some() && !reached.is_empty() {
-            // What the filter leads to was read before: it is guarded by its revision, and this is not.
+        if segment.is_some() {
+            // For those above it. What the filter leads to was read before: that is guarded by its revision.
             for other in self.segment_web(workspace).await?.into_segments() {
                 if web.get(other.id).is_none() {
                     web.insert(other);

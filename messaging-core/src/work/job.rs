@@ -49,6 +49,13 @@ pub enum JobError {
     Store(#[from] StoreError),
 }
 
+impl JobError {
+    /// What goes wrong where an operation would answer with an error.
+    pub(super) fn other(error: Error) -> Self {
+        Self::Store(StoreError::Failed(Box::new(error)))
+    }
+}
+
 /// The surroundings of one run of a job.
 #[derive(Debug)]
 pub struct JobContext {

@@ -14,7 +14,7 @@ use crate::changes::{Changes, Expect, Write};
 use crate::domain::segment::filter::Filter;
 use crate::domain::segment::resolve::Web;
 use crate::domain::segment::{Segment, SegmentKind, SegmentStatus};
-use crate::error::{Chain, Error};
+use crate::error::Chain;
 use crate::ids::{SegmentId, WorkspaceId};
 use crate::ports::store::{CommitError, StoreError, Stored};
 use crate::work::follow_changes::FollowChanges;
@@ -163,7 +163,9 @@ impl RecalculateSegment {
     async fn fail(self, cx: &JobContext, cause: &str) -> Result<(), JobError> {
         tracing::error!(cause, segment = %self.segment_id, "the members of a segment cannot be found");
         for _ in 0..MAX_COMMITS {
-            let Some(stored) = self.wanted(&cx.app).await? else { break };
+            let Some(stored) = self.wanted(&cx.app).await? else {
+                return Ok(cx.finish(Changes::default()).await?);
+            };
             let failed = Segment { status: SegmentStatus::Failed, ..stored.record };
             let put = Write::PutSegment(Box::new(failed), Expect::Revision(stored.revision));
             match cx.finish(Changes::from_iter([put])).await {
@@ -171,13 +173,6 @@ impl RecalculateSegment {
                 outcome => return Ok(outcome?),
             }
         }
-        Ok(cx.finish(Changes::default()).await?)
-    }
-}
-
-impl JobError {
-    /// What goes wrong where an operation would answer with an error.
-    pub(super) fn other(error: Error) -> Self {
-        Self::Store(StoreError::Failed(Box::new(error)))
+        cx.again_at(cx.app.now() + RETRY, &self, Changes::default()).await
     }
 }

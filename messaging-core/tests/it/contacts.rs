@@ -149,7 +149,7 @@ async fn listings_filter_and_page() {
         (format!("list_id={list}&tag=even"), vec![all[4].clone()]),
         ("list_id=lst_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".to_owned(), vec![]),
         ("updated_since=2026-01-31T09:15:04Z".to_owned(), vec![all[0].clone(), all[1].clone()]),
-        ("segment_id=anything&unknown=1".to_owned(), all.clone()),
+        ("segment=anything&unknown=1".to_owned(), all.clone()),
     ] {
         assert_eq!(ids(&bed, workspace, &owner, &query).await, expected, "{query}");
     }

@@ -153,12 +153,11 @@ impl Web {
 
     /// The dynamic segments whose members depend on those of a segment: those that name it, and those that
     /// name them. A static one in between keeps its members.
-    pub fn dependents(&self, id: SegmentId) -> Vec<SegmentId> {
-        let mut found = Vec::new();
-        let mut waiting = vec![id];
+    pub fn dependents(&self, origin: SegmentId) -> Vec<SegmentId> {
+        let (mut found, mut waiting) = (Vec::new(), vec![origin]);
         while let Some(id) = waiting.pop() {
             for user in self.users(id).filter(|user| user.kind == SegmentKind::Dynamic) {
-                if !found.contains(&user.id) {
+                if user.id != origin && !found.contains(&user.id) {
                     found.push(user.id);
                     waiting.push(user.id);
                 }

@@ -96,6 +96,7 @@ async fn what_segments_name_together_is_bounded() {
     let many = |count: usize| Value::Array((0..count).map(|_| pro()).collect());
     let full = audience.segment(json!({"or": many(100)})).await;
     let named = |count: usize| Value::Array((0..count).map(|_| member(&full)).collect());
+    let few = audience.segment(pro()).await;
     let longest = audience.segment(json!({"or": named(9)})).await;
     let too_long = json!({"name": "S", "filter": {"or": named(10)}});
     assert_eq!(audience.post("segments", too_long).await.summary(), "422 /filter/or/9/id too_many_items");
@@ -104,6 +105,10 @@ async fn what_segments_name_together_is_bounded() {
     let refused = audience
         .patch(&format!("segments/{longest}"), json!({"filter": {"or": [{"or": named(9)}, {"or": many(90)}]}}))
         .await;
+    assert_eq!(refused.summary(), "422 /filter too_many_items");
+    let ten_times = (0..10).map(|_| member(&few)).collect::<Vec<_>>();
+    audience.segment(json!({"or": ten_times})).await;
+    let refused = audience.patch(&format!("segments/{few}"), json!({"filter": {"or": many(100)}})).await;
     assert_eq!(refused.summary(), "422 /filter too_many_items");
     audience.delete(&format!("segments/{user}")).await;
     audience.work().await;

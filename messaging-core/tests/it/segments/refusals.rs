@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Audience, pro};
+use crate::bed::Call;
 
 #[tokio::test]
 async fn every_fault_is_named() {
@@ -35,6 +36,16 @@ async fn every_fault_is_named() {
     let huge = json!({"name": "S", "filter": {"type": "attribute", "key": "a", "op": "in", "value": values}});
     assert_eq!(audience.post("segments", huge).await.summary(), "422 /filter too_large");
     assert_eq!(audience.get("segments").await["data"], json!([]));
+
+    // Nesting that no parser follows is no JSON to it; less is refused where groups end.
+    for (depth, expected) in
+        [(60, format!("422 /filter{} too_many_items", "/not".repeat(8))), (100_000, "400 invalid_json".to_owned())]
+    {
+        let body = format!(r#"{{"name": "S", "filter": {}{{}}{}}}"#, r#"{"not":"#.repeat(depth), "}".repeat(depth));
+        let path = format!("/workspaces/{}/segments", audience.workspace);
+        let reply = audience.bed.send(Call::new(&audience.key, http::Method::POST, &path).text(&body)).await;
+        assert_eq!(reply.summary(), expected);
+    }
 
     let id = audience.segment(pro()).await;
     for (body, expected) in [

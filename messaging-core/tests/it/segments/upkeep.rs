@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::segment::{Segment, StoredFilter};
+use messaging_core::ops::contacts::UpsertContact;
+use messaging_core::ops::segments::{CreateSegment, GetSegment, SegmentPath};
+use messaging_core::ops::{Empty, InWorkspace};
 use messaging_core::ports::store::Priority;
 use messaging_core::work::Job as _;
 use messaging_core::work::recalculate_segment::RecalculateSegment;
 use serde_json::json;
 
 use super::{Audience, pro};
+use crate::support::Product;
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -125,4 +130,62 @@ async fn nobody_is_bothered_where_nobody_is_interested() {
     audience.delete(&format!("segments/{dynamic}")).await;
     audience.patch(&format!("contacts/{ann}"), json!({"tags": ["x"]})).await;
     assert_eq!(audience.bed.store.job_count().await.unwrap(), 0, "the only dynamic segment is gone");
+}
+
+#[tokio::test]
+async fn a_segment_that_cannot_be_calculated_fails_and_the_others_go_on() {
+    let audience = Audience::start().await;
+    let (broken, good) = (audience.segment(pro()).await, audience.segment(pro()).await);
+    let user = audience.segment(json!({"type": "segment", "op": "member", "id": broken})).await;
+    audience.work().await;
+    // The operations refuse a filter like this; a database that was put together by hand may hold one.
+    let store = &audience.bed.store;
+    let stored = store.segment(audience.workspace, broken.parse().unwrap()).await.unwrap().unwrap();
+    let itself = json!({"type": "segment", "op": "member", "id": broken}).to_string();
+    let cyclic = Segment { filter: StoredFilter::read(&itself).unwrap(), ..stored.record };
+    let put = Write::PutSegment(Box::new(cyclic), Expect::Revision(stored.revision));
+    store.commit(Changes::from_iter([put]), Priority::Foreground).await.unwrap();
+    for id in [&broken, &user] {
+        audience.post(&format!("segments/{id}/recalculate"), json!({})).await;
+    }
+    audience.contact("ann", json!({"attributes": {"plan": "pro"}})).await;
+    audience.work().await;
+    assert_eq!(audience.members(&broken).await, "failed 0: ");
+    assert_eq!(audience.members(&user).await, "failed 0: ");
+    assert_eq!(audience.members(&good).await, "ready 1: ann");
+    // A filter that works mends it, and whoever depends on it.
+    let mended = audience.patch(&format!("segments/{broken}"), json!({"filter": pro()})).await;
+    assert_eq!(mended["status"], "recalculating", "{}", mended.summary());
+    audience.work().await;
+    assert_eq!(audience.members(&broken).await, "ready 1: ann");
+    assert_eq!(audience.members(&user).await, "ready 1: ann");
+}
+
+#[tokio::test]
+async fn events_of_messages_reach_segments() {
+    let product = Product::start().await;
+    let (app, caller, workspace_id) = (&product.app, &product.caller, product.workspace);
+    let path = InWorkspace { workspace_id };
+    let contact = serde_json::from_value(json!({"email": "ann@example.com"})).unwrap();
+    app.call::<UpsertContact>(caller, &path, &Empty {}, &contact).await.unwrap();
+    let mut segments = Vec::new();
+    for event in ["delivered", "bounce"] {
+        let body = json!({"name": event, "filter": {"type": "message", "event": event, "channel": "email"}});
+        let body = serde_json::from_value(body).unwrap();
+        segments.push(app.call::<CreateSegment>(caller, &path, &Empty {}, &body).await.unwrap().id);
+    }
+    product.work().await;
+    let sizes = async || {
+        let mut sizes = Vec::new();
+        for id in &segments {
+            let path = SegmentPath { workspace_id, id: *id };
+            sizes.push(app.call::<GetSegment>(caller, &path, &Empty {}, &Empty {}).await.unwrap().size);
+        }
+        sizes
+    };
+    assert_eq!(sizes().await, [Some(0), Some(0)]);
+    product.send_to("ann@example.com").await;
+    product.send_to("somebody@example.com").await;
+    product.work().await;
+    assert_eq!(sizes().await, [Some(1), Some(0)]);
 }
