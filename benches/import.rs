@@ -4,6 +4,7 @@
 //! unique indexes and a membership, a thousand to a commit. Ours is timed from the upload's answer to the
 //! last row, by the workers of a server.
 
+use std::cell::Cell;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -64,17 +65,23 @@ async fn import(product: &Product, text: &str) -> Result<f64, Box<dyn Error>> {
 #[expect(clippy::print_stdout, reason = "a bench tells what it measured")]
 async fn beside(product: &Product, text: String) -> Result<(), Box<dyn Error>> {
     static NUMBERS: AtomicU64 = AtomicU64::new(1);
-    let importing = tokio::spawn({
-        let product = product.clone();
-        async move { import(&product, &text).await.unwrap_or(f64::NAN) }
-    });
-    let mut waits = Vec::new();
-    while !importing.is_finished() {
-        let asked = Instant::now();
-        assert!(product.accept(NUMBERS.fetch_add(1, Ordering::Relaxed)).await, "the product accepts");
-        waits.push(asked.elapsed());
-    }
-    let rows = importing.await?;
+    let is_done = Cell::new(false);
+    let importing = async {
+        let rows = import(product, &text).await;
+        is_done.set(true);
+        rows
+    };
+    let accepting = async {
+        let mut waits = Vec::new();
+        while !is_done.get() {
+            let asked = Instant::now();
+            assert!(product.accept(NUMBERS.fetch_add(1, Ordering::Relaxed)).await, "the product accepts");
+            waits.push(asked.elapsed());
+        }
+        waits
+    };
+    let (rows, mut waits) = tokio::join!(importing, accepting);
+    let rows = rows?;
     waits.sort_unstable();
     let at = |share: usize| waits.get(waits.len() * share / 100).or(waits.last()).copied().unwrap_or_default();
     let (half, most) = (at(50), at(99));
