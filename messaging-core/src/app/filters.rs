@@ -133,6 +133,11 @@ impl App {
         let lists: Vec<_> = lists.into_iter().collect();
         let known = if lists.is_empty() { Vec::new() } else { self.store().lists_among(workspace, &lists).await? };
         for (pointer, reference) in references {
+            if let Reference::Template(id) = reference
+                && self.template_head(workspace, *id).await?.is_some()
+            {
+                continue;
+            }
             let rule = match reference {
                 Reference::List(id) if !known.contains(id) => "no such list in this workspace",
                 // There are none yet: like everywhere, no id of one is known.
