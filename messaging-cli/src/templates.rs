@@ -87,7 +87,12 @@ fn render() -> Command {
                 .value_parser(PossibleValuesParser::new(["subject", "preheader", "html", "text"]))
                 .help("What to print [default: html, or text where there is none]"),
         )
-        .arg(Arg::new(OPEN).long("open").action(ArgAction::SetTrue).help("Show it in the browser instead of printing it"))
+        .arg(
+            Arg::new(OPEN)
+                .long("open")
+                .action(ArgAction::SetTrue)
+                .help("Show it in the browser instead of printing it"),
+        )
         .args(arguments::target())
         .arg(arguments::json())
 }
@@ -172,7 +177,8 @@ impl Api {
                     return Err(Failure::usage(format!("{name}: several templates have this name: {ids}")));
                 }
             };
-            let saved = saved.inspect_err(|_| output::note(&format!("{name} is not accepted; what came before it is")))?;
+            let saved =
+                saved.inspect_err(|_| output::note(&format!("{name} is not accepted; what came before it is")))?;
             for warning in saved["warnings"].as_array().into_iter().flatten() {
                 output::note(&format!("{name}: {}", warning["message"].as_str().unwrap_or_default()));
             }
@@ -208,8 +214,8 @@ impl Api {
         if let Some(file) = matches.get_one::<PathBuf>(VARS) {
             let shown = file.display();
             let text = std::fs::read(file).map_err(|error| Failure::usage(format!("cannot read {shown}: {error}")))?;
-            let values: Value =
-                serde_json::from_slice(&text).map_err(|error| Failure::usage(format!("{shown} is not JSON: {error}")))?;
+            let values: Value = serde_json::from_slice(&text)
+                .map_err(|error| Failure::usage(format!("{shown} is not JSON: {error}")))?;
             body.insert("variables".to_owned(), values);
         }
         if let Some(contact) = arguments::text(matches, CONTACT) {
@@ -220,9 +226,8 @@ impl Api {
         for missing in preview["missing_variables"].as_array().into_iter().flatten() {
             output::note(&format!("there is no value for {}", missing.as_str().unwrap_or_default()));
         }
-        let part = arguments::text(matches, PART).or_else(|| {
-            ["html", "text"].into_iter().find(|part| !preview[*part].is_null())
-        });
+        let part = arguments::text(matches, PART)
+            .or_else(|| ["html", "text"].into_iter().find(|part| !preview[*part].is_null()));
         let part = part.unwrap_or("text");
         let text = preview[part].as_str().unwrap_or_default();
         if matches.get_flag(OPEN) {
@@ -233,11 +238,14 @@ impl Api {
 
     async fn named(&self, name: &str) -> Result<String, Failure> {
         let all = self.list().await?;
-        let ids: Vec<_> = all.iter().filter(|template| template["name"] == name).filter_map(|one| one["id"].as_str()).collect();
+        let ids: Vec<_> =
+            all.iter().filter(|template| template["name"] == name).filter_map(|one| one["id"].as_str()).collect();
         match ids.as_slice() {
             [only] => Ok((*only).to_owned()),
             [] => Err(Failure::usage(format!("no template is called {name}"))),
-            several => Err(Failure::usage(format!("several templates are called {name}; give one of {}", several.join(", ")))),
+            several => {
+                Err(Failure::usage(format!("several templates are called {name}; give one of {}", several.join(", "))))
+            }
         }
     }
 }

@@ -23,8 +23,8 @@ use crate::domain::soft_bounce::Streak;
 use crate::domain::suppression::Suppression;
 use crate::domain::template::Template;
 use crate::ids::{
-    ApiKeyId, BlobId, ContactId, DomainId, EventId, FieldId, JobId, ListId, MessageId, SuppressionId, TemplateId, UserId,
-    WorkspaceId,
+    ApiKeyId, BlobId, ContactId, DomainId, EventId, FieldId, JobId, ListId, MessageId, SuppressionId, TemplateId,
+    UserId, WorkspaceId,
 };
 use crate::time::Timestamp;
 

@@ -126,8 +126,9 @@ pub(super) fn write(folder: &Path, template: &Value) -> Result<(), Failure> {
         variables: variables.filter_map(|name| name.as_str().map(ToOwned::to_owned)).collect(),
         inline_css: template["inline_css"].as_bool().filter(|inline| !inline),
     };
-    let unwritable =
-        |path: &Path, error: &dyn std::fmt::Display| Failure::usage(format!("cannot write {}: {error}", path.display()));
+    let unwritable = |path: &Path, error: &dyn std::fmt::Display| {
+        Failure::usage(format!("cannot write {}: {error}", path.display()))
+    };
     fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
     let path = folder.join(FACTS);
     let facts = toml::to_string(&facts).map_err(|error| unwritable(&path, &error))?;
@@ -146,12 +147,8 @@ pub(super) fn write(folder: &Path, template: &Value) -> Result<(), Failure> {
 
 /// A folder's name for a template: its own name in letters that every system takes, and unique.
 pub(super) fn free_name(directory: &Path, name: &str, id: &str) -> String {
-    let mut folder: String = name
-        .to_lowercase()
-        .chars()
-        .map(|c| if c.is_alphanumeric() { c } else { '-' })
-        .take(60)
-        .collect();
+    let mut folder: String =
+        name.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).take(60).collect();
     while folder.contains("--") {
         folder = folder.replace("--", "-");
     }

@@ -217,7 +217,11 @@ impl App {
     }
 
     /// The head of a template's current version: what accepting a message needs to know of it.
-    pub async fn template_head(&self, workspace: WorkspaceId, id: TemplateId) -> Result<Option<Arc<Template>>, StoreError> {
+    pub async fn template_head(
+        &self,
+        workspace: WorkspaceId,
+        id: TemplateId,
+    ) -> Result<Option<Arc<Template>>, StoreError> {
         let load = async { Ok(self.store().template_head(workspace, id).await?.map(Arc::new)) };
         self.lookups().templates.get(&(workspace, id), self.now(), load).await
     }

@@ -221,7 +221,10 @@ mod tests {
         check("a<!-- b -->c", "ac\n");
         check("<div style='color:red; DISPLAY : none!important'>a</div>b", "a\nb\n");
         check("<div style='display:none;x:y'>a<div>b</div><a href='https://a.co'>c</a></div>d", "d\n");
-        check("<p>a<img alt='b' style='display:none'>c</p><span style='display: none !important'>d</span>e", "ac\n\ne\n");
+        check(
+            "<p>a<img alt='b' style='display:none'>c</p><span style='display: none !important'>d</span>e",
+            "ac\n\ne\n",
+        );
         check("", "");
         check("  \n ", "");
         check("Tom &amp; J&eacute;r&ocirc;me &lt;3", "Tom & Jérôme <3\n");

@@ -245,7 +245,9 @@ impl Input for TemplateInput {
         }
         deny(is_given(&self.subject) && !matches!(channel, Channel::Email | Channel::Push), "/subject");
         deny(is_given(&self.html) && !matches!(channel, Channel::Email | Channel::Telegram), "/html");
-        for (pointer, member) in [("/subject", &self.subject), ("/preheader", &self.preheader), ("/from_name", &self.from_name)] {
+        for (pointer, member) in
+            [("/subject", &self.subject), ("/preheader", &self.preheader), ("/from_name", &self.from_name)]
+        {
             if member.as_value().is_some_and(|text| text.chars().any(char::is_control)) {
                 violations.add(pointer, FieldCode::InvalidFormat, "must be one line without control characters");
             }

@@ -39,8 +39,8 @@ async fn parts(app: &App, message: &Message, request: &RequestContent) -> Result
         return Ok(Parts { subject: input.subject.clone(), html: input.html.clone(), text: input.text.clone() });
     };
     let compiled = app.compiled_template(message.workspace_id, used.id, used.version).await?;
-    let mut values = Values::new(input.variables.as_ref().unwrap_or(&Map::new()))
-        .system("message_id", message.id.to_string());
+    let mut values =
+        Values::new(input.variables.as_ref().unwrap_or(&Map::new())).system("message_id", message.id.to_string());
     if compiled.uses_system("unsubscribe_url") {
         values = values.system("unsubscribe_url", unsubscribe_url(app, message).await?);
     }
@@ -120,12 +120,8 @@ pub(super) async fn compose(
         return email(app, message, request, left_out).await;
     }
     let Parts { subject, html, text } = parts(app, message, request).await?;
-    let content = Content::Text(TextMessage {
-        channel: message.channel,
-        title: subject,
-        text: text.unwrap_or_default(),
-        html,
-    });
+    let content =
+        Content::Text(TextMessage { channel: message.channel, title: subject, text: text.unwrap_or_default(), html });
     Ok(Composed { content, urls: Vec::new() })
 }
 

@@ -149,12 +149,7 @@ impl DeliverMessage {
 
     /// Commits the outcome. What left cannot be taken back: when the message changed meanwhile, the same
     /// outcome is written over its new state.
-    async fn record(
-        self,
-        cx: &JobContext,
-        mut message: Message,
-        performed: Performed,
-    ) -> Result<(), JobError> {
+    async fn record(self, cx: &JobContext, mut message: Message, performed: Performed) -> Result<(), JobError> {
         let Performed { mut judgment, mut captured, subject, mut dialogs, urls } = performed;
         for _ in 0..MAX_COMMITS {
             let mut changes = self.outcome(cx, &message, &judgment).await?;

@@ -20,7 +20,11 @@ async fn call(product: &Product, id: &str, path: &[(&str, &Value)], body: Value)
         path: endpoint.path,
         path_parameters: parameters,
         query: "",
-        body: if (endpoint.method)() == Method::DELETE { Vec::new().into() } else { body.to_string().into_bytes().into() },
+        body: if (endpoint.method)() == Method::DELETE {
+            Vec::new().into()
+        } else {
+            body.to_string().into_bytes().into()
+        },
         idempotency_key: None,
         client: None,
     })
@@ -94,7 +98,13 @@ async fn the_version_is_the_one_at_acceptance() {
     let product = Product::start().await;
     let order = template(&product, json!({"text": "first {{ a }}"})).await;
     let before = product.send(&by(&order, json!({"a": 1}))).await;
-    call(&product, "updateTemplate", &[("id", &order["id"])], json!({"name": "t", "channel": "email", "text": "second {{ a }}"})).await;
+    call(
+        &product,
+        "updateTemplate",
+        &[("id", &order["id"])],
+        json!({"name": "t", "channel": "email", "text": "second {{ a }}"}),
+    )
+    .await;
     product.send(&by(&order, json!({"a": 2}))).await;
     call(&product, "deleteTemplate", &[("id", &order["id"])], Value::Null).await;
     assert_eq!(refused(&product, &by(&order, json!({}))).await, "/template_id not_found");
@@ -164,9 +174,10 @@ async fn erasing_a_contact_erases_the_values_too() {
     product.work().await;
     call(&product, "deleteContact", &[("id", &ann["id"])], Value::Null).await;
     product.work().await;
-    let (_, content) = messaging_core::ports::store::Messages::message_with_content(&*product.store, product.workspace, message)
-        .await
-        .unwrap()
-        .unwrap();
+    let (_, content) =
+        messaging_core::ports::store::Messages::message_with_content(&*product.store, product.workspace, message)
+            .await
+            .unwrap()
+            .unwrap();
     assert!(content.is_none());
 }

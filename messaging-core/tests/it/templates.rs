@@ -46,13 +46,17 @@ async fn a_template_is_created_changed_shown_and_deleted() {
     assert_eq!(bed.get(&owner, &path).await.body, expected);
 
     bed.clock.advance(Duration::from_secs(5));
-    let same = bed.patch(&owner, &path, json!({"name": "Order", "channel": "email", "subject": "Order {{order.id}}"})).await;
+    let same =
+        bed.patch(&owner, &path, json!({"name": "Order", "channel": "email", "subject": "Order {{order.id}}"})).await;
     assert_eq!(same.body, expected, "what changes nothing makes no version");
     let sent_back = bed.patch(&owner, &path, expected.clone()).await;
     assert_eq!(sent_back.body, expected, "what was shown changes nothing");
     let changed = json!({"name": "Order", "channel": "email", "subject": "Now {{order.id}}", "variables": null, "preheader": null});
     let changed = bed.patch(&owner, &path, changed).await;
-    assert_eq!((&changed["version"], &changed["subject"], &changed["preheader"]), (&json!(2), &json!("Now {{order.id}}"), &json!(null)));
+    assert_eq!(
+        (&changed["version"], &changed["subject"], &changed["preheader"]),
+        (&json!(2), &json!("Now {{order.id}}"), &json!(null))
+    );
     assert_eq!(changed["variables"], json!(["order.id", "note"]));
     assert_eq!(changed["html"], expected["html"]);
     assert_eq!(changed["updated_at"], "2026-01-31T09:15:05.000Z");
@@ -64,7 +68,10 @@ async fn a_template_is_created_changed_shown_and_deleted() {
         "created_at": "2026-01-31T09:15:05.000Z", "reverted_from": null});
     assert_eq!(versions.body, json!({"data": [second, first], "next_cursor": null}));
     let reverted = bed.post(&owner, &format!("{path}/revert/1"), json!(null)).await;
-    assert_eq!((reverted.summary().as_str(), &reverted["result"], &reverted["version"]), ("200", &json!("reverted"), &json!(3)));
+    assert_eq!(
+        (reverted.summary().as_str(), &reverted["result"], &reverted["version"]),
+        ("200", &json!("reverted"), &json!(3))
+    );
     assert_eq!((&reverted["subject"], &reverted["preheader"]), (&expected["subject"], &expected["preheader"]));
     let one = bed.get(&owner, &format!("{path}/versions?limit=1")).await;
     assert_eq!((&one["data"][0]["version"], &one["data"][0]["reverted_from"]), (&json!(3), &json!(1)));
@@ -138,9 +145,14 @@ async fn what_cannot_be_saved_is_refused_with_its_place() {
         (email("text", json!("{{ x | nosuch }}")), "422 /text syntax"),
         (email("html", json!("{% include 'x' %}")), "422 /html syntax"),
         (email("mjml", json!("<mjml><mj-body><mj-foo/></mj-body></mjml>")), "422 /mjml syntax"),
-        (json!({"name": "x", "channel": "email", "subject": "{{", "html": "{% for %}"}), "422 /html syntax /subject syntax"),
-        (json!({"name": "x", "channel": "sms", "subject": "s", "html": "h", "preheader": "p", "from_email": "a@b.co", "mjml": "m"}),
-         "422 /from_email not_allowed /html not_allowed /mjml not_allowed /preheader not_allowed /subject not_allowed"),
+        (
+            json!({"name": "x", "channel": "email", "subject": "{{", "html": "{% for %}"}),
+            "422 /html syntax /subject syntax",
+        ),
+        (
+            json!({"name": "x", "channel": "sms", "subject": "s", "html": "h", "preheader": "p", "from_email": "a@b.co", "mjml": "m"}),
+            "422 /from_email not_allowed /html not_allowed /mjml not_allowed /preheader not_allowed /subject not_allowed",
+        ),
     ] {
         assert_eq!(bed.post(&owner, &templates, body).await.summary(), expected);
     }
@@ -168,7 +180,8 @@ async fn what_cannot_be_saved_is_refused_with_its_place() {
 async fn what_hurts_in_the_inbox_is_a_warning() {
     #[track_caller]
     fn check(reply: &Reply, expected: &[&str]) {
-        let codes: Vec<_> = reply["warnings"].as_array().unwrap().iter().map(|warning| warning["code"].as_str().unwrap()).collect();
+        let codes: Vec<_> =
+            reply["warnings"].as_array().unwrap().iter().map(|warning| warning["code"].as_str().unwrap()).collect();
         assert_eq!(codes, expected, "{}", reply["warnings"]);
     }
     let (bed, workspace, owner) = Bed::with_owner().await;
@@ -182,12 +195,26 @@ async fn what_hurts_in_the_inbox_is_a_warning() {
     check(&images, &["image_without_alt"]);
     assert_eq!(images["warnings"][0]["message"], "images without alt in line 2");
     let nothing = "<img src=a alt=''><a href=\"{{ unsubscribe_url }}\"></a>".replace("</a>", "<b></b></a>");
-    check(&bed.post(&owner, &templates, html(&nothing.replace("<a href=\"{{ unsubscribe_url }}\">", "{% if unsubscribe_url %}{% endif %}<i>"))).await, &["no_text"]);
-    check(&bed.post(&owner, &templates, html(&format!("{}{link}", "<p>x</p>".repeat(14_000)))).await, &["html_too_large"]);
+    check(
+        &bed.post(
+            &owner,
+            &templates,
+            html(&nothing.replace("<a href=\"{{ unsubscribe_url }}\">", "{% if unsubscribe_url %}{% endif %}<i>")),
+        )
+        .await,
+        &["no_text"],
+    );
+    check(
+        &bed.post(&owner, &templates, html(&format!("{}{link}", "<p>x</p>".repeat(14_000)))).await,
+        &["html_too_large"],
+    );
     let style = format!("<style>p{{color:{{{{ c }}}}}}</style><p>x</p>{link}");
     check(&bed.post(&owner, &templates, html(&style)).await, &["css_not_inlined"]);
     let mjml = "<mjml nosuch=\"1\"><mj-body><mj-section><mj-column><mj-text>{{ unsubscribe_url }}</mj-text></mj-column></mj-section></mj-body></mjml>";
-    check(&bed.post(&owner, &templates, json!({"name": "x", "channel": "email", "mjml": mjml})).await, &["mjml_attribute_ignored"]);
+    check(
+        &bed.post(&owner, &templates, json!({"name": "x", "channel": "email", "mjml": mjml})).await,
+        &["mjml_attribute_ignored"],
+    );
     check(&bed.post(&owner, &templates, json!({"name": "x", "channel": "sms", "text": "{{ a }}"})).await, &[]);
 }
 
@@ -197,7 +224,11 @@ async fn mjml_becomes_html_and_wins() {
     let templates = format!("/workspaces/{workspace}/templates");
     let mjml = "<mjml><mj-body><mj-section><mj-column><mj-text>Hi {{ name }}</mj-text></mj-column></mj-section></mj-body></mjml>";
     let created = bed
-        .post(&owner, &templates, json!({"name": "x", "channel": "email", "subject": "s", "mjml": mjml, "html": "<p>other</p>"}))
+        .post(
+            &owner,
+            &templates,
+            json!({"name": "x", "channel": "email", "subject": "s", "mjml": mjml, "html": "<p>other</p>"}),
+        )
         .await;
     assert_eq!(created["mjml"], mjml);
     let html = created["html"].as_str().unwrap();
@@ -222,17 +253,29 @@ async fn a_preview_shows_what_would_be_sent() {
     let (bed, workspace, owner) = Bed::with_owner().await;
     let templates = format!("/workspaces/{workspace}/templates");
     let mut body = order();
-    body["html"] = json!("<style>p{color:red}</style><body class=a><p>Hi {{ contact.attributes.first_name | default('there') }}</p>{{ note }} {{ workspace.name }}</body>");
+    body["html"] = json!(
+        "<style>p{color:red}</style><body class=a><p>Hi {{ contact.attributes.first_name | default('there') }}</p>{{ note }} {{ workspace.name }}</body>"
+    );
     let template = bed.post(&owner, &templates, body).await;
-    assert_eq!(template["html"], "<style>p{color:red}</style><body class=a><p>Hi {{ contact.attributes.first_name | default('there') }}</p>{{ note }} {{ workspace.name }}</body>");
+    assert_eq!(
+        template["html"],
+        "<style>p{color:red}</style><body class=a><p>Hi {{ contact.attributes.first_name | default('there') }}</p>{{ note }} {{ workspace.name }}</body>"
+    );
     let path = format!("{templates}/{}/preview", id(&template));
-    let shown = bed.post(&owner, &path, json!({"variables": {"order": {"id": 17}, "note": "<b>", "name": "Ann & Bob"}})).await;
-    assert_eq!(shown.body, json!({
+    let shown =
+        bed.post(&owner, &path, json!({"variables": {"order": {"id": 17}, "note": "<b>", "name": "Ann & Bob"}})).await;
+    assert_eq!(
+        shown.body,
+        json!({
         "subject": "Order 17", "preheader": "Thanks Ann & Bob",
         "html": "<style>p{color:red}</style><body class=a><div style=\"display:none;max-height:0;max-width:0;opacity:0;overflow:hidden;mso-hide:all\">Thanks Ann &amp; Bob</div><p style=\"color: red;\">Hi there</p>&lt;b&gt; Acme</body>",
-        "text": "Hi there\n\n<b> Acme\n", "missing_variables": ["shop"]}));
+        "text": "Hi there\n\n<b> Acme\n", "missing_variables": ["shop"]})
+    );
     let bare = bed.post(&owner, &path, json!({})).await;
-    assert_eq!((&bare["subject"], &bare["missing_variables"]), (&json!("Order"), &json!(["order.id", "shop", "name", "note"])));
+    assert_eq!(
+        (&bare["subject"], &bare["missing_variables"]),
+        (&json!("Order"), &json!(["order.id", "shop", "name", "note"]))
+    );
 
     let contact = json!({"email": "ann@example.com", "phone": "+14155550123", "attributes": {"first_name": "Ann", "note": "N", "shop": null}});
     let contact = bed.post(&owner, &format!("/workspaces/{workspace}/contacts"), contact).await;
@@ -243,7 +286,8 @@ async fn a_preview_shows_what_would_be_sent() {
         let reply = bed.post(&owner, &path, json!({"contact_id": unknown})).await;
         assert_eq!(reply.summary(), "422 /contact_id not_found");
     }
-    let personal = json!({"name": "p", "channel": "sms", "text": "{{ contact.email }} {{ contact.phone }} {{ contact.id }}"});
+    let personal =
+        json!({"name": "p", "channel": "sms", "text": "{{ contact.email }} {{ contact.phone }} {{ contact.id }}"});
     let personal = format!("{templates}/{}/preview", id(&bed.post(&owner, &templates, personal).await));
     let clear = bed.post(&owner, &personal, json!({"contact_id": contact["id"]})).await;
     assert_eq!(clear["text"], format!("ann@example.com +14155550123 {}", id(&contact)));
@@ -265,7 +309,8 @@ async fn a_preview_that_costs_too_much_is_refused() {
     ] {
         let created = bed.post(&owner, &templates, json!({"name": "x", "channel": "email", "html": html})).await;
         assert_eq!(created.summary(), "201");
-        let reply = bed.post(&owner, &format!("{templates}/{}/preview", id(&created)), json!({"variables": variables})).await;
+        let reply =
+            bed.post(&owner, &format!("{templates}/{}/preview", id(&created)), json!({"variables": variables})).await;
         assert_eq!(reply.summary(), expected, "{html}");
     }
     // A long rendering within its bounds goes on elsewhere and ends.
@@ -310,7 +355,11 @@ fn page(status: u16, content_type: &'static str, body: &str) -> Result<Fetched, 
 
 #[tokio::test]
 async fn html_and_pages_become_templates() {
-    let good = page(200, "text/html; charset=utf-8", "<title>News &amp; more</title><p><img src=i.png alt=x><a href='/y'>{{ name }}</a></p>");
+    let good = page(
+        200,
+        "text/html; charset=utf-8",
+        "<title>News &amp; more</title><p><img src=i.png alt=x><a href='/y'>{{ name }}</a></p>",
+    );
     let fetch = Arc::new(Scripted { answer: Mutex::new(good.clone()), asked: Mutex::default() });
     let (bed, workspace, owner) = Bed::fetching(Arc::clone(&fetch) as _).and_owner().await;
     let templates = format!("/workspaces/{workspace}/templates");
@@ -324,14 +373,20 @@ async fn html_and_pages_become_templates() {
     }
     let created = bed.post(&owner, &import, json!({"name": "x", "html": "<p>{{ a }}</p>", "subject": "s"})).await;
     assert_eq!(created.summary(), "201");
-    assert_eq!((&created["channel"], &created["subject"], &created["variables"]), (&json!("email"), &json!("s"), &json!(["a"])));
+    assert_eq!(
+        (&created["channel"], &created["subject"], &created["variables"]),
+        (&json!("email"), &json!("s"), &json!(["a"]))
+    );
 
     let import = format!("{templates}/import-url");
     let ask = json!({"name": "x", "url": "https://a.example/"});
     let created = bed.post(&owner, &import, ask.clone()).await;
     assert_eq!(created.summary(), "201");
     assert_eq!(created["subject"], "News & more");
-    assert_eq!(created["html"], "<title>News &amp; more</title><p><img src=\"https://b.example/news/i.png\" alt=x><a href=\"https://b.example/y\">{{ name }}</a></p>");
+    assert_eq!(
+        created["html"],
+        "<title>News &amp; more</title><p><img src=\"https://b.example/news/i.png\" alt=x><a href=\"https://b.example/y\">{{ name }}</a></p>"
+    );
     let asked = fetch.asked.lock().unwrap().pop().unwrap();
     assert_eq!((asked.redirects, asked.body_limit, asked.time_limit), (3, 2 << 20, Duration::from_secs(10)));
     for (url, expected) in [

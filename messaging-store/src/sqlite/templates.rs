@@ -101,8 +101,7 @@ impl Templates for SqliteStore {
         id: TemplateId,
         version: u32,
     ) -> Result<Option<Template>, StoreError> {
-        const SQL: &str =
-            "SELECT doc FROM template_versions WHERE workspace = ?1 AND template = ?2 AND version = ?3";
+        const SQL: &str = "SELECT doc FROM template_versions WHERE workspace = ?1 AND template = ?2 AND version = ?3";
         self.readers
             .read(move |connection| {
                 one(connection, SQL, params![workspace.to_bytes(), id.to_bytes(), version], |row| record(row, 0))
@@ -140,9 +139,8 @@ impl Templates for SqliteStore {
              WHERE workspace = ?1 AND template = ?2 AND version < ?3 ORDER BY version DESC LIMIT ?4";
         self.readers
             .read(move |connection| {
-                let before = page.after.map_or(i64::MAX, |key| {
-                    i64::try_from(u128::from_be_bytes(key)).unwrap_or(i64::MAX)
-                });
+                let before =
+                    page.after.map_or(i64::MAX, |key| i64::try_from(u128::from_be_bytes(key)).unwrap_or(i64::MAX));
                 let bounds = params![workspace.to_bytes(), id.to_bytes(), before, one_more(&page)];
                 let items = many(connection, SQL, bounds, |row| record(row, 0))?;
                 Ok(slice(items, page.limit, |template: &Template| key_of(template.version)))

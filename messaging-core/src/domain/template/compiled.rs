@@ -59,11 +59,8 @@ impl Compiled {
             (Some(html), Some(_)) => Some(with_preheader(html)),
             (html, _) => html.map(ToOwned::to_owned),
         };
-        let size = [&design.subject, &design.preheader, &html, &design.text]
-            .into_iter()
-            .flatten()
-            .map(String::len)
-            .sum();
+        let size =
+            [&design.subject, &design.preheader, &html, &design.text].into_iter().flatten().map(String::len).sum();
         let html = compile(Part::Html, html.as_deref(), Kind::Markup);
         let text = compile(Part::Text, design.text.as_deref(), Kind::Plain);
         if faults.is_empty() { Ok(Self { channel, subject, preheader, html, text, size }) } else { Err(faults) }
@@ -127,7 +124,9 @@ impl Compiled {
             }
         };
         let text = match (&html, text) {
-            (Some(html), text) if self.channel == Channel::Email && text.as_ref().is_none_or(|text| text.is_empty()) => {
+            (Some(html), text)
+                if self.channel == Channel::Email && text.as_ref().is_none_or(|text| text.is_empty()) =>
+            {
                 Some(plain_text::from_html(html))
             }
             (_, text) => text,

@@ -119,9 +119,10 @@ fn in_style(element: &Element, gap: &std::ops::Range<usize>) -> bool {
 fn asks_for_place(styles: &str) -> bool {
     let words = [":first", ":last", ":nth", ":only", ":empty", ":has", "+", "~"];
     // Only selectors count: a value may have a sign in it.
-    styles.split('}').filter_map(|rule| rule.split('{').next()).any(|selector| {
-        words.iter().any(|word| selector.contains(word))
-    })
+    styles
+        .split('}')
+        .filter_map(|rule| rule.split('{').next())
+        .any(|selector| words.iter().any(|word| selector.contains(word)))
 }
 
 /// The source with a number on every element.

@@ -124,9 +124,15 @@ mod tests {
         ] {
             assert!(runs_scripts(bad), "{bad:?}");
         }
-        for good in
-            ["https://a.example/?q=javascript:x", "mailto:a@b.c", "/javascript", "#", "", "tel:+1", "data:image/png;base64,AA"]
-        {
+        for good in [
+            "https://a.example/?q=javascript:x",
+            "mailto:a@b.c",
+            "/javascript",
+            "#",
+            "",
+            "tel:+1",
+            "data:image/png;base64,AA",
+        ] {
             assert!(!runs_scripts(good), "{good:?}");
         }
     }

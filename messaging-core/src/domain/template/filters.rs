@@ -86,7 +86,9 @@ fn guards(env: &mut Environment<'static>) {
     env.add_filter(guard::MADE, |state: &mut State<'_, '_>, value: Value| made(state, value));
     env.add_filter(guard::NUMBER, |value: Value| match value.kind() {
         ValueKind::Number | ValueKind::Bool => Ok(value),
-        ValueKind::Undefined => Err(Error::new(ErrorKind::UndefinedError, "`*` multiplies numbers, and one is missing")),
+        ValueKind::Undefined => {
+            Err(Error::new(ErrorKind::UndefinedError, "`*` multiplies numbers, and one is missing"))
+        }
         _ => Err(Error::new(ErrorKind::InvalidOperation, "`*` multiplies numbers only")),
     });
     env.add_filter(guard::WEIGHED, |state: &mut State<'_, '_>, value: Value| {
@@ -102,9 +104,7 @@ fn guards(env: &mut Environment<'static>) {
     env.add_filter(guard::PLAIN, |state: &mut State<'_, '_>, value: Value| {
         budget::plain(state, &value, 0).map(|()| value)
     });
-    env.add_filter(guard::UNQUOTED, |state: &mut State<'_, '_>, value: Value| {
-        special(state, value, escape::unquoted)
-    });
+    env.add_filter(guard::UNQUOTED, |state: &mut State<'_, '_>, value: Value| special(state, value, escape::unquoted));
     env.add_filter(guard::ADDRESS, |state: &mut State<'_, '_>, value: Value| {
         let runs_scripts = value.as_str().is_some_and(|text| !value.is_safe() && escape::runs_scripts(text));
         charge(state, 1)?;
@@ -160,9 +160,7 @@ fn before(name: &str, state: &mut State<'_, '_>, arguments: &[Value]) -> Result<
         // A test or filter runs for every item.
         "select" | "reject" | "selectattr" | "rejectattr" | "map" => {
             let items = arguments.first().and_then(Value::len).unwrap_or(0);
-            (0..items).try_for_each(|_| {
-                arguments.iter().skip(1).try_for_each(|argument| charge_tree(state, argument))
-            })
+            (0..items).try_for_each(|_| arguments.iter().skip(1).try_for_each(|argument| charge_tree(state, argument)))
         }
         _ => Ok(()),
     }

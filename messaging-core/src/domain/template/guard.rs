@@ -38,7 +38,12 @@ pub(super) const SCRIPT: &str = "_guard_script";
 const MAX_MACROS: usize = 50;
 
 /// Writes the guards into a source. `is_markup` says whether what it makes is HTML.
-pub(super) fn guarded(source: &str, tokens: &Tokens<'_>, tree: &Stmt<'_>, is_markup: bool) -> Result<String, &'static str> {
+pub(super) fn guarded(
+    source: &str,
+    tokens: &Tokens<'_>,
+    tree: &Stmt<'_>,
+    is_markup: bool,
+) -> Result<String, &'static str> {
     let dangers = if is_markup { positions::dangers(source, tokens) } else { Vec::new() };
     let mut writer = Writer { tokens: &tokens.tokens, dangers: &dangers, inserts: Vec::new(), macros: 0, rule: None };
     writer.statement(tree);
@@ -153,9 +158,7 @@ impl Writer<'_> {
             Stmt::Set(set) => {
                 self.expression(&set.expr);
                 if matches!(set.target, Expr::GetAttr(_)) {
-                    let start = first(&set.expr);
-                    let end = self.end_of_tag(start);
-                    self.around(start, end, PLAIN);
+                    self.kept(from(set.span()));
                 }
             }
             Stmt::SetBlock(set) => {
@@ -243,6 +246,17 @@ impl Writer<'_> {
         None
     }
 
+    /// Guards what a namespace is to keep, in the statement that begins at `start`.
+    fn kept(&mut self, start: usize) {
+        let keyword = self.index_at(start);
+        let is_assignment = |token: &Token<'_>, depth: i32| depth == 0 && matches!(token, Token::Assign);
+        if let Some((_, value)) = self.find(keyword, is_assignment).and_then(|at| self.tokens.get(at + 1)) {
+            let start = from(*value);
+            let end = self.end_of_tag(start);
+            self.around(start, end, PLAIN);
+        }
+    }
+
     /// Where the last token of the tag ends that `start` stands in.
     fn end_of_tag(&self, start: usize) -> usize {
         let index = self.index_at(start);
@@ -275,10 +289,8 @@ impl Writer<'_> {
 
     fn arguments(&mut self, arguments: &[CallArg<'_>]) {
         for argument in arguments {
-            let (CallArg::Pos(expr)
-            | CallArg::Kwarg(_, expr)
-            | CallArg::PosSplat(expr)
-            | CallArg::KwargSplat(expr)) = argument;
+            let (CallArg::Pos(expr) | CallArg::Kwarg(_, expr) | CallArg::PosSplat(expr) | CallArg::KwargSplat(expr)) =
+                argument;
             self.expression(expr);
         }
     }
@@ -340,10 +352,11 @@ impl Writer<'_> {
                 match binary.op {
                     BinOpKind::Concat | BinOpKind::Add => self.around(start, end, MADE),
                     BinOpKind::Mul => {
-                        if let Some(operator) = self.operators(start, end, |token| {
-                            matches!(token, Token::Mul | Token::Div | Token::FloorDiv | Token::Mod)
-                        })
-                        .pop()
+                        if let Some(operator) = self
+                            .operators(start, end, |token| {
+                                matches!(token, Token::Mul | Token::Div | Token::FloorDiv | Token::Mod)
+                            })
+                            .pop()
                         {
                             self.insert(operator, format!("|{NUMBER} "));
                             self.insert(end, format!("|{NUMBER}"));
@@ -397,8 +410,10 @@ impl Writer<'_> {
         }
     }
 
-    /// Guards both sides of every comparison between `start` and `end`.
-    fn compared(&mut self, start: usize, end: usize) {
+    /// Guards both sides of every comparison up to `end`. The tree lets one begin with the token before it.
+    fn compared(&mut self, before: usize, end: usize) {
+        let Some((_, first)) = self.tokens.get(self.index_at(before) + 1) else { return };
+        let start = from(*first);
         let is_comparison = |token: &Token<'_>| {
             matches!(
                 token,

@@ -98,7 +98,8 @@ pub fn decoded(bytes: &[u8], content_type: &str) -> Option<String> {
         return Some(text.replace('\0', ""));
     }
     let content_type = content_type.to_ascii_lowercase();
-    let is_western = ["iso-8859-1", "latin1", "windows-1252", "us-ascii"].iter().any(|name| content_type.contains(name));
+    let is_western =
+        ["iso-8859-1", "latin1", "windows-1252", "us-ascii"].iter().any(|name| content_type.contains(name));
     is_western.then(|| bytes.iter().map(|byte| char::from(*byte)).filter(|c| *c != '\0').collect())
 }
 
@@ -117,7 +118,10 @@ mod tests {
         check("<a href=b.html>x</a>", "<a href=\"https://a.example/news/b.html\">x</a>");
         check("<img src='/i.png' alt='a>b'>", "<img src=\"https://a.example/i.png\" alt='a>b'>");
         check("<a href=\"//b.example/?a=1&amp;b=2\">", "<a href=\"https://b.example/?a=1&amp;b=2\">");
-        check("<img srcset=\"a.png 1x, b.png 2x\">", "<img srcset=\"https://a.example/news/a.png 1x, https://a.example/news/b.png 2x\">");
+        check(
+            "<img srcset=\"a.png 1x, b.png 2x\">",
+            "<img srcset=\"https://a.example/news/a.png 1x, https://a.example/news/b.png 2x\">",
+        );
         check("<base href=\"/other/\"><a href=x>", "<base href=\"/other/\"><a href=\"https://a.example/other/x\">");
         for same in [
             "<a href=\"#top\">",

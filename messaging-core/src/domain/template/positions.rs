@@ -20,8 +20,7 @@ pub(super) enum Danger {
 }
 
 /// Attributes that hold addresses.
-const ADDRESSES: [&str; 8] =
-    ["href", "src", "action", "formaction", "background", "poster", "cite", "xlink:href"];
+const ADDRESSES: [&str; 8] = ["href", "src", "action", "formaction", "background", "poster", "cite", "xlink:href"];
 
 /// The outputs in dangerous places, by where they begin, in order.
 pub(super) fn dangers(source: &str, tokens: &Tokens<'_>) -> Vec<(usize, Danger)> {

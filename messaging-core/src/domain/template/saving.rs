@@ -87,7 +87,10 @@ fn made(channel: Channel, mut design: Design) -> Result<Made, Violations> {
     }
     let found = compiled.variables();
     let is_declared = |name: &String| {
-        design.declared.iter().any(|known| name == known || name.strip_prefix(known.as_str()).is_some_and(|rest| rest.starts_with('.')))
+        design
+            .declared
+            .iter()
+            .any(|known| name == known || name.strip_prefix(known.as_str()).is_some_and(|rest| rest.starts_with('.')))
     };
     if !design.declared.is_empty() {
         let undeclared: Vec<_> = found.iter().filter(|name| !is_declared(name)).cloned().collect();
@@ -103,7 +106,6 @@ fn made(channel: Channel, mut design: Design) -> Result<Made, Violations> {
             variables.push(name);
         }
     }
-    let parts =
-        Parts { subject: design.subject.is_some(), html: design.html.is_some(), text: design.text.is_some() };
+    let parts = Parts { subject: design.subject.is_some(), html: design.html.is_some(), text: design.text.is_some() };
     Ok(Made { design, ready, variables, warnings, parts })
 }

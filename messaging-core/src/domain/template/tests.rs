@@ -34,32 +34,68 @@ fn the_language_is_that_of_the_engine() {
     check("{{ a }} {{ b }} {{ n }}", json!({"a": true, "b": false, "n": null}), "true false ");
     check("{{ 1.5 }} {{ 10 }} {{ p * q }}", json!({"p": 3, "q": 2.5}), "1.5 10 7.5");
     check("{{ a * -b + c * (d - 1) * 2 }}", json!({"a": 2, "b": 3, "c": 4, "d": 6}), "34");
-    check("{% for i in items %}{{ loop.index }}:{{ i.name }};{% endfor %}", json!({"items": [{"name": "a"}, {"name": "b"}]}), "1:a;2:b;");
+    check(
+        "{% for i in items %}{{ loop.index }}:{{ i.name }};{% endfor %}",
+        json!({"items": [{"name": "a"}, {"name": "b"}]}),
+        "1:a;2:b;",
+    );
     check("{% for k, v in m|items %}{{ k }}={{ v }};{% endfor %}", json!({"m": {"a": 1, "b": 2}}), "a=1;b=2;");
     check("{% for i in items if i > 1 %}{{ i }}{% else %}none{% endfor %}", json!({"items": [1, 2, 3]}), "23");
     check("{% for i in missing %}x{% else %}none{% endfor %}", json!({}), "none");
     check("{% if a == 'x' and b not in [1, 2] %}y{% elif c %}z{% else %}n{% endif %}", json!({"a": "x", "b": 3}), "y");
     check("{% if 1 < a <= 3 %}y{% endif %}", json!({"a": 3}), "y");
     check("{{ 'a' ~ b ~ 1 }} {{ 'a' + b }}", json!({"b": "c"}), "ac1 ac");
-    check("{{ name[:3] }} {{ name[0] }} {{ list[1:][0] }} {{ list.1 }} {{ list[-1] }}", json!({"name": "Annabel", "list": [1, 2, 3]}), "Ann A 2 2 3");
+    check(
+        "{{ name[:3] }} {{ name[0] }} {{ list[1:][0] }} {{ list.1 }} {{ list[-1] }}",
+        json!({"name": "Annabel", "list": [1, 2, 3]}),
+        "Ann A 2 2 3",
+    );
     check("{{ ('a' ~ name)[1:3] }} {{ (list + [4])[3] }}", json!({"name": "Bo", "list": [1, 2, 3]}), "Bo 4");
     check("{{ [1, 2, [3, 4]][2][1] }} {{ {'a': {'b': 5}}.a.b }} {{ (1, 2)[1] }}", json!({}), "4 5 2");
     check("{% set x = 3 %}{{ x }}{% set y %}<b>{{ x }}</b>{% endset %}{{ y }}", json!({}), "3<b>3</b>");
-    check("{% set ns = namespace(total=0) %}{% for i in [1,2,3] %}{% set ns.total = ns.total + i * 2 %}{% endfor %}{{ ns.total }}", json!({}), "12");
-    check("{% macro b(text, url='#') %}<a href=\"{{ url }}\">{{ text }}</a>{% endmacro %}{{ b('x') }}{{ b(url='/y', text='&') }}", json!({}), "<a href=\"#\">x</a><a href=\"/y\">&amp;</a>");
+    check(
+        "{% set ns = namespace(total=0) %}{% for i in [1,2,3] %}{% set ns.total = ns.total + i * 2 %}{% endfor %}{{ ns.total }}",
+        json!({}),
+        "12",
+    );
+    check(
+        "{% macro b(text, url='#') %}<a href=\"{{ url }}\">{{ text }}</a>{% endmacro %}{{ b('x') }}{{ b(url='/y', text='&') }}",
+        json!({}),
+        "<a href=\"#\">x</a><a href=\"/y\">&amp;</a>",
+    );
     check("{% macro w() %}[{{ caller() }}]{% endmacro %}{% call w() %}in{% endcall %}", json!({}), "[in]");
     check("{% with a = 1, b = 2 %}{{ a + b }}{% endwith %}", json!({}), "3");
     check("{% filter upper %}a{{ x }}{% endfilter %}", json!({"x": "b"}), "AB");
-    check("{{ items | map(attribute='p') | sum }} {{ items | selectattr('p', 'gt', 1) | list | length }}", json!({"items": [{"p": 1}, {"p": 2}]}), "3 1");
-    check("{{ items | join(', ') }} {{ 'a-b' | split('-') | last }} {{ 'x' | upper | lower }}", json!({"items": ["a", "<"]}), "a, &lt; b x");
-    check("{{ 3.14159 | round(2) }} {{ '%05.2f' | format(3.14159) }} {{ 'a b' | urlencode }}", json!({}), "3.14 03.14 a%20b");
+    check(
+        "{{ items | map(attribute='p') | sum }} {{ items | selectattr('p', 'gt', 1) | list | length }}",
+        json!({"items": [{"p": 1}, {"p": 2}]}),
+        "3 1",
+    );
+    check(
+        "{{ items | join(', ') }} {{ 'a-b' | split('-') | last }} {{ 'x' | upper | lower }}",
+        json!({"items": ["a", "<"]}),
+        "a, &lt; b x",
+    );
+    check(
+        "{{ 3.14159 | round(2) }} {{ '%05.2f' | format(3.14159) }} {{ 'a b' | urlencode }}",
+        json!({}),
+        "3.14 03.14 a%20b",
+    );
     check("{{ items | batch(2) | list | length }} {{ range(3) | list }}", json!({"items": [1, 2, 3]}), "2 [0, 1, 2]");
     check("{{ a if b else c }} {{ 'no' if not b }}", json!({"a": 1, "c": 2}), "2 no");
-    check("{{ x is defined }} {{ y is defined }} {{ x is not none and x is string }} {{ 4 is divisibleby 2 }}", json!({"x": "a"}), "true false true true");
+    check(
+        "{{ x is defined }} {{ y is defined }} {{ x is not none and x is string }} {{ 4 is divisibleby 2 }}",
+        json!({"x": "a"}),
+        "true false true true",
+    );
     check("{%- for i in [1, 2] -%}  {{ i }}  {%- endfor -%}  .", json!({}), "12.");
     check("{% raw %}{{ x }}{% endraw %}{# no #}", json!({}), "{{ x }}");
     check("{{ dict(a=1).a }} {{ loop }}", json!({}), "1 ");
-    check("{{ user['first name'] }} {{ user.tags | length }} {{ user.tags[0] }}", json!({"user": {"first name": "A", "tags": ["t"]}}), "A 1 t");
+    check(
+        "{{ user['first name'] }} {{ user.tags | length }} {{ user.tags[0] }}",
+        json!({"user": {"first name": "A", "tags": ["t"]}}),
+        "A 1 t",
+    );
     check("{{ -a }} {{ - b.c[0] }} {{ not a }} {{ -3 | abs }}", json!({"a": 5, "b": {"c": [1]}}), "-5 -1 false 3");
 }
 
@@ -132,7 +168,8 @@ fn values_stay_values_wherever_they_stand() {
             let html = render(place, Kind::Markup, &json!({"x": value})).unwrap();
             let found = shape(&html);
             // A value between attributes may become an attribute, but none that means anything.
-            let found: Vec<_> = found.into_iter().filter(|part| !part.starts_with("@x&#") && !part.contains("&#")).collect();
+            let found: Vec<_> =
+                found.into_iter().filter(|part| !part.starts_with("@x&#") && !part.contains("&#")).collect();
             let harmless: Vec<_> = harmless.iter().filter(|part| *part != "@harmless").cloned().collect();
             let found: Vec<_> = found.into_iter().filter(|part| part != "@javascript:alert" && part != "@#").collect();
             assert_eq!(found, harmless, "{place} with {value} became {html}");
@@ -174,6 +211,12 @@ fn href_runs_scripts(html: &str) -> bool {
         }),
         _ => false,
     })
+}
+
+/// Seconds that the process has kept processors busy.
+fn processor_time() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    std::time::Duration::try_from(time).unwrap().as_secs_f64()
 }
 
 #[test]
@@ -241,12 +284,13 @@ fn hostile_templates_end_within_their_bounds() {
     ];
     let values = json!({"s": "x".repeat(1000), "t": [1, 2], "b": [1]});
     for source in &sources {
-        let begun = std::time::Instant::now();
+        let begun = processor_time();
         let outcome = render(source, Kind::Markup, &values);
         let shown: String = source.chars().take(120).collect();
         assert!(outcome.is_err(), "{shown} was rendered");
-        let bound = if cfg!(debug_assertions) { 8 } else { 1 };
-        assert!(begun.elapsed().as_secs() < bound, "{shown} took {:?}", begun.elapsed());
+        let bound = if cfg!(debug_assertions) { 8.0 } else { 1.0 };
+        let took = processor_time() - begun;
+        assert!(took < bound, "{shown} took {took} s");
     }
 }
 
@@ -269,7 +313,10 @@ fn styles_go_into_elements_and_nothing_else_changes() {
             "<html>\n<head><style>p{font-family:\"A B\"}</style></head><body><P STYLE='top:0'>&nbsp;é<br/></P></body>",
             "<html>\n<head><style>p{font-family:\"A B\"}</style></head><body><P STYLE=\"font-family: 'A B';top: 0\">&nbsp;é<br/></P></body>",
         ),
-        ("<style>p{x:y}</style><p {% if a %}class=b{% endif %}>c</p>", "<style>p{x:y}</style><p {% if a %}class=b{% endif %}>c</p>"),
+        (
+            "<style>p{x:y}</style><p {% if a %}class=b{% endif %}>c</p>",
+            "<style>p{x:y}</style><p {% if a %}class=b{% endif %}>c</p>",
+        ),
         ("<style>@media(max-width:1px){p{x:y}}</style><p>c", "<style>@media(max-width:1px){p{x:y}}</style><p>c"),
         ("<p class=x>{{ a < b }}</p>", "<p class=x>{{ a < b }}</p>"),
     ];
@@ -292,12 +339,24 @@ fn styles_go_into_elements_and_nothing_else_changes() {
 fn mjml_keeps_what_the_template_says() {
     let source = "<mjml><mj-head><mj-title>{{ t }}</mj-title></mj-head><mj-body>{% if a < b %}<mj-section><mj-column>\n{% for row in rows %}<mj-text>Hi {{ row.name }} &amp; co</mj-text>{% endfor %}<mj-button href=\"{{ url }}\">Go</mj-button>\n</mj-column></mj-section>{% endif %}</mj-body></mjml>";
     let html = mjml(source).unwrap().html;
-    for part in ["{% if a < b %}", "{% for row in rows %}", "{{ row.name }}", "{% endfor %}", "href=\"{{ url }}\"", "{% endif %}", "<title>{{ t }}</title>"] {
+    for part in [
+        "{% if a < b %}",
+        "{% for row in rows %}",
+        "{{ row.name }}",
+        "{% endfor %}",
+        "href=\"{{ url }}\"",
+        "{% endif %}",
+        "<title>{{ t }}</title>",
+    ] {
         assert!(html.contains(part), "{part} is not in {html}");
     }
     let values = json!({"a": 1, "b": 2, "rows": [{"name": "<Ann>"}, {"name": "Bob"}], "url": "https://a.example/?a=1&b=2", "t": "T"});
     let page = render(&html, Kind::Markup, &values).unwrap();
-    assert!(page.contains("&lt;Ann&gt;") && page.contains("Hi Bob") && page.contains("href=\"https://a.example/?a=1&amp;b=2\""));
+    assert!(
+        page.contains("&lt;Ann&gt;")
+            && page.contains("Hi Bob")
+            && page.contains("href=\"https://a.example/?a=1&amp;b=2\"")
+    );
 }
 
 #[test]
@@ -307,7 +366,9 @@ fn what_mjml_would_drop_is_an_error_with_its_line() {
         let fault = mjml(source).expect_err(source);
         assert_eq!(fault.position.map(|at| at.line), line, "{source}: {fault}");
     }
-    let body = |inner: &str| format!("<mjml>\n<mj-body>\n<mj-section><mj-column>\n{inner}\n</mj-column></mj-section></mj-body></mjml>");
+    let body = |inner: &str| {
+        format!("<mjml>\n<mj-body>\n<mj-section><mj-column>\n{inner}\n</mj-column></mj-section></mj-body></mjml>")
+    };
     fails(&body("<mj-foo>a</mj-foo>"), Some(4));
     fails(&body("<mj-text>\n<mj-bar/></mj-text>"), Some(5));
     fails(&body("<mj-include path=\"/etc/passwd\"/>"), Some(4));
@@ -320,4 +381,170 @@ fn what_mjml_would_drop_is_an_error_with_its_line() {
     fails(&format!("<mjml><mj-body>\n{}", "<mj-wrapper>".repeat(50_000)), None);
     fails(&format!("<mjml><mj-body>\n{}", "<mj-wrapper>".repeat(5000)), Some(2));
     fails(&body(&format!("<mj-text>{}</mj-text>", "<i>".repeat(5000))), Some(4));
+}
+
+const SAMPLES: [(&str, &str); 13] = [
+    ("hero", include_str!("samples/hero.mjml")),
+    ("columns", include_str!("samples/columns.mjml")),
+    ("carousel", include_str!("samples/carousel.mjml")),
+    ("accordion", include_str!("samples/accordion.mjml")),
+    ("social", include_str!("samples/social.mjml")),
+    ("navbar", include_str!("samples/navbar.mjml")),
+    ("table", include_str!("samples/table.mjml")),
+    ("receipt", include_str!("samples/receipt.mjml")),
+    ("wrapper", include_str!("samples/wrapper.mjml")),
+    ("styles", include_str!("samples/styles.mjml")),
+    ("raw", include_str!("samples/raw.mjml")),
+    ("background", include_str!("samples/background.mjml")),
+    ("two_sections", include_str!("samples/two_sections.mjml")),
+];
+
+/// Each sample goes all the way: saved, compiled, rendered; every value that it names is on the page, and
+/// nothing of MJML or of the template language is left.
+#[test]
+fn samples_of_mjml_are_rendered_whole() {
+    use super::values::Values;
+    let values = json!({
+        "headline": "HEADLINE <1>", "teaser": "TEASER", "left": "LEFT & 2", "middle": "MIDDLE", "right": "RIGHT",
+        "link": "https://link.example/?a=1&b=2", "picture": "https://picture.example/p.png",
+        "items": [{"name": "FIRST", "price": 99}, {"name": "SECOND", "price": 101}],
+    });
+    for (name, source) in SAMPLES {
+        let design = super::Design {
+            name: name.to_owned(),
+            subject: Some("s".to_owned()),
+            mjml: Some(source.to_owned()),
+            inline_css: true,
+            ..super::Design::default()
+        };
+        let made = super::saving::make(crate::domain::channel::Channel::Email, design)
+            .unwrap_or_else(|violations| panic!("{name}: {violations:?}"));
+        let compiled = on_large_stack(|| {
+            super::compiled::Compiled::of_design(
+                &made.design,
+                made.ready.as_deref(),
+                crate::domain::channel::Channel::Email,
+            )
+        })
+        .unwrap();
+        let given = Values::new(values.as_object().unwrap());
+        let rendering = compiled.render(given, Limits::WHOLE).unwrap_or_else(|(_, fault)| panic!("{name}: {fault}"));
+        let html = rendering.html.unwrap();
+        for left_over in ["<mj", "{{", "{%", "{#", "mjt"] {
+            assert!(!html.contains(left_over), "{name} has {left_over}: {html}");
+        }
+        for (variable, shown) in [
+            ("headline", "HEADLINE &lt;1&gt;"),
+            ("teaser", "TEASER"),
+            ("left", "LEFT &amp; 2"),
+            ("middle", "MIDDLE"),
+            ("right", "RIGHT"),
+            ("link", "https://link.example/?a=1&amp;b=2"),
+            ("picture", "https://picture.example/p.png"),
+        ] {
+            let is_used = source.contains(&format!("{{{{ {variable}"));
+            assert_eq!(html.contains(shown), is_used, "{name}: {variable} in {html}");
+        }
+        if source.contains("item.name") {
+            assert!(html.find("FIRST").unwrap() < html.find("SECOND").unwrap(), "{name}: {html}");
+        }
+        assert!(html.contains("<!doctype html>") || html.contains("<!DOCTYPE html>"), "{name}: {html}");
+    }
+}
+
+#[test]
+fn only_the_styles_that_mjml_wants_inlined_are() {
+    let (_, source) = SAMPLES.iter().find(|(name, _)| *name == "styles").unwrap();
+    let design = super::Design { mjml: Some((*source).to_owned()), inline_css: true, ..super::Design::default() };
+    let made = super::saving::make(crate::domain::channel::Channel::Email, design).unwrap();
+    let ready = made.ready.unwrap();
+    assert!(ready.contains("<p style=\"letter-spacing: 1px;\" class=\"note\">"), "{ready}");
+    assert!(ready.contains("font-size: 16px !important"), "{ready}");
+}
+
+/// The guards change nothing: what they let pass is what the engine alone would make.
+mod guards {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn expression() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            Just("a".to_owned()),
+            Just("b".to_owned()),
+            Just("s".to_owned()),
+            Just("list".to_owned()),
+            Just("m.k".to_owned()),
+            Just("m['k']".to_owned()),
+            Just("missing".to_owned()),
+            Just("2".to_owned()),
+            Just("'x y'".to_owned()),
+        ];
+        leaf.prop_recursive(4, 24, 3, |inner| {
+            let operator = prop::sample::select(vec![
+                "+", "-", "*", "/", "//", "%", "~", "==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or",
+            ]);
+            let filter = prop::sample::select(vec![
+                "|upper",
+                "|length",
+                "|default(1)",
+                "|list",
+                "|first",
+                "|join('-')",
+                "|string",
+                "|replace('x', 'y')",
+            ]);
+            prop_oneof![
+                (inner.clone(), operator.clone(), inner.clone()).prop_map(|(a, op, b)| format!("{a} {op} {b}")),
+                (inner.clone(), operator, inner.clone()).prop_map(|(a, op, b)| format!("({a} {op} {b})")),
+                (inner.clone(), filter).prop_map(|(a, filter)| format!("({a}){filter}")),
+                (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a})[{b}]")),
+                (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a})[{b}:]")),
+                inner.clone().prop_map(|a| format!("({a})[:1][0]")),
+                inner.clone().prop_map(|a| format!("-{a}")),
+                inner.clone().prop_map(|a| format!("not {a}")),
+                (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("[{a}, {b}]")),
+                (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{{'k': {a}, 'l': {b}}}['k']")),
+                (inner.clone(), inner.clone(), inner.clone()).prop_map(|(a, b, c)| format!("({a} if {b} else {c})")),
+                inner.clone().prop_map(|a| format!("({a} is defined)")),
+                (inner.clone(), inner).prop_map(|(a, b)| format!("({a} is eq({b}))")),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn change_nothing(expression in expression()) {
+            let values = json!({"a": 3, "b": 2, "s": "text", "list": [1, 2, 3], "m": {"k": 7}});
+            let sources = [
+                format!("{{{{ {expression} }}}}"),
+                format!("{{% if {expression} %}}y{{% else %}}n{{% endif %}}"),
+                format!("{{% set z = {expression} %}}{{{{ z }}}}"),
+                format!("{{% for z in [{expression}] %}}{{{{ z }}}}{{% endfor %}}"),
+                format!("{{% set n = namespace() %}}{{% set n.z = {expression} %}}{{{{ n.z }}}}"),
+                format!("<a href=\"{{{{ {expression} }}}}\" title={{{{- {expression} -}}}} >"),
+            ];
+            for source in sources {
+                let mut bare = minijinja::Environment::new();
+                bare.set_undefined_behavior(minijinja::UndefinedBehavior::Chainable);
+                bare.set_formatter(super::super::escape::print);
+                let alone = bare.render_str(&source, Value::from(Serde(&values)));
+                let guarded = render(&source, Kind::Plain, &values);
+                match (alone, guarded) {
+                    (Ok(alone), Ok(guarded)) => prop_assert_eq!(alone, guarded, "{}", source),
+                    (Err(_), Err(_)) => {}
+                    // Texts and lists are not repeated, and the engine's own objects not kept.
+                    (Ok(_), Err(fault)) => {
+                        let message = fault.to_string();
+                        prop_assert!(message.contains("multiplies numbers"), "{}: {}", source, message);
+                    }
+                    (Err(error), Ok(guarded)) => prop_assert!(false, "{}: {} but {}", source, error, guarded),
+                }
+                let page = render(&source, Kind::Markup, &values);
+                prop_assert!(!matches!(page, Err(RenderFault::Failed(fault)) if fault.message.contains("syntax")));
+            }
+        }
+    }
 }

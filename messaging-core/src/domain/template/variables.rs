@@ -161,10 +161,8 @@ impl<'a> Finder<'a> {
 
     fn arguments(&mut self, arguments: &[CallArg<'a>]) {
         for argument in arguments {
-            let (CallArg::Pos(expr)
-            | CallArg::Kwarg(_, expr)
-            | CallArg::PosSplat(expr)
-            | CallArg::KwargSplat(expr)) = argument;
+            let (CallArg::Pos(expr) | CallArg::Kwarg(_, expr) | CallArg::PosSplat(expr) | CallArg::KwargSplat(expr)) =
+                argument;
             self.expression(expr);
         }
     }

@@ -164,7 +164,8 @@ async fn read(cx: &Context<'_>, url: String) -> Result<(Url, String), Error> {
         FetchError::Blocked => Unprocessable::UrlNotAllowed,
         _ => Unprocessable::UrlFetchFailed,
     })?;
-    let content_type = fetched.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let content_type =
+        fetched.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_html = matches!(media_type.as_str(), "text/html" | "application/xhtml+xml");
     let html = import::decoded(&fetched.body, content_type).filter(|html| !html.trim().is_empty());
