@@ -26,6 +26,7 @@ static BASE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     env.set_formatter(escape::print);
     env.set_recursion_limit(MAX_CALLS);
     env.set_debug(false);
+    env.set_fuel(Some(Limits::SHORT.fuel));
     filters::install(&mut env);
     env
 });
@@ -99,7 +100,7 @@ impl Program {
 
     /// Renders it.
     pub fn render(&self, values: &Value, limits: Limits) -> Result<String, RenderFault> {
-        // The environment is cloned only to change its fuel, and that only where limits differ.
+        // An environment has its fuel; one is cloned only for what takes long anyway.
         if self.env.fuel() == Some(limits.fuel) {
             return self.render_in(&self.env, values);
         }

@@ -158,9 +158,7 @@ impl Writer<'_> {
             Stmt::Set(set) => {
                 self.expression(&set.expr);
                 if matches!(set.target, Expr::GetAttr(_)) {
-                    let start = first(&set.expr);
-                    let end = self.end_of_tag(start);
-                    self.around(start, end, PLAIN);
+                    self.kept(from(set.span()));
                 }
             }
             Stmt::SetBlock(set) => {
@@ -246,6 +244,17 @@ impl Writer<'_> {
             }
         }
         None
+    }
+
+    /// Guards what a namespace is to keep, in the statement that begins at `start`.
+    fn kept(&mut self, start: usize) {
+        let keyword = self.index_at(start);
+        let is_assignment = |token: &Token<'_>, depth: i32| depth == 0 && matches!(token, Token::Assign);
+        if let Some((_, value)) = self.find(keyword, is_assignment).and_then(|at| self.tokens.get(at + 1)) {
+            let start = from(*value);
+            let end = self.end_of_tag(start);
+            self.around(start, end, PLAIN);
+        }
     }
 
     /// Where the last token of the tag ends that `start` stands in.
@@ -401,8 +410,10 @@ impl Writer<'_> {
         }
     }
 
-    /// Guards both sides of every comparison between `start` and `end`.
-    fn compared(&mut self, start: usize, end: usize) {
+    /// Guards both sides of every comparison up to `end`. The tree lets one begin with the token before it.
+    fn compared(&mut self, before: usize, end: usize) {
+        let Some((_, first)) = self.tokens.get(self.index_at(before) + 1) else { return };
+        let start = from(*first);
         let is_comparison = |token: &Token<'_>| {
             matches!(
                 token,

@@ -52,6 +52,9 @@ pub(super) struct Markup {
 /// Elements that are looked at.
 const MAX_ELEMENTS: usize = 50_000;
 
+/// Bytes of a tag whose attributes are told apart.
+const MAX_TAG: usize = 16 << 10;
+
 /// Elements without content.
 const VOID: [&str; 14] =
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
@@ -84,12 +87,15 @@ pub(super) fn gaps(source: &str, tokens: &Tokens<'_>) -> Vec<Range<usize>> {
     if at < source.len() {
         gaps.push(at..source.len());
     }
+    // The tokenizer leaves out the last line end of a source as well.
+    gaps.retain(|gap| !source[gap.clone()].trim().is_empty());
     gaps
 }
 
 /// Reads a source.
 pub(super) fn read(html: &str) -> Markup {
-    let mut reader = Reader { html, found: Markup::default(), open: Vec::new(), element: None, raw_from: None };
+    let mut reader =
+        Reader { html, found: Markup::default(), open: Vec::new(), formatting: 0, element: None, raw_from: None };
     let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, span: Span<usize>| {
         reader.see(event, span);
         None::<Infallible>
@@ -103,6 +109,8 @@ struct Reader<'a> {
     html: &'a str,
     found: Markup,
     open: Vec<String>,
+    /// How many of the open elements format text.
+    formatting: usize,
     element: Option<Element>,
     /// Where the text of the open style sheet begins.
     raw_from: Option<usize>,
@@ -137,7 +145,7 @@ impl Reader<'_> {
             CallbackEvent::EndTag { name } => {
                 let name = String::from_utf8_lossy(name);
                 if let Some(at) = self.open.iter().rposition(|open| *open == name) {
-                    self.open.truncate(at);
+                    self.close_to(at);
                 }
                 if name == "style"
                     && let Some(from) = self.raw_from.take()
@@ -152,6 +160,11 @@ impl Reader<'_> {
         }
     }
 
+    fn close_to(&mut self, depth: usize) {
+        let closed = self.open.drain(depth..).filter(|name| FORMATTING.contains(&name.as_str())).count();
+        self.formatting -= closed;
+    }
+
     fn close_start_tag(&mut self, self_closing: bool, end: usize) {
         let Some(mut element) = self.element.take() else { return };
         let begins_tag = |at: usize| self.html[..at].rfind('<');
@@ -161,15 +174,15 @@ impl Reader<'_> {
         }
         if !self_closing && !VOID.contains(&element.name.as_str()) {
             self.open.push(element.name.clone());
+            self.formatting += usize::from(FORMATTING.contains(&element.name.as_str()));
+            self.found.formatting = self.found.formatting.max(self.formatting);
             if self.open.len() > self.found.depth {
                 self.found.depth = self.open.len();
                 self.found.deepest = element.place.start;
             }
-            let formatting = self.open.iter().filter(|name| FORMATTING.contains(&name.as_str())).count();
-            self.found.formatting = self.found.formatting.max(formatting);
-            // What follows is refused anyway, and counting it would take long.
-            if self.open.len() > 2000 {
-                self.open.truncate(1000);
+            // What follows is refused anyway, and looking for ends in it would take long.
+            if self.open.len() > 600 {
+                self.close_to(300);
             }
         }
         if self.found.elements.len() < MAX_ELEMENTS {
@@ -184,6 +197,9 @@ impl Reader<'_> {
 /// a repeated one, is left out.
 pub(super) fn values_of(html: &str, element: &Element) -> Vec<(String, Range<usize>)> {
     let mut places = Vec::new();
+    if element.place.len() > MAX_TAG {
+        return places;
+    }
     let mut at = element.place.start + 1 + element.name.len();
     for (name, _) in &element.attributes {
         let Some(rest) = html.get(at..element.place.end) else { break };

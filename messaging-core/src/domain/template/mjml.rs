@@ -109,6 +109,34 @@ pub fn render(source: &str, tokens: &Tokens<'_>) -> Result<Rendered, Fault> {
     Ok(Rendered { html, inline_styles: inline_styles(source, &painted), ignored })
 }
 
+/// Whether the library takes no text where `before` ends, but comments: between the children of elements
+/// whose children are all of one kind.
+fn takes_no_text(before: &str) -> bool {
+    const PARENTS: [&str; 7] =
+        ["mjml", "mj-head", "mj-attributes", "mj-navbar", "mj-social", "mj-accordion", "mj-carousel"];
+    const CHILDREN: [&str; 13] = [
+        "mj-head",
+        "mj-accordion-element",
+        "mj-accordion-title",
+        "mj-accordion-text",
+        "mj-attributes",
+        "mj-breakpoint",
+        "mj-carousel-image",
+        "mj-font",
+        "mj-navbar-link",
+        "mj-preview",
+        "mj-social-element",
+        "mj-style",
+        "mj-title",
+    ];
+    let Some(tag) = before.rfind('<').map(|at| &before[at + 1..]) else { return false };
+    let Some(end) = tag.find('>') else { return false };
+    let is_end = tag.starts_with('/') || tag[..end].ends_with('/');
+    let name = tag.trim_start_matches('/');
+    let name = &name[..name.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(name.len())];
+    if is_end { CHILDREN.contains(&name) } else { PARENTS.contains(&name) || name == "mj-accordion-element" }
+}
+
 /// The text of `<mj-style inline="inline">`.
 fn inline_styles(source: &str, painted: &str) -> String {
     let mut styles = String::new();
@@ -137,16 +165,21 @@ impl Exchanged {
             mark.push('t');
         }
         let mut exchanged = Self { text: String::with_capacity(source.len()), tags: Vec::new(), mark };
+        let painted = markup::painted(source, tokens);
         let mut written = 0;
         for gap in markup::gaps(source, tokens) {
             exchanged.text.push_str(&source[written..gap.start]);
             let start = exchanged.text.len();
             let word = exchanged.word(exchanged.tags.len());
+            let word = if takes_no_text(&painted[..gap.start]) { format!("<!--{word}-->") } else { word };
             exchanged.text.push_str(&word);
             exchanged.tags.push((gap.clone(), start..exchanged.text.len()));
             written = gap.end;
         }
         exchanged.text.push_str(&source[written..]);
+        // The library reads nothing after the last element, not even the end of a line.
+        let length = exchanged.text.trim_end().len();
+        exchanged.text.truncate(length);
         exchanged
     }
 
@@ -219,8 +252,13 @@ impl Exchanged {
             match number.filter(|_| digits[length..].starts_with('z')) {
                 Some(number) => {
                     seen[number] = true;
-                    out.push_str(&source[self.tags[number].0.clone()]);
+                    let (tag, exchanged) = &self.tags[number];
                     rest = &digits[length + 1..];
+                    if self.text[exchanged.clone()].starts_with("<!--") && out.ends_with("<!--") {
+                        out.truncate(out.len() - "<!--".len());
+                        rest = rest.strip_prefix("-->").unwrap_or(rest);
+                    }
+                    out.push_str(&source[tag.clone()]);
                 }
                 None => {
                     out.push_str(&self.mark);

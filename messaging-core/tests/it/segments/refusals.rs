@@ -33,7 +33,8 @@ async fn every_fault_is_named() {
         assert_eq!(audience.post("segments", body.clone()).await.summary(), expected, "{body}");
     }
     let template = audience.post("templates", json!({"name": "T", "channel": "email"})).await;
-    let known = json!({"name": "S", "filter": {"type": "message", "event": "open", "template_id": template.body["id"]}});
+    let known =
+        json!({"name": "S", "filter": {"type": "message", "event": "open", "template_id": template.body["id"]}});
     assert_eq!(audience.post("segments/preview", known).await.summary(), "200");
 
     let values: Vec<_> = (0..1000).map(|number| format!("{number:0300}")).collect();
