@@ -114,7 +114,7 @@ macro_rules! conformance_tests {
             custom_fields: fields_round_trip, key_is_unique_in_its_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             events: events_are_logged_in_the_order_of_commits, a_position_of_a_time_divides_the_log,
-                old_entries_are_forgotten;
+                old_entries_are_forgotten, a_workspace_is_followed_until_a_time;
             jobs: a_claimed_job_is_finished_once, what_is_not_due_is_not_claimed,
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
                 a_rescheduled_job_comes_back, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,

@@ -19,6 +19,7 @@ use crate::domain::webhook::{MAX_WEBHOOKS, Webhook};
 use crate::error::Error;
 use crate::ids::{Id as _, WorkspaceId};
 use crate::ports::store::{PageRequest, StoreError};
+use crate::time::Timestamp;
 
 /// A person is a member of at most this many workspaces, and a workspace has at most this many domains,
 /// as far as decisions look.
@@ -37,7 +38,16 @@ pub(super) struct Lookups {
     providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
     fields: Cache<WorkspaceId, Arc<FieldTypes>>,
     has_contacts: Cache<WorkspaceId, bool>,
-    webhooks: Cache<WorkspaceId, Arc<[Arc<Webhook>]>>,
+    listeners: Cache<WorkspaceId, Arc<Listeners>>,
+}
+
+/// Who wants to hear of a workspace's events.
+#[derive(Debug, Default)]
+pub(crate) struct Listeners {
+    /// The webhooks, whatever their state.
+    pub(crate) webhooks: Vec<Webhook>,
+    /// Until when somebody asks for events.
+    pub(crate) followed_until: Option<Timestamp>,
 }
 
 /// A channel's provider with its settings, secrets in clear.
@@ -59,7 +69,7 @@ impl Lookups {
             providers: Cache::new(),
             fields: Cache::new(),
             has_contacts: Cache::new(),
-            webhooks: Cache::new(),
+            listeners: Cache::new(),
         }
     }
 
@@ -84,8 +94,8 @@ impl Lookups {
         if touched.contacts {
             self.has_contacts.clear();
         }
-        if touched.webhooks {
-            self.webhooks.clear();
+        if touched.listeners {
+            self.listeners.clear();
         }
     }
 }
@@ -101,7 +111,7 @@ pub(super) struct Touched {
     fields: bool,
     /// Whether contacts were added.
     contacts: bool,
-    webhooks: bool,
+    listeners: bool,
 }
 
 impl Touched {
@@ -118,7 +128,7 @@ impl Touched {
                 Write::PutDomain(..) | Write::DeleteDomain(..) => touched.domains = true,
                 Write::PutChannel(..) | Write::DeleteChannel(..) => touched.channels = true,
                 Write::PutField(..) | Write::DeleteField(..) => touched.fields = true,
-                Write::PutWebhook(..) | Write::DeleteWebhook(..) => touched.webhooks = true,
+                Write::PutWebhook(..) | Write::DeleteWebhook(..) | Write::FollowEvents(..) => touched.listeners = true,
                 Write::PutContacts(puts) => touched.contacts |= puts.iter().any(|put| put.expect == Expect::Absent),
                 _ => {}
             }
@@ -223,15 +233,16 @@ impl App {
         Ok(has.unwrap_or(false))
     }
 
-    /// The webhooks of a workspace, whatever their state.
-    pub async fn webhooks(&self, workspace: WorkspaceId) -> Result<Arc<[Arc<Webhook>]>, StoreError> {
+    /// Who wants to hear of a workspace's events.
+    pub(crate) async fn listeners(&self, workspace: WorkspaceId) -> Result<Arc<Listeners>, StoreError> {
         let page = PageRequest { after: None, limit: MAX_WEBHOOKS };
         let load = async {
             let webhooks = self.store().webhooks(workspace, page).await?.items;
-            Ok(Some(webhooks.into_iter().map(Arc::new).collect()))
+            let followed_until = self.store().followed_until(workspace).await?;
+            Ok(Some(Arc::new(Listeners { webhooks, followed_until })))
         };
-        let webhooks = self.lookups().webhooks.get(&workspace, self.now(), load).await?;
-        Ok(webhooks.unwrap_or_default())
+        let listeners = self.lookups().listeners.get(&workspace, self.now(), load).await?;
+        Ok(listeners.unwrap_or_default())
     }
 
     /// Notes when a key was last used, at most once a minute per key, without anybody waiting for it.

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::fault::Fault;
 use super::lanes::Book;
 use super::{
-    accounts, attempts, channels, contacts, custom_fields, jobs, keys, lists, messages, replies, sandbox,
+    accounts, attempts, channels, contacts, custom_fields, events, jobs, keys, lists, messages, replies, sandbox,
     sending_domains, soft_bounces, suppressions, urls, webhooks,
 };
 
@@ -44,6 +44,8 @@ pub(super) fn apply(connection: &Connection, book: &mut Book, write: &Write) -> 
         Write::AttributeMessage(change) => messages::attribute(connection, change),
         Write::RedactMessage(redaction) => messages::redact(connection, redaction),
         Write::AppendEvent(event) => messages::append_event(connection, event),
+        Write::LogEvent(event) => events::log(connection, event),
+        Write::FollowEvents(workspace, until) => events::follow(connection, *workspace, *until),
         Write::AppendAttempt(attempt) => attempts::append(connection, attempt),
         Write::PutCapture(capture) => sandbox::put(connection, capture),
         Write::PutUrl(workspace, url) => urls::put(connection, *workspace, url),

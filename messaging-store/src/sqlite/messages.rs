@@ -97,7 +97,7 @@ pub(super) fn append_event(connection: &Connection, event: &MessageEvent) -> Res
             number(&EventKind::ALL, &event.kind),
             if event.meta.is_empty() { None } else { Some(document(&event.meta)?) },
         ])?;
-    super::events::log(connection, event)
+    Ok(())
 }
 
 /// A message from the columns of `message_columns`.
