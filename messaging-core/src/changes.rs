@@ -159,8 +159,12 @@ pub enum Write {
     AttributeMessage(AttributeMessage),
     /// Removes whom a message went to and what it said: its content, attempts, capture.
     RedactMessage(Box<RedactMessage>),
-    /// Adds an event to a message, and to the log of its workspace.
+    /// Adds an event to a message.
     AppendEvent(Box<MessageEvent>),
+    /// Adds an event, which is appended with it, to the log of its workspace.
+    LogEvent(LogEvent),
+    /// Wants the events of a workspace logged until a time.
+    FollowEvents(WorkspaceId, Timestamp),
     /// Keeps what was said on the wire.
     AppendAttempt(Box<MessageAttempt>),
     /// Keeps what the sandbox captured; replaces an earlier capture of the same message.
@@ -213,6 +217,19 @@ pub struct MoveMessage {
     pub status: MessageStatus,
     /// When.
     pub at: Timestamp,
+}
+
+/// Names an event in the log of its workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogEvent {
+    /// Whose.
+    pub workspace_id: WorkspaceId,
+    /// Of which message.
+    pub message_id: MessageId,
+    /// When it happened.
+    pub at: Timestamp,
+    /// The event.
+    pub event_id: EventId,
 }
 
 /// A delivery after something became of it.

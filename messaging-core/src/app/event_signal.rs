@@ -36,13 +36,13 @@ pub(crate) struct EventWait<'a> {
 }
 
 impl EventSignal {
-    /// The workspaces in which changes append events.
+    /// The workspaces in which changes log events.
     pub(super) fn concerned(changes: &Changes) -> Vec<WorkspaceId> {
         let mut workspaces: Vec<_> = changes
             .writes()
             .iter()
             .filter_map(|write| match write {
-                Write::AppendEvent(event) => Some(event.workspace_id),
+                Write::LogEvent(event) => Some(event.workspace_id),
                 _ => None,
             })
             .collect();

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use crate::app::App;
-use crate::changes::Write;
+use crate::changes::{LogEvent, Write};
 use crate::domain::message::{EventKind, MessageEvent};
 use crate::domain::webhook::delivery::{Delivery, Subject};
 use crate::domain::webhook::{EventType, Webhook, WebhookStatus};
@@ -27,7 +27,9 @@ impl App {
             return Ok(Vec::new());
         }
         let now = self.now();
-        let webhooks = self.webhooks(workspace).await?;
+        let listeners = self.listeners(workspace).await?;
+        // Nobody could have asked for the others.
+        let is_logged = !listeners.webhooks.is_empty() || listeners.followed_until.is_some_and(|until| now < until);
         let mut writes = Vec::new();
         for (kind, meta) in events {
             let event = MessageEvent {
@@ -38,8 +40,12 @@ impl App {
                 at: now,
                 meta,
             };
-            for webhook in webhooks.iter() {
+            for webhook in &listeners.webhooks {
                 writes.extend(self.tell(webhook, &event));
+            }
+            if is_logged {
+                let (event_id, at) = (event.id, event.at);
+                writes.push(Write::LogEvent(LogEvent { workspace_id: workspace, message_id: message, at, event_id }));
             }
             writes.push(Write::AppendEvent(Box::new(event)));
         }

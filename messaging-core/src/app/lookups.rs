@@ -21,6 +21,7 @@ use crate::domain::webhook::{MAX_WEBHOOKS, Webhook};
 use crate::error::Error;
 use crate::ids::{Id as _, TemplateId, WorkspaceId};
 use crate::ports::store::{PageRequest, StoreError};
+use crate::time::Timestamp;
 
 /// A person is a member of at most this many workspaces, and a workspace has at most this many domains,
 /// as far as decisions look.
@@ -41,7 +42,16 @@ pub(super) struct Lookups {
     has_contacts: Cache<WorkspaceId, bool>,
     segment_interest: Cache<WorkspaceId, Aspects>,
     templates: Cache<(WorkspaceId, TemplateId), Arc<Template>>,
-    webhooks: Cache<WorkspaceId, Arc<[Arc<Webhook>]>>,
+    listeners: Cache<WorkspaceId, Arc<Listeners>>,
+}
+
+/// Who wants to hear of a workspace's events.
+#[derive(Debug, Default)]
+pub(crate) struct Listeners {
+    /// The webhooks, whatever their state.
+    pub(crate) webhooks: Vec<Webhook>,
+    /// Until when somebody asks for events.
+    pub(crate) followed_until: Option<Timestamp>,
 }
 
 /// A channel's provider with its settings, secrets in clear.
@@ -65,7 +75,7 @@ impl Lookups {
             has_contacts: Cache::new(),
             segment_interest: Cache::new(),
             templates: Cache::new(),
-            webhooks: Cache::new(),
+            listeners: Cache::new(),
         }
     }
 
@@ -96,8 +106,8 @@ impl Lookups {
         if touched.templates {
             self.templates.clear();
         }
-        if touched.webhooks {
-            self.webhooks.clear();
+        if touched.listeners {
+            self.listeners.clear();
         }
     }
 }
@@ -115,7 +125,7 @@ pub(super) struct Touched {
     contacts: bool,
     segments: bool,
     templates: bool,
-    webhooks: bool,
+    listeners: bool,
 }
 
 impl Touched {
@@ -134,7 +144,7 @@ impl Touched {
                 Write::PutField(..) | Write::DeleteField(..) => touched.fields = true,
                 Write::PutSegment(..) | Write::DeleteSegment(..) => touched.segments = true,
                 Write::PutTemplate(..) | Write::DeleteTemplate(..) => touched.templates = true,
-                Write::PutWebhook(..) | Write::DeleteWebhook(..) => touched.webhooks = true,
+                Write::PutWebhook(..) | Write::DeleteWebhook(..) | Write::FollowEvents(..) => touched.listeners = true,
                 Write::PutContacts(puts) => touched.contacts |= puts.iter().any(|put| put.expect == Expect::Absent),
                 _ => {}
             }
@@ -256,15 +266,16 @@ impl App {
         Ok(interest.unwrap_or_default())
     }
 
-    /// The webhooks of a workspace, whatever their state.
-    pub async fn webhooks(&self, workspace: WorkspaceId) -> Result<Arc<[Arc<Webhook>]>, StoreError> {
+    /// Who wants to hear of a workspace's events.
+    pub(crate) async fn listeners(&self, workspace: WorkspaceId) -> Result<Arc<Listeners>, StoreError> {
         let page = PageRequest { after: None, limit: MAX_WEBHOOKS };
         let load = async {
             let webhooks = self.store().webhooks(workspace, page).await?.items;
-            Ok(Some(webhooks.into_iter().map(Arc::new).collect()))
+            let followed_until = self.store().followed_until(workspace).await?;
+            Ok(Some(Arc::new(Listeners { webhooks, followed_until })))
         };
-        let webhooks = self.lookups().webhooks.get(&workspace, self.now(), load).await?;
-        Ok(webhooks.unwrap_or_default())
+        let listeners = self.lookups().listeners.get(&workspace, self.now(), load).await?;
+        Ok(listeners.unwrap_or_default())
     }
 
     /// Notes when a key was last used, at most once a minute per key, without anybody waiting for it.

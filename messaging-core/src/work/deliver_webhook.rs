@@ -47,8 +47,8 @@ impl Job for DeliverWebhook {
 
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let found = cx.app.store().delivery(self.workspace, self.delivery).await?;
-        let webhooks = cx.app.webhooks(self.workspace).await?;
-        let webhook = webhooks.iter().find(|webhook| webhook.id == self.webhook);
+        let listeners = cx.app.listeners(self.workspace).await?;
+        let webhook = listeners.webhooks.iter().find(|webhook| webhook.id == self.webhook);
         let (Some(delivery), Some(webhook)) = (found, webhook) else {
             return Ok(cx.finish(Changes::default()).await?);
         };

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::Product;
 use crate::webhook_deliveries::Hooks;
 
 async fn events(hooks: &Hooks, query: &str) -> (Vec<String>, String) {
@@ -80,4 +81,25 @@ async fn addresses_are_masked_for_those_who_may_not_see_them() {
     let call = crate::bed::Call::new(&blind, http::Method::GET, &target);
     let reply = crate::bed::send(&hooks.product.app, call).await;
     assert_eq!(reply["data"][0]["data"]["to"], "a***@example.com");
+}
+
+#[tokio::test]
+async fn where_nobody_listens_events_are_logged_once_somebody_has_asked() {
+    let product = Product::start().await;
+    let base = format!("/workspaces/{}/webhooks/events", product.workspace);
+    let get = async |query: &str| {
+        let target = format!("{base}?{query}");
+        let call = crate::bed::Call::new(&product.caller, http::Method::GET, &target);
+        crate::bed::send(&product.app, call).await["data"].as_array().unwrap().len()
+    };
+    product.send_to("ann@example.com").await;
+    product.work().await;
+    assert_eq!(get("wait=30").await, 0, "answered at once");
+    product.send_to("bob@example.com").await;
+    product.work().await;
+    assert_eq!(get("").await, 2);
+    product.pass(std::time::Duration::from_hours(31 * 24)).await;
+    product.send_to("eve@example.com").await;
+    product.work().await;
+    assert_eq!(get("since=2026-02-20T00:00:00Z").await, 0, "nobody has asked for a month");
 }

@@ -58,3 +58,9 @@ CREATE TABLE event_log (
     event BLOB NOT NULL,
     PRIMARY KEY (workspace, n)
 ) STRICT, WITHOUT ROWID;
+
+-- Workspaces whose events somebody asks for, and until when they are logged.
+CREATE TABLE event_followers (
+    workspace BLOB NOT NULL PRIMARY KEY,
+    until INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -1,7 +1,7 @@
 //! The log of a workspace's events.
 
-use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::message::{EventKind, Message};
+use messaging_core::changes::{Expect, LogEvent, Write};
+use messaging_core::domain::message::{EventKind, Message, MessageEvent};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Store;
 
@@ -15,6 +15,13 @@ async fn stored(store: &dyn Store, workspace: WorkspaceId) -> Message {
     message
 }
 
+/// The writes of an event that is logged.
+fn logged(event: &MessageEvent) -> [Write; 2] {
+    let entry =
+        LogEvent { workspace_id: event.workspace_id, message_id: event.message_id, at: event.at, event_id: event.id };
+    [Write::AppendEvent(Box::new(event.clone())), Write::LogEvent(entry)]
+}
+
 /// Events come with their messages in the order of their commits, whatever their times and ids.
 pub async fn events_are_logged_in_the_order_of_commits(store: &dyn Store) {
     let home = id();
@@ -22,11 +29,12 @@ pub async fn events_are_logged_in_the_order_of_commits(store: &dyn Store) {
     let late = event(&one, EventKind::Sent, 50);
     let early = event(&other, EventKind::Bounce, 10);
     let same = event(&one, EventKind::Delivered, 50);
-    for event in [&late, &early, &same] {
-        put(store, [Write::AppendEvent(Box::new(event.clone()))]).await;
+    for one in [&late, &early, &same] {
+        put(store, logged(one)).await;
     }
+    put(store, [Write::AppendEvent(Box::new(event(&one, EventKind::Open, 70)))]).await;
     let foreign = stored(store, id()).await;
-    put(store, [Write::AppendEvent(Box::new(event(&foreign, EventKind::Sent, 60)))]).await;
+    put(store, logged(&event(&foreign, EventKind::Sent, 60))).await;
     let all = store.events_after(home, None, 9).await.unwrap();
     let told: Vec<_> = all.iter().map(|(_, event, message)| (event.clone(), message.clone())).collect();
     assert_eq!(told, [(late.clone(), one.clone()), (early.clone(), other.clone()), (same.clone(), one.clone())]);
@@ -44,7 +52,7 @@ pub async fn a_position_of_a_time_divides_the_log(store: &dyn Store) {
     let home = id();
     let one = stored(store, home).await;
     for millis in [10, 20, 30] {
-        put(store, [Write::AppendEvent(Box::new(event(&one, EventKind::Open, millis)))]).await;
+        put(store, logged(&event(&one, EventKind::Open, millis))).await;
     }
     for (millis, left) in [(0, 3), (10, 3), (11, 2), (30, 1), (31, 0)] {
         let position = store.log_position(home, at(millis)).await.unwrap();
@@ -58,7 +66,7 @@ pub async fn old_entries_are_forgotten(store: &dyn Store) {
     let one = stored(store, home.id).await;
     put(store, [Write::PutWorkspace(home.clone(), Expect::Absent)]).await;
     for millis in [10, 20, 30] {
-        put(store, [Write::AppendEvent(Box::new(event(&one, EventKind::Open, millis)))]).await;
+        put(store, logged(&event(&one, EventKind::Open, millis))).await;
     }
     let last = store.events_after(home.id, None, 9).await.unwrap().pop().unwrap().0;
     for expected in [2, 1, 0] {
@@ -66,6 +74,17 @@ pub async fn old_entries_are_forgotten(store: &dyn Store) {
     }
     assert_eq!(store.events_after(home.id, None, 9).await.unwrap(), []);
     assert_eq!(store.message_events(home.id, one.id, 9).await.unwrap().len(), 3);
-    put(store, [Write::AppendEvent(Box::new(event(&one, EventKind::Open, 40)))]).await;
+    put(store, logged(&event(&one, EventKind::Open, 40))).await;
     assert_eq!(store.events_after(home.id, Some(last), 9).await.unwrap().len(), 1);
+}
+
+/// Whether the log is wanted is told until when, of each workspace alone.
+pub async fn a_workspace_is_followed_until_a_time(store: &dyn Store) {
+    let home = id();
+    assert_eq!(store.followed_until(home).await.unwrap(), None);
+    for millis in [10, 20] {
+        put(store, [Write::FollowEvents(home, at(millis))]).await;
+        assert_eq!(store.followed_until(home).await.unwrap(), Some(at(millis)));
+    }
+    assert_eq!(store.followed_until(id()).await.unwrap(), None);
 }

@@ -7,8 +7,8 @@ use super::fault::Fault;
 use super::lanes::Book;
 use super::segments::Interests;
 use super::{
-    accounts, attempts, channels, contacts, custom_fields, imports, jobs, keys, lists, messages, product_events,
-    replies, sandbox, segments, sending_domains, soft_bounces, suppressions, templates, urls, webhooks,
+    accounts, attempts, channels, contacts, custom_fields, events, imports, jobs, keys, lists, messages,
+    product_events, replies, sandbox, segments, sending_domains, soft_bounces, suppressions, templates, urls, webhooks,
 };
 
 /// Applies a write inside the open transaction.
@@ -61,6 +61,8 @@ pub(super) fn apply(
         Write::AttributeMessage(change) => messages::attribute(connection, interests, change),
         Write::RedactMessage(redaction) => messages::redact(connection, interests, redaction),
         Write::AppendEvent(event) => messages::append_event(connection, interests, event),
+        Write::LogEvent(event) => events::log(connection, event),
+        Write::FollowEvents(workspace, until) => events::follow(connection, *workspace, *until),
         Write::AppendAttempt(attempt) => attempts::append(connection, attempt),
         Write::PutCapture(capture) => sandbox::put(connection, capture),
         Write::PutUrl(workspace, url) => urls::put(connection, *workspace, url),

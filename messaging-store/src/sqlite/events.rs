@@ -1,6 +1,7 @@
 //! The log of a workspace's events.
 
 use async_trait::async_trait;
+use messaging_core::changes::LogEvent;
 use messaging_core::domain::message::{EventKind, Message, MessageEvent};
 use messaging_core::ids::{EventId, Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::store::{EventLog, LogPosition, StoreError};
@@ -20,7 +21,7 @@ const A_MILLISECOND: i64 = 1024;
 const MESSAGE_COLUMNS: usize = 14;
 
 /// Adds an event at the end.
-pub(super) fn log(connection: &Connection, event: &MessageEvent) -> Result<(), Fault> {
+pub(super) fn log(connection: &Connection, event: &LogEvent) -> Result<(), Fault> {
     connection
         .prepare_cached(
             "INSERT INTO event_log (workspace, n, message, at, event) VALUES (
@@ -31,8 +32,18 @@ pub(super) fn log(connection: &Connection, event: &MessageEvent) -> Result<(), F
             first_number(event.at),
             event.message_id.to_bytes(),
             event.at.as_millis(),
-            event.id.to_bytes(),
+            event.event_id.to_bytes(),
         ])?;
+    Ok(())
+}
+
+pub(super) fn follow(connection: &Connection, workspace: WorkspaceId, until: Timestamp) -> Result<(), Fault> {
+    connection
+        .prepare_cached(
+            "INSERT INTO event_followers (workspace, until) VALUES (?1, ?2)
+             ON CONFLICT (workspace) DO UPDATE SET until = excluded.until",
+        )?
+        .execute(params![workspace.to_bytes(), until.as_millis()])?;
     Ok(())
 }
 
@@ -121,6 +132,11 @@ impl EventLog for SqliteStore {
 
     async fn log_position(&self, _workspace: WorkspaceId, time: Timestamp) -> Result<LogPosition, StoreError> {
         Ok(position(first_number(time).saturating_sub(1)))
+    }
+
+    async fn followed_until(&self, workspace: WorkspaceId) -> Result<Option<Timestamp>, StoreError> {
+        const SQL: &str = "SELECT until FROM event_followers WHERE workspace = ?1";
+        self.readers.glance(move |connection| one(connection, SQL, [workspace.to_bytes()], |row| time(row, 0))).await
     }
 
     async fn forget_log(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {

@@ -103,7 +103,6 @@ pub(super) fn append_event(
             number(&EventKind::ALL, &event.kind),
             if event.meta.is_empty() { None } else { Some(document(&event.meta)?) },
         ])?;
-    super::events::log(connection, event)?;
     note_contact(connection, interests, event.workspace_id, event.message_id)
 }
 

@@ -1,7 +1,8 @@
 //! The events of a workspace for whoever asks, instead of a URL that is called (an extension of contract
 //! section 15).
 //!
-//! A long poll: the answer comes as soon as there is something to tell, or after a while.
+//! A long poll: the answer comes as soon as there is something to tell, or after a while. Events are logged
+//! where somebody can hear of them: in workspaces with webhooks, and for 30 days after somebody asked.
 
 use std::time::Duration;
 
@@ -11,8 +12,11 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until};
 use validator::Validate;
 
+use crate::changes::Write;
+use crate::domain::webhook::KEPT;
 use crate::domain::webhook::payload::EventPayload;
 use crate::error::Error;
+use crate::ids::WorkspaceId;
 use crate::ops::context::Context;
 use crate::ops::input::{Empty, Input};
 use crate::ops::operation::{Call, InWorkspace, Operation};
@@ -84,7 +88,10 @@ impl Operation for ListWebhookEvents {
             (None, None) => None,
         };
         let limit = limit.unwrap_or(DEFAULT_LIMIT) as usize;
-        let mut deadline = Instant::now() + Duration::from_secs(wait.unwrap_or(DEFAULT_WAIT).into());
+        let is_followed = follow(cx, workspace).await?;
+        // What was noted is committed with the answer, so the first one does not wait.
+        let wait = if is_followed { wait.unwrap_or(DEFAULT_WAIT) } else { 0 };
+        let mut deadline = Instant::now() + Duration::from_secs(wait.into());
         // Before the first look, so that nothing is missed between a look and the wait.
         let mut news = cx.app.wait_for_events(workspace);
         loop {
@@ -106,4 +113,14 @@ impl Operation for ListWebhookEvents {
             }
         }
     }
+}
+
+/// Notes that somebody asks for the events of a workspace, so that they are logged from now on; answers whether
+/// they were already.
+async fn follow(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<bool, Error> {
+    let until = cx.app.listeners(workspace).await?.followed_until;
+    if until.is_none_or(|until| until < cx.now + KEPT / 2) {
+        cx.change(Write::FollowEvents(workspace, cx.now + KEPT));
+    }
+    Ok(until.is_some_and(|until| cx.now < until))
 }

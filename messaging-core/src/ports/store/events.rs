@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 /// A place in the log of a workspace's events. Opaque; larger is later.
 pub type LogPosition = [u8; 16];
 
-/// Reads of the log, which every committed event enters.
+/// Reads of the log, which holds the events that [`LogEvent`](crate::changes::LogEvent) entered.
 ///
 /// The order is that of the commits: once something was read at a position, nothing appears before it any
 /// more, also when several processes commit at once.
@@ -34,6 +34,8 @@ pub trait EventLog {
     ) -> Result<Vec<(LogPosition, MessageEvent, Message)>, StoreError>;
     /// A position before everything that is committed from now on, and that happens at `time` or later.
     async fn log_position(&self, workspace: WorkspaceId, time: Timestamp) -> Result<LogPosition, StoreError>;
+    /// Until when the events of a workspace are wanted in the log.
+    async fn followed_until(&self, workspace: WorkspaceId) -> Result<Option<Timestamp>, StoreError>;
     /// Removes up to `limit` entries of events that happened before a time; answers how many. The events stay.
     async fn forget_log(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
 }
