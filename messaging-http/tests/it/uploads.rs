@@ -89,7 +89,7 @@ async fn more_than_was_announced_is_refused_as_soon_as_that_is_known() {
     // In the middle, where nothing was said before.
     let mut wire = Wire::connect(server.address).await;
     wire.send(format!("PUT {path} HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n")).await;
-    wire.send(format!("16\r\nemail\nann@example.com\n\r\n8\r\nmore\nmor\r\n")).await;
+    wire.send("16\r\nemail\nann@example.com\n\r\n8\r\nmore\nmor\r\n").await;
     assert_eq!(wire.response().await.unwrap().code(), "payload_too_large");
 }
 

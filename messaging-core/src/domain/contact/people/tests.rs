@@ -26,8 +26,18 @@ impl World {
     /// Upserts in one go; `created 0`, `updated 1`, `same 1`, or the refusal. Numbers count contacts in the
     /// order of their creation.
     fn upsert(&mut self, bodies: &[Value]) -> Vec<String> {
+        self.upsert_after(None, self.contacts.clone(), bodies).0
+    }
+
+    /// The same where `read` is what was read, and `earlier` was decided meanwhile.
+    fn upsert_after(
+        &mut self,
+        earlier: Option<Arc<Known>>,
+        read: Vec<Stored<Contact>>,
+        bodies: &[Value],
+    ) -> (Vec<String>, Arc<Known>) {
         let types = FieldTypes::new();
-        let mut people = People::new(self.contacts.clone(), self.lists.clone(), &types);
+        let mut people = People::after(earlier, read, self.lists.clone(), &types);
         let now = Timestamp::from_millis(2);
         let mut told = Vec::new();
         for body in bodies {
@@ -42,7 +52,19 @@ impl World {
                 Err(error) => error.to_string(),
             });
         }
-        told
+        (told, Arc::new(people.into_known()))
+    }
+
+    /// Upserts so many at a time, each time without having read what the time before decided.
+    fn upsert_in_slices(&mut self, bodies: &[Value], size: usize) -> Vec<String> {
+        let (mut all, mut earlier, mut read) = (Vec::new(), None, self.contacts.clone());
+        for slice in bodies.chunks(size) {
+            let stored_by_now = self.contacts.clone();
+            let (told, known) = self.upsert_after(earlier, read, slice);
+            all.extend(told);
+            (earlier, read) = (Some(known), stored_by_now);
+        }
+        all
     }
 
     /// What a store does with a decision, conflicts included.
@@ -84,7 +106,7 @@ fn contact(external_id: &str, email: &str, phone: &str) -> Value {
     body
 }
 
-/// What each request does, first one transaction each, then all in one.
+/// What each request does, first one transaction each, then all in one, then some at a time.
 #[track_caller]
 fn check(requests: &[(Value, &str)]) {
     let bodies: Vec<_> = requests.iter().map(|(body, _)| body.clone()).collect();
@@ -93,6 +115,9 @@ fn check(requests: &[(Value, &str)]) {
     let one_by_one: Vec<_> = bodies.iter().flat_map(|body| world.upsert(std::slice::from_ref(body))).collect();
     assert_eq!(one_by_one, expected);
     assert_eq!(World::new().upsert(&bodies), expected, "later ones see earlier ones");
+    for size in 1..bodies.len() {
+        assert_eq!(World::new().upsert_in_slices(&bodies, size), expected, "{size} at a time");
+    }
 }
 
 #[test]
