@@ -21,8 +21,11 @@ use crate::request::Request;
 use crate::target::Target;
 use folder::Folder;
 
+/// The words of a command, and what makes it.
+type Entry = (&'static [&'static str], fn() -> Command);
+
 /// The commands by their words.
-pub(crate) const COMMANDS: &[(&[&str], fn() -> Command)] =
+pub(crate) const COMMANDS: &[Entry] =
     &[(&["template", "push"], push), (&["template", "pull"], pull), (&["template", "render"], render)];
 
 const DIRECTORY: &str = "directory";

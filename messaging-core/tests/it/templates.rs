@@ -343,14 +343,14 @@ impl Fetch for Scripted {
     }
 }
 
-fn page(status: u16, content_type: &'static str, body: &str) -> Result<Fetched, FetchError> {
-    Ok(Fetched {
+fn page(status: u16, content_type: &'static str, body: &str) -> Fetched {
+    Fetched {
         url: "https://b.example/news/today.html".to_owned(),
         status: StatusCode::from_u16(status).unwrap(),
         headers: HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(content_type))]),
         body: body.as_bytes().to_vec().into(),
         truncated: false,
-    })
+    }
 }
 
 #[tokio::test]
@@ -360,7 +360,7 @@ async fn html_and_pages_become_templates() {
         "text/html; charset=utf-8",
         "<title>News &amp; more</title><p><img src=i.png alt=x><a href='/y'>{{ name }}</a></p>",
     );
-    let fetch = Arc::new(Scripted { answer: Mutex::new(good.clone()), asked: Mutex::default() });
+    let fetch = Arc::new(Scripted { answer: Mutex::new(Ok(good.clone())), asked: Mutex::default() });
     let (bed, workspace, owner) = Bed::fetching(Arc::clone(&fetch) as _).and_owner().await;
     let templates = format!("/workspaces/{workspace}/templates");
     let import = format!("{templates}/import-html");
@@ -396,16 +396,16 @@ async fn html_and_pages_become_templates() {
     ] {
         assert_eq!(bed.post(&owner, &import, json!({"name": "x", "url": url})).await.summary(), expected);
     }
-    let mut cut = good.unwrap();
+    let mut cut = good;
     cut.truncated = true;
     for (answer, expected) in [
         (Err(FetchError::Blocked), "422 url_not_allowed"),
         (Err(FetchError::Timeout), "422 url_fetch_failed"),
         (Err(FetchError::Redirects), "422 url_fetch_failed"),
-        (page(404, "text/html", "<p>no"), "422 url_fetch_failed"),
-        (page(200, "application/pdf", "<p>no"), "422 url_fetch_failed"),
-        (page(200, "text/html", "  "), "422 url_fetch_failed"),
-        (page(200, "text/html", "<p>{{ a"), "422 /url syntax"),
+        (Ok(page(404, "text/html", "<p>no")), "422 url_fetch_failed"),
+        (Ok(page(200, "application/pdf", "<p>no")), "422 url_fetch_failed"),
+        (Ok(page(200, "text/html", "  ")), "422 url_fetch_failed"),
+        (Ok(page(200, "text/html", "<p>{{ a")), "422 /url syntax"),
         (Ok(cut), "422 url_fetch_failed"),
     ] {
         *fetch.answer.lock().unwrap() = answer;

@@ -124,9 +124,7 @@ impl Compiled {
             }
         };
         let text = match (&html, text) {
-            (Some(html), text)
-                if self.channel == Channel::Email && text.as_ref().is_none_or(|text| text.is_empty()) =>
-            {
+            (Some(html), text) if self.channel == Channel::Email && text.as_ref().is_none_or(String::is_empty) => {
                 Some(plain_text::from_html(html))
             }
             (_, text) => text,

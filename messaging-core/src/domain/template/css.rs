@@ -10,6 +10,8 @@
 //! for elements whose own tags the template language writes, and altogether when rules ask for an
 //! element's place among others (`:first-child`, `a + b`) while conditions and loops change it.
 
+use std::fmt::Write as _;
+
 use super::gate::Tokens;
 use super::markup::{self, Element};
 
@@ -92,12 +94,11 @@ pub fn inline(source: &str, tokens: &Tokens<'_>, extra: Option<&str>) -> Inlined
             continue;
         }
         let value = format!("\"{}\"", style.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;"));
-        let (at, until, text) = match &element.style {
-            Some(place) => (place.start, place.end, value),
-            None => {
-                let after_name = element.place.start + 1 + element.name.len();
-                (after_name, after_name, format!(" style={value}"))
-            }
+        let (at, until, text) = if let Some(place) = &element.style {
+            (place.start, place.end, value)
+        } else {
+            let after_name = element.place.start + 1 + element.name.len();
+            (after_name, after_name, format!(" style={value}"))
         };
         if at < written || !source.is_char_boundary(at) || !source.is_char_boundary(until) {
             continue;
@@ -135,7 +136,8 @@ fn numbered(painted: &str, elements: &[Element]) -> String {
             continue;
         }
         out.push_str(&painted[written..at]);
-        out.push_str(&format!(" {NUMBER}=\"{number}\""));
+        // Writing into a string does not fail.
+        let _ = write!(out, " {NUMBER}=\"{number}\"");
         written = at;
     }
     out.push_str(&painted[written..]);

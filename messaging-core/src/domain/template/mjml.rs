@@ -249,22 +249,19 @@ impl Exchanged {
             let digits = &word[self.mark.len()..];
             let length = digits.bytes().take_while(u8::is_ascii_digit).count();
             let number = digits[..length].parse::<usize>().ok().filter(|number| *number < self.tags.len());
-            match number.filter(|_| digits[length..].starts_with('z')) {
-                Some(number) => {
-                    seen[number] = true;
-                    let (tag, exchanged) = &self.tags[number];
-                    rest = &digits[length + 1..];
-                    if self.text[exchanged.clone()].starts_with("<!--") && out.ends_with("<!--") {
-                        out.truncate(out.len() - "<!--".len());
-                        rest = rest.strip_prefix("-->").unwrap_or(rest);
-                    }
-                    out.push_str(&source[tag.clone()]);
-                }
-                None => {
-                    out.push_str(&self.mark);
-                    rest = digits;
-                }
+            let Some(number) = number.filter(|_| digits[length..].starts_with('z')) else {
+                out.push_str(&self.mark);
+                rest = digits;
+                continue;
+            };
+            seen[number] = true;
+            let (tag, exchanged) = &self.tags[number];
+            rest = &digits[length + 1..];
+            if self.text[exchanged.clone()].starts_with("<!--") && out.ends_with("<!--") {
+                out.truncate(out.len() - "<!--".len());
+                rest = rest.strip_prefix("-->").unwrap_or(rest);
             }
+            out.push_str(&source[tag.clone()]);
         }
         out.push_str(rest);
         let lost = seen.iter().position(|seen| !seen).map(|number| self.tags[number].0.start);

@@ -75,7 +75,9 @@ impl<'a> Finder<'a> {
     }
 
     fn statements(&mut self, statements: &[Stmt<'a>]) {
-        statements.iter().for_each(|statement| self.statement(statement));
+        for statement in statements {
+            self.statement(statement);
+        }
     }
 
     fn statement(&mut self, statement: &Stmt<'a>) {
