@@ -141,8 +141,8 @@ impl Listener {
 
     fn introduce(&self) {
         match &self.forward {
-            Some(forward) => {
-                output::note(&format!("events go to {}, signed with {}; Ctrl-C ends it", forward.url, forward.secret))
+            Some(Forward { url, secret, .. }) => {
+                output::note(&format!("events go to {url}, signed with {secret}; Ctrl-C ends it"));
             }
             None => output::note("listening; Ctrl-C ends it"),
         }

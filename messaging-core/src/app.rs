@@ -11,6 +11,7 @@ mod domain_looks;
 mod event_signal;
 pub(crate) mod events;
 pub(crate) mod filters;
+mod gates;
 mod heavy_work;
 mod importing;
 pub(crate) mod ingesting;
@@ -32,7 +33,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::caller::Caller;
 use crate::changes::{Changes, Write};
@@ -42,7 +43,7 @@ use crate::domain::login_attempts::LoginAttempts;
 use crate::domain::machine::RecentClicks;
 use crate::domain::settings::ChannelSettings;
 use crate::error::Error;
-use crate::ids::{Id, IdSource, WorkspaceId};
+use crate::ids::{Id, IdSource, WebhookId, WorkspaceId};
 use crate::ops::invoke::RunningKeys;
 use crate::ops::{Operation, Output as _, Request};
 use crate::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
@@ -58,6 +59,7 @@ pub(crate) use dkim::KeyPair;
 use dkim::Signers;
 use domain_looks::DomainLooks;
 use event_signal::{EventSignal, EventWait};
+use gates::Gates;
 use heavy_work::HeavyWork;
 use known_urls::KnownUrls;
 pub use lookups::Provider;
@@ -106,6 +108,7 @@ struct Shared {
     compiled_templates: CompiledVersions,
     work: WorkSignal,
     events: EventSignal,
+    gates: Gates,
     /// KiB of attachments that background work may hold in memory.
     file_memory: Semaphore,
     /// Parts of long lists that may be committed at one time.
@@ -252,6 +255,7 @@ impl Builder {
             compiled_templates: CompiledVersions::default(),
             work: WorkSignal::default(),
             events: EventSignal::default(),
+            gates: Gates::default(),
             file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
             parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
             imports: Semaphore::new(importing::IMPORTS_AT_A_TIME),
@@ -417,6 +421,11 @@ impl App {
     /// Answers those who wait for events, now and from now on at once: the server is about to stop.
     pub fn end_waits(&self) {
         self.0.events.end();
+    }
+
+    /// Waits for the turn to call a webhook.
+    pub(crate) async fn webhook_turn(&self, webhook: WebhookId) -> OwnedSemaphorePermit {
+        self.0.gates.pass(webhook).await
     }
 
     pub(crate) fn work(&self) -> &WorkSignal {

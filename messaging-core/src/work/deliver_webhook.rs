@@ -46,6 +46,7 @@ impl Job for DeliverWebhook {
     }
 
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
+        let turn = cx.app.webhook_turn(self.webhook).await;
         let found = cx.app.store().delivery(self.workspace, self.delivery).await?;
         let listeners = cx.app.listeners(self.workspace).await?;
         let webhook = listeners.webhooks.iter().find(|webhook| webhook.id == self.webhook);
@@ -62,6 +63,7 @@ impl Job for DeliverWebhook {
             WebhookStatus::Paused => Attempted::without(read, delivery.hold()),
             WebhookStatus::Disabled => Attempted::without(read, delivery.give_up()),
         };
+        drop(turn);
         self.record(cx, &attempted).await
     }
 }

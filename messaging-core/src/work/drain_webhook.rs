@@ -32,9 +32,9 @@ const MANY: usize = 24;
 const HANGS: Duration = Duration::from_secs(5);
 /// After so long the job lets others have its place and goes on.
 const RUN: Duration = Duration::from_secs(20);
-/// An event that was under way when the webhook was resumed may be held a moment later; longer than look-ups
-/// are believed, and than a commit takes.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// An event that was under way when the webhook was resumed may be held a moment later: longer than look-ups are
+/// believed, and than a commit takes. Short, because what is held or replayed meanwhile waits for this look.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// Sends the backlog of a webhook.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -21,6 +21,9 @@ use super::tls::Tls;
 /// How long one address may take to answer; a host may have several.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 
+/// A peer that has answered and does not take the rest of the request is not waited for: the answer is there.
+const READY_TIME: Duration = Duration::from_millis(50);
+
 /// The head of an answer, and what is read of its body at a time, is no longer than this.
 const BUFFER: usize = 64 << 10;
 
@@ -81,7 +84,7 @@ impl Connection {
 
     /// Whether another request may be sent, once an answer was read to its end.
     pub(super) async fn is_usable(&mut self) -> bool {
-        self.sender.ready().await.is_ok()
+        matches!(timeout(READY_TIME, self.sender.ready()).await, Ok(Ok(())))
     }
 
     /// Whether the peer has kept an idle connection open, as far as is known.

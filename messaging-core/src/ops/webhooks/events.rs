@@ -80,7 +80,8 @@ impl Operation for ListWebhookEvents {
     type Output = EventPage;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<EventPage, Error> {
-        let workspace = call.path.workspace_id;
+        // The operator can name any workspace, also one that is not there.
+        let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let EventQuery { after, since, wait, limit } = call.query;
         let after = match (after, since) {
             (Some(text), _) => Some(cx.read_cursor(&text)?),
