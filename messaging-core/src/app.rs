@@ -4,6 +4,7 @@
 //! [`Endpoint`](crate::ops::Endpoint); whoever wants the background work done starts
 //! [`Workers`](crate::work::Workers) or, in tests, calls [`App::run_until_idle`].
 
+mod builder;
 mod cache;
 mod consent;
 mod dkim;
@@ -16,10 +17,12 @@ mod heavy_work;
 mod importing;
 pub(crate) mod ingesting;
 mod known_urls;
+mod last_uses;
 mod lookups;
 mod passwords;
 mod reports;
 mod segments;
+mod settings;
 mod suppressing;
 mod templates;
 mod unsubscribe;
@@ -30,7 +33,6 @@ mod visits;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
@@ -46,15 +48,16 @@ use crate::error::Error;
 use crate::ids::{Id, IdSource, WebhookId, WorkspaceId};
 use crate::ops::invoke::RunningKeys;
 use crate::ops::{Operation, Output as _, Request};
-use crate::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
-use crate::ports::fetch::{Fetch, NoFetch};
-use crate::ports::resolver::{NoResolver, Resolver};
+use crate::ports::clock::{Clock, Entropy};
+use crate::ports::fetch::Fetch;
+use crate::ports::resolver::Resolver;
 use crate::ports::store::{CommitError, Priority};
 use crate::ports::{Store, Transport};
 use crate::time::Timestamp;
 use crate::vault::Vault;
 use crate::work::signal::WorkSignal;
 
+pub use builder::Builder;
 pub(crate) use dkim::KeyPair;
 use dkim::Signers;
 use domain_looks::DomainLooks;
@@ -62,18 +65,17 @@ use event_signal::{EventSignal, EventWait};
 use gates::Gates;
 use heavy_work::HeavyWork;
 use known_urls::KnownUrls;
+use last_uses::LastUses;
 pub use lookups::Provider;
 use lookups::{Lookups, Touched};
 pub(crate) use lookups::{MAX_LOOKED_AT, SESSION_MARKER};
 pub use reports::ReturnAddress;
 use segments::SegmentTurns;
+pub use settings::Settings;
 use templates::CompiledVersions;
 pub(crate) use templates::Unrendered;
 pub use uploading::Uploading;
 pub use visits::{Click, Visitor};
-
-/// A key's last use is written at most this often.
-const LAST_USE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Attachments that are being sent at one time, in KiB; each is there twice, once as MIME.
 const FILE_MEMORY_KIB: u32 = 32 << 10;
@@ -119,166 +121,7 @@ struct Shared {
     uploads: Arc<Semaphore>,
 }
 
-/// What the installation is told (contract section 22).
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Base of tracking, unsubscribe, upload and callback links, without a slash at the end.
-    pub public_url: String,
-    /// EHLO name, and the right side of Message-IDs.
-    pub hostname: String,
-    /// Shown on workspaces.
-    pub data_region: String,
-    /// Waits between email attempts; the last one repeats.
-    pub message_retry: Vec<Duration>,
-    /// How long after acceptance an email is given up.
-    pub message_expiry: Duration,
-    /// Waits between attempts to deliver a webhook; after the last one it is given up.
-    pub webhook_retry: Vec<Duration>,
-    /// How often segments that depend on the present are calculated anew.
-    pub segment_refresh: Duration,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        const MINUTE: u64 = 60;
-        const HOUR: u64 = 60 * MINUTE;
-        // Contract section 4.2: 1, 5, 15, 30 min, 1, 2, 4, 8, 12 h, then every 12 h; 72 h.
-        let waits = [MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 12 * HOUR];
-        // Contract section 15.3: 5 s, 5 and 30 min, 2, 5, 10, 14, 20, 24 h.
-        let webhook_waits =
-            [5, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR];
-        Self {
-            public_url: "http://127.0.0.1:8080".to_owned(),
-            hostname: "localhost".to_owned(),
-            data_region: "local".to_owned(),
-            message_retry: waits.map(Duration::from_secs).to_vec(),
-            message_expiry: Duration::from_secs(72 * HOUR),
-            webhook_retry: webhook_waits.map(Duration::from_secs).to_vec(),
-            segment_refresh: Duration::from_secs(15 * MINUTE),
-        }
-    }
-}
-
-/// Puts an [`App`] together.
-pub struct Builder {
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    entropy: Arc<dyn Entropy>,
-    resolver: Arc<dyn Resolver>,
-    fetch: Arc<dyn Fetch>,
-    transports: HashMap<(Channel, String), Arc<dyn Transport>>,
-    settings: Settings,
-    vault_key: Option<[u8; 32]>,
-}
-
-impl Builder {
-    /// Takes the time from `clock` instead of the machine.
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
-        self
-    }
-
-    /// Takes randomness from `entropy` instead of the operating system.
-    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
-        self.entropy = entropy;
-        self
-    }
-
-    /// Looks up the records of sending domains with `resolver`. Without one no domain gets verified.
-    pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
-        self.resolver = resolver;
-        self
-    }
-
-    /// Calls web addresses that users gave with `fetch`. Without one none is called.
-    pub fn fetch(mut self, fetch: Arc<dyn Fetch>) -> Self {
-        self.fetch = fetch;
-        self
-    }
-
-    /// Lets `provider` carry `channel`; a later one of the same name replaces an earlier.
-    pub fn transport(mut self, channel: Channel, provider: &str, transport: Arc<dyn Transport>) -> Self {
-        self.transports.insert((channel, provider.to_owned()), transport);
-        self
-    }
-
-    /// Several transports at once.
-    pub fn transports(self, transports: impl IntoIterator<Item = (Channel, &'static str, Arc<dyn Transport>)>) -> Self {
-        transports
-            .into_iter()
-            .fold(self, |builder, (channel, provider, transport)| builder.transport(channel, provider, transport))
-    }
-
-    /// What the installation is told.
-    pub fn settings(mut self, settings: Settings) -> Self {
-        self.settings = settings;
-        self
-    }
-
-    /// The 32 bytes under which secrets are stored. Without them a random key is used, and secrets do
-    /// not outlive the process.
-    pub fn vault_key(mut self, key: [u8; 32]) -> Self {
-        self.vault_key = Some(key);
-        self
-    }
-
-    /// The application.
-    pub fn build(self) -> App {
-        let vault_key = self.vault_key.unwrap_or_else(|| {
-            let mut key = [0; 32];
-            self.entropy.fill(&mut key);
-            key
-        });
-        App(Arc::new(Shared {
-            store: self.store,
-            clock: self.clock,
-            entropy: self.entropy,
-            resolver: self.resolver,
-            fetch: self.fetch,
-            transports: self.transports,
-            settings: self.settings,
-            vault: Vault::new(&vault_key),
-            link_key: LinkKey::new(&vault_key),
-            ids: IdSource::default(),
-            lookups: Lookups::new(),
-            known_urls: KnownUrls::default(),
-            recent_clicks: Mutex::default(),
-            last_uses: LastUses::default(),
-            running_keys: RunningKeys::default(),
-            login_attempts: Mutex::default(),
-            passwords: passwords::queue(),
-            dkim_keys: dkim::queue(),
-            signers: Signers::default(),
-            domain_looks: DomainLooks::default(),
-            segment_turns: SegmentTurns::default(),
-            template_work: templates::queue(),
-            compiled_templates: CompiledVersions::default(),
-            work: WorkSignal::default(),
-            events: EventSignal::default(),
-            gates: Gates::default(),
-            file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
-            parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
-            imports: Semaphore::new(importing::IMPORTS_AT_A_TIME),
-            uploads: Arc::new(Semaphore::new(uploading::UPLOADS_AT_A_TIME)),
-        }))
-    }
-}
-
 impl App {
-    /// Starts putting an application together over a store.
-    pub fn builder(store: Arc<dyn Store>) -> Builder {
-        Builder {
-            store,
-            clock: Arc::new(SystemClock),
-            entropy: Arc::new(SystemEntropy::default()),
-            resolver: Arc::new(NoResolver),
-            fetch: Arc::new(NoFetch),
-            transports: HashMap::new(),
-            settings: Settings::default(),
-            vault_key: None,
-        }
-    }
-
     /// Carries out an operation in this process, without HTTP. `path` holds the path's parameters.
     pub async fn call<O: Operation>(
         &self,
@@ -523,24 +366,5 @@ impl App {
 impl std::fmt::Debug for App {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("App").field("settings", &self.0.settings).finish_non_exhaustive()
-    }
-}
-
-/// When the last use of each key was written.
-#[derive(Debug, Default)]
-struct LastUses(Mutex<HashMap<[u8; 16], Timestamp>>);
-
-impl LastUses {
-    /// Whether a use at `now` is to be written; then it counts as written.
-    fn is_news(&self, key: [u8; 16], now: Timestamp) -> bool {
-        let mut uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if uses.get(&key).is_some_and(|last| now.since(*last) < LAST_USE_INTERVAL) {
-            return false;
-        }
-        if uses.len() >= 10_000 {
-            uses.retain(|_, last| now.since(*last) < LAST_USE_INTERVAL);
-        }
-        uses.insert(key, now);
-        true
     }
 }

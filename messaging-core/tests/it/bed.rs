@@ -11,11 +11,12 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::ops::{self, Endpoint, Request};
 use messaging_core::ports::Store;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
-use messaging_core::ports::fetch::{Fetch, NoFetch};
+use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::resolver::{NoResolver, Resolver};
 use messaging_core::time::Timestamp;
 use messaging_core::{Error, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
+use messaging_transport::testing::MemoryFetch;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -40,7 +41,7 @@ impl Bed {
 
     /// A bed that looks up names with `resolver`.
     pub(crate) fn asking(resolver: Arc<dyn Resolver>) -> Self {
-        Self::build(resolver, Arc::new(NoFetch))
+        Self::build(resolver, Arc::new(MemoryFetch::default()))
     }
 
     /// A bed that calls web addresses with `fetch`.

@@ -1,0 +1,149 @@
+//! Putting an application together from its ports.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::Semaphore;
+
+use super::dkim::{self, Signers};
+use super::domain_looks::DomainLooks;
+use super::event_signal::EventSignal;
+use super::gates::Gates;
+use super::known_urls::KnownUrls;
+use super::last_uses::LastUses;
+use super::lookups::Lookups;
+use super::segments::SegmentTurns;
+use super::settings::Settings;
+use super::templates::{self, CompiledVersions};
+use super::{App, FILE_MEMORY_KIB, Shared, importing, passwords, uploading, upserting};
+use crate::domain::channel::Channel;
+use crate::domain::link_token::LinkKey;
+use crate::ids::IdSource;
+use crate::ops::invoke::RunningKeys;
+use crate::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
+use crate::ports::fetch::{Fetch, NoFetch};
+use crate::ports::resolver::{NoResolver, Resolver};
+use crate::ports::{Store, Transport};
+use crate::vault::Vault;
+use crate::work::signal::WorkSignal;
+
+/// Puts an [`App`] together.
+pub struct Builder {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    resolver: Arc<dyn Resolver>,
+    fetch: Arc<dyn Fetch>,
+    transports: HashMap<(Channel, String), Arc<dyn Transport>>,
+    settings: Settings,
+    vault_key: Option<[u8; 32]>,
+}
+
+impl Builder {
+    /// Takes the time from `clock` instead of the machine.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Takes randomness from `entropy` instead of the operating system.
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    /// Looks up the records of sending domains with `resolver`. Without one no domain gets verified.
+    pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
+        self.resolver = resolver;
+        self
+    }
+
+    /// Calls web addresses that users gave with `fetch`. Without one none is called.
+    pub fn fetch(mut self, fetch: Arc<dyn Fetch>) -> Self {
+        self.fetch = fetch;
+        self
+    }
+
+    /// Lets `provider` carry `channel`; a later one of the same name replaces an earlier.
+    pub fn transport(mut self, channel: Channel, provider: &str, transport: Arc<dyn Transport>) -> Self {
+        self.transports.insert((channel, provider.to_owned()), transport);
+        self
+    }
+
+    /// Several transports at once.
+    pub fn transports(self, transports: impl IntoIterator<Item = (Channel, &'static str, Arc<dyn Transport>)>) -> Self {
+        transports
+            .into_iter()
+            .fold(self, |builder, (channel, provider, transport)| builder.transport(channel, provider, transport))
+    }
+
+    /// What the installation is told.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// The 32 bytes under which secrets are stored. Without them a random key is used, and secrets do
+    /// not outlive the process.
+    pub fn vault_key(mut self, key: [u8; 32]) -> Self {
+        self.vault_key = Some(key);
+        self
+    }
+
+    /// The application.
+    pub fn build(self) -> App {
+        let vault_key = self.vault_key.unwrap_or_else(|| {
+            let mut key = [0; 32];
+            self.entropy.fill(&mut key);
+            key
+        });
+        App(Arc::new(Shared {
+            store: self.store,
+            clock: self.clock,
+            entropy: self.entropy,
+            resolver: self.resolver,
+            fetch: self.fetch,
+            transports: self.transports,
+            settings: self.settings,
+            vault: Vault::new(&vault_key),
+            link_key: LinkKey::new(&vault_key),
+            ids: IdSource::default(),
+            lookups: Lookups::new(),
+            known_urls: KnownUrls::default(),
+            recent_clicks: Mutex::default(),
+            last_uses: LastUses::default(),
+            running_keys: RunningKeys::default(),
+            login_attempts: Mutex::default(),
+            passwords: passwords::queue(),
+            dkim_keys: dkim::queue(),
+            signers: Signers::default(),
+            domain_looks: DomainLooks::default(),
+            segment_turns: SegmentTurns::default(),
+            template_work: templates::queue(),
+            compiled_templates: CompiledVersions::default(),
+            work: WorkSignal::default(),
+            events: EventSignal::default(),
+            gates: Gates::default(),
+            file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
+            parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
+            imports: Semaphore::new(importing::IMPORTS_AT_A_TIME),
+            uploads: Arc::new(Semaphore::new(uploading::UPLOADS_AT_A_TIME)),
+        }))
+    }
+}
+
+impl App {
+    /// Starts putting an application together over a store.
+    pub fn builder(store: Arc<dyn Store>) -> Builder {
+        Builder {
+            store,
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy::default()),
+            resolver: Arc::new(NoResolver),
+            fetch: Arc::new(NoFetch),
+            transports: HashMap::new(),
+            settings: Settings::default(),
+            vault_key: None,
+        }
+    }
+}

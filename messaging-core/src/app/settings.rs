@@ -1,0 +1,43 @@
+//! What an installation is told.
+
+use std::time::Duration;
+
+/// What the installation is told (contract section 22).
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Base of tracking, unsubscribe, upload and callback links, without a slash at the end.
+    pub public_url: String,
+    /// EHLO name, and the right side of Message-IDs.
+    pub hostname: String,
+    /// Shown on workspaces.
+    pub data_region: String,
+    /// Waits between email attempts; the last one repeats.
+    pub message_retry: Vec<Duration>,
+    /// How long after acceptance an email is given up.
+    pub message_expiry: Duration,
+    /// Waits between attempts to deliver a webhook; after the last one it is given up.
+    pub webhook_retry: Vec<Duration>,
+    /// How often segments that depend on the present are calculated anew.
+    pub segment_refresh: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        const MINUTE: u64 = 60;
+        const HOUR: u64 = 60 * MINUTE;
+        // Contract section 4.2: 1, 5, 15, 30 min, 1, 2, 4, 8, 12 h, then every 12 h; 72 h.
+        let waits = [MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 12 * HOUR];
+        // Contract section 15.3: 5 s, 5 and 30 min, 2, 5, 10, 14, 20, 24 h.
+        let webhook_waits =
+            [5, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR];
+        Self {
+            public_url: "http://127.0.0.1:8080".to_owned(),
+            hostname: "localhost".to_owned(),
+            data_region: "local".to_owned(),
+            message_retry: waits.map(Duration::from_secs).to_vec(),
+            message_expiry: Duration::from_secs(72 * HOUR),
+            webhook_retry: webhook_waits.map(Duration::from_secs).to_vec(),
+            segment_refresh: Duration::from_secs(15 * MINUTE),
+        }
+    }
+}
