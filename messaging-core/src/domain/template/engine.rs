@@ -135,8 +135,6 @@ fn failed(error: &minijinja::Error) -> RenderFault {
 
 /// Refuses filters and tests that there are not. The engine would find out only when it comes by.
 fn check_names(env: &Environment<'_>, names: &Names, source: &str) -> Result<(), Fault> {
-    let state = env.empty_state();
-    let _ = state;
     let unknown = names.filters.iter().find(|(name, _)| !has_filter(env, name)).map(|(_, at)| (*at, "no such filter"));
     let unknown = unknown
         .or_else(|| names.tests.iter().find(|(name, _)| !has_test(env, name)).map(|(_, at)| (*at, "no such test")));
