@@ -60,7 +60,7 @@ mod tests {
         let gates = Gates::default();
         let busy = gates.pass(WebhookId::from_bytes([0xFF; 16])).await;
         for number in 0..2 * REMEMBERED as u128 {
-            gates.pass(WebhookId::from_bytes(number.to_be_bytes())).await;
+            drop(gates.pass(WebhookId::from_bytes(number.to_be_bytes())).await);
         }
         assert!(gates.0.lock().unwrap().len() <= REMEMBERED);
         assert!(gates.0.lock().unwrap().contains_key(&WebhookId::from_bytes([0xFF; 16])));
