@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use messaging_benches::load::closed_loop;
 use messaging_benches::product::Product;
-use messaging_benches::{Plan, report};
+use messaging_benches::{Plan, floor, report};
 use rusqlite::{Connection, params};
 
 /// Contacts of a request, and of a commit of the floor.
@@ -97,20 +97,7 @@ struct Floor {
 
 impl Floor {
     fn open(path: &Path) -> rusqlite::Result<Self> {
-        let database = Connection::open(path)?;
-        database.pragma_update(None, "journal_mode", "wal")?;
-        database.pragma_update(None, "synchronous", "full")?;
-        database.pragma_update(None, "wal_autocheckpoint", 4000)?;
-        database.pragma_update(None, "cache_size", -64 * 1024)?;
-        database.execute_batch(
-            "CREATE TABLE contacts(n INTEGER PRIMARY KEY, id BLOB NOT NULL, external_id TEXT, email TEXT, phone TEXT,
-                 attributes TEXT NOT NULL, tags TEXT NOT NULL, locale TEXT, tz TEXT, consent INTEGER NOT NULL,
-                 created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL);
-             CREATE UNIQUE INDEX by_external_id ON contacts(external_id);
-             CREATE UNIQUE INDEX by_email ON contacts(email);
-             CREATE TABLE members(list INTEGER NOT NULL, contact INTEGER NOT NULL, PRIMARY KEY(list, contact)) WITHOUT ROWID;",
-        )?;
-        Ok(Self { database, next: 0 })
+        Ok(Self { database: floor::database(path, floor::CONTACTS)?, next: 0 })
     }
 
     /// Contacts a second.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use messaging_benches::load::closed_loop;
 use messaging_benches::product::Product;
-use messaging_benches::{Plan, report};
+use messaging_benches::{Plan, floor, report};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
@@ -133,17 +133,15 @@ struct Floor {
 
 impl Floor {
     fn open(path: &Path) -> rusqlite::Result<Self> {
-        let database = Connection::open(path)?;
-        database.pragma_update(None, "journal_mode", "wal")?;
-        database.pragma_update(None, "synchronous", "full")?;
-        database.pragma_update(None, "wal_autocheckpoint", 4000)?;
-        database.pragma_update(None, "cache_size", -64 * 1024)?;
-        database.execute_batch(
-            "CREATE TABLE events(n INTEGER PRIMARY KEY, workspace INTEGER NOT NULL, name INTEGER NOT NULL,
+        Ok(Self {
+            database: floor::database(
+                path,
+                "CREATE TABLE events(n INTEGER PRIMARY KEY, workspace INTEGER NOT NULL, name INTEGER NOT NULL,
                  contact INTEGER, at INTEGER NOT NULL, properties TEXT NOT NULL);
              CREATE INDEX by_contact ON events(contact, name, at);",
-        )?;
-        Ok(Self { database, next: 0 })
+            )?,
+            next: 0,
+        })
     }
 
     /// Events a second.

@@ -19,6 +19,26 @@ const QUEUE: usize = 8192;
 /// Rows in one commit.
 const BATCH: usize = 512;
 
+/// Opens the database of a floor that writes many rows at a time, and makes its tables.
+pub fn database(path: &Path, tables: &str) -> rusqlite::Result<Connection> {
+    let database = Connection::open(path)?;
+    database.pragma_update(None, "journal_mode", "wal")?;
+    database.pragma_update(None, "synchronous", "full")?;
+    database.pragma_update(None, "wal_autocheckpoint", 4000)?;
+    database.pragma_update(None, "cache_size", -64 * 1024)?;
+    database.execute_batch(tables)?;
+    Ok(database)
+}
+
+/// The tables of a floor that stores contacts: two unique indexes, and the members of a list.
+pub const CONTACTS: &str = "
+    CREATE TABLE contacts(n INTEGER PRIMARY KEY, id BLOB NOT NULL, external_id TEXT, email TEXT, phone TEXT,
+        attributes TEXT NOT NULL, tags TEXT NOT NULL, locale TEXT, tz TEXT, consent INTEGER NOT NULL,
+        created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL);
+    CREATE UNIQUE INDEX by_external_id ON contacts(external_id);
+    CREATE UNIQUE INDEX by_email ON contacts(email);
+    CREATE TABLE members(list INTEGER NOT NULL, contact INTEGER NOT NULL, PRIMARY KEY(list, contact)) WITHOUT ROWID;";
+
 /// A writer thread with one table and one index.
 #[derive(Debug, Clone)]
 pub struct Floor(SyncSender<(String, Bytes, oneshot::Sender<()>)>);

@@ -50,6 +50,7 @@ use async_trait::async_trait;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::ids::{BlobId, MessageId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, Priority, Store, StoreError};
+use rusqlite::Connection;
 
 use self::blobs::BlobFiles;
 use self::checkpoint::Checkpoints;
@@ -115,6 +116,29 @@ impl Store for SqliteStore {
         let closing = tokio::task::spawn_blocking(move || close(&writer, &[&readers, &scans], &checkpoints, &lock));
         if closing.await.is_err() {
             tracing::error!("closing the store panicked");
+        }
+    }
+}
+
+impl SqliteStore {
+    /// Removes rows in transactions of at most `slice` each, until none is left or `limit` are gone; answers
+    /// how many went. A power cut may bring the last ones back.
+    async fn forget_in_slices<F>(&self, limit: usize, slice: usize, forget: F) -> Result<u64, StoreError>
+    where
+        F: Fn(&Connection, usize) -> Result<u64, Fault> + Copy + Send + 'static,
+    {
+        let mut forgotten = 0;
+        loop {
+            let slice = slice.min(limit.saturating_sub(usize::try_from(forgotten).unwrap_or(limit)));
+            if slice == 0 {
+                return Ok(forgotten);
+            }
+            let gone =
+                self.writer.errand(move |bench| bench.undurably(|connection, _| forget(connection, slice))).await?;
+            if gone == 0 {
+                return Ok(forgotten);
+            }
+            forgotten += gone;
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Contract section 11. A version never changes: whatever is changed makes the next one, and a message
 //! keeps the version that was current when it was accepted. [`saving`] turns what an author wrote into a
 //! version; [`compiled`] renders one with the [`values`] of a message. What hostile templates cost is
-//! bounded in three places: [`gate`] before anything that calls itself sees a source, [`guard`] in what is
+//! bounded in three places: [`gate`] before anything that calls itself sees a source, `guard` in what is
 //! compiled, [`budget`] in what is rendered.
 
 pub mod budget;

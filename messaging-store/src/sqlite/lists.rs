@@ -179,19 +179,7 @@ impl Lists for SqliteStore {
             .read(|connection| one(connection, "SELECT n FROM lists WHERE removed = 1", [], |row| Ok(row.get(0)?)))
             .await?;
         let Some(n): Option<i64> = removed else { return Ok(0) };
-        let mut forgotten = 0;
-        loop {
-            let slice = SLICE.min(limit.saturating_sub(usize::try_from(forgotten).unwrap_or(limit)));
-            if slice == 0 {
-                return Ok(forgotten);
-            }
-            let gone =
-                self.writer.errand(move |bench| bench.undurably(|connection, _| forget(connection, n, slice))).await?;
-            if gone == 0 {
-                return Ok(forgotten);
-            }
-            forgotten += gone;
-        }
+        self.forget_in_slices(limit, SLICE, move |connection, slice| forget(connection, n, slice)).await
     }
 }
 

@@ -14,7 +14,7 @@ use minijinja::{Error, ErrorKind, State, Value};
 pub struct Limits {
     /// Instructions of the engine.
     pub fuel: u64,
-    /// Bytes made and looked through, items counted as [`ITEM`].
+    /// Bytes made and looked through, items counted as `ITEM`.
     pub work: u64,
 }
 
