@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use messaging_core::domain::segment::filter::Scalar;
-use messaging_core::domain::segment::values::fold;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::probe::Rule;
@@ -69,7 +67,7 @@ impl<'de> Visitor<'de> for Member<'_> {
         let mut found = self.scalar(Rule::of_structure);
         let wanted = self.rule.element().filter(|_| self.path.is_empty());
         while let Some(equal) = match wanted {
-            Some(wanted) if !found => items.next_element_seed(Equals(wanted))?,
+            Some(rule) if !found => items.next_element_seed(Member { path: &[], rule })?,
             _ => items.next_element::<IgnoredAny>()?.map(|_| false),
         } {
             found |= equal;
@@ -113,67 +111,6 @@ impl Visitor<'_> for Key<'_> {
 
     fn visit_str<E: Error>(self, value: &str) -> Result<bool, E> {
         Ok(value == self.0)
-    }
-}
-
-/// Whether an element is equal to this value, of the same type.
-struct Equals<'a>(&'a Scalar);
-
-impl Equals<'_> {
-    #[expect(clippy::float_cmp, reason = "numbers that were written alike are alike")]
-    fn number(&self, number: f64) -> bool {
-        matches!(self.0, Scalar::Number(wanted) if *wanted == number)
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Equals<'_> {
-    type Value = bool;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Equals<'_> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<bool, E> {
-        Ok(matches!(self.0, Scalar::Boolean(wanted) if *wanted == value))
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "numbers are compared as floating point")]
-    fn visit_i64<E: Error>(self, value: i64) -> Result<bool, E> {
-        Ok(self.number(value as f64))
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "numbers are compared as floating point")]
-    fn visit_u64<E: Error>(self, value: u64) -> Result<bool, E> {
-        Ok(self.number(value as f64))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<bool, E> {
-        Ok(self.number(value))
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<bool, E> {
-        Ok(matches!(self.0, Scalar::Text(wanted) if *wanted == fold(value)))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<bool, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(false)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<bool, A::Error> {
-        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(false)
     }
 }
 

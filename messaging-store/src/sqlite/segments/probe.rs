@@ -54,7 +54,7 @@ pub(super) struct Check {
 pub(super) enum Rule {
     Exists,
     OneOf(Set),
-    Contains(Scalar),
+    Contains(Part),
     StartsWith(String),
     EndsWith(String),
     GreaterThan(f64),
@@ -63,6 +63,22 @@ pub(super) enum Rule {
     AtMost(f64),
     Between(f64, f64),
     Date(Dates, jiff::tz::TimeZone),
+}
+
+/// What a text or an array must contain.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// Lower case; `None` when it is no text.
+    text: Option<String>,
+    /// The rule that an element of an array has to follow.
+    element: Box<Rule>,
+}
+
+impl Part {
+    fn of(value: &Scalar) -> Self {
+        let text = if let Scalar::Text(text) = value { Some(text.clone()) } else { None };
+        Self { text, element: Box::new(Rule::OneOf(Set::of(std::slice::from_ref(value)))) }
+    }
 }
 
 /// Some values.
@@ -99,7 +115,7 @@ impl Check {
         let rule = match &test.positive {
             Positive::Exists => Rule::Exists,
             Positive::OneOf(values) => Rule::OneOf(Set::of(values)),
-            Positive::Contains(value) => Rule::Contains(value.clone()),
+            Positive::Contains(value) => Rule::Contains(Part::of(value)),
             Positive::StartsWith(text) => Rule::StartsWith(text.clone()),
             Positive::EndsWith(text) => Rule::EndsWith(text.clone()),
             Positive::GreaterThan(number) => Rule::GreaterThan(*number),
@@ -129,7 +145,7 @@ impl Rule {
         match self {
             Self::Exists => true,
             Self::OneOf(set) => !set.texts.is_empty() && set.texts.contains(&*fold(text)),
-            Self::Contains(Scalar::Text(part)) => fold(text).contains(part),
+            Self::Contains(Part { text: Some(part), .. }) => fold(text).contains(part),
             Self::StartsWith(part) => fold(text).starts_with(part),
             Self::EndsWith(part) => fold(text).ends_with(part),
             Self::Date(dates, zone) => read_when(text).is_some_and(|when| dates.contain(when, zone)),
@@ -158,10 +174,10 @@ impl Rule {
         }
     }
 
-    /// Which element an array has to have; `None` when elements do not matter.
-    pub(super) const fn element(&self) -> Option<&Scalar> {
+    /// What one element of an array has to be; `None` when elements do not matter.
+    pub(super) fn element(&self) -> Option<&Self> {
         match self {
-            Self::Contains(value) => Some(value),
+            Self::Contains(part) => Some(&part.element),
             _ => None,
         }
     }
@@ -203,7 +219,7 @@ impl Probe {
 
     /// A test of the URL of a click.
     pub(super) fn url(part: &str) -> Self {
-        let rule = Rule::Contains(Scalar::Text(part.to_owned()));
+        let rule = Rule::Contains(Part::of(&Scalar::Text(part.to_owned())));
         Self::Members(vec![(vec!["url".to_owned()], Check { negated: false, rule })])
     }
 
