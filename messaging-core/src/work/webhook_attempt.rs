@@ -66,6 +66,10 @@ pub(super) async fn attempt(app: &App, webhook: &Webhook, delivery: Delivery) ->
         body_limit: MAX_BODY,
         redirects: 0,
     };
+    if !app.store().health().takes_work() {
+        // Its outcome could not be stored, and the receiver would be called again.
+        return Err(StoreError::Unavailable);
+    }
     let began = Instant::now();
     let fetched = app.fetch().fetch(request).await;
     let took = began.elapsed();
