@@ -169,9 +169,7 @@ fn readable(body: &[u8], addresses: &[String]) -> String {
 /// By how much a wait differs from the schedule, so that receivers that failed together are not called
 /// together.
 fn jitter(app: &App) -> i32 {
-    let mut bytes = [0; 2];
-    app.entropy().fill(&mut bytes);
-    i32::from(u16::from_le_bytes(bytes) % 201) - 100
+    i32::try_from(app.random_below(201)).unwrap_or(100) - 100
 }
 
 impl Attempted {
