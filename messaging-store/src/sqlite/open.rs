@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use super::{DueTables, SqliteStore};
 use super::batch::Bench;
 use super::blobs::BlobFiles;
 use super::checkpoint::Checkpoints;
@@ -18,6 +17,7 @@ use super::readers::Readers;
 use super::schema::{self, State};
 use super::uploads::UploadFiles;
 use super::writer::Writer;
+use super::{DueTables, SqliteStore};
 
 /// How long a program that may not migrate waits for the one that does.
 const MIGRATION_PATIENCE: Duration = Duration::from_secs(10);
@@ -110,7 +110,8 @@ impl SqliteStore {
 
         let health = Arc::new(Health::new(&path, disk_reserve));
         let checkpoints = if exclusive {
-            let checkpoints = Checkpoints::start(&path, Arc::clone(&health)).map_err(failed("start the checkpoint thread"))?;
+            let checkpoints =
+                Checkpoints::start(&path, Arc::clone(&health)).map_err(failed("start the checkpoint thread"))?;
             checkpoints.watch(&mut connection, &reopen).map_err(failed("watch the write-ahead log"))?;
             checkpoints
         } else {
