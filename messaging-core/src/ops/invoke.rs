@@ -85,6 +85,7 @@ async fn run_until_committed<O: Operation>(
             body: request.body.clone(),
             client: request.client,
             turn: None,
+            operation: O::ID,
             workspace: request.workspace,
             path: request.path,
             query: request.query,

@@ -29,6 +29,12 @@ pub trait Transport: Debug + Send + Sync {
     /// Attempts to deliver one message to its recipients.
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError>;
 
+    /// Judges settings before they are stored, as far as their text alone tells: whether they name a
+    /// host that may not be connected to. Settings of the wrong form are not its business.
+    fn check(&self, _settings: &Map<String, Value>) -> Result<(), SettingsFault> {
+        Ok(())
+    }
+
     /// What a recipient's `sent` means here.
     fn acceptance(&self) -> Acceptance;
 
@@ -37,6 +43,16 @@ pub trait Transport: Debug + Send + Sync {
     fn is_local(&self) -> bool {
         false
     }
+}
+
+/// A setting that is well formed and not allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the setting {member} {message}")]
+pub struct SettingsFault {
+    /// The name of the setting.
+    pub member: &'static str,
+    /// What is wrong, as a fragment: `must not be a private address`.
+    pub message: &'static str,
 }
 
 /// What it means that the peer said yes.
@@ -199,6 +215,10 @@ pub enum Outcome {
     Deferred(Response),
     /// Never; core classifies the reply.
     Refused(Response),
+    /// The provider, or our settings or account there, stopped the attempt: a refused login, an exhausted
+    /// quota, a relay that cannot be reached. Says nothing about the recipient. Tried again like
+    /// [`Outcome::Deferred`], but never a bounce, and it counts for no address.
+    ProviderFailed(Response),
     /// The content was sent completely but the final reply was lost: the peer may have it. Tried again
     /// like [`Outcome::Deferred`].
     Ambiguous(Response),

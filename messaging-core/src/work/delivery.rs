@@ -226,7 +226,6 @@ pub(super) async fn perform(
     let mut results = known;
     let (mut captured, mut subject, mut dialogs) = (None, None, Vec::new());
     let mut acceptance = Acceptance::Delivered;
-    let mut ambiguous = interrupted;
     if let Some((transport, outgoing)) = parcel {
         acceptance = transport.acceptance();
         subject = match &outgoing.content {
@@ -239,9 +238,12 @@ pub(super) async fn perform(
                 return Performed::only(Impossible::new("provider_error", cause).judgment());
             }
             Err(error) => {
-                ambiguous |= matches!(error, TransportError::Ambiguous(_));
                 let response = Response { text: shorten(&error.to_string()), ..Response::default() };
-                Sent { outcomes: vec![Outcome::Deferred(response); tried.len()], ..Sent::default() }
+                let outcome = match error {
+                    TransportError::Ambiguous(_) => Outcome::Ambiguous(response),
+                    _ => Outcome::ProviderFailed(response),
+                };
+                Sent { outcomes: vec![outcome; tried.len()], ..Sent::default() }
             }
         };
         (captured, dialogs) = (sent.captured, sent.dialogs);
@@ -251,13 +253,15 @@ pub(super) async fn perform(
         results.extend(tried.into_iter().zip(outcomes).map(|(who, outcome)| (who, RecipientResult::Tried(outcome))));
     }
     let next_attempt_at = next_attempt(app, message, number);
-    let attempt = Attempt { number, acceptance, next_attempt_at, held_until: app.now() + HELD_FOR, ambiguous };
+    let attempt = Attempt { number, acceptance, next_attempt_at, held_until: app.now() + HELD_FOR, ambiguous: interrupted };
     Performed { judgment: judge(attempt, &results), captured, subject, dialogs, urls }
 }
 
 fn next_attempt(app: &App, message: &Message, number: u32) -> Option<Timestamp> {
     let settings = app.settings();
-    retry::next_attempt(&settings.message_retry, number, app.now(), message.created_at, settings.message_expiry)
+    let jitter = app.random_below(settings.message_retry_jitter + 1);
+    let schedule = &settings.message_retry;
+    retry::next_attempt(schedule, number, jitter, app.now(), message.created_at, settings.message_expiry)
 }
 
 /// Replies are shown, not analysed: a few hundred characters say enough.
