@@ -20,6 +20,7 @@ mod custom_fields;
 mod events;
 mod fault;
 mod imports;
+mod installation;
 mod jobs;
 mod keys;
 mod lanes;

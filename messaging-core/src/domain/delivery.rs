@@ -35,6 +35,8 @@ pub enum Result {
     Complained(Response),
     /// The address is on the suppression list.
     Suppressed(SuppressionReason),
+    /// No attempt was made, for a reason on our side: it says nothing about the recipient.
+    PutOff(Response),
 }
 
 /// What is to be written.
@@ -61,6 +63,27 @@ impl Judgment {
         let Value::Object(mut meta) = meta else { return };
         meta.retain(|_, value| !value.is_null());
         self.events.push((kind, meta));
+    }
+
+    /// Tries a recipient again at `next`.
+    fn put_off(
+        &mut self,
+        recipient: &Recipient,
+        attempt: Attempt,
+        response: &Response,
+        next: Timestamp,
+        ambiguous: Option<bool>,
+    ) {
+        self.event(
+            EventKind::Deferred,
+            json!({
+                "recipient": recipient.address, "smtp_code": response.code, "enhanced_code": response.enhanced,
+                "response": response.text, "attempt": attempt.number, "next_attempt_at": next,
+                "ambiguous": ambiguous,
+            }),
+        );
+        self.open.push(recipient.clone());
+        self.next_attempt_at = Some(next);
     }
 
     /// Leaves out whom it was about and tries nobody again: the recipient was erased meanwhile.
@@ -102,6 +125,14 @@ fn one(judgment: &mut Judgment, attempt: Attempt, recipient: &Recipient, result:
             judgment.event(EventKind::Suppressed, json!({"recipient": address, "reason": reason.as_str()}));
             return MessageStatus::Suppressed;
         }
+        Result::PutOff(response) => {
+            let Some(next) = attempt.next_attempt_at else {
+                judgment.event(EventKind::Failed, json!({"reason": "provider_error", "message": response.text}));
+                return MessageStatus::Failed;
+            };
+            judgment.put_off(recipient, attempt, response, next, None);
+            return MessageStatus::Deferred;
+        }
         Result::Complained(response) => (Outcome::Accepted(response.clone()), true),
         Result::Tried(outcome) => (outcome.clone(), false),
     };
@@ -132,16 +163,7 @@ fn one(judgment: &mut Judgment, attempt: Attempt, recipient: &Recipient, result:
                 bounce(judgment, address, &response, BounceClass::Unreachable, ambiguous);
                 return MessageStatus::Bounced;
             };
-            judgment.event(
-                EventKind::Deferred,
-                json!({
-                    "recipient": address, "smtp_code": response.code, "enhanced_code": response.enhanced,
-                    "response": response.text, "attempt": attempt.number, "next_attempt_at": next,
-                    "ambiguous": ambiguous,
-                }),
-            );
-            judgment.open.push(recipient.clone());
-            judgment.next_attempt_at = Some(next);
+            judgment.put_off(recipient, attempt, &response, next, ambiguous);
             MessageStatus::Deferred
         }
         Outcome::Refused(response) => {

@@ -16,6 +16,7 @@ pub mod contacts;
 pub mod custom_fields;
 pub mod events;
 pub mod imports;
+pub mod installation;
 pub mod jobs;
 pub mod keys;
 pub mod lists;
@@ -45,6 +46,7 @@ pub use contacts::Contacts;
 pub use custom_fields::CustomFields;
 pub use events::{EventLog, LogPosition};
 pub use imports::Imports;
+pub use installation::{Installation, SealedSecret};
 pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
 pub use lists::Lists;
@@ -73,6 +75,7 @@ pub trait Store:
     + CustomFields
     + EventLog
     + Imports
+    + Installation
     + Jobs
     + Lists
     + Messages

@@ -75,6 +75,8 @@ pub(super) enum Unprepared {
     Impossible(Impossible),
     /// Not now: the store failed.
     Store(StoreError),
+    /// Not now, for a reason on our side that somebody has to mend.
+    PutOff(String),
 }
 
 impl From<Impossible> for Unprepared {
@@ -151,7 +153,15 @@ pub(super) async fn prepare(
     let Some(transport) = app.transport(message.channel, &name) else {
         return Err(Impossible::new("channel_not_configured", "no transport of this name is installed").into());
     };
-    let Composed { content, urls } = compose(app, message, request, &left_out).await?;
+    let Composed { content, urls } = match compose(app, message, request, &left_out).await {
+        Ok(composed) => composed,
+        Err(Unprepared::PutOff(reason)) => {
+            let put_off = Response { text: shorten(&reason), ..Response::default() };
+            known.extend(tried.drain(..).map(|who| (who, RecipientResult::PutOff(put_off.clone()))));
+            return Ok(Prepared { known, tried, parcel: None, urls: Vec::new() });
+        }
+        Err(other) => return Err(other),
+    };
     let outgoing = Outgoing {
         workspace_id: message.workspace_id,
         message_id: message.id,
