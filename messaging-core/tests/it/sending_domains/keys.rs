@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::admin;
+use messaging_core::app::UnusableKey;
 use messaging_core::caller::Caller;
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::sending_domain::{DomainStatus, RecordStatus};
