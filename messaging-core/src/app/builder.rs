@@ -18,6 +18,7 @@ use super::templates::{self, CompiledVersions};
 use super::{App, FILE_MEMORY_KIB, Shared, importing, passwords, uploading, upserting};
 use crate::domain::channel::Channel;
 use crate::domain::link_token::LinkKey;
+use crate::domain::page_cursor::CursorKey;
 use crate::ids::IdSource;
 use crate::ops::invoke::RunningKeys;
 use crate::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
@@ -98,6 +99,7 @@ impl Builder {
             settings: self.settings,
             vault,
             link_key: LinkKey::new(self.secret_key.as_bytes()),
+            cursor_key: CursorKey::new(self.secret_key.as_bytes()),
             ids: IdSource::default(),
             lookups: Lookups::new(),
             known_urls: KnownUrls::default(),
