@@ -23,6 +23,7 @@ use messaging_core::ports::store::{PageRequest, Slice, Store, StoreError};
 use messaging_core::scope::Role;
 
 use super::sample::{
+    self,
     at, capture, contact, contact_list, custom_field, domain, event, id, import, insert, joined, key, member, message,
     product_event, segment, suppression, template, user, workspace,
 };
