@@ -91,6 +91,8 @@ pub enum Expect {
 /// One typed write.
 #[derive(Debug, Clone)]
 pub enum Write {
+    /// Keeps the check value of the secret key. A conflict when there is one.
+    PutKeyCheck(String),
     /// Creates or replaces a user. The email is unique.
     PutUser(User, Expect),
     /// Opens a session.

@@ -22,6 +22,7 @@ mod events;
 mod fault;
 mod health;
 mod imports;
+mod installation;
 mod jobs;
 mod keys;
 mod lanes;

@@ -98,6 +98,7 @@ impl Job for DeliverMessage {
             }
             Err(Unprepared::Impossible(impossible)) => Performed::only(impossible.judgment()),
             Err(Unprepared::Store(error)) => return Err(error.into()),
+            Err(Unprepared::PutOff(reason)) => return Err(StoreError::Failed(reason.into()).into()),
         };
         drop(memory);
         self.record(cx, message, performed).await
