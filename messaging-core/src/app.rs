@@ -192,6 +192,16 @@ impl App {
         self.0.entropy.as_ref()
     }
 
+    /// A number below `bound`, each as likely as the others to within one in 2^32 / `bound`.
+    pub(crate) fn random_below(&self, bound: u32) -> u32 {
+        if bound <= 1 {
+            return 0;
+        }
+        let mut bytes = [0; 4];
+        self.entropy().fill(&mut bytes);
+        u32::from_le_bytes(bytes) % bound
+    }
+
     /// A new id.
     pub fn new_id<I: Id>(&self, now: Timestamp) -> I {
         self.0.ids.next(now, self.entropy())

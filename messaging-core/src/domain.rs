@@ -31,6 +31,7 @@ pub mod plain_text;
 pub mod product_event;
 pub mod provider;
 pub mod recipients;
+pub mod redaction;
 pub mod report;
 pub mod retry;
 pub mod returned;

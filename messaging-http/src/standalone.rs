@@ -107,6 +107,7 @@ pub fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartErr
         hostname: settings.hostname.clone(),
         dns: Dns::new(settings.dns),
         mx_override: settings.mx_override.clone(),
+        allow_private: settings.allow_private_targets,
         // A retry is to find out more than that nobody has looked meanwhile.
         rest: settings
             .message_retry
@@ -124,6 +125,7 @@ pub fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartErr
             hostname: settings.hostname.clone(),
             data_region: settings.data_region.clone(),
             message_retry: settings.message_retry.clone(),
+            message_retry_jitter: messaging_core::Settings::default().message_retry_jitter,
             message_expiry: settings.message_expiry,
             webhook_retry: settings.webhook_retry.clone(),
             segment_refresh: settings.segment_refresh,

@@ -62,6 +62,7 @@ impl Bed {
             .settings(messaging_core::Settings {
                 hostname: "mx.service.test".to_owned(),
                 public_url: "https://track.service.test".to_owned(),
+                message_retry_jitter: 0,
                 ..messaging_core::Settings::default()
             })
             .build();

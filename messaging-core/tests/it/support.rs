@@ -69,6 +69,8 @@ impl Product {
             .clock(Arc::clone(&clock) as _)
             .entropy(Arc::new(SeededEntropy::new(7)))
             .transport(Channel::Email, "sandbox", carrier)
+            // Retries come exactly when the schedule says.
+            .settings(messaging_core::Settings { message_retry_jitter: 0, ..messaging_core::Settings::default() })
             .fetch(fetch)
             .build();
         let workspace = prepare(&app).await;
