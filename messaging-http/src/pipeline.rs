@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -25,6 +25,7 @@ use messaging_core::ids::{ApiKeyId, UserId, WorkspaceId};
 use messaging_core::ops::{self, BodyKind, Endpoint};
 use messaging_core::scope::Access;
 use messaging_core::{App, Caller, Error};
+use tokio::time::timeout;
 
 use crate::body::{BodyBudget, BodyError, BodyTimes, Received, Sender, drain};
 use crate::caller_address::caller_address;
@@ -43,6 +44,9 @@ const X_WORKSPACE_ID: HeaderName = HeaderName::from_static("x-workspace-id");
 
 /// Bytes of a request's target.
 pub(crate) const MAX_TARGET: usize = 8 * 1024;
+
+/// How long an answer waits for the end of a body that nobody wanted, so that the connection can be used again.
+const SKIP_TIME: Duration = Duration::from_millis(250);
 
 /// The id of the operation whose failure has an answer of its own (contract section 3).
 const HEALTH: &str = <ops::service::GetHealth as ops::Operation>::ID;
@@ -299,7 +303,8 @@ impl Pipeline {
     async fn skip(&self, head: &Parts, body: &mut Incoming, activity: &Activity) -> bool {
         let _awaited = activity.await_body();
         // Who asked first whether to send the body shall not send it now.
-        body.is_end_stream() || (!head.headers.contains_key(EXPECT) && drain(body, self.times).await)
+        body.is_end_stream()
+            || !head.headers.contains_key(EXPECT) && timeout(SKIP_TIME, drain(body, self.times)).await.unwrap_or(false)
     }
 
     /// Runs the operation; a bug in it costs this request, not the server.
@@ -431,7 +436,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// One line per request: no body, no address, no key, and the template instead of the path.
-fn log(method: &Method, status: StatusCode, reply: &Reply, took: std::time::Duration, request_id: &str, notes: &Notes) {
+fn log(method: &Method, status: StatusCode, reply: &Reply, took: Duration, request_id: &str, notes: &Notes) {
     tracing::info!(
         target: "messaging_http::access",
         method = method.as_str(),

@@ -158,7 +158,7 @@ async fn stalled_uploads_of_one_workspace_leave_room_for_others() {
         wire.send("email").await;
         held.push(wire);
     }
-    // Whoever gets no place is told at once, so all of them have been judged when one of them was.
+    // Whoever gets no place is told at once.
     let refused = answered(tokio::time::timeout(PATIENCE, held.last_mut().unwrap().response()).await);
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")));
 
