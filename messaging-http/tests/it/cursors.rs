@@ -38,6 +38,7 @@ impl Tenant {
                     user_id: world.user,
                     created_at: now,
                     expires_at: now + Duration::from_hours(12),
+                    password_version: 3,
                 }),
                 Write::FollowEvents(world.workspace, now + Duration::from_hours(720)),
             ])
@@ -120,7 +121,8 @@ fn made_up() -> Vec<String> {
         octets.extend([0x00, 0x7F, 0xFF].map(|octet| vec![octet; length]));
     }
     let mut texts: Vec<String> = octets.into_iter().map(|octets| URL_SAFE_NO_PAD.encode(octets)).collect();
-    texts.extend(["0", "1", "4611686018427387904", "9223372036854775807", "-1", "x", "%F0%9F%90%88"].map(str::to_owned));
+    texts
+        .extend(["0", "1", "4611686018427387904", "9223372036854775807", "-1", "x", "%F0%9F%90%88"].map(str::to_owned));
     texts
 }
 
