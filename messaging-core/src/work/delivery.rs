@@ -243,7 +243,8 @@ pub(super) async fn perform(
         let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(missing));
         results.extend(tried.into_iter().zip(outcomes).map(|(who, outcome)| (who, RecipientResult::Tried(outcome))));
     }
-    let attempt = Attempt { number, acceptance, next_attempt_at: next_attempt(app, message, number), ambiguous: interrupted };
+    let attempt =
+        Attempt { number, acceptance, next_attempt_at: next_attempt(app, message, number), ambiguous: interrupted };
     Performed { judgment: judge(attempt, &results), captured, subject, dialogs, urls }
 }
 

@@ -20,6 +20,7 @@ mod lists;
 mod members;
 mod messages;
 mod pages;
+mod relays;
 mod reports;
 mod returned_mail;
 mod segments;
