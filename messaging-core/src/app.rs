@@ -43,6 +43,7 @@ use crate::domain::channel::Channel;
 use crate::domain::link_token::LinkKey;
 use crate::domain::login_attempts::LoginAttempts;
 use crate::domain::machine::RecentClicks;
+use crate::domain::page_cursor::CursorKey;
 use crate::domain::settings::ChannelSettings;
 use crate::error::Error;
 use crate::ids::{Id, IdSource, WebhookId, WorkspaceId};
@@ -94,6 +95,7 @@ struct Shared {
     settings: Settings,
     vault: Vault,
     link_key: LinkKey,
+    cursor_key: CursorKey,
     ids: IdSource,
     lookups: Lookups,
     known_urls: KnownUrls,
@@ -228,6 +230,11 @@ impl App {
     /// Makes and reads the tokens of links and return addresses.
     pub fn link_key(&self) -> &LinkKey {
         &self.0.link_key
+    }
+
+    /// Seals and opens the cursors of listings.
+    pub(crate) fn cursor_key(&self) -> &CursorKey {
+        &self.0.cursor_key
     }
 
     /// Commits the changes of a request.

@@ -22,6 +22,7 @@ pub mod imports;
 pub mod jobs;
 pub mod keys;
 pub mod lanes;
+pub mod listings;
 pub mod lists;
 pub mod messages;
 pub mod product_events;
@@ -134,6 +135,7 @@ macro_rules! conformance_tests {
                 held_lanes_are_left_alone, a_lane_let_go_is_claimed_at_once,
                 a_job_added_to_a_leased_lane_is_claimed, an_empty_lane_is_forgotten,
                 background_work_takes_part;
+            listings: a_forged_key_stays_in_its_workspace;
             lists: lists_round_trip, members_are_counted, both_must_be_there_to_join,
                 a_removed_list_lets_its_members_go, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there;

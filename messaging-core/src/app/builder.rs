@@ -18,6 +18,7 @@ use super::templates::{self, CompiledVersions};
 use super::{App, FILE_MEMORY_KIB, Shared, importing, passwords, uploading, upserting};
 use crate::domain::channel::Channel;
 use crate::domain::link_token::LinkKey;
+use crate::domain::page_cursor::CursorKey;
 use crate::ids::IdSource;
 use crate::ops::invoke::RunningKeys;
 use crate::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
@@ -107,6 +108,7 @@ impl Builder {
             settings: self.settings,
             vault: Vault::new(&vault_key),
             link_key: LinkKey::new(&vault_key),
+            cursor_key: CursorKey::new(&vault_key),
             ids: IdSource::default(),
             lookups: Lookups::new(),
             known_urls: KnownUrls::default(),

@@ -12,6 +12,9 @@ use crate::domain::suppression::SuppressionReason;
 use crate::ports::transport::{Acceptance, Outcome, Response};
 use crate::time::Timestamp;
 
+/// What the event of a held message says.
+const HELD: &str = "not sent: the server cannot store outcomes at the moment";
+
 /// The circumstances of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
@@ -21,6 +24,8 @@ pub struct Attempt {
     pub acceptance: Acceptance,
     /// When to try again, if anybody is put off; `None` when the message has expired.
     pub next_attempt_at: Option<Timestamp>,
+    /// When to try again those who were not tried because the outcome could not be stored.
+    pub held_until: Timestamp,
     /// Whether the peer may have had the message before: an earlier attempt was cut off by a crash, or
     /// this one lost the final reply.
     pub ambiguous: bool,
@@ -126,6 +131,20 @@ fn one(judgment: &mut Judgment, attempt: Attempt, recipient: &Recipient, result:
         Outcome::Suppressed(reason) => {
             judgment.event(EventKind::Suppressed, json!({"recipient": address, "reason": reason.as_str()}));
             MessageStatus::Suppressed
+        }
+        Outcome::Held => {
+            // Always one more attempt: the message shall not bounce for what is the matter here.
+            let next = attempt.next_attempt_at.map_or(attempt.held_until, |next| next.min(attempt.held_until));
+            judgment.event(
+                EventKind::Deferred,
+                json!({
+                    "recipient": address, "response": HELD, "attempt": attempt.number, "next_attempt_at": next,
+                    "ambiguous": ambiguous,
+                }),
+            );
+            judgment.open.push(recipient.clone());
+            judgment.next_attempt_at = Some(next);
+            MessageStatus::Deferred
         }
         Outcome::Deferred(response) | Outcome::Ambiguous(response) => {
             let recipient = Recipient { was_deferred: true, ..recipient.clone() };

@@ -93,6 +93,11 @@ pub struct LastLook(Option<Arc<dyn Suppressed>>);
 pub trait Suppressed: Debug + Send + Sync {
     /// For each recipient why it must not be sent to, or `None` where it may.
     async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>>;
+
+    /// Whether nothing may be sent at the moment, to anybody, because its outcome could not be stored.
+    fn is_held(&self) -> bool {
+        false
+    }
 }
 
 impl LastLook {
@@ -107,6 +112,12 @@ impl LastLook {
             Some(list) => list.suppressed(recipients).await,
             None => vec![None; recipients.len()],
         }
+    }
+
+    /// Whether nothing may be sent at the moment: everybody's outcome is [`Outcome::Held`] then. Costs an
+    /// atomic load; a transport asks right before it begins a transaction.
+    pub fn is_held(&self) -> bool {
+        self.0.as_ref().is_some_and(|list| list.is_held())
     }
 }
 
@@ -213,6 +224,8 @@ pub enum Outcome {
     Ambiguous(Response),
     /// Nothing was sent: [`LastLook`] found the recipient suppressed.
     Suppressed(SuppressionReason),
+    /// Nothing was sent: [`LastLook::is_held`]. Says nothing about the recipient.
+    Held,
 }
 
 /// The peer's reply, for events and classification.

@@ -1,6 +1,7 @@
 //! One attempt to deliver one message: prepare, perform, and what each transport error means.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -23,6 +24,10 @@ use crate::ports::store::StoreError;
 use crate::ports::transport::{self, Acceptance, Content, LastLook, Outcome, Outgoing, Response, Sent, TransportError};
 use crate::time::Timestamp;
 use crate::work::compose::{Composed, compose};
+
+/// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
+/// store is healthy.
+const HELD_FOR: Duration = Duration::from_secs(5);
 
 /// What an attempt starts with.
 pub(super) struct Prepared {
@@ -187,6 +192,10 @@ impl transport::Suppressed for List {
             }
         }
     }
+
+    fn is_held(&self) -> bool {
+        !self.app.store().health().takes_work()
+    }
 }
 
 /// For each address why it must not be sent to, or `None` where it may.
@@ -243,8 +252,8 @@ pub(super) async fn perform(
         let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(missing));
         results.extend(tried.into_iter().zip(outcomes).map(|(who, outcome)| (who, RecipientResult::Tried(outcome))));
     }
-    let attempt =
-        Attempt { number, acceptance, next_attempt_at: next_attempt(app, message, number), ambiguous: interrupted };
+    let next_attempt_at = next_attempt(app, message, number);
+    let attempt = Attempt { number, acceptance, next_attempt_at, held_until: app.now() + HELD_FOR, ambiguous: interrupted };
     Performed { judgment: judge(attempt, &results), captured, subject, dialogs, urls }
 }
 

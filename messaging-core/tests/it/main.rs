@@ -17,6 +17,7 @@ mod input;
 mod keys;
 mod links;
 mod lists;
+mod masking;
 mod members;
 mod messages;
 mod pages;

@@ -9,7 +9,7 @@ use messaging_core::ports::store::{ReplayRange, Store, Stored};
 use super::sample::{at, id, object};
 use super::{all_pages, first, put, refuse};
 
-fn webhook(workspace_id: WorkspaceId) -> Webhook {
+pub(super) fn webhook(workspace_id: WorkspaceId) -> Webhook {
     Webhook {
         id: id(),
         workspace_id,
@@ -30,13 +30,13 @@ fn put_webhook(webhook: &Webhook, expect: Expect) -> Write {
 }
 
 /// A delivery that is due.
-fn delivery(workspace: WorkspaceId, webhook: WebhookId, millis: i64) -> Delivery {
+pub(super) fn delivery(workspace: WorkspaceId, webhook: WebhookId, millis: i64) -> Delivery {
     let subject = Subject::Event { message_id: id(), at: at(millis) };
     Delivery::new(id(), (workspace, webhook), (id(), EventType::Bounce), subject, at(millis))
 }
 
 /// One with every member set.
-fn full(workspace: WorkspaceId, webhook: WebhookId) -> Delivery {
+pub(super) fn full(workspace: WorkspaceId, webhook: WebhookId) -> Delivery {
     Delivery {
         status: DeliveryStatus::Failed,
         attempts: 10,
@@ -51,7 +51,7 @@ fn full(workspace: WorkspaceId, webhook: WebhookId) -> Delivery {
     }
 }
 
-fn insert(delivery: &Delivery) -> Write {
+pub(super) fn insert(delivery: &Delivery) -> Write {
     Write::InsertDelivery(Box::new(delivery.clone()))
 }
 

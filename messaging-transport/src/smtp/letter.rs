@@ -87,6 +87,9 @@ impl Letter<'_> {
             }
         }
         self.look_again(answers).await;
+        if self.last_look.is_held() {
+            answers.settle(&Outcome::Held);
+        }
         if answers.is_complete() {
             match answers.known().last() {
                 Some(Outcome::Refused(response)) => transcript.note(&response.text),
