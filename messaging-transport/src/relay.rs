@@ -17,7 +17,9 @@
 //! | 421 anywhere, 4yz as greeting or to EHLO, 5yz to EHLO and HELO | all recipients |
 //! | 5yz as greeting, 4yz to STARTTLS or AUTH, no connection, a connection that breaks | deferred, [`Unreachable`] |
 //! | STARTTLS missing or refused, a certificate that does not fit, 5yz to AUTH | deferred, [`Misconfigured`] |
-//! | the content was sent and its reply lost | ambiguous |
+//! | the content was sent and its reply lost | ambiguous; deferred for those whose transaction had not begun |
+//!
+//! Recipients with envelope senders of their own get a transaction each, one after the other.
 //!
 //! Where there is no reply, the text is that of the error. Only what can be told without a connection,
 //! settings that do not parse and a message that cannot be built, is an error for the message as a whole.
@@ -44,11 +46,14 @@ use self::settings::Settings;
 use crate::mime;
 use crate::smtp::{
     Answers, Failure, Letter, Limits, OpenError, Opener, Peer, Pool, Recipient, Session, Timeouts, Tls, Transcript,
-    Trust, WireContent, clean_name, wire_address,
+    Trust, WireContent, clean_name,
 };
 
 /// The most addresses of a host that are tried.
 const MAX_ADDRESSES: usize = 8;
+
+/// What recipients are told whose transaction had not begun when the one before lost its reply.
+const NOT_TRIED: &str = "not tried: the transaction before lost its reply";
 
 /// Whose connection, and to where.
 type Key = (WorkspaceId, Settings);
@@ -115,9 +120,11 @@ impl SmtpRelay {
                     return;
                 }
                 // A relay may close an idle connection whenever it likes; that says nothing about this message.
-                Err(Failure::BeforeContent(_) | Failure::Closing(_)) if is_reused => {
+                // The same between the transactions of a message, each of which settles somebody.
+                Err(Failure::BeforeContent(_) | Failure::Closing(_)) if is_reused || session.transactions() > 1 => {
                     transcript.note("the kept connection had ended");
                 }
+                Err(Failure::Spent) => transcript.note("the rest needs another connection"),
                 Err(Failure::Closing(reply)) => return answers.settle(&reply.refusal(host)),
                 Err(Failure::BeforeContent(error)) => {
                     return settle(answers, &TransportError::Unreachable(format!("before the content: {error}")));
@@ -127,7 +134,8 @@ impl SmtpRelay {
                 }
                 Err(Failure::AfterContent(error)) => {
                     let failure = TransportError::Ambiguous(error.to_string());
-                    return answers.settle(&Outcome::Ambiguous(response(&failure, host)));
+                    answers.settle_transaction(&Outcome::Ambiguous(response(&failure, host)));
+                    return settle(answers, &TransportError::Unreachable(NOT_TRIED.to_owned()));
                 }
             }
         }
@@ -177,17 +185,14 @@ impl Transport for SmtpRelay {
         let Content::Email(email) = &outgoing.content else {
             return Err(TransportError::Content("this provider carries email only".to_owned()));
         };
-        let from = wire_address(&email.envelope_from)?;
-        let recipients =
-            outgoing.recipients.iter().map(|given| Recipient::parse(given)).collect::<Result<Vec<_>, _>>()?;
+        let recipients = Recipient::all(outgoing, email)?;
         let content = mime::build(email).map_err(|error| TransportError::Content(error.to_string()))?;
         if recipients.is_empty() {
             return Ok(Sent::default());
         }
         let letter = Letter {
-            from: &from,
             recipients: &recipients,
-            needs_utf8: mime::needs_utf8(email) || !from.is_ascii(),
+            needs_utf8: mime::needs_utf8(email) || recipients.iter().any(|one| !one.from.is_ascii()),
             content: &WireContent::new(content),
             last_look: &outgoing.last_look,
             since: Instant::now(),
