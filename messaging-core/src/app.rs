@@ -32,6 +32,7 @@ pub(crate) mod upserting;
 mod visits;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
@@ -113,6 +114,8 @@ struct Shared {
     work: WorkSignal,
     events: EventSignal,
     gates: Gates,
+    /// Attempts that ended without anybody knowing whether the message arrived.
+    ambiguous_attempts: AtomicU64,
     /// KiB of attachments that background work may hold in memory.
     file_memory: Semaphore,
     /// Parts of long lists that may be committed at one time.
@@ -237,6 +240,18 @@ impl App {
         &self.0.cursor_key
     }
 
+    /// How many attempts at a recipient ended, since this process started, without it being known whether the message
+    /// arrived: the reply to the content was lost, or a process ended while the transaction was open. The latter are
+    /// counted when they are found.
+    pub fn ambiguous_attempts(&self) -> u64 {
+        self.0.ambiguous_attempts.load(Ordering::Relaxed)
+    }
+
+    /// Counts ambiguous attempts.
+    pub(crate) fn count_ambiguous(&self, attempts: u64) {
+        self.0.ambiguous_attempts.fetch_add(attempts, Ordering::Relaxed);
+    }
+
     /// Commits the changes of a request.
     pub(crate) async fn commit(&self, changes: Changes) -> Result<(), CommitError> {
         self.commit_as(changes, Priority::Foreground).await
@@ -259,6 +274,7 @@ impl App {
             .filter_map(|write| match write {
                 Write::Enqueue(job) | Write::EnqueueOnce(job) => Some(job.due_at),
                 Write::RescheduleJob(_, next) => Some(next.due_at),
+                Write::PutJobBack(_, due_at) => Some(*due_at),
                 _ => None,
             })
             .min();

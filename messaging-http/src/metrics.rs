@@ -83,6 +83,8 @@ pub(crate) struct Facts {
     pub(crate) jobs: Option<u64>,
     /// Bytes of bodies in memory.
     pub(crate) body_bytes: u64,
+    /// Attempts to deliver that ended without it being known whether the message arrived.
+    pub(crate) ambiguous_attempts: u64,
     /// Log lines dropped because the disk or terminal was too slow.
     pub(crate) log_lines_dropped: u64,
 }
@@ -141,6 +143,12 @@ impl Metrics {
             ("messaging_http_rate_limited_total", "counter", "Requests over a rate limit.", count(&self.rate_limited)),
             ("messaging_http_panics_total", "counter", "Operations that ended in a bug.", count(&self.panics)),
             ("messaging_http_body_bytes", "gauge", "Memory set aside for long bodies.", facts.body_bytes.to_string()),
+            (
+                "messaging_attempts_ambiguous_total",
+                "counter",
+                "Attempts of which it is not known whether the message arrived; it is sent again.",
+                facts.ambiguous_attempts.to_string(),
+            ),
             ("messaging_log_lines_dropped_total", "counter", "Log lines lost.", facts.log_lines_dropped.to_string()),
             ("process_start_time_seconds", "gauge", "When the server started.", format!("{:.3}", facts.started)),
         ];
@@ -206,7 +214,7 @@ mod tests {
         metrics.answered(Some(0), StatusCode::SERVICE_UNAVAILABLE, Duration::from_millis(70));
         metrics.answered(None, StatusCode::NOT_FOUND, Duration::from_mins(1));
         let _one = metrics.in_flight.enter();
-        let page = metrics.page(Facts { started: 1.5, jobs: Some(3), ..Facts::default() });
+        let page = metrics.page(Facts { started: 1.5, jobs: Some(3), ambiguous_attempts: 2, ..Facts::default() });
         for line in [
             r#"messaging_http_requests_total{method="GET",route="/health",status="2xx"} 1"#,
             r#"messaging_http_requests_total{method="GET",route="/health",status="5xx"} 1"#,
@@ -218,6 +226,7 @@ mod tests {
             r#"messaging_http_request_duration_seconds_sum{method="GET",route="/health"} 0.0705"#,
             "messaging_http_requests_in_flight 1",
             "messaging_jobs_waiting 3",
+            "messaging_attempts_ambiguous_total 2",
             "process_start_time_seconds 1.500",
         ] {
             assert!(page.lines().any(|found| found == line), "{line}\n{page}");

@@ -313,6 +313,7 @@ impl Pipeline {
             started: self.started,
             jobs: self.app.store().job_count().await.ok(),
             body_bytes: self.budget.used(),
+            ambiguous_attempts: self.app.ambiguous_attempts(),
             log_lines_dropped: crate::logging::dropped_lines(),
         };
         self.metrics.page(facts)

@@ -1,8 +1,9 @@
 //! The provider `builtin`: email straight to the mail exchangers of its recipients.
 //!
-//! The recipients of a message are grouped by domain. Each domain gets one transaction with all of its
-//! recipients, several domains at the same time. Within a domain the exchangers are tried in the order
-//! of RFC 5321 section 5.1, until one of them answers for the message:
+//! The recipients of a message are grouped by domain, several domains are served at the same time. The
+//! recipients of a domain that have an envelope sender of their own get a transaction each, one after the other
+//! over the same connection; those who share one share a transaction. Within a domain the exchangers are tried in
+//! the order of RFC 5321 section 5.1, until one of them answers for the message:
 //!
 //! | what happened | next exchanger | outcome, if there is none |
 //! |---|---|---|
@@ -10,9 +11,10 @@
 //! | only private addresses, where those are not allowed | yes | deferred |
 //! | 421 or 4yz before MAIL was accepted by it | yes | deferred |
 //! | 5yz in place of a greeting or to EHLO and HELO | yes | refused, if all say so |
-//! | 4yz or 5yz to MAIL, RCPT, DATA, the content | no | as it says |
+//! | 4yz or 5yz to MAIL, 421 | no | as it says, for all who are open |
+//! | 4yz or 5yz to RCPT, DATA, the content | no | as it says, for those of the transaction |
 //! | a connection that breaks within the content | no | deferred |
-//! | the reply to the content was lost | no | ambiguous |
+//! | the reply to the content was lost | no | ambiguous; deferred for those whose transaction had not begun |
 //!
 //! Without an exchanger to talk to, the DNS decides: a domain that does not exist, a null MX (RFC 7505)
 //! and a domain without any address are refused, a look-up that failed is deferred.
@@ -51,7 +53,7 @@ pub use self::route::{MalformedMxOverride, MxOverride};
 use crate::dns::Dns;
 use crate::guard::Guard;
 use crate::mime;
-use crate::smtp::{Letter, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, clean_name, wire_address};
+use crate::smtp::{Letter, as_said, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, clean_name};
 
 /// Domains of one message that are delivered to at the same time.
 const DOMAINS: usize = 8;
@@ -122,12 +124,12 @@ impl DirectDelivery {
             }
         };
         let letter = Letter {
-            from: &parcel.from,
             recipients: &group.recipients,
             needs_utf8: parcel.needs_utf8,
             content: parcel.content()?,
             last_look: &parcel.outgoing.last_look,
             since: parcel.since,
+            verdict: as_said,
         };
         let mut attempt = Attempt::new(self, &letter, &group.domain);
         permit.report(attempt.run().await);
@@ -145,7 +147,6 @@ struct Arrived {
 struct Parcel<'a> {
     outgoing: &'a Outgoing,
     email: &'a Email,
-    from: String,
     needs_utf8: bool,
     /// Made when the first domain is ready for it: signing is dear, and a domain that cannot be reached
     /// never is.
@@ -170,10 +171,9 @@ struct Group {
 }
 
 impl Group {
-    fn all(recipients: &[String]) -> Result<Vec<Self>, TransportError> {
+    fn all(recipients: Vec<Recipient>) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
-        for (place, given) in recipients.iter().enumerate() {
-            let recipient = Recipient::parse(given)?;
+        for (place, recipient) in recipients.into_iter().enumerate() {
             match groups.iter_mut().find(|group| group.domain == recipient.domain()) {
                 Some(group) => {
                     group.recipients.push(recipient);
@@ -186,7 +186,7 @@ impl Group {
                 }),
             }
         }
-        Ok(groups)
+        groups
     }
 }
 
@@ -197,10 +197,10 @@ impl Transport for DirectDelivery {
         let Content::Email(email) = &outgoing.content else {
             return Err(TransportError::Content("this provider carries email only".to_owned()));
         };
-        let from = wire_address(&email.envelope_from)?;
-        let groups = Group::all(&outgoing.recipients)?;
-        let needs_utf8 = mime::needs_utf8(email) || !from.is_ascii();
-        let parcel = Parcel { outgoing, email, from, needs_utf8, content: OnceLock::new(), since };
+        let recipients = Recipient::all(outgoing, email)?;
+        let needs_utf8 = mime::needs_utf8(email) || recipients.iter().any(|one| !one.from.is_ascii());
+        let groups = Group::all(recipients);
+        let parcel = Parcel { outgoing, email, needs_utf8, content: OnceLock::new(), since };
         let mut outcomes = vec![None; outgoing.recipients.len()];
         let mut dialogs = Vec::new();
         let attempts: Vec<_> = groups.iter().map(|group| self.to_domain(group, &parcel)).collect();

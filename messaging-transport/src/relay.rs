@@ -19,7 +19,9 @@
 //! | no as greeting or to EHLO and HELO, 421 to MAIL | the provider failed |
 //! | 4yz to STARTTLS or AUTH, no connection, a connection that breaks | the provider failed, [`Unreachable`] |
 //! | STARTTLS missing or refused, a certificate that does not fit, 5yz to AUTH, a host with a private address | the provider failed, [`Misconfigured`] |
-//! | the content was sent and its reply lost | ambiguous |
+//! | the content was sent and its reply lost | ambiguous; deferred for those whose transaction had not begun |
+//!
+//! Recipients with envelope senders of their own get a transaction each, one after the other.
 //!
 //! That the provider failed ([`Outcome::ProviderFailed`]) puts the message off and says nothing about a
 //! recipient: a relay that does not let us in has not looked at them.
@@ -52,11 +54,14 @@ use crate::guard::{Guard, private_address};
 use crate::mime;
 use crate::smtp::{
     Answers, Failure, Letter, Limits, OpenError, Opener, Peer, Pool, Recipient, Session, Timeouts, Tls, Transcript,
-    Trust, WireContent, clean_name, wire_address,
+    Trust, WireContent, clean_name,
 };
 
 /// The most addresses of a host that are tried.
 const MAX_ADDRESSES: usize = 8;
+
+/// What recipients are told whose transaction had not begun when the one before lost its reply.
+const NOT_TRIED: &str = "not tried: the transaction before lost its reply";
 
 /// Whose connection, and to where.
 type Key = (WorkspaceId, Settings);
@@ -116,8 +121,6 @@ impl SmtpRelay {
             match letter.send(&mut session, host, &self.timeouts, transcript, answers).await {
                 Ok(()) => {
                     debug!(host, is_reused, transactions = session.transactions(), "a transaction ended");
-                    let is_refused_at_mail = answers.is_refused_at_mail();
-                    answers.revise(|outcome| refusal::judge(outcome, is_refused_at_mail));
                     if session.reset(&self.timeouts).await {
                         self.pool.give(key, session).await;
                     } else {
@@ -126,9 +129,11 @@ impl SmtpRelay {
                     return;
                 }
                 // A relay may close an idle connection whenever it likes; that says nothing about this message.
-                Err(Failure::BeforeContent(_) | Failure::Closing(_)) if is_reused => {
+                // The same between the transactions of a message, each of which settles somebody.
+                Err(Failure::BeforeContent(_) | Failure::Closing(_)) if is_reused || session.transactions() > 1 => {
                     transcript.note("the kept connection had ended");
                 }
+                Err(Failure::Spent) => transcript.note("the rest needs another connection"),
                 Err(Failure::Closing(reply)) => return answers.settle(&refusal::of_us(reply.refusal(host))),
                 Err(Failure::BeforeContent(error)) => {
                     return settle(answers, &TransportError::Unreachable(format!("before the content: {error}")));
@@ -138,7 +143,8 @@ impl SmtpRelay {
                 }
                 Err(Failure::AfterContent(error)) => {
                     let failure = TransportError::Ambiguous(error.to_string());
-                    return answers.settle(&Outcome::Ambiguous(response(&failure, host)));
+                    answers.settle_transaction(&Outcome::Ambiguous(response(&failure, host)));
+                    return settle(answers, &TransportError::Unreachable(NOT_TRIED.to_owned()));
                 }
             }
         }
@@ -197,20 +203,18 @@ impl Transport for SmtpRelay {
         let Content::Email(email) = &outgoing.content else {
             return Err(TransportError::Content("this provider carries email only".to_owned()));
         };
-        let from = wire_address(&email.envelope_from)?;
-        let recipients =
-            outgoing.recipients.iter().map(|given| Recipient::parse(given)).collect::<Result<Vec<_>, _>>()?;
+        let recipients = Recipient::all(outgoing, email)?;
         let content = mime::build(email).map_err(|error| TransportError::Content(error.to_string()))?;
         if recipients.is_empty() {
             return Ok(Sent::default());
         }
         let letter = Letter {
-            from: &from,
             recipients: &recipients,
-            needs_utf8: mime::needs_utf8(email) || !from.is_ascii(),
+            needs_utf8: mime::needs_utf8(email) || recipients.iter().any(|one| !one.from.is_ascii()),
             content: &WireContent::new(content),
             last_look: &outgoing.last_look,
             since: Instant::now(),
+            verdict: refusal::judge,
         };
         let mut transcript = Transcript::new(&settings.host);
         let mut answers = Answers::new(recipients.len());

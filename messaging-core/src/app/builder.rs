@@ -1,6 +1,7 @@
 //! Putting an application together from its ports.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Semaphore;
@@ -126,6 +127,7 @@ impl Builder {
             work: WorkSignal::default(),
             events: EventSignal::default(),
             gates: Gates::default(),
+            ambiguous_attempts: AtomicU64::new(0),
             file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
             parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
             imports: Semaphore::new(importing::IMPORTS_AT_A_TIME),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::address::EmailAddress;
@@ -38,8 +39,8 @@ pub trait Transport: Debug + Send + Sync {
     /// What a recipient's `sent` means here.
     fn acceptance(&self) -> Acceptance;
 
-    /// Whether nothing leaves the process. Core then saves itself the note that an attempt has begun,
-    /// which after a crash tells that somebody outside may have the message.
+    /// Whether nothing leaves the process. Core then keeps no record of transactions that have begun,
+    /// which after a crash tells that somebody outside may have the message: [`LastLook`] grants everything.
     fn is_local(&self) -> bool {
         false
     }
@@ -77,22 +78,36 @@ pub struct Outgoing {
     pub recipients: Vec<String>,
     /// What they receive.
     pub content: Content,
-    /// Tells who must not be sent to after all.
+    /// Asked before each transaction, and told what became of it.
     pub last_look: LastLook,
 }
 
-/// The suppression list, asked once more when everything else is ready.
+/// Core's word on every transaction, asked by the transport when everything else is ready.
 ///
-/// Between the check of core and the moment a connection is open may lie minutes. A transport that
-/// had to wait asks right before it names the recipients to the peer.
+/// Between the check of core and the moment a connection is open may lie minutes, and what leaves the process has
+/// to be on record before it leaves: a crash must not make a second copy that nobody knows of. So a transport owes,
+/// for each transaction:
+///
+/// 1. where it had to wait, [`LastLook::suppressed`] before it names the recipients to the peer;
+/// 2. [`LastLook::begin`] right before content or request leaves, when the peer takes everything that comes before:
+///    after RCPT was accepted, and not while it waits for a connection. To whom it is not granted nothing is sent;
+/// 3. [`LastLook::ended`] for each recipient when the outcome is known, before the next transaction begins.
+///
+/// The default grants everything and keeps nothing.
 #[derive(Debug, Clone, Default)]
-pub struct LastLook(Option<Arc<dyn Suppressed>>);
+pub struct LastLook(Option<Arc<dyn Admission>>);
 
-/// Who must not be sent to now.
+/// Admits transactions and keeps a record of them.
 #[async_trait]
-pub trait Suppressed: Debug + Send + Sync {
-    /// For each recipient why it must not be sent to, or `None` where it may.
+pub trait Admission: Debug + Send + Sync {
+    /// For each recipient why it must not be sent to, or `None` where it may. Changes nothing.
     async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>>;
+    /// Puts on record, durably, that the transaction with these recipients begins, and answers for each whether it
+    /// may. Nothing is on record for those it is not granted to. Bounded in time by the caller.
+    async fn begin(&self, recipients: &[String]) -> Vec<Admitted>;
+    /// Takes note of what became of a recipient of a transaction that ended. Made durable by the next `begin`, or
+    /// by the end of the attempt.
+    fn ended(&self, recipient: &str, outcome: &Outcome);
 
     /// Whether nothing may be sent at the moment, to anybody, because its outcome could not be stored.
     fn is_held(&self) -> bool {
@@ -100,24 +115,62 @@ pub trait Suppressed: Debug + Send + Sync {
     }
 }
 
+/// Whether a transaction may begin for a recipient.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Admitted {
+    /// It is on record: the content may leave.
+    Granted,
+    /// The address was suppressed meanwhile.
+    Suppressed(SuppressionReason),
+    /// Not now, and why: it cannot be put on record, or somebody else delivers the message, or nobody shall any
+    /// more. The outcome is [`Outcome::Withheld`].
+    NotNow(String),
+}
+
 impl LastLook {
-    /// Asks `list`.
-    pub fn at(list: Arc<dyn Suppressed>) -> Self {
-        Self(Some(list))
+    /// Asks `admission`.
+    pub fn at(admission: Arc<dyn Admission>) -> Self {
+        Self(Some(admission))
     }
 
     /// For each recipient why it must not be sent to, or `None` where it may.
     pub async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>> {
         match &self.0 {
-            Some(list) => list.suppressed(recipients).await,
+            Some(admission) => admission.suppressed(recipients).await,
             None => vec![None; recipients.len()],
         }
     }
 
-    /// Whether nothing may be sent at the moment: everybody's outcome is [`Outcome::Held`] then. Costs an
+    /// Whether nothing may be sent at the moment: everybody's outcome is [`Outcome::Withheld`] then. Costs an
     /// atomic load; a transport asks right before it begins a transaction.
     pub fn is_held(&self) -> bool {
         self.0.as_ref().is_some_and(|list| list.is_held())
+    }
+
+    /// Whether the transaction with these recipients may go on to its content; see [`Admission::begin`].
+    pub async fn begin(&self, recipients: &[String]) -> Vec<Admitted> {
+        match &self.0 {
+            Some(admission) => admission.begin(recipients).await,
+            None => vec![Admitted::Granted; recipients.len()],
+        }
+    }
+
+    /// Takes note of an outcome; see [`Admission::ended`].
+    pub fn ended(&self, recipient: &str, outcome: &Outcome) {
+        if let Some(admission) = &self.0 {
+            admission.ended(recipient, outcome);
+        }
+    }
+}
+
+impl Admitted {
+    /// The outcome of a recipient to whom it is not granted.
+    pub fn refusal(self) -> Option<Outcome> {
+        match self {
+            Self::Granted => None,
+            Self::Suppressed(reason) => Some(Outcome::Suppressed(reason)),
+            Self::NotNow(why) => Some(Outcome::Withheld(why)),
+        }
     }
 }
 
@@ -135,7 +188,7 @@ pub enum Content {
 #[derive(Debug, Clone)]
 pub struct Email {
     /// The envelope sender (RFC 5321 MAIL FROM).
-    pub envelope_from: EmailAddress,
+    pub envelope_from: EnvelopeFrom,
     /// `From`.
     pub from: Mailbox,
     /// `To`.
@@ -169,6 +222,32 @@ pub struct Mailbox {
     pub name: Option<String>,
     /// The address.
     pub address: EmailAddress,
+}
+
+/// Whom an email comes from on the envelope, where bounces go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EnvelopeFrom {
+    /// The same for all recipients, who may share a transaction.
+    Shared(EmailAddress),
+    /// One for each recipient of [`Outgoing::recipients`], in their order: what comes back tells who it is about.
+    /// Recipients with different senders never share a transaction.
+    PerRecipient(Vec<EmailAddress>),
+}
+
+impl EnvelopeFrom {
+    /// The sender for the recipient at this position; `None` when there is none.
+    pub fn of(&self, recipient: usize) -> Option<&EmailAddress> {
+        match self {
+            Self::Shared(sender) => Some(sender),
+            Self::PerRecipient(senders) => senders.get(recipient),
+        }
+    }
+}
+
+impl From<EmailAddress> for EnvelopeFrom {
+    fn from(sender: EmailAddress) -> Self {
+        Self::Shared(sender)
+    }
 }
 
 /// A file of an email.
@@ -207,7 +286,8 @@ pub struct Sent {
 }
 
 /// What the peer said about one recipient.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The peer took responsibility.
     Accepted(Response),
@@ -224,12 +304,12 @@ pub enum Outcome {
     Ambiguous(Response),
     /// Nothing was sent: [`LastLook`] found the recipient suppressed.
     Suppressed(SuppressionReason),
-    /// Nothing was sent: [`LastLook::is_held`]. Says nothing about the recipient.
-    Held,
+    /// Nothing was sent: [`LastLook`] said not now, and why. It is no attempt and is soon tried again.
+    Withheld(String),
 }
 
 /// The peer's reply, for events and classification.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
     /// The SMTP reply code, or the HTTP status of a provider.
     pub code: Option<u16>,

@@ -75,7 +75,7 @@ impl Transcript {
                 (_, Outcome::Accepted(_)) | (AttemptOutcome::Delivered, _) => AttemptOutcome::Delivered,
                 (_, Outcome::Ambiguous(_)) | (AttemptOutcome::Ambiguous, _) => AttemptOutcome::Ambiguous,
                 (_, Outcome::Deferred(_) | Outcome::ProviderFailed(_)) => AttemptOutcome::Deferred,
-                (before, Outcome::Refused(_) | Outcome::Suppressed(_)) => before,
+                (before, Outcome::Refused(_) | Outcome::Suppressed(_) | Outcome::Withheld(_)) => before,
             };
         }
         Dialog {

@@ -114,6 +114,7 @@ fn words(sent: &Sent) -> String {
             Outcome::Ambiguous(response) => ("ambiguous", response),
             Outcome::ProviderFailed(response) => ("provider", response),
             Outcome::Suppressed(reason) => return format!("suppressed {}", reason.as_str()),
+            Outcome::Withheld(why) => return format!("withheld {why}"),
         };
         let code = response.code.map_or_else(|| "-".to_owned(), |code| code.to_string());
         format!("{kind} {code} {}", response.enhanced.as_deref().unwrap_or("-"))
@@ -124,7 +125,7 @@ fn words(sent: &Sent) -> String {
 fn response(sent: &Sent) -> &Response {
     match &sent.outcomes[0] {
         Outcome::Accepted(it) | Outcome::Deferred(it) | Outcome::Refused(it) | Outcome::Ambiguous(it) => it,
-        Outcome::ProviderFailed(_) | Outcome::Suppressed(_) => panic!("a response of an exchanger"),
+        Outcome::ProviderFailed(_) | Outcome::Suppressed(_) | Outcome::Withheld(_) => panic!("a response of an exchanger"),
     }
 }
 

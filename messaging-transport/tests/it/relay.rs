@@ -106,7 +106,7 @@ fn summary(outcome: &Outcome) -> (&'static str, &Response) {
         Outcome::Refused(response) => ("refused", response),
         Outcome::Ambiguous(response) => ("ambiguous", response),
         Outcome::ProviderFailed(response) => ("provider", response),
-        Outcome::Suppressed(reason) => panic!("nobody is suppressed here: {reason:?}"),
+        other @ (Outcome::Suppressed(_) | Outcome::Withheld(_)) => panic!("everybody is admitted here: {other:?}"),
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn address(text: &str) -> EmailAddress {
 
 pub(crate) fn email() -> Email {
     Email {
-        envelope_from: address("bounce@mail.acme.com"),
+        envelope_from: address("bounce@mail.acme.com").into(),
         from: Mailbox { name: Some("Acme".into()), address: address("shop@mail.acme.com") },
         to: address("ann@example.com"),
         cc: Vec::new(),
