@@ -72,8 +72,7 @@ async fn run_prepared(settings: &Settings, output: Output) -> Result<(), Failure
     } else {
         output::raw(welcome(&dev, &file).as_bytes())?;
     }
-    server.run(stop).await;
-    Ok(())
+    Ok(server.run(stop).await?)
 }
 
 /// Makes sure that there is something to try out, and finds or renews the secrets for it.

@@ -127,6 +127,13 @@ pub struct SettingsArgs {
     #[arg(long, env = "MESSAGING_SMTP_LISTEN", value_name = "IP:PORT")]
     pub smtp_listen: Option<SocketAddr>,
 
+    /// Bytes to be kept free on the disk of the database [default: 32 MiB, or twice the write-ahead log]
+    ///
+    /// With less than that free, requests that add something get 503; what was accepted is still delivered, and
+    /// its outcomes are still stored.
+    #[arg(long, env = "MESSAGING_DISK_RESERVE", value_name = "BYTES")]
+    pub disk_reserve: Option<u64>,
+
     /// Where the data is, as shown on workspaces [default: local]
     #[arg(long, env = "MESSAGING_DATA_REGION", value_name = "NAME")]
     pub data_region: Option<String>,
@@ -180,6 +187,8 @@ pub struct Settings {
     pub trusted_proxy: Vec<IpNet>,
     /// Where mail comes back to.
     pub smtp_listen: Option<SocketAddr>,
+    /// Bytes to be kept free on the disk of the database; `None` for the default of the store.
+    pub disk_reserve: Option<u64>,
     /// Where the data is.
     pub data_region: String,
     /// What is logged.
@@ -271,6 +280,7 @@ impl SettingsArgs {
             segment_refresh: self.segment_refresh.or(other.segment_refresh),
             trusted_proxy: self.trusted_proxy.or(other.trusted_proxy),
             smtp_listen: self.smtp_listen.or(other.smtp_listen),
+            disk_reserve: self.disk_reserve.or(other.disk_reserve),
             data_region: self.data_region.or(other.data_region),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
@@ -330,6 +340,7 @@ impl SettingsArgs {
             segment_refresh,
             trusted_proxy: self.trusted_proxy.unwrap_or_default(),
             smtp_listen: self.smtp_listen,
+            disk_reserve: self.disk_reserve,
             data_region: self.data_region.unwrap_or(defaults.data_region),
             log: self.log.unwrap_or_else(|| "info".to_owned()),
             log_format: self.log_format.unwrap_or_default(),
@@ -416,6 +427,7 @@ mod tests {
             segment_refresh = 5
             trusted_proxy = ["10.0.0.0/8", "192.0.2.1"]
             smtp_listen = "[::]:25"
+            disk_reserve = 1000000
             data_region = "eu"
             log = "debug"
             log_format = "json"
@@ -429,6 +441,7 @@ mod tests {
         assert_eq!(settings.mx_override.map(|host| host.to_string()).as_deref(), Some("localhost:2525"));
         assert_eq!(settings.trusted_proxy.len(), 2);
         assert_eq!(settings.smtp_listen.unwrap().port(), 25);
+        assert_eq!(settings.disk_reserve, Some(1_000_000));
         assert_eq!(settings.log_format, LogFormat::Json);
         assert_eq!(settings.message_expiry, Duration::from_mins(1));
         assert_eq!(settings.webhook_retry, [1, 2, 3].map(Duration::from_secs));
@@ -466,6 +479,7 @@ mod tests {
             ("webhook_retry = [5, 0]", "--webhook-retry"),
             ("allow_private_targets = 1", "line 1"),
             ("segment_refresh = 0", "--segment-refresh"),
+            ("disk_reserve = -1", "line 1"),
             ("trusted_proxy = [\"x\"]", "CIDR"),
             ("listen = \"8080\"", "line 1"),
             ("smtp_listen = \"mail.example.org:25\"", "line 1"),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use messaging_core::App;
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
+use messaging_core::ports::store::StoreHealth;
 use messaging_core::work::Workers;
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use messaging_transport::inbound::{Inbound, InboundOptions};
@@ -66,6 +67,9 @@ pub enum StartError {
         #[source]
         source: io::Error,
     },
+    /// After a failed sync the database cannot be written until a new process has read it from the disk.
+    #[error("the disk failed and lost what was not synced; start the server again")]
+    Broken,
     /// The process cannot get what it runs on.
     #[error("failed to {attempt}")]
     System {
@@ -101,6 +105,7 @@ pub fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartErr
     let key = secret_key(&settings.data.join(SECRET_KEY))?;
     let mut options = SqliteOptions::new(&settings.database);
     options.exclusive = role == Role::Server;
+    options.disk_reserve = settings.disk_reserve;
     let store = SqliteStore::open(options)
         .map_err(|source| StartError::Database { path: settings.database.clone(), source })?;
     let transport = messaging_transport::Options {
@@ -151,8 +156,7 @@ pub struct Standalone {
 pub async fn serve(settings: &Settings) -> Result<(), StartError> {
     // Before anything else: a signal that comes while starting must not be lost.
     let stop = stop_signal()?;
-    Standalone::start(settings)?.run(stop).await;
-    Ok(())
+    Standalone::start(settings)?.run(stop).await
 }
 
 impl Standalone {
@@ -198,8 +202,9 @@ impl Standalone {
         self.inbound.as_ref().map(Inbound::local_addr)
     }
 
-    /// Answers until `stop` is done; then finishes what runs, requests and attempts side by side.
-    pub async fn run(self, stop: impl Future<Output = ()>) {
+    /// Answers until `stop` is done; then finishes what runs, requests and attempts side by side. Fails when the
+    /// database cannot be written any more by this process.
+    pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), StartError> {
         let Self { app, server, background, inbound, listen_file, smtp_listen_file } = self;
         if let Some(inbound) = &inbound {
             write_address(&smtp_listen_file, inbound.local_addr());
@@ -208,8 +213,17 @@ impl Standalone {
         write_address(&listen_file, server.local_addr());
         let (stopping, mut stopped) = tokio::sync::watch::channel(false);
         let mut stopped_for_mail = stopping.subscribe();
+        let mut health = app.store().watch_health();
+        let broken = async {
+            if health.wait_for(|health| *health == StoreHealth::Broken).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
         let stop = async {
-            stop.await;
+            tokio::select! {
+                () = stop => {}
+                () = broken => {}
+            }
             tracing::info!("stopping");
             app.end_waits();
             stopping.send_replace(true);
@@ -226,11 +240,13 @@ impl Standalone {
             }
         };
         tokio::join!(server.run(stop), workers, returned_mail);
+        let is_broken = app.store().health() == StoreHealth::Broken;
         app.store().close().await;
         // A stale address would mislead whoever looks for a running server.
         let _ = fs::remove_file(listen_file);
         let _ = fs::remove_file(smtp_listen_file);
         tracing::info!("stopped");
+        if is_broken { Err(StartError::Broken) } else { Ok(()) }
     }
 }
 

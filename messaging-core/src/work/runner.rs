@@ -215,9 +215,9 @@ async fn run(app: &App, job: ClaimedJob) {
             tracing::warn!(kind = job.kind, job = %job.handle.id, "a job lost its lease");
         }
         // Not the job's fault, and it will not be kept waiting for it.
-        Ok(Err(JobError::Store(StoreError::Unavailable) | JobError::Commit(CommitError::Store(StoreError::Unavailable))))
-            if !app.store().health().is_healthy() =>
-        {
+        Ok(Err(
+            JobError::Store(StoreError::Unavailable) | JobError::Commit(CommitError::Store(StoreError::Unavailable)),
+        )) if !app.store().health().is_healthy() => {
             tracing::debug!(kind = job.kind, job = %job.handle.id, "a job waits for the store");
             put_back(&cx, &job, STORE_RETRY).await;
         }
