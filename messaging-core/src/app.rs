@@ -19,6 +19,7 @@ pub(crate) mod ingesting;
 mod known_urls;
 mod last_uses;
 mod lookups;
+mod memory_budget;
 mod passwords;
 mod reports;
 mod segments;
@@ -79,8 +80,10 @@ pub(crate) use templates::Unrendered;
 pub use uploading::Uploading;
 pub use visits::{Click, Visitor};
 
-/// Attachments that are being sent at one time, in KiB; each is there twice, once as MIME.
-const FILE_MEMORY_KIB: u32 = 32 << 10;
+/// Bytes of stored contents, and of what is made of them for sending, that may be in memory at one time.
+const CONTENT_MEMORY: u64 = 32 << 20;
+/// The same for attachments.
+const FILE_MEMORY: u64 = 48 << 20;
 
 /// A handle to the application.
 #[derive(Clone)]
@@ -116,8 +119,10 @@ struct Shared {
     gates: Gates,
     /// Attempts that ended without anybody knowing whether the message arrived.
     ambiguous_attempts: AtomicU64,
-    /// KiB of attachments that background work may hold in memory.
-    file_memory: Semaphore,
+    /// Room for contents of messages in work.
+    content_memory: Arc<MemoryBudget>,
+    /// Room for attachments of messages in work.
+    file_memory: Arc<MemoryBudget>,
     /// Parts of long lists that may be committed at one time.
     parts: Semaphore,
     /// Imports whose rows are read at one time.
@@ -308,10 +313,14 @@ impl App {
         &self.0.work
     }
 
-    /// Waits for the room to hold `bytes` of attachments in memory. More than the whole room counts as all of it.
-    pub(crate) async fn file_memory(&self, bytes: u64) -> SemaphorePermit<'_> {
-        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(FILE_MEMORY_KIB);
-        self.0.file_memory.acquire_many(kib).await.expect("the semaphore is never closed")
+    /// Room for the contents of messages in work.
+    pub(crate) fn content_memory(&self) -> &Arc<MemoryBudget> {
+        &self.0.content_memory
+    }
+
+    /// Room for attachments of messages in work. Whoever takes both takes it after that for the content.
+    pub(crate) fn file_memory(&self) -> &Arc<MemoryBudget> {
+        &self.0.file_memory
     }
 
     /// Waits for the turn to commit a part of a long list.

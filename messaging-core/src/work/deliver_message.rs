@@ -21,13 +21,23 @@ use crate::ids::{MessageId, WorkspaceId};
 use crate::ports::store::{CommitError, StoreError};
 use crate::ports::transport::{Acceptance, LastLook, Outcome};
 use crate::time::Timestamp;
-use crate::work::delivery::{Impossible, Performed, Unprepared, conclude, perform, prepare};
+use crate::work::delivery::{Impossible, Performed, Unprepared, conclude, perform, prepare, reserve};
 use crate::work::delivery_progress::{Addressee, RecipientProgress, Transaction};
 use crate::work::job::{Job, JobContext, JobError, insist};
 use crate::work::transaction_log::{LogState, TransactionLog};
 
 /// How often an outcome is decided again because the message changed meanwhile.
 const MAX_COMMITS: usize = 8;
+
+/// What a message in work takes in memory besides its content and attachments, in bytes.
+const MESSAGE_OVERHEAD: u64 = 8 << 10;
+
+/// How often the content of a message is in memory at most: as it was sent, as parts, as MIME, which may need
+/// more than twice as much.
+const CONTENT_COPIES: u64 = 4;
+
+/// Twice how often an attachment is in memory: as it is and in base64, which is a third and a line end longer.
+const FILE_COPIES_HALVES: u64 = 5;
 
 /// Delivers a message to those of its recipients of one domain that are still open.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -78,8 +88,11 @@ impl DeliverMessage {
     }
 }
 
+/// Lanes of email begin with this; the recipients' domain follows.
+const EMAIL_LANE: &str = "email:";
+
 fn email_lane(domain: &str) -> String {
-    format!("email:{domain}")
+    format!("{EMAIL_LANE}{domain}")
 }
 
 impl Job for DeliverMessage {
@@ -91,6 +104,16 @@ impl Job for DeliverMessage {
 
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let store = cx.app.store();
+        let Some((message, length)) = store.message_with_length(self.workspace_id, self.message_id).await? else {
+            return Ok(cx.finish(Changes::default()).await?);
+        };
+        if message.status == MessageStatus::Cancelled {
+            return Ok(cx.finish(Changes::default()).await?);
+        }
+        // Whoever waits, for the turn of its domain or for memory, holds no content.
+        let reservation = reserve(&cx.app, &message, self.single_domain()).await?;
+        let weight = MESSAGE_OVERHEAD + CONTENT_COPIES * length.unwrap_or_default();
+        let _room = cx.app.content_memory().take(&self.lane, weight).await;
         let Some((message, stored)) = store.message_with_content(self.workspace_id, self.message_id).await? else {
             return Ok(cx.finish(Changes::default()).await?);
         };
@@ -118,8 +141,15 @@ impl Job for DeliverMessage {
             let why = "every attempt ended in a fault of the server until the message expired";
             return run.fail(cx, &Impossible::new("provider_error", why)).await;
         }
-        let memory = cx.app.file_memory(request.files.iter().map(|file| file.size).sum()).await;
-        let performed = match prepare(&cx.app, &run.message, &request, run.addressees.clone(), &everyone).await {
+        let files: u64 = request.files.iter().map(|file| file.size).sum();
+        let _room_for_files = match files {
+            0 => None,
+            files => Some(cx.app.file_memory().take(&run.job.lane, files / 2 * FILE_COPIES_HALVES).await),
+        };
+        let prepared = prepare(&cx.app, &run.message, &request, run.addressees.clone(), &everyone, reservation).await;
+        // What is sent is made of it, and is as large.
+        drop(request);
+        let performed = match prepared {
             Ok(mut prepared) => {
                 let log = prepared.to_record().map(|(acceptance, urls)| Arc::new(run.log(cx, acceptance, urls)));
                 if let Some(log) = &log {
@@ -134,12 +164,16 @@ impl Job for DeliverMessage {
             Err(Unprepared::Impossible(impossible)) => Performed::only(impossible.judgment(&run.addressees)),
             Err(Unprepared::Store(error)) => return Err(error.into()),
         };
-        drop(memory);
         run.record(cx, performed).await
     }
 }
 
 impl DeliverMessage {
+    /// The one domain of its recipients. Jobs of earlier versions may serve others besides that of their lane.
+    fn single_domain(&self) -> Option<&str> {
+        self.domain.as_deref().or_else(|| self.lane.strip_prefix(EMAIL_LANE))
+    }
+
     /// Notes that a transaction with these recipients begins.
     pub(super) fn note_begun(&mut self, recipients: &[&String]) {
         let begun: HashSet<_> = recipients.iter().map(|one| RecipientDigest::of(self.message_id, one)).collect();
