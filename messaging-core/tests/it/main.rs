@@ -33,6 +33,7 @@ mod surface;
 mod sweep;
 mod template_messages;
 mod templates;
+mod transactions;
 mod unsubscribe;
 mod visits;
 mod webhook_deliveries;
