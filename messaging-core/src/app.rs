@@ -72,6 +72,7 @@ use last_uses::LastUses;
 pub use lookups::Provider;
 use lookups::{Lookups, Touched};
 pub(crate) use lookups::{MAX_LOOKED_AT, SESSION_MARKER};
+use memory_budget::MemoryBudget;
 pub use reports::ReturnAddress;
 use segments::SegmentTurns;
 pub use settings::Settings;
