@@ -53,7 +53,7 @@ pub use self::route::{MalformedMxOverride, MxOverride};
 use crate::dns::Dns;
 use crate::guard::Guard;
 use crate::mime;
-use crate::smtp::{Letter, as_said, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, clean_name};
+use crate::smtp::{Letter, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, as_said, clean_name};
 
 /// Domains of one message that are delivered to at the same time.
 const DOMAINS: usize = 8;
@@ -214,9 +214,7 @@ impl Group {
 impl Transport for DirectDelivery {
     async fn reserve(&self, route: &Route) -> Reservation {
         match &route.domain {
-            Some(domain) => {
-                Reservation::holding(Reserved { domain: domain.clone(), turn: self.turn(domain).await })
-            }
+            Some(domain) => Reservation::holding(Reserved { domain: domain.clone(), turn: self.turn(domain).await }),
             None => Reservation::default(),
         }
     }
@@ -229,7 +227,14 @@ impl Transport for DirectDelivery {
         let recipients = Recipient::all(outgoing, email)?;
         let needs_utf8 = mime::needs_utf8(email) || recipients.iter().any(|one| !one.from.is_ascii());
         let groups = Group::all(recipients);
-        let parcel = Parcel { outgoing, email, needs_utf8, content: OnceLock::new(), reserved: Mutex::new(outgoing.reservation.take()), since };
+        let parcel = Parcel {
+            outgoing,
+            email,
+            needs_utf8,
+            content: OnceLock::new(),
+            reserved: Mutex::new(outgoing.reservation.take()),
+            since,
+        };
         let mut outcomes = vec![None; outgoing.recipients.len()];
         let mut dialogs = Vec::new();
         let attempts: Vec<_> = groups.iter().map(|group| self.to_domain(group, &parcel)).collect();

@@ -42,7 +42,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::transport::{
-    Acceptance, Content, Outcome, Outgoing, Reservation, Response, Route, Sent, SettingsFault, Transport, TransportError,
+    Acceptance, Content, Outcome, Outgoing, Reservation, Response, Route, Sent, SettingsFault, Transport,
+    TransportError,
 };
 use rustls_pki_types::CertificateDer;
 use serde_json::{Map, Value};

@@ -19,7 +19,9 @@ use crate::domain::{address, retry, sender};
 use crate::ids::WorkspaceId;
 use crate::ports::Transport;
 use crate::ports::store::StoreError;
-use crate::ports::transport::{Acceptance, Content, LastLook, Outcome, Outgoing, Reservation, Response, Route, Sent, TransportError};
+use crate::ports::transport::{
+    Acceptance, Content, LastLook, Outcome, Outgoing, Reservation, Response, Route, Sent, TransportError,
+};
 use crate::time::Timestamp;
 use crate::work::compose::{Composed, compose};
 use crate::work::delivery_progress::{Addressee, Transaction};

@@ -125,7 +125,9 @@ fn words(sent: &Sent) -> String {
 fn response(sent: &Sent) -> &Response {
     match &sent.outcomes[0] {
         Outcome::Accepted(it) | Outcome::Deferred(it) | Outcome::Refused(it) | Outcome::Ambiguous(it) => it,
-        Outcome::ProviderFailed(_) | Outcome::Suppressed(_) | Outcome::Withheld(_) => panic!("a response of an exchanger"),
+        Outcome::ProviderFailed(_) | Outcome::Suppressed(_) | Outcome::Withheld(_) => {
+            panic!("a response of an exchanger")
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::ids::{Id, MessageId, WorkspaceId};
-use messaging_core::ports::transport::{Content, Email, LastLook, Mailbox, Outgoing, Reservation, Reservation};
+use messaging_core::ports::transport::{Content, Email, LastLook, Mailbox, Outgoing, Reservation};
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
 
