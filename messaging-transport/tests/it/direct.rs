@@ -5,6 +5,7 @@ mod exchangers;
 mod lanes;
 mod last_look;
 mod private;
+mod reservation;
 mod tls;
 
 use std::net::{IpAddr, Ipv4Addr};

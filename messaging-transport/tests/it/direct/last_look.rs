@@ -96,9 +96,17 @@ async fn with_nobody_left_there_is_no_transaction() {
 struct Closed;
 
 #[async_trait]
-impl Suppressed for Closed {
+impl Admission for Closed {
     async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>> {
         vec![None; recipients.len()]
+    }
+
+    async fn begin(&self, _recipients: &[String]) -> Vec<Admitted> {
+        panic!("nothing begins while it is held")
+    }
+
+    fn ended(&self, recipient: &str, _outcome: &Outcome) {
+        panic!("{recipient}: nothing ends that did not begin")
     }
 
     fn is_held(&self) -> bool {
@@ -111,7 +119,7 @@ async fn what_is_held_never_reaches_the_wire_even_without_a_wait() {
     let bed = Bed::start(1).await;
     let message = Outgoing { last_look: LastLook::at(Arc::new(Closed)), ..message(&["yes@b.test"], email()) };
     let sent = attempt(&bed.delivery(), &message).await;
-    assert_eq!(words(&sent), "held");
+    assert_eq!(words(&sent), "withheld the server cannot store outcomes at the moment");
     assert!(!bed.first().commands().iter().any(|command| command.starts_with("MAIL")));
 }
 
