@@ -223,6 +223,12 @@ pub enum Write {
     FinishJob(JobHandle),
     /// Puts a claimed job back for later. A conflict when the lease was lost.
     RescheduleJob(JobHandle, Reschedule),
+    /// Puts a claimed job back for later as it is stored, because its run failed: [`SaveJob`](Self::SaveJob)
+    /// may have changed it since it was claimed. Its failures are counted up. A conflict when the lease was lost.
+    PutJobBack(JobHandle, Timestamp),
+    /// Replaces the payload of a claimed job, which stays claimed: what has to be known if its run does not end.
+    /// A conflict when the lease was lost.
+    SaveJob(JobHandle, Bytes),
     /// Remembers the answer to a request with an Idempotency-Key. A conflict when there is one that
     /// has not expired.
     Remember(Box<Reply>),
@@ -317,6 +323,8 @@ impl Write {
                 | Self::EnqueueOnce(..)
                 | Self::FinishJob(..)
                 | Self::RescheduleJob(..)
+                | Self::PutJobBack(..)
+                | Self::SaveJob(..)
                 | Self::Remember(..)
         )
     }

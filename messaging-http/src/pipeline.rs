@@ -353,6 +353,7 @@ impl Pipeline {
             health: self.app.store().health(),
             store: self.app.store().gauges(),
             body_bytes: self.budget.used(),
+            ambiguous_attempts: self.app.ambiguous_attempts(),
             log_lines_dropped: crate::logging::dropped_lines(),
         };
         self.metrics.page(facts)
