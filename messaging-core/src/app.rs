@@ -43,6 +43,7 @@ use crate::domain::channel::Channel;
 use crate::domain::link_token::LinkKey;
 use crate::domain::login_attempts::LoginAttempts;
 use crate::domain::machine::RecentClicks;
+use crate::domain::page_cursor::CursorKey;
 use crate::domain::settings::ChannelSettings;
 use crate::error::Error;
 use crate::ids::{Id, IdSource, WebhookId, WorkspaceId};
@@ -60,6 +61,7 @@ use crate::work::signal::WorkSignal;
 pub use builder::Builder;
 pub(crate) use dkim::KeyPair;
 use dkim::Signers;
+pub use dkim::UnusableKey;
 use domain_looks::DomainLooks;
 use event_signal::{EventSignal, EventWait};
 use gates::Gates;
@@ -94,6 +96,7 @@ struct Shared {
     settings: Settings,
     vault: Vault,
     link_key: LinkKey,
+    cursor_key: CursorKey,
     ids: IdSource,
     lookups: Lookups,
     known_urls: KnownUrls,
@@ -148,11 +151,11 @@ impl App {
             )
             .finish();
         let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
-        let workspace = caller.admit(O::ACCESS, in_path, None)?;
+        let (caller, workspace) = self.admit(caller.clone(), O::ACCESS, in_path, None).await?;
         let path = crate::ops::fill_path(O::PATH, &path_parameters);
         let answer = crate::ops::invoke::invoke::<O>(Request {
             app: self,
-            caller,
+            caller: &caller,
             workspace,
             path: &path,
             query: &query,
@@ -190,6 +193,16 @@ impl App {
         self.0.entropy.as_ref()
     }
 
+    /// A number below `bound`, each as likely as the others to within one in 2^32 / `bound`.
+    pub(crate) fn random_below(&self, bound: u32) -> u32 {
+        if bound <= 1 {
+            return 0;
+        }
+        let mut bytes = [0; 4];
+        self.entropy().fill(&mut bytes);
+        u32::from_le_bytes(bytes) % bound
+    }
+
     /// A new id.
     pub fn new_id<I: Id>(&self, now: Timestamp) -> I {
         self.0.ids.next(now, self.entropy())
@@ -218,6 +231,11 @@ impl App {
     /// Makes and reads the tokens of links and return addresses.
     pub fn link_key(&self) -> &LinkKey {
         &self.0.link_key
+    }
+
+    /// Seals and opens the cursors of listings.
+    pub(crate) fn cursor_key(&self) -> &CursorKey {
+        &self.0.cursor_key
     }
 
     /// Commits the changes of a request.
@@ -341,7 +359,7 @@ impl App {
     }
 
     /// The place of a secret member of a channel's settings, for the vault.
-    pub(crate) fn secret_place(settings: &ChannelSettings, member: &str) -> String {
+    pub fn secret_place(settings: &ChannelSettings, member: &str) -> String {
         format!("channel/{}/{}/{}/{member}", settings.workspace_id, settings.channel, settings.provider)
     }
 

@@ -25,6 +25,7 @@ pub mod login_attempts;
 pub mod machine;
 pub mod message;
 pub mod message_input;
+pub mod page_cursor;
 pub mod password;
 pub mod plain_text;
 pub mod product_event;

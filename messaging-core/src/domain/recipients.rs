@@ -23,6 +23,17 @@ pub struct Recipient {
     pub kind: RecipientKind,
     /// The address.
     pub address: String,
+    /// Whether an attempt was put off for another reason than that the provider failed. Without one, a
+    /// message that expires has failed and not bounced.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub was_deferred: bool,
+}
+
+impl Recipient {
+    /// A recipient before the first attempt.
+    pub const fn new(kind: RecipientKind, address: String) -> Self {
+        Self { kind, address, was_deferred: false }
+    }
 }
 
 /// Names a recipient in what is kept for later, without its address: that stands in the message and its request
@@ -59,7 +70,7 @@ impl<'de> Deserialize<'de> for RecipientKey {
 pub fn all(to: &str, cc: &[String], bcc: &[String]) -> Vec<Recipient> {
     let mut seen = HashSet::new();
     let named = |kind, list: &[String]| {
-        list.iter().map(|address| Recipient { kind, address: address.clone() }).collect::<Vec<_>>()
+        list.iter().map(|address| Recipient::new(kind, address.clone())).collect::<Vec<_>>()
     };
     [named(RecipientKind::To, &[to.to_owned()]), named(RecipientKind::Cc, cc), named(RecipientKind::Bcc, bcc)]
         .into_iter()

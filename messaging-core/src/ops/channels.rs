@@ -148,7 +148,7 @@ impl Operation for SetChannel {
             workspace_id,
             channel,
             provider: kind.name.to_owned(),
-            config: take_over(kind, call.body.config.unwrap_or_default(), kept)?,
+            config: take_over(cx.app, kind, call.body.config.unwrap_or_default(), kept)?,
         };
         let settings = seal(cx.app, kind, settings, kept);
         let expected = stored.as_ref().map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
@@ -182,6 +182,7 @@ impl Operation for DeleteChannel {
 
 /// What of a given configuration is to be stored, checked; kept secrets are still `***`.
 fn take_over(
+    app: &App,
     kind: &ProviderKind,
     mut given: Map<String, Value>,
     kept: Option<&ChannelSettings>,
@@ -207,6 +208,9 @@ fn take_over(
             let rule = "*** keeps a secret only while it is stored and everything that says where it goes is unchanged";
             violations.add(format!("/config/{}", member.name), FieldCode::Required, rule);
         }
+    }
+    if let Some(Err(fault)) = app.transport(kind.channel, kind.name).map(|transport| transport.check(&config)) {
+        violations.add(format!("/config/{}", fault.member), FieldCode::NotAllowed, fault.message);
     }
     violations.into_result()?;
     Ok(config)

@@ -58,6 +58,8 @@ pub struct Context<'a> {
     pub client: Option<IpAddr>,
     /// The turn to commit a long list, held until that is done.
     pub(super) turn: Option<SemaphorePermit<'a>>,
+    /// [`Operation::ID`](crate::ops::Operation::ID)
+    pub(super) operation: &'static str,
     pub(super) workspace: Option<WorkspaceId>,
     pub(super) path: &'a str,
     pub(super) query: &'a str,

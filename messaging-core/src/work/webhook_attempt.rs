@@ -67,6 +67,10 @@ pub(super) async fn attempt(app: &App, webhook: &Webhook, delivery: Delivery) ->
         body_limit: MAX_BODY,
         redirects: 0,
     };
+    if !app.store().health().takes_work() {
+        // Its outcome could not be stored, and the receiver would be called again.
+        return Err(StoreError::Unavailable);
+    }
     let began = Instant::now();
     let fetched = app.fetch().fetch(request).await;
     let took = began.elapsed();
@@ -164,9 +168,7 @@ fn addresses_in(payload: &[u8], to: &str, recipient: &str) -> ErasedAddresses {
 /// By how much a wait differs from the schedule, so that receivers that failed together are not called
 /// together.
 fn jitter(app: &App) -> i32 {
-    let mut bytes = [0; 2];
-    app.entropy().fill(&mut bytes);
-    i32::from(u16::from_le_bytes(bytes) % 201) - 100
+    i32::try_from(app.random_below(201)).unwrap_or(100) - 100
 }
 
 impl Attempted {

@@ -24,6 +24,7 @@ mod messages;
 mod pages;
 mod reports;
 mod returned_mail;
+mod secret_key;
 mod segments;
 mod sending_domains;
 mod service;
