@@ -23,6 +23,7 @@ mod passwords;
 mod reports;
 mod segments;
 mod settings;
+mod sign_ins;
 mod suppressing;
 mod templates;
 mod unsubscribe;
@@ -41,11 +42,11 @@ use crate::caller::Caller;
 use crate::changes::{Changes, Write};
 use crate::domain::channel::Channel;
 use crate::domain::link_token::LinkKey;
-use crate::domain::login_attempts::LoginAttempts;
 use crate::domain::machine::RecentClicks;
 use crate::domain::page_cursor::CursorKey;
 use crate::domain::settings::ChannelSettings;
 use crate::error::Error;
+use crate::fair_semaphore::FairSemaphore;
 use crate::ids::{Id, IdSource, WebhookId, WorkspaceId};
 use crate::ops::invoke::RunningKeys;
 use crate::ops::{Operation, Output as _, Request};
@@ -76,6 +77,7 @@ use segments::SegmentTurns;
 pub use settings::Settings;
 use templates::CompiledVersions;
 pub(crate) use templates::Unrendered;
+use uploading::Receiving;
 pub use uploading::Uploading;
 pub use visits::{Click, Visitor};
 
@@ -103,8 +105,7 @@ struct Shared {
     recent_clicks: Mutex<RecentClicks>,
     last_uses: LastUses,
     running_keys: RunningKeys,
-    login_attempts: Mutex<LoginAttempts>,
-    passwords: HeavyWork,
+    passwords: FairSemaphore,
     dkim_keys: HeavyWork,
     signers: Signers,
     domain_looks: DomainLooks,
@@ -121,7 +122,9 @@ struct Shared {
     /// Imports whose rows are read at one time.
     imports: Semaphore,
     /// Files that are received at one time.
-    uploads: Arc<Semaphore>,
+    uploads: FairSemaphore,
+    /// Imports whose file is being received.
+    receiving: Receiving,
 }
 
 impl App {
@@ -308,11 +311,6 @@ impl App {
         &self.0.running_keys
     }
 
-    /// Failed sign-ins of the last minutes.
-    pub(crate) fn login_attempts<T>(&self, look: impl FnOnce(&mut LoginAttempts) -> T) -> T {
-        look(&mut self.0.login_attempts.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
     /// The clicks of the last moment.
     fn recent_clicks<T>(&self, look: impl FnOnce(&mut RecentClicks) -> T) -> T {
         look(&mut self.0.recent_clicks.lock().unwrap_or_else(PoisonError::into_inner))
@@ -322,7 +320,7 @@ impl App {
         &self.0.known_urls
     }
 
-    fn passwords(&self) -> &HeavyWork {
+    fn passwords(&self) -> &FairSemaphore {
         &self.0.passwords
     }
 

@@ -19,6 +19,7 @@ use crate::domain::import::Import;
 use crate::domain::import::report::RowErrors;
 use crate::domain::link_token::{CopyKey, UrlKey};
 use crate::domain::list::ContactList;
+use crate::domain::login_attempts::SignInAttempt;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
 use crate::domain::product_event::ProductEvent;
 use crate::domain::segment::Segment;
@@ -99,6 +100,10 @@ pub enum Write {
     PutSession(Session),
     /// Ends a session; no conflict when it is gone already.
     DeleteSession(Digest),
+    /// Counts an attempt to sign in as failed. A conflict when the failures before it use up a limit.
+    CountSignIn(SignInAttempt),
+    /// Forgets the failures of an attempt's email from its network, the attempt itself among them.
+    ForgetSignIns(SignInAttempt),
     /// Creates or replaces a workspace.
     PutWorkspace(Workspace, Expect),
     /// Creates or replaces a membership.

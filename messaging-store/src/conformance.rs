@@ -33,6 +33,7 @@ pub mod sample;
 pub mod sandbox;
 pub mod segments;
 pub mod sending_domains;
+pub mod sign_ins;
 pub mod soft_bounces;
 pub mod suppressions;
 pub mod templates;
@@ -131,7 +132,7 @@ macro_rules! conformance_tests {
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
                 a_rescheduled_job_comes_back, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
                 jobs_are_counted;
-            keys: keys_round_trip, prefix_is_unique, last_use_is_listed,
+            keys: keys_round_trip, a_key_is_found_by_secret_and_prefix, prefix_is_unique, last_use_is_listed,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             lanes: a_busy_lane_does_not_delay_others, lanes_take_turns, a_lane_gives_no_more_than_allowed,
                 a_lane_may_have_a_share_of_its_own,
@@ -170,6 +171,8 @@ macro_rules! conformance_tests {
             sending_domains: domains_round_trip, name_is_unique_in_its_workspace, a_deleted_name_is_free,
                 a_name_is_found_in_every_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            sign_ins: failures_of_an_email_count, failures_of_a_network_count, a_crowd_of_attempts_is_counted,
+                old_and_future_failures_are_forgotten;
             soft_bounces: a_streak_grows_and_ends, a_length_is_counted_from_once, others_have_their_own;
             suppressions: suppressions_round_trip, addresses_of_several_channels_are_looked_up,
                 address_is_unique_per_channel, suppressions_are_found_by_id_and_deleted, every_filter_narrows,

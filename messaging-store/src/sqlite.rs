@@ -39,6 +39,7 @@ mod sandbox;
 mod schema;
 mod segments;
 mod sending_domains;
+mod sign_ins;
 mod soft_bounces;
 mod suppressions;
 mod templates;

@@ -15,6 +15,7 @@ use super::lookups::Lookups;
 use super::segments::SegmentTurns;
 use super::settings::Settings;
 use super::templates::{self, CompiledVersions};
+use super::uploading::Receiving;
 use super::{App, FILE_MEMORY_KIB, Shared, importing, passwords, uploading, upserting};
 use crate::domain::channel::Channel;
 use crate::domain::link_token::LinkKey;
@@ -106,7 +107,6 @@ impl Builder {
             recent_clicks: Mutex::default(),
             last_uses: LastUses::default(),
             running_keys: RunningKeys::default(),
-            login_attempts: Mutex::default(),
             passwords: passwords::queue(),
             dkim_keys: dkim::queue(),
             signers: Signers::default(),
@@ -120,7 +120,8 @@ impl Builder {
             file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
             parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
             imports: Semaphore::new(importing::IMPORTS_AT_A_TIME),
-            uploads: Arc::new(Semaphore::new(uploading::UPLOADS_AT_A_TIME)),
+            uploads: uploading::places(),
+            receiving: Receiving::default(),
         })))
     }
 }

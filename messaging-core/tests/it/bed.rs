@@ -72,6 +72,11 @@ impl Bed {
         Self { app, clock, store, directory }
     }
 
+    /// Another application on the same database, as in another process. It shares nothing else.
+    pub(crate) fn another_process(&self) -> App {
+        wait_for(App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _).build()).unwrap()
+    }
+
     /// A bed with the workspace "Acme" and its owner, signed in.
     pub(crate) async fn with_owner() -> (Self, WorkspaceId, Caller) {
         Self::start().and_owner().await
