@@ -154,7 +154,8 @@ macro_rules! conformance_tests {
                 unique_ids_dated_in_the_future_are_passed_over,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             redaction: a_message_is_attributed_anew, a_redacted_message_names_nobody,
-                messages_are_found_by_recipient;
+                messages_are_found_by_recipient, messages_are_found_by_whom_they_copy,
+                an_erased_copy_leaves_the_message, a_message_is_expected_at_its_revision;
             replies: replies_round_trip, a_live_reply_is_not_replaced, an_expired_reply_is_replaced,
                 reply_and_effect_appear_together, expired_replies_and_sessions_are_forgotten,
                 replies_dated_in_the_future_are_passed_over;
