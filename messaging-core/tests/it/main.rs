@@ -26,6 +26,7 @@ mod returned_mail;
 mod segments;
 mod sending_domains;
 mod service;
+mod store_health;
 mod support;
 mod suppressions;
 mod surface;

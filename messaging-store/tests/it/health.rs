@@ -96,7 +96,8 @@ async fn the_log_is_moved_when_a_long_reader_ends_although_nothing_is_written_an
     }
     let left = || {
         let look = Connection::open(path(place.path())).unwrap();
-        look.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| Ok(row.get::<_, i64>(1)? - row.get::<_, i64>(2)?)).unwrap()
+        look.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| Ok(row.get::<_, i64>(1)? - row.get::<_, i64>(2)?))
+            .unwrap()
     };
     // Long enough for the checkpoint that is held up by the reader.
     tokio::time::sleep(Duration::from_secs(1)).await;
