@@ -20,7 +20,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(50);
 /// The longest wait between two tries, before jitter: so soon after the store has recovered an outcome is
 /// stored.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// Of the tries of one outcome the first of so many is logged.
+/// Of the tries of one outcome every so many-th is logged.
 const LOG_EVERY: u32 = 16;
 
 /// A kind of background work. The value itself is the payload.
@@ -139,7 +139,8 @@ where
             return Err(error);
         }
         unsettled.get_or_insert_with(|| app.work().unsettled());
-        if tries.is_multiple_of(LOG_EVERY) {
+        // Hundreds may wait for one disk, which tells of itself; an outcome that waits for long is a case of its own.
+        if tries.is_multiple_of(LOG_EVERY) && tries > 0 {
             tracing::warn!(tries, error = %Chain(&error), "an outcome waits for the store");
         }
         tries = tries.saturating_add(1);

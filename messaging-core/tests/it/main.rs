@@ -29,6 +29,7 @@ mod secret_key;
 mod segments;
 mod sending_domains;
 mod service;
+mod store_health;
 mod support;
 mod suppressions;
 mod surface;

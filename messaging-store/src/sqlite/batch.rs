@@ -291,9 +291,7 @@ impl Bench {
             Err(error) => {
                 let fault = Fault::from(error);
                 tracing::debug!(error = %Chain(&fault), "the log could not be started over yet");
-                if fault.trouble() != Some(StoreHealth::Locked) {
-                    self.health.report(&fault);
-                }
+                self.health.report_of_checkpoint(&fault);
             }
         }
     }
