@@ -43,6 +43,7 @@ use crate::changes::{Changes, Write};
 use crate::domain::channel::Channel;
 use crate::domain::link_token::LinkKey;
 use crate::domain::machine::RecentClicks;
+use crate::domain::page_cursor::CursorKey;
 use crate::domain::settings::ChannelSettings;
 use crate::error::Error;
 use crate::fair_semaphore::FairSemaphore;
@@ -61,6 +62,7 @@ use crate::work::signal::WorkSignal;
 pub use builder::Builder;
 pub(crate) use dkim::KeyPair;
 use dkim::Signers;
+pub use dkim::UnusableKey;
 use domain_looks::DomainLooks;
 use event_signal::{EventSignal, EventWait};
 use gates::Gates;
@@ -96,6 +98,7 @@ struct Shared {
     settings: Settings,
     vault: Vault,
     link_key: LinkKey,
+    cursor_key: CursorKey,
     ids: IdSource,
     lookups: Lookups,
     known_urls: KnownUrls,
@@ -193,6 +196,16 @@ impl App {
         self.0.entropy.as_ref()
     }
 
+    /// A number below `bound`, each as likely as the others to within one in 2^32 / `bound`.
+    pub(crate) fn random_below(&self, bound: u32) -> u32 {
+        if bound <= 1 {
+            return 0;
+        }
+        let mut bytes = [0; 4];
+        self.entropy().fill(&mut bytes);
+        u32::from_le_bytes(bytes) % bound
+    }
+
     /// A new id.
     pub fn new_id<I: Id>(&self, now: Timestamp) -> I {
         self.0.ids.next(now, self.entropy())
@@ -221,6 +234,11 @@ impl App {
     /// Makes and reads the tokens of links and return addresses.
     pub fn link_key(&self) -> &LinkKey {
         &self.0.link_key
+    }
+
+    /// Seals and opens the cursors of listings.
+    pub(crate) fn cursor_key(&self) -> &CursorKey {
+        &self.0.cursor_key
     }
 
     /// Commits the changes of a request.
@@ -339,7 +357,7 @@ impl App {
     }
 
     /// The place of a secret member of a channel's settings, for the vault.
-    pub(crate) fn secret_place(settings: &ChannelSettings, member: &str) -> String {
+    pub fn secret_place(settings: &ChannelSettings, member: &str) -> String {
         format!("channel/{}/{}/{}/{member}", settings.workspace_id, settings.channel, settings.provider)
     }
 

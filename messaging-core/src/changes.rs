@@ -37,15 +37,17 @@ use crate::ids::{
 use crate::time::Timestamp;
 
 /// A set of writes that happens completely or not at all.
-#[derive(Debug, Default)]
+///
+/// A clone shares the writes, so that a commit that may have to be tried again costs no copy.
+#[derive(Debug, Default, Clone)]
 pub struct Changes {
-    writes: Vec<Write>,
+    writes: Arc<Vec<Write>>,
 }
 
 impl Changes {
     /// Adds a write. Writes are applied in the order they were added.
     pub fn push(&mut self, write: Write) {
-        self.writes.push(write);
+        Arc::make_mut(&mut self.writes).push(write);
     }
 
     /// Whether nothing is to be changed.
@@ -57,17 +59,24 @@ impl Changes {
     pub fn writes(&self) -> &[Write] {
         &self.writes
     }
+
+    /// Whether the commit makes the database grow for something new: what a store refuses when the disk is
+    /// nearly full. The outcome of a job does not count, because it ends work that was accepted before.
+    pub fn adds(&self) -> bool {
+        let ends_a_job = |write: &Write| matches!(write, Write::FinishJob(..) | Write::RescheduleJob(..));
+        self.writes.iter().any(Write::adds) && !self.writes.iter().any(ends_a_job)
+    }
 }
 
 impl Extend<Write> for Changes {
     fn extend<T: IntoIterator<Item = Write>>(&mut self, writes: T) {
-        self.writes.extend(writes);
+        Arc::make_mut(&mut self.writes).extend(writes);
     }
 }
 
 impl FromIterator<Write> for Changes {
     fn from_iter<T: IntoIterator<Item = Write>>(writes: T) -> Self {
-        Self { writes: writes.into_iter().collect() }
+        Self { writes: Arc::new(writes.into_iter().collect()) }
     }
 }
 
@@ -81,8 +90,10 @@ pub enum Expect {
 }
 
 /// One typed write.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Write {
+    /// Keeps the check value of the secret key. A conflict when there is one.
+    PutKeyCheck(String),
     /// Creates or replaces a user. The email is unique.
     PutUser(User, Expect),
     /// Opens a session.
@@ -256,6 +267,52 @@ pub struct PutContact {
 }
 
 impl Write {
+    /// Whether it stores something new on behalf of somebody. What removes, ends, or moves to another state
+    /// is let through on a nearly full disk, with the events and the remembered reply that go with it.
+    const fn adds(&self) -> bool {
+        !matches!(
+            self,
+            Self::DeleteSession(..)
+                | Self::DeleteMember(..)
+                | Self::TouchApiKey(..)
+                | Self::DeleteDomain(..)
+                | Self::DeleteChannel(..)
+                | Self::PutSuppression(..)
+                | Self::CountSoftBounce(..)
+                | Self::EndSoftBounces(..)
+                | Self::DeleteSuppression(..)
+                | Self::DeleteContact(..)
+                | Self::MoveProductEvents(..)
+                | Self::DeleteProductEvents(..)
+                | Self::DeleteList(..)
+                | Self::LeaveList(..)
+                | Self::DeleteSegment(..)
+                | Self::DeleteField(..)
+                | Self::DeleteTemplate(..)
+                | Self::MoveMessage(..)
+                | Self::AttributeMessage(..)
+                | Self::RedactMessage(..)
+                | Self::AppendEvent(..)
+                | Self::LogEvent(..)
+                | Self::FollowEvents(..)
+                | Self::AppendAttempt(..)
+                | Self::PutUrl(..)
+                | Self::DeleteUrl(..)
+                | Self::DeleteBlob(..)
+                | Self::DeleteWebhook(..)
+                | Self::NoteWebhookFailure(..)
+                | Self::EndWebhookFailures(..)
+                | Self::InsertDelivery(..)
+                | Self::UpdateDelivery(..)
+                | Self::MarkReplayed(..)
+                | Self::Enqueue(..)
+                | Self::EnqueueOnce(..)
+                | Self::FinishJob(..)
+                | Self::RescheduleJob(..)
+                | Self::Remember(..)
+        )
+    }
+
     /// Creates or replaces one contact.
     pub fn put_contact(contact: impl Into<Arc<Contact>>, expect: Expect) -> Self {
         Self::PutContacts(vec![PutContact { contact: contact.into(), expect }])

@@ -24,3 +24,4 @@ pub mod work;
 pub use app::{App, Settings};
 pub use caller::Caller;
 pub use error::Error;
+pub use vault::SecretKey;

@@ -23,14 +23,24 @@ pub struct Recipient {
     pub kind: RecipientKind,
     /// The address.
     pub address: String,
+    /// Whether an attempt was put off for another reason than that the provider failed. Without one, a
+    /// message that expires has failed and not bounced.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub was_deferred: bool,
+}
+
+impl Recipient {
+    /// A recipient before the first attempt.
+    pub const fn new(kind: RecipientKind, address: String) -> Self {
+        Self { kind, address, was_deferred: false }
+    }
 }
 
 /// The recipients of a message. An address that is named twice receives once, at its first place.
 pub fn all(to: &str, cc: &[String], bcc: &[String]) -> Vec<Recipient> {
     let mut seen = HashSet::new();
-    let named = |kind, list: &[String]| {
-        list.iter().map(|address| Recipient { kind, address: address.clone() }).collect::<Vec<_>>()
-    };
+    let named =
+        |kind, list: &[String]| list.iter().map(|address| Recipient::new(kind, address.clone())).collect::<Vec<_>>();
     [named(RecipientKind::To, &[to.to_owned()]), named(RecipientKind::Cc, cc), named(RecipientKind::Bcc, bcc)]
         .into_iter()
         .flatten()

@@ -29,6 +29,12 @@ pub trait Transport: Debug + Send + Sync {
     /// Attempts to deliver one message to its recipients.
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError>;
 
+    /// Judges settings before they are stored, as far as their text alone tells: whether they name a
+    /// host that may not be connected to. Settings of the wrong form are not its business.
+    fn check(&self, _settings: &Map<String, Value>) -> Result<(), SettingsFault> {
+        Ok(())
+    }
+
     /// What a recipient's `sent` means here.
     fn acceptance(&self) -> Acceptance;
 
@@ -37,6 +43,16 @@ pub trait Transport: Debug + Send + Sync {
     fn is_local(&self) -> bool {
         false
     }
+}
+
+/// A setting that is well formed and not allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the setting {member} {message}")]
+pub struct SettingsFault {
+    /// The name of the setting.
+    pub member: &'static str,
+    /// What is wrong, as a fragment: `must not be a private address`.
+    pub message: &'static str,
 }
 
 /// What it means that the peer said yes.
@@ -77,6 +93,11 @@ pub struct LastLook(Option<Arc<dyn Suppressed>>);
 pub trait Suppressed: Debug + Send + Sync {
     /// For each recipient why it must not be sent to, or `None` where it may.
     async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>>;
+
+    /// Whether nothing may be sent at the moment, to anybody, because its outcome could not be stored.
+    fn is_held(&self) -> bool {
+        false
+    }
 }
 
 impl LastLook {
@@ -91,6 +112,12 @@ impl LastLook {
             Some(list) => list.suppressed(recipients).await,
             None => vec![None; recipients.len()],
         }
+    }
+
+    /// Whether nothing may be sent at the moment: everybody's outcome is [`Outcome::Held`] then. Costs an
+    /// atomic load; a transport asks right before it begins a transaction.
+    pub fn is_held(&self) -> bool {
+        self.0.as_ref().is_some_and(|list| list.is_held())
     }
 }
 
@@ -188,11 +215,17 @@ pub enum Outcome {
     Deferred(Response),
     /// Never; core classifies the reply.
     Refused(Response),
+    /// The provider, or our settings or account there, stopped the attempt: a refused login, an exhausted
+    /// quota, a relay that cannot be reached. Says nothing about the recipient. Tried again like
+    /// [`Outcome::Deferred`], but never a bounce, and it counts for no address.
+    ProviderFailed(Response),
     /// The content was sent completely but the final reply was lost: the peer may have it. Tried again
     /// like [`Outcome::Deferred`].
     Ambiguous(Response),
     /// Nothing was sent: [`LastLook`] found the recipient suppressed.
     Suppressed(SuppressionReason),
+    /// Nothing was sent: [`LastLook::is_held`]. Says nothing about the recipient.
+    Held,
 }
 
 /// The peer's reply, for events and classification.

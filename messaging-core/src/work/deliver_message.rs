@@ -16,7 +16,7 @@ use crate::domain::recipients::{self, Recipient, RecipientKind};
 use crate::ids::{MessageId, WorkspaceId};
 use crate::ports::store::{CommitError, StoreError};
 use crate::work::delivery::{Impossible, Performed, Prepared, Unprepared, perform, prepare};
-use crate::work::job::{Job, JobContext, JobError};
+use crate::work::job::{Job, JobContext, JobError, insist};
 
 /// How often an outcome is decided again because the message changed meanwhile.
 const MAX_COMMITS: usize = 8;
@@ -98,6 +98,7 @@ impl Job for DeliverMessage {
             }
             Err(Unprepared::Impossible(impossible)) => Performed::only(impossible.judgment()),
             Err(Unprepared::Store(error)) => return Err(error.into()),
+            Err(Unprepared::PutOff(reason)) => return Err(StoreError::Failed(reason.into()).into()),
         };
         drop(memory);
         self.record(cx, message, performed).await
@@ -152,7 +153,7 @@ impl DeliverMessage {
     async fn record(self, cx: &JobContext, mut message: Message, performed: Performed) -> Result<(), JobError> {
         let Performed { mut judgment, mut captured, subject, mut dialogs, urls } = performed;
         for _ in 0..MAX_COMMITS {
-            let mut changes = self.outcome(cx, &message, &judgment).await?;
+            let mut changes = insist(&cx.app, || self.outcome(cx, &message, &judgment)).await?;
             for write in cx.app.store_urls(self.workspace_id, urls.clone()) {
                 changes.push(write);
             }
@@ -180,7 +181,8 @@ impl DeliverMessage {
             };
             match committed {
                 Err(JobError::Commit(CommitError::Conflict)) => {
-                    let read = cx.app.store().message(self.workspace_id, self.message_id).await?;
+                    let read = || cx.app.store().message(self.workspace_id, self.message_id);
+                    let read = insist(&cx.app, read).await?;
                     let Some(fresh) = read else { return Ok(cx.finish(Changes::default()).await?) };
                     message = fresh;
                     if message.to.is_empty() {

@@ -1,6 +1,7 @@
 //! One attempt to deliver one message: prepare, perform, and what each transport error means.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -23,6 +24,10 @@ use crate::ports::store::StoreError;
 use crate::ports::transport::{self, Acceptance, Content, LastLook, Outcome, Outgoing, Response, Sent, TransportError};
 use crate::time::Timestamp;
 use crate::work::compose::{Composed, compose};
+
+/// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
+/// store is healthy.
+const HELD_FOR: Duration = Duration::from_secs(5);
 
 /// What an attempt starts with.
 pub(super) struct Prepared {
@@ -75,6 +80,8 @@ pub(super) enum Unprepared {
     Impossible(Impossible),
     /// Not now: the store failed.
     Store(StoreError),
+    /// Not now, for a reason on our side that somebody has to mend.
+    PutOff(String),
 }
 
 impl From<Impossible> for Unprepared {
@@ -151,7 +158,15 @@ pub(super) async fn prepare(
     let Some(transport) = app.transport(message.channel, &name) else {
         return Err(Impossible::new("channel_not_configured", "no transport of this name is installed").into());
     };
-    let Composed { content, urls } = compose(app, message, request, &left_out).await?;
+    let Composed { content, urls } = match compose(app, message, request, &left_out).await {
+        Ok(composed) => composed,
+        Err(Unprepared::PutOff(reason)) => {
+            let ours = Outcome::ProviderFailed(Response { text: shorten(&reason), ..Response::default() });
+            known.extend(tried.drain(..).map(|who| (who, RecipientResult::Tried(ours.clone()))));
+            return Ok(Prepared { known, tried, parcel: None, urls: Vec::new() });
+        }
+        Err(other) => return Err(other),
+    };
     let outgoing = Outgoing {
         workspace_id: message.workspace_id,
         message_id: message.id,
@@ -187,6 +202,10 @@ impl transport::Suppressed for List {
             }
         }
     }
+
+    fn is_held(&self) -> bool {
+        !self.app.store().health().takes_work()
+    }
 }
 
 /// For each address why it must not be sent to, or `None` where it may.
@@ -217,7 +236,6 @@ pub(super) async fn perform(
     let mut results = known;
     let (mut captured, mut subject, mut dialogs) = (None, None, Vec::new());
     let mut acceptance = Acceptance::Delivered;
-    let mut ambiguous = interrupted;
     if let Some((transport, outgoing)) = parcel {
         acceptance = transport.acceptance();
         subject = match &outgoing.content {
@@ -230,9 +248,12 @@ pub(super) async fn perform(
                 return Performed::only(Impossible::new("provider_error", cause).judgment());
             }
             Err(error) => {
-                ambiguous |= matches!(error, TransportError::Ambiguous(_));
                 let response = Response { text: shorten(&error.to_string()), ..Response::default() };
-                Sent { outcomes: vec![Outcome::Deferred(response); tried.len()], ..Sent::default() }
+                let outcome = match error {
+                    TransportError::Ambiguous(_) => Outcome::Ambiguous(response),
+                    _ => Outcome::ProviderFailed(response),
+                };
+                Sent { outcomes: vec![outcome; tried.len()], ..Sent::default() }
             }
         };
         (captured, dialogs) = (sent.captured, sent.dialogs);
@@ -241,13 +262,17 @@ pub(super) async fn perform(
         let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(missing));
         results.extend(tried.into_iter().zip(outcomes).map(|(who, outcome)| (who, RecipientResult::Tried(outcome))));
     }
-    let attempt = Attempt { number, acceptance, next_attempt_at: next_attempt(app, message, number), ambiguous };
+    let next_attempt_at = next_attempt(app, message, number);
+    let attempt =
+        Attempt { number, acceptance, next_attempt_at, held_until: app.now() + HELD_FOR, ambiguous: interrupted };
     Performed { judgment: judge(attempt, &results), captured, subject, dialogs, urls }
 }
 
 fn next_attempt(app: &App, message: &Message, number: u32) -> Option<Timestamp> {
     let settings = app.settings();
-    retry::next_attempt(&settings.message_retry, number, app.now(), message.created_at, settings.message_expiry)
+    let jitter = app.random_below(settings.message_retry_jitter + 1);
+    let schedule = &settings.message_retry;
+    retry::next_attempt(schedule, number, jitter, app.now(), message.created_at, settings.message_expiry)
 }
 
 /// Replies are shown, not analysed: a few hundred characters say enough.

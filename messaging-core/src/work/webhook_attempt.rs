@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::app::App;
 use crate::changes::{Expect, UpdateDelivery, Write};
+use crate::domain::redaction::Redactor;
 use crate::domain::signature::SigningKey;
 use crate::domain::webhook::delivery::{Delivery, DeliveryStatus, Subject};
 use crate::domain::webhook::outcome::{self, Answer, Attempt, Consequence};
@@ -65,6 +66,10 @@ pub(super) async fn attempt(app: &App, webhook: &Webhook, delivery: Delivery) ->
         body_limit: MAX_BODY,
         redirects: 0,
     };
+    if !app.store().health().takes_work() {
+        // Its outcome could not be stored, and the receiver would be called again.
+        return Err(StoreError::Unavailable);
+    }
     let began = Instant::now();
     let fetched = app.fetch().fetch(request).await;
     let took = began.elapsed();
@@ -85,7 +90,7 @@ async fn prepare(app: &App, webhook: &Webhook, delivery: &Delivery) -> Result<Op
             let Some((event, message)) = found else { return Ok(None) };
             let recipient = event.meta.get("recipient").and_then(Value::as_str).unwrap_or_default().to_owned();
             let addresses = vec![recipient, message.to.clone()];
-            let Some(payload) = EventPayload::of(event, message, webhook.pii) else { return Ok(None) };
+            let Some(payload) = EventPayload::of(event, message, Redactor::new(webhook.pii)) else { return Ok(None) };
             (serde_json::to_vec(&payload), addresses)
         }
         Subject::Test(data) => {
@@ -164,9 +169,7 @@ fn readable(body: &[u8], addresses: &[String]) -> String {
 /// By how much a wait differs from the schedule, so that receivers that failed together are not called
 /// together.
 fn jitter(app: &App) -> i32 {
-    let mut bytes = [0; 2];
-    app.entropy().fill(&mut bytes);
-    i32::from(u16::from_le_bytes(bytes) % 201) - 100
+    i32::try_from(app.random_below(201)).unwrap_or(100) - 100
 }
 
 impl Attempted {

@@ -20,6 +20,8 @@ use messaging_transport::testing::MemoryFetch;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::KEY;
+
 /// The password of everybody.
 pub(crate) const PASSWORD: &str = "correct horse";
 
@@ -54,7 +56,7 @@ impl Bed {
         let store: Arc<dyn Store> =
             Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db"))).unwrap());
         let clock = Arc::new(ManualClock::new(START));
-        let app = App::builder(Arc::clone(&store))
+        let building = App::builder(Arc::clone(&store), KEY)
             .clock(Arc::clone(&clock) as _)
             .entropy(Arc::new(SeededEntropy::new(17)))
             .resolver(resolver)
@@ -62,15 +64,18 @@ impl Bed {
             .settings(messaging_core::Settings {
                 hostname: "mx.service.test".to_owned(),
                 public_url: "https://track.service.test".to_owned(),
+                message_retry_jitter: 0,
                 ..messaging_core::Settings::default()
             })
             .build();
+        let app = wait_for(building).unwrap();
         Self { app, clock, store, directory }
     }
 
     /// Another application on the same database, as in another process. It shares nothing else.
     pub(crate) fn another_process(&self) -> App {
-        App::builder(Arc::clone(&self.store)).clock(Arc::clone(&self.clock) as _).build()
+        let building = App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _).build();
+        wait_for(building).unwrap()
     }
 
     /// A bed with the workspace "Acme" and its owner, signed in.
@@ -140,6 +145,14 @@ impl Bed {
     pub(crate) async fn send(&self, call: Call<'_>) -> Reply {
         send(&self.app, call).await
     }
+}
+
+/// Waits for a future on a thread of its own, so that a bed can be made where no future can be awaited.
+fn wait_for<F: Future<Output: Send> + Send>(future: F) -> F::Output {
+    std::thread::scope(|scope| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        scope.spawn(move || runtime.block_on(future)).join().unwrap()
+    })
 }
 
 /// Routes, admits and calls: the part of a front end that matters here.

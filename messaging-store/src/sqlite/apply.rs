@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::lanes::Book;
 use super::segments::Interests;
 use super::{
-    accounts, attempts, channels, contacts, custom_fields, events, imports, jobs, keys, lists, messages,
+    accounts, attempts, channels, contacts, custom_fields, events, imports, installation, jobs, keys, lists, messages,
     product_events, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls,
     webhooks,
 };
@@ -20,6 +20,7 @@ pub(super) fn apply(
     write: &Write,
 ) -> Result<(), Fault> {
     match write {
+        Write::PutKeyCheck(check) => installation::put_key_check(connection, check),
         Write::PutUser(user, expect) => accounts::put_user(connection, user, *expect),
         Write::PutSession(session) => accounts::put_session(connection, session),
         Write::DeleteSession(token) => accounts::delete_session(connection, token),

@@ -112,6 +112,7 @@ impl BlobFiles {
 #[async_trait]
 impl Blobs for SqliteStore {
     async fn put_blob(&self, workspace: WorkspaceId, id: BlobId, bytes: Bytes) -> Result<(), StoreError> {
+        self.health.admits_files()?;
         let path = self.blobs.blob_path(workspace, id);
         Ok(off_thread(move || write_durably(&path, &bytes)).await?)
     }

@@ -87,6 +87,9 @@ impl Letter<'_> {
             }
         }
         self.look_again(answers).await;
+        if self.last_look.is_held() {
+            answers.settle(&Outcome::Held);
+        }
         if answers.is_complete() {
             match answers.known().last() {
                 Some(Outcome::Refused(response)) => transcript.note(&response.text),
@@ -124,40 +127,62 @@ fn refused_here(code: u16, enhanced: &str, why: &str, host: &str) -> Outcome {
 }
 
 /// The recipients' outcomes as they become known.
-pub(crate) struct Answers(Vec<Option<Outcome>>);
+pub(crate) struct Answers {
+    outcomes: Vec<Option<Outcome>>,
+    is_refused_at_mail: bool,
+}
 
 impl Answers {
     pub(crate) fn new(recipients: usize) -> Self {
-        Self(vec![None; recipients])
+        Self { outcomes: vec![None; recipients], is_refused_at_mail: false }
+    }
+
+    /// Gives an outcome to everyone who has none: what the peer answered to MAIL, before it knew of any
+    /// recipient.
+    pub(crate) fn settle_at_mail(&mut self, outcome: &Outcome) {
+        self.is_refused_at_mail = true;
+        self.settle(outcome);
+    }
+
+    /// Whether the peer said no to MAIL.
+    pub(crate) const fn is_refused_at_mail(&self) -> bool {
+        self.is_refused_at_mail
+    }
+
+    /// Replaces outcomes that are known.
+    pub(crate) fn revise(&mut self, revised: impl Fn(Outcome) -> Outcome) {
+        for outcome in &mut self.outcomes {
+            *outcome = outcome.take().map(&revised);
+        }
     }
 
     pub(crate) fn set(&mut self, index: usize, outcome: Outcome) {
-        self.0[index] = Some(outcome);
+        self.outcomes[index] = Some(outcome);
     }
 
     /// Gives an outcome to everyone who has none.
     pub(crate) fn settle(&mut self, outcome: &Outcome) {
-        for open in self.0.iter_mut().filter(|answer| answer.is_none()) {
+        for open in self.outcomes.iter_mut().filter(|answer| answer.is_none()) {
             *open = Some(outcome.clone());
         }
     }
 
     /// Who has none yet.
     pub(crate) fn open(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().enumerate().filter(|(_, answer)| answer.is_none()).map(|(index, _)| index)
+        self.outcomes.iter().enumerate().filter(|(_, answer)| answer.is_none()).map(|(index, _)| index)
     }
 
     /// The outcomes that are known.
     pub(crate) fn known(&self) -> impl Iterator<Item = &Outcome> {
-        self.0.iter().flatten()
+        self.outcomes.iter().flatten()
     }
 
     pub(crate) fn is_complete(&self) -> bool {
-        self.0.iter().all(Option::is_some)
+        self.outcomes.iter().all(Option::is_some)
     }
 
     /// All outcomes in order, when every recipient has one.
     pub(crate) fn into_outcomes(self) -> Vec<Outcome> {
-        self.0.into_iter().map(|answer| answer.expect("everyone was settled")).collect()
+        self.outcomes.into_iter().map(|answer| answer.expect("everyone was settled")).collect()
     }
 }
