@@ -154,11 +154,11 @@ impl App {
             )
             .finish();
         let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
-        let workspace = caller.admit(O::ACCESS, in_path, None)?;
+        let (caller, workspace) = self.admit(caller.clone(), O::ACCESS, in_path, None).await?;
         let path = crate::ops::fill_path(O::PATH, &path_parameters);
         let answer = crate::ops::invoke::invoke::<O>(Request {
             app: self,
-            caller,
+            caller: &caller,
             workspace,
             path: &path,
             query: &query,

@@ -2,8 +2,9 @@
 
 mod data_directory;
 
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -115,7 +116,7 @@ pub enum Role {
 ///
 /// `base` is where links point when the settings do not say.
 pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartError> {
-    data_directory::make_private_directory(&settings.data, &settings.database)?;
+    data_directory::make_private(&settings.data, &settings.database, &settings.secret_key_file)?;
     raise_file_limit();
     let mut options = SqliteOptions::new(&settings.database);
     options.exclusive = role == Role::Server;
@@ -273,7 +274,14 @@ impl Standalone {
 }
 
 fn write_address(file: &Path, address: std::net::SocketAddr) {
-    if let Err(error) = data_directory::write_private(file, &format!("{address}\n")) {
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(file)
+        .and_then(|mut file| file.write_all(format!("{address}\n").as_bytes()));
+    if let Err(error) = written {
         tracing::error!(file = %file.display(), %error, "the address could not be written");
     }
 }

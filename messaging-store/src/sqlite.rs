@@ -201,6 +201,11 @@ fn close(writer: &Writer, readers: &[&Readers], checkpoints: &Checkpoints, lock:
 fn redacted_message(write: &Write) -> Option<(WorkspaceId, MessageId)> {
     match write {
         Write::RedactMessage(redaction) => Some((redaction.workspace_id, redaction.message_id)),
+        // What was in a file and is short now stands in its row.
+        Write::EraseCopy(erasure) => {
+            let capture = erasure.capture.as_ref().filter(|capture| !blobs::is_large(&capture.source))?;
+            Some((capture.workspace_id, capture.message_id))
+        }
         _ => None,
     }
 }

@@ -74,8 +74,7 @@ impl Bed {
 
     /// Another application on the same database, as in another process. It shares nothing else.
     pub(crate) fn another_process(&self) -> App {
-        let building = App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _).build();
-        wait_for(building).unwrap()
+        wait_for(App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _).build()).unwrap()
     }
 
     /// A bed with the workspace "Acme" and its owner, signed in.
@@ -160,13 +159,14 @@ pub(crate) async fn send(app: &App, call: Call<'_>) -> Reply {
     let (path, query) = call.target.split_once('?').unwrap_or((call.target, ""));
     let (endpoint, path_parameters) = route(&call.method, path);
     let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
-    let workspace = match call.caller.admit(endpoint.access, in_path, call.in_header) {
-        Ok(workspace) => workspace,
+    let admitted = app.admit(call.caller.clone(), endpoint.access, in_path, call.in_header).await;
+    let (caller, workspace) = match admitted {
+        Ok(admitted) => admitted,
         Err(error) => return Reply::refused(&error),
     };
     let request = Request {
         app,
-        caller: call.caller,
+        caller: &caller,
         workspace,
         path,
         path_parameters,

@@ -9,6 +9,7 @@ mod contact_bulk;
 mod contact_messages;
 mod contacts;
 mod delivery;
+mod erased_copies;
 mod events;
 mod exchangers;
 mod idempotency;

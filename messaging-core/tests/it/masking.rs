@@ -241,7 +241,7 @@ impl World {
         let body = json!({"filename": "a.csv", "size_bytes": file.len(), "sha256": sum, "mapping": mapping});
         let import = self.post("/contacts/import", body).await;
         let token = import["upload_url"].as_str().unwrap().rsplit('/').next().unwrap();
-        let mut uploading = product.app.receive_upload(token).await.unwrap();
+        let mut uploading = product.app.receive_upload(token, None).await.unwrap();
         uploading.add(file.as_bytes()).await.unwrap();
         uploading.finish().await.unwrap();
         product.work().await;

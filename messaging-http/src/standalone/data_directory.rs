@@ -1,8 +1,8 @@
-//! The data directory: made private, kept private.
+//! The data directory: made, or closed to everybody but its owner.
 
 use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use super::{LISTEN, SMTP_LISTEN, StartError, file};
@@ -10,7 +10,7 @@ use super::{LISTEN, SMTP_LISTEN, StartError, file};
 /// Makes the data directory, or closes an existing one, and our files in it, to everybody but its owner.
 ///
 /// What cannot be closed is an error: an address book and keys must not lie open.
-pub(super) fn make_private_directory(path: &Path, database: &Path) -> Result<(), StartError> {
+pub(super) fn make_private(path: &Path, database: &Path, secret_key: &Path) -> Result<(), StartError> {
     if !path.is_dir() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(file("make the directory", path))?;
     }
@@ -22,6 +22,7 @@ pub(super) fn make_private_directory(path: &Path, database: &Path) -> Result<(),
     for name in FILES {
         close_to_others(&path.join(name), 0o600)?;
     }
+    close_to_others(secret_key, 0o600)?;
     for suffix in ["", "-wal", "-shm", ".lock"] {
         let mut name = database.as_os_str().to_owned();
         name.push(suffix);
@@ -33,8 +34,8 @@ pub(super) fn make_private_directory(path: &Path, database: &Path) -> Result<(),
 /// Directories in the data directory.
 const DIRECTORIES: [&str; 2] = ["attachments", "uploads"];
 
-/// Files in the data directory, beside those of the database.
-const FILES: [&str; 4] = ["secret.key", LISTEN, SMTP_LISTEN, "dev.json"];
+/// Files in the data directory, beside the key and those of the database.
+const FILES: [&str; 3] = [LISTEN, SMTP_LISTEN, "dev.json"];
 
 /// Takes the permissions of group and others from a file or directory, if they have any.
 fn close_to_others(path: &Path, mode: u32) -> Result<(), StartError> {
@@ -60,12 +61,6 @@ fn close_to_others(path: &Path, mode: u32) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Writes a file that only its owner may read.
-pub(super) fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(text.as_bytes())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,12 +79,12 @@ mod tests {
         for (path, open) in [("", 0o755), ("attachments", 0o775), ("messaging.db", 0o644), ("notes.txt", 0o644)] {
             fs::set_permissions(data.join(path), fs::Permissions::from_mode(open)).unwrap();
         }
-        make_private_directory(&data, &data.join("messaging.db")).unwrap();
+        make_private(&data, &data.join("messaging.db"), &data.join("secret.key")).unwrap();
         let modes = ["", "attachments", "messaging.db", "notes.txt"].map(|path| mode(&data.join(path)));
         assert_eq!(modes, [0o700, 0o700, 0o600, 0o644], "all of ours and nothing else");
         // What its owner made stricter stays so.
         fs::set_permissions(&data, fs::Permissions::from_mode(0o500)).unwrap();
-        make_private_directory(&data, &data.join("messaging.db")).unwrap();
+        make_private(&data, &data.join("messaging.db"), &data.join("secret.key")).unwrap();
         assert_eq!(mode(&data), 0o500);
     }
 }
