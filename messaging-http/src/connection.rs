@@ -68,7 +68,7 @@ pub(crate) async fn serve(
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut watchdog = pin!(sleep(patience.shorter()));
     let mut evicted = pin!(place.evicted());
-    let mut stopping = false;
+    let (mut stopping, mut leaving) = (false, false);
     loop {
         tokio::select! {
             biased;
@@ -82,7 +82,14 @@ pub(crate) async fn serve(
                 Verdict::Wait(until) => watchdog.as_mut().reset(until),
                 Verdict::Close => return,
             },
-            () = evicted.as_mut() => return,
+            () = evicted.as_mut(), if !leaving => {
+                if activity.waits_for_peer() {
+                    return;
+                }
+                // A request has begun to run meanwhile: it is answered first.
+                leaving = true;
+                connection.as_mut().graceful_shutdown();
+            }
             now = next_phase(&mut phase, stopping) => {
                 if now == Phase::Aborting {
                     return;

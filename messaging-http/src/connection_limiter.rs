@@ -174,7 +174,8 @@ mod tests {
         let places: Vec<_> = (1..=6).map(|n| admit(&limiter, &format!("2001:db8::{n}")).unwrap()).collect();
         assert_eq!((evicted(&places), limiter.lock().count), (vec![0, 1], 4));
         drop(places);
-        assert_eq!((limiter.lock().count, limiter.lock().peers.len()), (0, 0));
+        let open = limiter.lock();
+        assert_eq!((open.count, open.peers.len()), (0, 0));
     }
 
     #[test]
