@@ -54,7 +54,7 @@ use crate::ports::fetch::Fetch;
 use crate::ports::resolver::Resolver;
 use crate::ports::store::{CommitError, Priority};
 use crate::ports::{Store, Transport};
-use crate::time::Timestamp;
+use crate::time::{Monotonic, Timestamp};
 use crate::vault::Vault;
 use crate::work::signal::WorkSignal;
 
@@ -186,6 +186,11 @@ impl App {
     /// Now.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
+    }
+
+    /// The same moment on the clock that is never set.
+    pub fn monotonic(&self) -> Monotonic {
+        self.0.clock.monotonic()
     }
 
     /// The source of randomness.

@@ -365,7 +365,7 @@ pub struct RedactMessage {
 /// A job to be done, written in the transaction of its cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewJob {
-    /// Its id.
+    /// Its id; its time is when `due_at` was decided.
     pub id: JobId,
     /// Which job type runs it.
     pub kind: &'static str,
@@ -395,6 +395,8 @@ pub struct JobHandle {
 pub struct Reschedule {
     /// Not before.
     pub due_at: Timestamp,
+    /// When this was decided, on the clock that `due_at` was taken from.
+    pub at: Timestamp,
     /// Replaces the payload.
     pub payload: Bytes,
 }

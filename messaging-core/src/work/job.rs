@@ -92,12 +92,15 @@ impl JobContext {
     /// Commits the outcome and puts the job, changed, back for later. As persistent as [`JobContext::finish`].
     pub async fn again_at<J: Job>(&self, due_at: Timestamp, job: &J, mut changes: Changes) -> Result<(), JobError> {
         let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
-        changes.push(Write::RescheduleJob(self.handle.clone(), Reschedule { due_at, payload: payload.into() }));
+        changes.push(Write::RescheduleJob(
+            self.handle.clone(),
+            Reschedule { due_at, at: self.app.now(), payload: payload.into() },
+        ));
         Ok(self.settle(changes).await?)
     }
 
     pub(super) async fn again_unchanged(&self, due_at: Timestamp, payload: Bytes) -> Result<(), CommitError> {
-        let write = Write::RescheduleJob(self.handle.clone(), Reschedule { due_at, payload });
+        let write = Write::RescheduleJob(self.handle.clone(), Reschedule { due_at, at: self.app.now(), payload });
         self.settle(Changes::from_iter([write])).await
     }
 

@@ -38,3 +38,4 @@ mod visits;
 mod webhook_deliveries;
 mod webhook_events;
 mod webhooks;
+mod wrong_clock;

@@ -1,5 +1,6 @@
 //! The tests of the store.
 
+mod ownership;
 mod sqlite;
 
 mod conformance {
