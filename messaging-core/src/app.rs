@@ -57,7 +57,7 @@ use crate::ports::fetch::Fetch;
 use crate::ports::resolver::Resolver;
 use crate::ports::store::{CommitError, Priority};
 use crate::ports::{Store, Transport};
-use crate::time::Timestamp;
+use crate::time::{Monotonic, Timestamp};
 use crate::vault::Vault;
 use crate::work::signal::WorkSignal;
 
@@ -200,6 +200,11 @@ impl App {
         self.0.clock.now()
     }
 
+    /// The same moment on the clock that is never set.
+    pub fn monotonic(&self) -> Monotonic {
+        self.0.clock.monotonic()
+    }
+
     /// The source of randomness.
     pub fn entropy(&self) -> &dyn Entropy {
         self.0.entropy.as_ref()
@@ -284,7 +289,7 @@ impl App {
             .filter_map(|write| match write {
                 Write::Enqueue(job) | Write::EnqueueOnce(job) => Some(job.due_at),
                 Write::RescheduleJob(_, next) => Some(next.due_at),
-                Write::PutJobBack(_, due_at) => Some(*due_at),
+                Write::PutJobBack(_, due_at, _) => Some(*due_at),
                 _ => None,
             })
             .min();

@@ -225,7 +225,8 @@ pub enum Write {
     RescheduleJob(JobHandle, Reschedule),
     /// Puts a claimed job back for later as it is stored, because its run failed: [`SaveJob`](Self::SaveJob)
     /// may have changed it since it was claimed. Its failures are counted up. A conflict when the lease was lost.
-    PutJobBack(JobHandle, Timestamp),
+    /// The first time is when it is due, the second when that was decided.
+    PutJobBack(JobHandle, Timestamp, Timestamp),
     /// Replaces the payload of a claimed job, which stays claimed: what has to be known if its run does not end.
     /// A conflict when the lease was lost.
     SaveJob(JobHandle, Bytes),
@@ -412,7 +413,7 @@ pub struct EraseCopy {
 /// A job to be done, written in the transaction of its cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewJob {
-    /// Its id.
+    /// Its id; its time is when `due_at` was decided.
     pub id: JobId,
     /// Which job type runs it.
     pub kind: &'static str,
@@ -442,6 +443,8 @@ pub struct JobHandle {
 pub struct Reschedule {
     /// Not before.
     pub due_at: Timestamp,
+    /// When this was decided, on the clock that `due_at` was taken from.
+    pub at: Timestamp,
     /// Replaces the payload.
     pub payload: Bytes,
 }

@@ -130,7 +130,9 @@ macro_rules! conformance_tests {
             jobs: a_claimed_job_is_finished_once, a_lane_gets_one_job_of_a_kind_that_is_needed_once,
                 what_is_not_due_is_not_claimed,
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
-                a_rescheduled_job_comes_back, a_saved_job_stays_claimed_and_comes_back_as_saved, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
+                a_rescheduled_job_comes_back,
+                a_saved_job_stays_claimed_and_comes_back_as_saved, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
+                what_a_wrong_clock_dated_is_dated_anew, what_is_in_work_when_the_clock_is_set_back_stays_so,
                 jobs_are_counted;
             keys: keys_round_trip, a_key_is_found_by_secret_and_prefix, prefix_is_unique, last_use_is_listed,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;

@@ -11,6 +11,7 @@ mod import;
 mod kill;
 mod memory;
 mod messages;
+mod one_server;
 mod secret_key;
 mod support;
 mod templates;

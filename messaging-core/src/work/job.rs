@@ -104,13 +104,16 @@ impl JobContext {
     /// Commits the outcome and puts the job, changed, back for later. As persistent as [`JobContext::finish`].
     pub async fn again_at<J: Job>(&self, due_at: Timestamp, job: &J, mut changes: Changes) -> Result<(), JobError> {
         let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
-        changes.push(Write::RescheduleJob(self.handle.clone(), Reschedule { due_at, payload: payload.into() }));
+        changes.push(Write::RescheduleJob(
+            self.handle.clone(),
+            Reschedule { due_at, at: self.app.now(), payload: payload.into() },
+        ));
         Ok(self.settle(changes).await?)
     }
 
     /// Puts the job back after a failed run, as it was saved last.
     pub(super) async fn put_back(&self, due_at: Timestamp) -> Result<(), CommitError> {
-        let write = Write::PutJobBack(self.handle.clone(), due_at);
+        let write = Write::PutJobBack(self.handle.clone(), due_at, self.app.now());
         self.settle(Changes::from_iter([write])).await
     }
 

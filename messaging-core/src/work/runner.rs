@@ -125,7 +125,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
             Err(error) => {
                 tracing::warn!(error = %Chain(&error), "no jobs could be claimed");
                 tokio::select! {
-                    () = app.clock().sleep_until(app.now() + LOOK_AGAIN) => {}
+                    () = app.clock().sleep(LOOK_AGAIN) => {}
                     _ = stopped.changed() => {}
                 }
                 continue;
@@ -139,7 +139,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
         if more && in_work.tasks.len() < WINDOW {
             continue;
         }
-        let next = wake_at(&app).await;
+        let pause = pause(&app).await;
         // Not a claim for every job that ends: when a quarter has.
         let enough = in_work.tasks.len() - in_work.tasks.len() / 4;
         loop {
@@ -151,7 +151,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
                     }
                 }
                 () = app.work().changed(), if in_work.tasks.len() < WINDOW => tokio::time::sleep(GATHER).await,
-                () = app.clock().sleep_until(next), if in_work.tasks.len() < WINDOW => {}
+                () = app.clock().sleep(pause), if in_work.tasks.len() < WINDOW => {}
                 _ = stopped.changed() => {}
             }
             break;
@@ -181,12 +181,12 @@ async fn healthy_again(app: &App) {
     tracing::info!("jobs are claimed again");
 }
 
-async fn wake_at(app: &App) -> crate::time::Timestamp {
-    let latest = app.now() + LOOK_AGAIN;
-    match app.store().next_due().await {
+/// How long nothing is to be claimed, unless something happens before.
+async fn pause(app: &App) -> Duration {
+    match app.store().next_due(app.now(), app.monotonic()).await {
         // A job that is due but held by its lane is looked for after a moment, not at once.
-        Ok(Some(due)) => due.max(app.now() + HOLD).min(latest),
-        Ok(None) | Err(_) => latest,
+        Ok(Some(wait)) => wait.clamp(HOLD, LOOK_AGAIN),
+        Ok(None) | Err(_) => LOOK_AGAIN,
     }
 }
 
@@ -198,7 +198,7 @@ async fn claim(app: &App, in_work: &InWork) -> Result<Vec<ClaimedJob>, StoreErro
     if !app.store().health().takes_work() {
         return Err(StoreError::Unavailable);
     }
-    app.store().claim(in_work.lanes.claim(room, app.now(), LEASE)).await
+    app.store().claim(in_work.lanes.claim(room, app.now(), app.monotonic(), LEASE)).await
 }
 
 /// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again.

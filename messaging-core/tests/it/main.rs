@@ -42,3 +42,4 @@ mod visits;
 mod webhook_deliveries;
 mod webhook_events;
 mod webhooks;
+mod wrong_clock;

@@ -14,7 +14,8 @@ use messaging_core::ports::store::{
     Sandbox as _, Store as _, StoreError,
 };
 use messaging_store::conformance::sample::{
-    at, bare_message, capture, claim, content, enqueue, event, finish, id, insert, message, reply, user,
+    at, bare_message, capture, claim, content, enqueue, event, finish, id, id_at, insert, job, message, monotonic,
+    next_due, reply, user,
 };
 use messaging_store::conformance::{all_pages, commit, first, put, refuse};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
@@ -125,7 +126,7 @@ async fn reopening_finds_everything() {
     assert_eq!(store.blob(message.workspace_id, blob).await.unwrap(), Some(Bytes::from_static(b"bytes")));
     assert_eq!(store.capture(message.workspace_id, message.id).await.unwrap(), Some(large));
     assert_eq!(store.reply(&reply("key", 0, 0).key, at(0)).await.unwrap(), Some(reply("key", 0, 100)));
-    assert_eq!(store.next_due().await.unwrap(), Some(at(0)));
+    assert_eq!(next_due(&store).await, Some(at(0)));
 }
 
 #[tokio::test]
@@ -133,19 +134,33 @@ async fn a_restart_ends_all_leases_and_holds() {
     let place = tempfile::tempdir().unwrap();
     let store = open(place.path());
     put(&store, [enqueue("leased", 0), enqueue("leased", 5_000), enqueue("held", 3), enqueue("later", 9_000)]).await;
-    let holding = Claim { hold: vec![("held".to_owned(), at(50_000))], ..claim(4) };
+    let holding = Claim { hold: vec![("held".to_owned(), monotonic(50_000))], ..claim(4) };
     let claimed = store.claim(holding).await.unwrap();
     assert_eq!(claimed.len(), 1);
     drop(store);
 
     let store = open(place.path());
-    assert_eq!(store.next_due().await.unwrap(), Some(at(0)));
+    assert_eq!(next_due(&store).await, Some(at(0)));
     refuse(&store, finish(&claimed)).await;
     let again = store.claim(claim(4)).await.unwrap();
     assert_eq!(again.len(), 2);
     refuse(&store, finish(&claimed)).await;
     put(&store, finish(&again)).await;
-    assert_eq!(store.next_due().await.unwrap(), Some(at(5_000)));
+    assert_eq!(next_due(&store).await, Some(at(5_000)));
+}
+
+#[tokio::test]
+async fn a_restart_finds_what_a_wrong_clock_dated() {
+    const TEN_YEARS: i64 = 10 * 365 * 86_400_000;
+    let place = tempfile::tempdir().unwrap();
+    let store = open(place.path());
+    let wrong = NewJob { id: id_at(TEN_YEARS), ..job("lane", TEN_YEARS) };
+    put(&store, [Write::Enqueue(wrong), enqueue("lane", 700)]).await;
+    drop(store);
+
+    let store = open(place.path());
+    assert_eq!(store.claim(claim(100)).await.unwrap().len(), 1);
+    assert_eq!(next_due(&store).await, Some(at(700)));
 }
 
 /// What is on the disk at the moment a commit returns is what a power cut would leave.
@@ -249,7 +264,7 @@ async fn the_command_line_reads_and_writes_beside_a_server() {
     visitor.close().await;
 
     assert_eq!(server.user(user.id).await.unwrap().unwrap().record, user);
-    assert_eq!(server.next_due().await.unwrap(), Some(at(1)));
+    assert_eq!(next_due(&server).await, Some(at(1)));
     assert_eq!(server.claim(claim(5)).await.unwrap().len(), 2);
     put(&server, finish(&claimed)).await;
 }
