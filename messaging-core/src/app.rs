@@ -30,6 +30,7 @@ mod until_committed;
 mod uploading;
 pub(crate) mod upserting;
 mod visits;
+pub(crate) mod write_queues;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -77,6 +78,7 @@ use templates::CompiledVersions;
 pub(crate) use templates::Unrendered;
 pub use uploading::Uploading;
 pub use visits::{Click, Visitor};
+use write_queues::WriteQueues;
 
 /// Attachments that are being sent at one time, in KiB; each is there twice, once as MIME.
 const FILE_MEMORY_KIB: u32 = 32 << 10;
@@ -102,6 +104,7 @@ struct Shared {
     recent_clicks: Mutex<RecentClicks>,
     last_uses: LastUses,
     running_keys: RunningKeys,
+    write_queues: WriteQueues,
     login_attempts: Mutex<LoginAttempts>,
     passwords: HeavyWork,
     dkim_keys: HeavyWork,
@@ -301,6 +304,11 @@ impl App {
     /// Waits for the turn to commit a part of a long list.
     pub(crate) async fn part(&self) -> SemaphorePermit<'_> {
         self.0.parts.acquire().await.expect("the semaphore is never closed")
+    }
+
+    /// Puts calls that change one resource in order.
+    pub(crate) fn write_queues(&self) -> &WriteQueues {
+        &self.0.write_queues
     }
 
     pub(crate) fn running_keys(&self) -> &RunningKeys {

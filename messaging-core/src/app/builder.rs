@@ -15,6 +15,7 @@ use super::lookups::Lookups;
 use super::segments::SegmentTurns;
 use super::settings::Settings;
 use super::templates::{self, CompiledVersions};
+use super::write_queues::WriteQueues;
 use super::{App, FILE_MEMORY_KIB, Shared, importing, passwords, uploading, upserting};
 use crate::domain::channel::Channel;
 use crate::domain::link_token::LinkKey;
@@ -115,6 +116,7 @@ impl Builder {
             recent_clicks: Mutex::default(),
             last_uses: LastUses::default(),
             running_keys: RunningKeys::default(),
+            write_queues: WriteQueues::default(),
             login_attempts: Mutex::default(),
             passwords: passwords::queue(),
             dkim_keys: dkim::queue(),
