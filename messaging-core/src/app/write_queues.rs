@@ -41,6 +41,11 @@ impl ResourceKey {
         Some(Self(parts().take(end).map(|(_, part)| part).collect::<Vec<_>>().join("/")))
     }
 
+    /// A workspace, also for what is decided by counting in it.
+    pub fn of_workspace(workspace: WorkspaceId) -> Self {
+        Self(format!("/workspaces/{workspace}"))
+    }
+
     /// The contact that has an identifier, whether there is one yet or not.
     pub fn of_identifier(workspace: WorkspaceId, identifier: &Identifier) -> Self {
         Self(match identifier {
@@ -132,6 +137,13 @@ mod tests {
     }
 
     #[test]
+    fn a_workspace_has_one_queue() {
+        let id: WorkspaceId = "wsp_01HF7YAT00PJMZ00WXZQRGJXC4".parse().unwrap();
+        let path = format!("/workspaces/{id}");
+        assert_eq!(ResourceKey::of_path("/workspaces/{workspace_id}", &path), Some(ResourceKey::of_workspace(id)));
+    }
+
+    #[test]
     fn a_path_names_its_resource() {
         for (template, path, expected) in [
             ("/messages", "/messages", None),
@@ -151,17 +163,20 @@ mod tests {
     #[tokio::test]
     async fn a_queue_is_served_in_order_and_forgotten() {
         let queues = WriteQueues::default();
-        let (one, both) = (|| vec![resource("a")], || vec![resource("b"), resource("a"), resource("b")]);
-        let first = queues.enter(one()).await.unwrap();
-        let mut second = Box::pin(queues.enter(both()));
-        let mut third = Box::pin(queues.enter(one()));
-        assert!((&mut third).now_or_never().is_none() || (&mut second).now_or_never().is_none());
+        let both = vec![resource("b"), resource("a"), resource("b")];
+        let first = queues.enter(vec![resource("a")]).await.unwrap();
+        let (mut second, mut third) =
+            (Box::pin(queues.enter(both)), Box::pin(queues.enter(vec![resource("a")])));
         assert!((&mut second).now_or_never().is_none());
+        assert!((&mut third).now_or_never().is_none());
+        // Others do not wait.
         drop(queues.enter(vec![resource("c")]).now_or_never().unwrap().unwrap());
         drop(first);
-        let (second, third) = tokio::join!(async { drop(second.await.unwrap()) }, third);
-        let () = second;
-        drop(third.unwrap());
+        assert!((&mut third).now_or_never().is_none(), "the second came before");
+        let second = second.now_or_never().unwrap().unwrap();
+        assert!((&mut third).now_or_never().is_none());
+        drop(second);
+        drop(third.now_or_never().unwrap().unwrap());
         assert!(queues.queues().is_empty());
     }
 

@@ -151,7 +151,7 @@ async fn run_until_committed<O: Operation>(
 }
 
 /// Stores the files that the changes name, then commits. Files of a commit that changed nothing are removed;
-/// those that a crash leaves behind are swept when the contents of their day are.
+/// those that a crash leaves behind are swept with contents of that age, after 30 days.
 async fn commit_with_files(app: &App, changes: Changes, files: Vec<NewFile>) -> Result<(), CommitError> {
     let mut stored = Vec::with_capacity(files.len());
     let mut outcome = Ok(());

@@ -37,3 +37,4 @@ mod visits;
 mod webhook_deliveries;
 mod webhook_events;
 mod webhooks;
+mod writers;
