@@ -62,6 +62,7 @@ use crate::work::signal::WorkSignal;
 pub use builder::Builder;
 pub(crate) use dkim::KeyPair;
 use dkim::Signers;
+pub use dkim::UnusableKey;
 use domain_looks::DomainLooks;
 use event_signal::{EventSignal, EventWait};
 use gates::Gates;
@@ -366,7 +367,7 @@ impl App {
     }
 
     /// The place of a secret member of a channel's settings, for the vault.
-    pub(crate) fn secret_place(settings: &ChannelSettings, member: &str) -> String {
+    pub fn secret_place(settings: &ChannelSettings, member: &str) -> String {
         format!("channel/{}/{}/{}/{member}", settings.workspace_id, settings.channel, settings.provider)
     }
 

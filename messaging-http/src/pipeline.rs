@@ -312,6 +312,8 @@ impl Pipeline {
         let facts = Facts {
             started: self.started,
             jobs: self.app.store().job_count().await.ok(),
+            health: self.app.store().health(),
+            store: self.app.store().gauges(),
             body_bytes: self.budget.used(),
             log_lines_dropped: crate::logging::dropped_lines(),
         };

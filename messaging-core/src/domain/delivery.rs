@@ -233,6 +233,7 @@ mod tests {
             number: 2,
             acceptance: Acceptance::Delivered,
             next_attempt_at: Some(Timestamp::from_millis(0)),
+            held_until: Timestamp::from_millis(5),
             ambiguous: false,
         }
     }
@@ -266,6 +267,10 @@ mod tests {
         check(relayed, &[(To, TO, accepted.clone())], "sent; Sent; open 0; suppress []");
         check(attempt(), &[(To, TO, deferred.clone())], "deferred; Deferred; open 1; suppress []");
         check(expired, &[(To, TO, deferred.clone())], "bounced; Bounce; open 0; suppress []");
+        // What was held says nothing about the recipient, not even at the end of the message's time.
+        let held = Result::Tried(Outcome::Held);
+        check(expired, &[(To, TO, held.clone())], "deferred; Deferred; open 1; suppress []");
+        check(attempt(), &[(To, TO, held)], "deferred; Deferred; open 1; suppress []");
         check(attempt(), &[(To, TO, policy)], "bounced; Bounce; open 0; suppress []");
         check(
             attempt(),

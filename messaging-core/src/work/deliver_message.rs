@@ -4,15 +4,17 @@
 //! crash between the two repeats the attempt with the same Message-ID and marks it `ambiguous`.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::changes::{Changes, MoveMessage, Write};
 use crate::domain::address::EmailAddress;
 use crate::domain::attempt::{Dialog, MessageAttempt};
 use crate::domain::channel::Channel;
+use crate::domain::contact::erasure::ErasedAddresses;
 use crate::domain::content::{self, RequestContent};
 use crate::domain::delivery::Judgment;
 use crate::domain::message::{Capture, Message, MessageStatus};
-use crate::domain::recipients::{self, Recipient, RecipientKind};
+use crate::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
 use crate::ids::{MessageId, WorkspaceId};
 use crate::ports::store::{CommitError, StoreError};
 use crate::work::delivery::{Impossible, Performed, Prepared, Unprepared, perform, prepare};
@@ -31,7 +33,7 @@ pub struct DeliverMessage {
     attempt: u32,
     /// Who is still open; `None` before the first attempt: everybody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    open: Option<Vec<Recipient>>,
+    open: Option<Vec<RecipientKey>>,
 }
 
 impl DeliverMessage {
@@ -98,6 +100,7 @@ impl Job for DeliverMessage {
             }
             Err(Unprepared::Impossible(impossible)) => Performed::only(impossible.judgment()),
             Err(Unprepared::Store(error)) => return Err(error.into()),
+            Err(Unprepared::PutOff(reason)) => return Err(StoreError::Failed(reason.into()).into()),
         };
         drop(memory);
         self.record(cx, message, performed).await
@@ -137,10 +140,12 @@ impl DeliverMessage {
     /// Who is still to be served. A report may have settled the message between two attempts, a bounce
     /// after the reply to the content was lost: then only the copies are left.
     fn recipients(&self, message: &Message, request: &RequestContent) -> Vec<Recipient> {
-        let mut open = self.open.clone().unwrap_or_else(|| {
-            let list = |copies: &Option<Vec<String>>| copies.clone().unwrap_or_default();
-            recipients::all(&message.to, &list(&request.input.cc), &list(&request.input.bcc))
-        });
+        let list = |copies: &Option<Vec<String>>| copies.clone().unwrap_or_default();
+        // From the request as it is now: whoever was erased since the last attempt is not in it any more.
+        let mut open = recipients::all(&message.to, &list(&request.input.cc), &list(&request.input.bcc));
+        if let Some(keys) = &self.open {
+            open.retain(|recipient| keys.contains(&RecipientKey::of(&recipient.address)));
+        }
         if message.status.is_settled() {
             open.retain(|recipient| recipient.kind != RecipientKind::To);
         }
@@ -173,7 +178,8 @@ impl DeliverMessage {
             }
             let committed = match judgment.next_attempt_at {
                 Some(due_at) => {
-                    let again = Self { attempt: self.attempt + 1, open: Some(judgment.open.clone()), ..self.clone() };
+                    let open = judgment.open.iter().map(|recipient| RecipientKey::of(&recipient.address)).collect();
+                    let again = Self { attempt: self.attempt + 1, open: Some(open), ..self.clone() };
                     cx.again_at(due_at, &again, changes).await
                 }
                 None => cx.finish(changes).await.map_err(JobError::from),
@@ -188,6 +194,12 @@ impl DeliverMessage {
                         // The recipient was erased meanwhile: that it was sent stays, to whom does not.
                         judgment.forget_recipients();
                         (captured, dialogs) = (None, Vec::new());
+                    } else if let Some(erased) = erased_copies(cx, &message, &judgment).await? {
+                        erased.out_of_judgment(&mut judgment);
+                        for dialog in &mut dialogs {
+                            *dialog = erased.out_of_dialog(dialog).unwrap_or_else(|| dialog.clone());
+                        }
+                        captured = captured.map(|source| erased.out_of_source(&source).unwrap_or(source));
                     }
                 }
                 other => return other,
@@ -222,12 +234,41 @@ impl DeliverMessage {
                 at: now,
             }));
         }
+        if changes.is_empty() && !copies_in(judgment, message).is_empty() {
+            // Somebody who is copied may have been erased since the message was read.
+            changes.push(Write::ExpectMessage(message.workspace_id, message.id, message.revision));
+        }
         changes.extend(cx.app.append_events(message.workspace_id, message.id, judgment.events.clone()).await?);
         for write in cx.app.address_writes(message, judgment).await? {
             changes.push(write);
         }
         Ok(changes)
     }
+}
+
+/// The copied recipients that an outcome names.
+fn copies_in<'a>(judgment: &'a Judgment, message: &Message) -> Vec<&'a str> {
+    let named = judgment.events.iter().filter_map(|(_, meta)| meta.get("recipient").and_then(Value::as_str));
+    named.filter(|recipient| !recipient.eq_ignore_ascii_case(&message.to)).collect()
+}
+
+/// The copied recipients of an outcome who were erased while the attempt was under way: the message does not copy
+/// them any more.
+async fn erased_copies(
+    cx: &JobContext,
+    message: &Message,
+    judgment: &Judgment,
+) -> Result<Option<ErasedAddresses>, StoreError> {
+    let named = copies_in(judgment, message);
+    if named.is_empty() {
+        return Ok(None);
+    }
+    let found = cx.app.store().message_with_content(message.workspace_id, message.id).await?;
+    let stored = found.and_then(|(_, content)| content);
+    let Some(Ok(request)) = stored.map(|stored| content::decode(&stored)) else { return Ok(None) };
+    let copied: Vec<_> = request.input.cc.iter().chain(&request.input.bcc).flatten().map(|copy| copy.to_lowercase()).collect();
+    let erased = ErasedAddresses::new(named.into_iter().filter(|named| !copied.contains(&named.to_lowercase())));
+    Ok((!erased.is_empty()).then_some(erased))
 }
 
 /// An attempt that stays in the process is not marked; its message moves through `sending` in one step.

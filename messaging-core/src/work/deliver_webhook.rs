@@ -79,7 +79,8 @@ impl DeliverWebhook {
                 None => cx.finish(changes).await.map_err(JobError::from),
             };
             match committed {
-                Err(JobError::Commit(CommitError::Conflict)) if insist(&cx.app, || attempted.is_current(&cx.app)).await? => {}
+                Err(JobError::Commit(CommitError::Conflict))
+                    if insist(&cx.app, || attempted.is_current(&cx.app)).await? => {}
                 other => return other,
             }
         }

@@ -80,6 +80,8 @@ pub(super) enum Unprepared {
     Impossible(Impossible),
     /// Not now: the store failed.
     Store(StoreError),
+    /// Not now, for a reason on our side that somebody has to mend.
+    PutOff(String),
 }
 
 impl From<Impossible> for Unprepared {
@@ -156,7 +158,15 @@ pub(super) async fn prepare(
     let Some(transport) = app.transport(message.channel, &name) else {
         return Err(Impossible::new("channel_not_configured", "no transport of this name is installed").into());
     };
-    let Composed { content, urls } = compose(app, message, request, &left_out).await?;
+    let Composed { content, urls } = match compose(app, message, request, &left_out).await {
+        Ok(composed) => composed,
+        Err(Unprepared::PutOff(reason)) => {
+            let ours = Outcome::ProviderFailed(Response { text: shorten(&reason), ..Response::default() });
+            known.extend(tried.drain(..).map(|who| (who, RecipientResult::Tried(ours.clone()))));
+            return Ok(Prepared { known, tried, parcel: None, urls: Vec::new() });
+        }
+        Err(other) => return Err(other),
+    };
     let outgoing = Outgoing {
         workspace_id: message.workspace_id,
         message_id: message.id,

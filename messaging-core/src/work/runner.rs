@@ -22,6 +22,8 @@ const MANY: usize = 24;
 const GATHER: Duration = Duration::from_millis(40);
 /// A job that could not be done is tried again after this.
 const RETRY: Duration = Duration::from_secs(30);
+/// A job whose data changed while it decided is run again after this.
+const CONFLICT_RETRY: Duration = Duration::from_secs(1);
 /// Jobs that another process committed (the command line beside a server) announce nothing here.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// A job that the store kept from its work, and that has done nothing, is tried again after this.
@@ -210,12 +212,19 @@ async fn run(app: &App, job: ClaimedJob) {
     match outcome {
         Ok(Ok(())) => {}
         Ok(Err(JobError::Commit(CommitError::Conflict))) => {
-            tracing::warn!(kind = job.kind, job = %job.handle.id, "a job lost its lease");
+            // A row had changed that the job expected otherwise, or the lease is lost: only the job's own row tells
+            // which. The job decides again on what is there now.
+            match cx.again_unchanged(app.now() + CONFLICT_RETRY, job.payload.clone()).await {
+                Ok(()) => tracing::debug!(kind = job.kind, job = %job.handle.id, "a job decides again"),
+                Err(error) => {
+                    tracing::warn!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job lost its lease");
+                }
+            }
         }
         // Not the job's fault, and it will not be kept waiting for it.
-        Ok(Err(JobError::Store(StoreError::Unavailable) | JobError::Commit(CommitError::Store(StoreError::Unavailable))))
-            if !app.store().health().is_healthy() =>
-        {
+        Ok(Err(
+            JobError::Store(StoreError::Unavailable) | JobError::Commit(CommitError::Store(StoreError::Unavailable)),
+        )) if !app.store().health().is_healthy() => {
             tracing::debug!(kind = job.kind, job = %job.handle.id, "a job waits for the store");
             put_back(&cx, &job, STORE_RETRY).await;
         }

@@ -20,6 +20,8 @@ use messaging_transport::testing::MemoryFetch;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::KEY;
+
 /// The password of everybody.
 pub(crate) const PASSWORD: &str = "correct horse";
 
@@ -54,7 +56,7 @@ impl Bed {
         let store: Arc<dyn Store> =
             Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db"))).unwrap());
         let clock = Arc::new(ManualClock::new(START));
-        let app = App::builder(Arc::clone(&store))
+        let building = App::builder(Arc::clone(&store), KEY)
             .clock(Arc::clone(&clock) as _)
             .entropy(Arc::new(SeededEntropy::new(17)))
             .resolver(resolver)
@@ -66,6 +68,7 @@ impl Bed {
                 ..messaging_core::Settings::default()
             })
             .build();
+        let app = wait_for(building).unwrap();
         Self { app, clock, store, directory }
     }
 
@@ -136,6 +139,14 @@ impl Bed {
     pub(crate) async fn send(&self, call: Call<'_>) -> Reply {
         send(&self.app, call).await
     }
+}
+
+/// Waits for a future on a thread of its own, so that a bed can be made where no future can be awaited.
+fn wait_for<F: Future<Output: Send> + Send>(future: F) -> F::Output {
+    std::thread::scope(|scope| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        scope.spawn(move || runtime.block_on(future)).join().unwrap()
+    })
 }
 
 /// Routes, admits and calls: the part of a front end that matters here.

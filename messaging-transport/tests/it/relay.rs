@@ -103,7 +103,7 @@ fn summary(outcome: &Outcome) -> (&'static str, &Response) {
         Outcome::Deferred(response) => ("deferred", response),
         Outcome::Refused(response) => ("refused", response),
         Outcome::Ambiguous(response) => ("ambiguous", response),
-        Outcome::Suppressed(reason) => panic!("nobody is suppressed here: {reason:?}"),
+        Outcome::Suppressed(_) | Outcome::Held => panic!("nobody is suppressed or held here: {outcome:?}"),
     }
 }
 
