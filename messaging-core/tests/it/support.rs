@@ -116,12 +116,14 @@ impl Product {
     }
 
     /// Another process on the same database.
-    pub(crate) fn beside(&self) -> App {
-        App::builder(Arc::clone(&self.store) as _)
+    pub(crate) async fn beside(&self) -> App {
+        App::builder(Arc::clone(&self.store) as _, KEY)
             .clock(Arc::clone(&self.clock) as _)
             .entropy(Arc::new(SeededEntropy::new(8)))
             .transport(Channel::Email, "sandbox", Arc::clone(&self.transport) as _)
             .build()
+            .await
+            .unwrap()
     }
 
     /// Sends a message and answers its id.

@@ -74,7 +74,7 @@ async fn a_repeated_request_stores_no_file_again() {
 async fn a_request_that_loses_against_another_process_leaves_no_file() {
     const ROUNDS: usize = 30;
     let product = std::sync::Arc::new(Product::start().await);
-    let beside = product.beside();
+    let beside = product.beside().await;
     for round in 0..ROUNDS {
         let key = format!("k{round}");
         let send = |app: &messaging_core::App| {

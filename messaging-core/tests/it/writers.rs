@@ -109,11 +109,11 @@ async fn upserts_and_patches_of_one_contact_are_all_done() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn patches_and_reverts_of_one_template_number_its_versions_without_gaps() {
     let crowd = Crowd::start().await;
-    let template =
-        crowd.created("templates", json!({"name": "Order", "channel": "email", "subject": "s", "text": "t"})).await;
+    let body = |name: String| json!({"name": name, "channel": "email", "subject": "s", "text": "t"});
+    let template = crowd.created("templates", body("Order".to_owned())).await;
     let replies = crowd
         .send(|n| match n % 2 {
-            0 => (Method::PATCH, crowd.path(&template), json!({"name": format!("Order {n}")})),
+            0 => (Method::PATCH, crowd.path(&template), body(format!("Order {n}"))),
             _ => (Method::POST, crowd.path(&format!("{template}/revert/1")), Value::Null),
         })
         .await;
