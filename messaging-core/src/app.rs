@@ -32,6 +32,7 @@ mod until_committed;
 mod uploading;
 pub(crate) mod upserting;
 mod visits;
+pub(crate) mod write_queues;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -83,6 +84,7 @@ pub(crate) use templates::Unrendered;
 use uploading::Receiving;
 pub use uploading::Uploading;
 pub use visits::{Click, Visitor};
+use write_queues::WriteQueues;
 
 /// Bytes of stored contents, and of what is made of them for sending, that may be in memory at one time.
 const CONTENT_MEMORY: u64 = 32 << 20;
@@ -110,6 +112,7 @@ struct Shared {
     recent_clicks: Mutex<RecentClicks>,
     last_uses: LastUses,
     running_keys: RunningKeys,
+    write_queues: WriteQueues,
     passwords: FairSemaphore,
     dkim_keys: HeavyWork,
     signers: Signers,
@@ -336,6 +339,11 @@ impl App {
     /// Waits for the turn to commit a part of a long list.
     pub(crate) async fn part(&self) -> SemaphorePermit<'_> {
         self.0.parts.acquire().await.expect("the semaphore is never closed")
+    }
+
+    /// Puts calls that change one resource in order.
+    pub(crate) fn write_queues(&self) -> &WriteQueues {
+        &self.0.write_queues
     }
 
     pub(crate) fn running_keys(&self) -> &RunningKeys {

@@ -478,3 +478,11 @@ pub struct ReplyKey {
     /// The key as sent.
     pub key: String,
 }
+
+impl ReplyKey {
+    /// What the result of a part of the request is remembered under; no path has this form.
+    #[must_use]
+    pub fn of_part(&self, part: usize) -> Self {
+        Self { route: format!("{} #{part}", self.route), ..self.clone() }
+    }
+}

@@ -18,6 +18,7 @@ use super::segments::SegmentTurns;
 use super::settings::Settings;
 use super::templates::{self, CompiledVersions};
 use super::uploading::Receiving;
+use super::write_queues::WriteQueues;
 use super::{App, CONTENT_MEMORY, FILE_MEMORY, Shared, importing, passwords, uploading, upserting};
 use crate::domain::channel::Channel;
 use crate::domain::link_token::LinkKey;
@@ -109,6 +110,7 @@ impl Builder {
             recent_clicks: Mutex::default(),
             last_uses: LastUses::default(),
             running_keys: RunningKeys::default(),
+            write_queues: WriteQueues::default(),
             passwords: passwords::queue(),
             dkim_keys: dkim::queue(),
             signers: Signers::default(),

@@ -42,4 +42,5 @@ mod visits;
 mod webhook_deliveries;
 mod webhook_events;
 mod webhooks;
+mod writers;
 mod wrong_clock;
