@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{Expect, NewJob, Write};
 use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::message::{EventKind, MessageFilter};
 use messaging_core::ids::{BlobId, Id as _, WorkspaceId};
