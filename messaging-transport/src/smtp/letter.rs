@@ -181,10 +181,12 @@ impl Answers {
         Self { outcomes: vec![None; recipients], is_refused_at_mail: false, transaction: Vec::new() }
     }
 
-    /// Gives an outcome to everyone of the transaction who has none: what the peer answered to MAIL, before it
-    /// knew of any recipient.
+    /// Gives an outcome to everyone who has none: what the peer answered to MAIL, before it knew of any
+    /// recipient, it would answer for the others too. They count as of this transaction.
     pub(super) fn settle_at_mail(&mut self, outcome: &Outcome) {
         self.is_refused_at_mail = true;
+        let others: Vec<_> = self.open().filter(|index| !self.transaction.contains(index)).collect();
+        self.transaction.extend(others);
         self.settle_transaction(outcome);
     }
 
