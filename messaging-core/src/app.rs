@@ -44,6 +44,7 @@ use crate::domain::channel::Channel;
 use crate::domain::link_token::LinkKey;
 use crate::domain::login_attempts::LoginAttempts;
 use crate::domain::machine::RecentClicks;
+use crate::domain::page_cursor::CursorKey;
 use crate::domain::settings::ChannelSettings;
 use crate::error::Error;
 use crate::ids::{Id, IdSource, WebhookId, WorkspaceId};
@@ -61,6 +62,7 @@ use crate::work::signal::WorkSignal;
 pub use builder::Builder;
 pub(crate) use dkim::KeyPair;
 use dkim::Signers;
+pub use dkim::UnusableKey;
 use domain_looks::DomainLooks;
 use event_signal::{EventSignal, EventWait};
 use gates::Gates;
@@ -95,6 +97,7 @@ struct Shared {
     settings: Settings,
     vault: Vault,
     link_key: LinkKey,
+    cursor_key: CursorKey,
     ids: IdSource,
     lookups: Lookups,
     known_urls: KnownUrls,
@@ -151,11 +154,11 @@ impl App {
             )
             .finish();
         let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
-        let workspace = caller.admit(O::ACCESS, in_path, None)?;
+        let (caller, workspace) = self.admit(caller.clone(), O::ACCESS, in_path, None).await?;
         let path = crate::ops::fill_path(O::PATH, &path_parameters);
         let answer = crate::ops::invoke::invoke::<O>(Request {
             app: self,
-            caller,
+            caller: &caller,
             workspace,
             path: &path,
             query: &query,
@@ -191,6 +194,16 @@ impl App {
     /// The source of randomness.
     pub fn entropy(&self) -> &dyn Entropy {
         self.0.entropy.as_ref()
+    }
+
+    /// A number below `bound`, each as likely as the others to within one in 2^32 / `bound`.
+    pub(crate) fn random_below(&self, bound: u32) -> u32 {
+        if bound <= 1 {
+            return 0;
+        }
+        let mut bytes = [0; 4];
+        self.entropy().fill(&mut bytes);
+        u32::from_le_bytes(bytes) % bound
     }
 
     /// A new id.
@@ -235,6 +248,11 @@ impl App {
         self.0.ambiguous_attempts.fetch_add(attempts, Ordering::Relaxed);
     }
 
+    /// Seals and opens the cursors of listings.
+    pub(crate) fn cursor_key(&self) -> &CursorKey {
+        &self.0.cursor_key
+    }
+
     /// Commits the changes of a request.
     pub(crate) async fn commit(&self, changes: Changes) -> Result<(), CommitError> {
         self.commit_as(changes, Priority::Foreground).await
@@ -257,7 +275,7 @@ impl App {
             .filter_map(|write| match write {
                 Write::Enqueue(job) | Write::EnqueueOnce(job) => Some(job.due_at),
                 Write::RescheduleJob(_, next) => Some(next.due_at),
-                Write::PutJobBack(_, due_at) => Some(*due_at),
+                Write::PutJobBack(_, to) => Some(to.due_at),
                 _ => None,
             })
             .min();
@@ -357,7 +375,7 @@ impl App {
     }
 
     /// The place of a secret member of a channel's settings, for the vault.
-    pub(crate) fn secret_place(settings: &ChannelSettings, member: &str) -> String {
+    pub fn secret_place(settings: &ChannelSettings, member: &str) -> String {
         format!("channel/{}/{}/{}/{member}", settings.workspace_id, settings.channel, settings.provider)
     }
 

@@ -132,7 +132,9 @@ fn page_under(status: StatusCode, policy: &'static str, body: Bytes) -> Reply {
 
 /// What `/health` answers while the server cannot do its work.
 pub(crate) fn unhealthy() -> Reply {
-    json(StatusCode::SERVICE_UNAVAILABLE, Bytes::from_static(br#"{"status":"unavailable"}"#))
+    let mut reply = json(StatusCode::SERVICE_UNAVAILABLE, Bytes::from_static(br#"{"status":"unavailable"}"#));
+    reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    reply
 }
 
 /// Adds what the credential's rate limit says (contract section 1.6).

@@ -8,6 +8,7 @@
 //! | what happened | next exchanger | outcome, if there is none |
 //! |---|---|---|
 //! | no connection, no greeting, a connection that breaks before the content | yes | deferred |
+//! | only private addresses, where those are not allowed | yes | deferred |
 //! | 421 or 4yz before MAIL was accepted by it | yes | deferred |
 //! | 5yz in place of a greeting or to EHLO and HELO | yes | refused, if all say so |
 //! | 4yz or 5yz to MAIL, 421 | no | as it says, for all who are open |
@@ -50,6 +51,7 @@ use self::plain::PlainHosts;
 use self::route::{ByDns, Routing, response};
 pub use self::route::{MalformedMxOverride, MxOverride};
 use crate::dns::Dns;
+use crate::guard::Guard;
 use crate::mime;
 use crate::smtp::{Letter, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, clean_name};
 
@@ -87,6 +89,7 @@ impl DirectDelivery {
             dns,
             port: SMTP,
             mx_override: None,
+            allow_private: false,
             timeouts: Timeouts::DIRECT,
             pace: Pace { start: 5, most: 20, rest: Self::REST },
             limits: Limits {
@@ -126,6 +129,7 @@ impl DirectDelivery {
             content: parcel.content()?,
             last_look: &parcel.outgoing.last_look,
             since: parcel.since,
+            judge: |outcome, _| outcome,
         };
         let mut attempt = Attempt::new(self, &letter, &group.domain);
         permit.report(attempt.run().await);
@@ -230,6 +234,7 @@ pub struct DirectDeliveryBuilder {
     dns: Dns,
     port: u16,
     mx_override: Option<MxOverride>,
+    allow_private: bool,
     timeouts: Timeouts,
     pace: Pace,
     limits: Limits,
@@ -239,6 +244,13 @@ impl DirectDeliveryBuilder {
     /// The one exchanger of all recipients, in place of those the DNS names.
     pub fn mx_override(mut self, mx_override: Option<MxOverride>) -> Self {
         self.mx_override = mx_override;
+        self
+    }
+
+    /// Whether exchangers at private addresses are dialed; not if not said. Does not concern
+    /// [`Self::mx_override`].
+    pub fn allow_private(mut self, allow: bool) -> Self {
+        self.allow_private = allow;
         self
     }
 
@@ -288,6 +300,7 @@ impl DirectDeliveryBuilder {
                 dns: self.dns,
                 port: self.port,
                 own_name: self.hostname.clone(),
+                guard: Guard { allow_private: self.allow_private },
                 entropy: SystemEntropy::default(),
             })),
         };

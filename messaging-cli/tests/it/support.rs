@@ -150,8 +150,7 @@ impl Server {
 
     /// Asks the server to stop and waits; answers its exit code.
     pub(crate) fn stop(mut self) -> Option<i32> {
-        let id = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        self.signal(rustix::process::Signal::TERM);
         wait_for(|| self.child.try_wait().unwrap()).code()
     }
 
@@ -163,8 +162,16 @@ impl Server {
 
     /// Ends the server as a power failure would, while others still talk to it.
     pub(crate) fn kill_in_place(&self) {
-        let id = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+        self.signal(rustix::process::Signal::KILL);
+    }
+
+    /// Stops the server where it stands: its connections stay open, and nothing more happens until it is killed.
+    pub(crate) fn freeze(&self) {
+        self.signal(rustix::process::Signal::STOP);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Sends a request and answers status and body.

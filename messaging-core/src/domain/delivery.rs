@@ -12,6 +12,9 @@ use crate::domain::suppression::SuppressionReason;
 use crate::ports::transport::{Acceptance, Outcome, Response};
 use crate::time::Timestamp;
 
+/// What the event of a held message says.
+const HELD: &str = "not sent: the server cannot store outcomes at the moment";
+
 /// The circumstances of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
@@ -21,8 +24,9 @@ pub struct Attempt {
     pub acceptance: Acceptance,
     /// When to try again, if anybody is put off; `None` when the message has expired.
     pub next_attempt_at: Option<Timestamp>,
-    /// When to look again after what was no attempt, because it was not admitted.
-    pub withheld_until: Timestamp,
+    /// When to try again those who were not tried, because the outcome could not be stored, or because this attempt
+    /// was not the one to try them.
+    pub held_until: Timestamp,
 }
 
 /// What happened to one recipient, and what is known from before.
@@ -121,9 +125,9 @@ pub fn judge(attempt: Attempt, results: &[RecipientResult]) -> Judgment {
     }
     let withheld = |one: &&RecipientResult| matches!(one.result, Result::Tried(Outcome::Withheld(_)));
     for one in results.iter().filter(withheld) {
-        let next = judgment.next_attempt_at.unwrap_or(attempt.withheld_until);
+        let next = judgment.next_attempt_at.unwrap_or(attempt.held_until);
         judgment.is_withheld |= judgment.open.is_empty();
-        judgment.next_attempt_at = Some(next.min(attempt.withheld_until));
+        judgment.next_attempt_at = Some(next.min(attempt.held_until));
         judgment.open.push(one.recipient.clone());
     }
     judgment
@@ -178,16 +182,13 @@ fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Op
         }
         // No attempt: it stays in its state.
         Outcome::Withheld(_) => return None,
-        Outcome::Deferred(response) | Outcome::Ambiguous(response) => {
-            let Some(next) = attempt.next_attempt_at else {
-                bounce(judgment, address, &response, BounceClass::Unreachable, ambiguous);
-                return Some(MessageStatus::Bounced);
-            };
+        Outcome::Held => {
+            // Always one more attempt: the message shall not bounce for what is the matter here.
+            let next = attempt.next_attempt_at.map_or(attempt.held_until, |next| next.min(attempt.held_until));
             judgment.event(
                 EventKind::Deferred,
                 json!({
-                    "recipient": address, "smtp_code": response.code, "enhanced_code": response.enhanced,
-                    "response": response.text, "attempt": attempt.number, "next_attempt_at": next,
+                    "recipient": address, "response": HELD, "attempt": attempt.number, "next_attempt_at": next,
                     "ambiguous": ambiguous,
                 }),
             );
@@ -195,11 +196,53 @@ fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Op
             judgment.next_attempt_at = Some(next);
             MessageStatus::Deferred
         }
+        Outcome::Deferred(response) | Outcome::Ambiguous(response) => {
+            let recipient = Recipient { was_deferred: true, ..recipient.clone() };
+            put_off(judgment, attempt, recipient, &response, ambiguous)
+        }
+        Outcome::ProviderFailed(response) => put_off(judgment, attempt, recipient.clone(), &response, ambiguous),
         Outcome::Refused(response) => {
             bounce(judgment, address, &response, classify(&response), ambiguous);
             MessageStatus::Bounced
         }
     })
+}
+
+/// Tries a recipient again, or gives it up when the message has expired: it bounced, unless nothing but
+/// the provider ever stood in the way (contract section 4.2).
+fn put_off(
+    judgment: &mut Judgment,
+    attempt: Attempt,
+    recipient: Recipient,
+    response: &Response,
+    ambiguous: Option<bool>,
+) -> MessageStatus {
+    let address = recipient.address.as_str();
+    let Some(next) = attempt.next_attempt_at else {
+        if recipient.was_deferred {
+            bounce(judgment, address, response, BounceClass::Unreachable, ambiguous);
+            return MessageStatus::Bounced;
+        }
+        judgment.event(
+            EventKind::Failed,
+            json!({
+                "recipient": address, "reason": "provider_error", "ambiguous": ambiguous,
+                "message": format!("the provider failed until the message expired, at last with: {}", response.text),
+            }),
+        );
+        return MessageStatus::Failed;
+    };
+    judgment.event(
+        EventKind::Deferred,
+        json!({
+            "recipient": address, "smtp_code": response.code, "enhanced_code": response.enhanced,
+            "response": response.text, "attempt": attempt.number, "next_attempt_at": next,
+            "ambiguous": ambiguous,
+        }),
+    );
+    judgment.open.push(recipient);
+    judgment.next_attempt_at = Some(next);
+    MessageStatus::Deferred
 }
 
 /// Records a final refusal of a recipient and what follows for its address.
@@ -240,7 +283,7 @@ mod tests {
             number: 2,
             acceptance: Acceptance::Delivered,
             next_attempt_at: Some(Timestamp::from_millis(0)),
-            withheld_until: Timestamp::from_millis(0),
+            held_until: Timestamp::from_millis(5),
         }
     }
 
@@ -250,7 +293,7 @@ mod tests {
         let results: Vec<_> = results
             .iter()
             .map(|(kind, address, result)| RecipientResult {
-                recipient: Recipient { kind: *kind, address: (*address).to_owned() },
+                recipient: Recipient::new(*kind, (*address).to_owned()),
                 result: result.clone(),
                 ambiguous: false,
             })
@@ -277,6 +320,10 @@ mod tests {
         check(relayed, &[(To, TO, accepted.clone())], "sent; Sent; open 0; suppress []");
         check(attempt(), &[(To, TO, deferred.clone())], "deferred; Deferred; open 1; suppress []");
         check(expired, &[(To, TO, deferred.clone())], "bounced; Bounce; open 0; suppress []");
+        // What was held says nothing about the recipient, not even at the end of the message's time.
+        let held = Result::Tried(Outcome::Held);
+        check(expired, &[(To, TO, held.clone())], "deferred; Deferred; open 1; suppress []");
+        check(attempt(), &[(To, TO, held)], "deferred; Deferred; open 1; suppress []");
         check(attempt(), &[(To, TO, policy)], "bounced; Bounce; open 0; suppress []");
         check(
             attempt(),
@@ -307,16 +354,35 @@ mod tests {
     #[test]
     fn what_was_withheld_is_no_attempt_and_what_was_put_off_beside_it_is() {
         let of = |address: &str, outcome| RecipientResult {
-            recipient: Recipient { kind: RecipientKind::Cc, address: address.to_owned() },
+            recipient: Recipient::new(RecipientKind::Cc, address.to_owned()),
             result: Result::Tried(outcome),
             ambiguous: false,
         };
         let withheld = || of("c@b.co", Outcome::Withheld(String::new()));
-        let soon = Attempt { withheld_until: Timestamp::from_millis(-1), ..attempt() };
+        let soon = Attempt { held_until: Timestamp::from_millis(-1), ..attempt() };
         let judgment = judge(soon, &[withheld()]);
-        assert_eq!((judgment.is_withheld, judgment.next_attempt_at), (true, Some(soon.withheld_until)));
+        assert_eq!((judgment.is_withheld, judgment.next_attempt_at), (true, Some(soon.held_until)));
         let judgment = judge(soon, &[withheld(), of("d@b.co", Outcome::Deferred(reply(450, "4.2.1")))]);
-        assert_eq!((judgment.is_withheld, judgment.next_attempt_at), (false, Some(soon.withheld_until)));
+        assert_eq!((judgment.is_withheld, judgment.next_attempt_at), (false, Some(soon.held_until)));
         assert_eq!(judgment.open.len(), 2);
+    }
+
+    #[test]
+    fn a_provider_that_fails_is_no_bounce_unless_something_else_stood_in_the_way_too() {
+        use RecipientKind::{Cc, To};
+        let failed = || Result::Tried(Outcome::ProviderFailed(reply(535, "5.7.8")));
+        let deferred = Result::Tried(Outcome::Deferred(reply(450, "4.2.1")));
+        let expired = Attempt { next_attempt_at: None, ..attempt() };
+        check(attempt(), &[(To, TO, failed())], "deferred; Deferred; open 1; suppress []");
+        check(expired, &[(To, TO, failed())], "failed; Failed; open 0; suppress []");
+        check(expired, &[(Cc, "c@b.co", failed())], "-; Failed; open 0; suppress []");
+        for (first, expected) in [(failed(), EventKind::Failed), (deferred, EventKind::Bounce)] {
+            let of = |recipient, result| [RecipientResult { recipient, result, ambiguous: false }];
+            let open = judge(attempt(), &of(Recipient::new(To, TO.to_owned()), first)).open;
+            let again = judge(attempt(), &of(open[0].clone(), failed())).open;
+            let end = judge(expired, &of(again[0].clone(), failed()));
+            assert_eq!(end.events[0].0, expected);
+            assert_eq!(end.soft_bounces.is_empty(), expected == EventKind::Failed);
+        }
     }
 }

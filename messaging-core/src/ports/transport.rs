@@ -30,6 +30,12 @@ pub trait Transport: Debug + Send + Sync {
     /// Attempts to deliver one message to its recipients.
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError>;
 
+    /// Judges settings before they are stored, as far as their text alone tells: whether they name a
+    /// host that may not be connected to. Settings of the wrong form are not its business.
+    fn check(&self, _settings: &Map<String, Value>) -> Result<(), SettingsFault> {
+        Ok(())
+    }
+
     /// What a recipient's `sent` means here.
     fn acceptance(&self) -> Acceptance;
 
@@ -38,6 +44,16 @@ pub trait Transport: Debug + Send + Sync {
     fn is_local(&self) -> bool {
         false
     }
+}
+
+/// A setting that is well formed and not allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the setting {member} {message}")]
+pub struct SettingsFault {
+    /// The name of the setting.
+    pub member: &'static str,
+    /// What is wrong, as a fragment: `must not be a private address`.
+    pub message: &'static str,
 }
 
 /// What it means that the peer said yes.
@@ -72,7 +88,8 @@ pub struct Outgoing {
 /// to be on record before it leaves: a crash must not make a second copy that nobody knows of. So a transport owes,
 /// for each transaction:
 ///
-/// 1. where it had to wait, [`LastLook::suppressed`] before it names the recipients to the peer;
+/// 1. [`LastLook::is_held`], and where it had to wait [`LastLook::suppressed`], before it names the recipients to the
+///    peer;
 /// 2. [`LastLook::begin`] right before content or request leaves, when the peer takes everything that comes before:
 ///    after RCPT was accepted, and not while it waits for a connection. To whom it is not granted nothing is sent;
 /// 3. [`LastLook::ended`] for each recipient when the outcome is known, before the next transaction begins.
@@ -86,9 +103,16 @@ pub struct LastLook(Option<Arc<dyn Admission>>);
 pub trait Admission: Debug + Send + Sync {
     /// For each recipient why it must not be sent to, or `None` where it may. Changes nothing.
     async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>>;
+
+    /// Whether nothing may be sent at the moment, to anybody, because its outcome could not be stored.
+    fn is_held(&self) -> bool {
+        false
+    }
+
     /// Puts on record, durably, that the transaction with these recipients begins, and answers for each whether it
     /// may. Nothing is on record for those it is not granted to. Bounded in time by the caller.
     async fn begin(&self, recipients: &[String]) -> Vec<Admitted>;
+
     /// Takes note of what became of a recipient of a transaction that ended. Made durable by the next `begin`, or
     /// by the end of the attempt.
     fn ended(&self, recipient: &str, outcome: &Outcome);
@@ -101,8 +125,10 @@ pub enum Admitted {
     Granted,
     /// The address was suppressed meanwhile.
     Suppressed(SuppressionReason),
-    /// Not now, and why: it cannot be put on record, or somebody else delivers the message, or nobody shall any
-    /// more. The outcome is [`Outcome::Withheld`].
+    /// Not now, because it cannot be put on record. The outcome is [`Outcome::Held`].
+    Held,
+    /// Not by this attempt, and why: somebody else delivers the message, or nobody shall any more. The outcome is
+    /// [`Outcome::Withheld`].
     NotNow(String),
 }
 
@@ -118,6 +144,12 @@ impl LastLook {
             Some(admission) => admission.suppressed(recipients).await,
             None => vec![None; recipients.len()],
         }
+    }
+
+    /// Whether nothing may be sent at the moment: everybody's outcome is [`Outcome::Held`] then. Costs an
+    /// atomic load; a transport asks right before it begins a transaction.
+    pub fn is_held(&self) -> bool {
+        self.0.as_ref().is_some_and(|admission| admission.is_held())
     }
 
     /// Whether the transaction with these recipients may go on to its content; see [`Admission::begin`].
@@ -142,6 +174,7 @@ impl Admitted {
         match self {
             Self::Granted => None,
             Self::Suppressed(reason) => Some(Outcome::Suppressed(reason)),
+            Self::Held => Some(Outcome::Held),
             Self::NotNow(why) => Some(Outcome::Withheld(why)),
         }
     }
@@ -268,12 +301,18 @@ pub enum Outcome {
     Deferred(Response),
     /// Never; core classifies the reply.
     Refused(Response),
+    /// The provider, or our settings or account there, stopped the attempt: a refused login, an exhausted
+    /// quota, a relay that cannot be reached. Says nothing about the recipient. Tried again like
+    /// [`Outcome::Deferred`], but never a bounce, and it counts for no address.
+    ProviderFailed(Response),
     /// The content was sent completely but the final reply was lost: the peer may have it. Tried again
     /// like [`Outcome::Deferred`].
     Ambiguous(Response),
     /// Nothing was sent: [`LastLook`] found the recipient suppressed.
     Suppressed(SuppressionReason),
-    /// Nothing was sent: [`LastLook`] said not now, and why. It is no attempt and is soon tried again.
+    /// Nothing was sent: [`LastLook::is_held`]. Says nothing about the recipient.
+    Held,
+    /// Nothing was sent: [`LastLook`] said not by this attempt, and why. It was none, and the job looks again soon.
     Withheld(String),
 }
 

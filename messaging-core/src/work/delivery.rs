@@ -23,9 +23,11 @@ use crate::ports::transport::{Acceptance, Content, LastLook, Outcome, Outgoing, 
 use crate::time::Timestamp;
 use crate::work::compose::{Composed, compose};
 use crate::work::delivery_progress::{Addressee, Transaction};
+use crate::work::transaction_log::TransactionLog;
 
-/// What was not admitted is looked at again after this.
-const WITHHELD_FOR: Duration = Duration::from_secs(5);
+/// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
+/// store is healthy.
+const HELD_FOR: Duration = Duration::from_secs(5);
 
 /// What an attempt starts with.
 pub(super) struct Prepared {
@@ -87,6 +89,8 @@ pub(super) enum Unprepared {
     Impossible(Impossible),
     /// Not now: the store failed.
     Store(StoreError),
+    /// Not now, for a reason on our side that somebody has to mend.
+    PutOff(String),
 }
 
 impl From<Impossible> for Unprepared {
@@ -102,18 +106,16 @@ impl From<StoreError> for Unprepared {
 }
 
 impl Prepared {
-    /// What is put on record before a transaction begins: the meaning of acceptance and the targets of links.
-    /// `None` where nothing leaves the process.
-    pub(super) fn to_record(&mut self) -> Option<(Acceptance, Vec<String>)> {
-        let (transport, _) = self.parcel.as_ref().filter(|(transport, _)| !transport.is_local())?;
-        Some((transport.acceptance(), std::mem::take(&mut self.urls)))
-    }
-
-    /// Has the transport ask before every transaction.
-    pub(super) fn ask(&mut self, last_look: LastLook) {
-        if let Some((_, outgoing)) = &mut self.parcel {
-            outgoing.last_look = last_look;
-        }
+    /// Has the transport ask a log before every transaction, which is made for it and for the targets of links that
+    /// are to be stored; `None` when nobody is tried.
+    pub(super) fn attend(
+        &mut self,
+        log: impl FnOnce(&dyn Transport, Vec<String>) -> Arc<TransactionLog>,
+    ) -> Option<Arc<TransactionLog>> {
+        let (transport, outgoing) = self.parcel.as_mut()?;
+        let log = log(transport.as_ref(), std::mem::take(&mut self.urls));
+        outgoing.last_look = LastLook::at(Arc::clone(&log) as _);
+        Some(log)
     }
 }
 
@@ -183,7 +185,15 @@ pub(super) async fn prepare(
     let recipients: Vec<_> = tried.iter().map(|one| one.recipient.address.clone()).collect();
     let is_listed = |(recipient, reason): (&Recipient, Option<_>)| reason.map(|_| recipient.address.clone());
     let left_out: Vec<_> = everyone.iter().zip(reasons.iter().copied()).filter_map(is_listed).collect();
-    let Composed { content, urls } = compose(app, message, request, &left_out, &recipients).await?;
+    let Composed { content, urls } = match compose(app, message, request, &left_out, &recipients).await {
+        Ok(composed) => composed,
+        Err(Unprepared::PutOff(reason)) => {
+            let ours = Outcome::ProviderFailed(Response { text: shorten(&reason), ..Response::default() });
+            known.extend(tried.drain(..).map(|one| one.ended(Fate::Tried(ours.clone()))));
+            return Ok(Prepared { known, tried, parcel: None, urls: Vec::new() });
+        }
+        Err(other) => return Err(other),
+    };
     let outgoing = Outgoing {
         workspace_id: message.workspace_id,
         message_id: message.id,
@@ -246,7 +256,7 @@ pub(super) async fn perform(app: &App, message: &Message, number: u32, prepared:
                 let response = Response { text: shorten(&error.to_string()), ..Response::default() };
                 let outcome = match error {
                     TransportError::Ambiguous(_) => Outcome::Ambiguous(response),
-                    _ => Outcome::Deferred(response),
+                    _ => Outcome::ProviderFailed(response),
                 };
                 Sent { outcomes: vec![outcome; tried.len()], ..Sent::default() }
             }
@@ -289,13 +299,15 @@ pub(super) fn conclude(app: &App, message: &Message, number: u32, addressees: &[
 }
 
 fn circumstances(app: &App, message: &Message, number: u32, acceptance: Acceptance) -> Attempt {
-    let withheld_until = app.now() + WITHHELD_FOR;
-    Attempt { number, acceptance, next_attempt_at: next_attempt(app, message, number), withheld_until }
+    let held_until = app.now() + HELD_FOR;
+    Attempt { number, acceptance, next_attempt_at: next_attempt(app, message, number), held_until }
 }
 
 fn next_attempt(app: &App, message: &Message, number: u32) -> Option<Timestamp> {
     let settings = app.settings();
-    retry::next_attempt(&settings.message_retry, number, app.now(), message.created_at, settings.message_expiry)
+    let jitter = app.random_below(settings.message_retry_jitter + 1);
+    let schedule = &settings.message_retry;
+    retry::next_attempt(schedule, number, jitter, app.now(), message.created_at, settings.message_expiry)
 }
 
 /// Replies are shown, not analysed: a few hundred characters say enough.

@@ -4,6 +4,7 @@ mod access_matrix;
 mod checks;
 mod client;
 mod connections;
+mod cursors;
 mod events;
 mod harness;
 mod limits;

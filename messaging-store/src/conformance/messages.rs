@@ -66,6 +66,23 @@ pub async fn contents_are_forgotten_when_settled(store: &dyn Store) {
     }
 }
 
+/// Messages that were accepted while the clock was wrong keep the contents of no later ones.
+pub async fn contents_dated_in_the_future_are_passed_over(store: &dyn Store) {
+    let workspace = id();
+    let dated = |created| Message {
+        created_at: at(created),
+        status: MessageStatus::Sent,
+        ..super::sample::bare_message(workspace)
+    };
+    put(store, (0..2_500).map(|_| insert(&dated(1_000_000))).collect::<Vec<_>>()).await;
+    put(store, [insert(&dated(0))]).await;
+    let mut forgotten = 0;
+    for _ in 0..4 {
+        forgotten += store.forget_contents(at(100), 10).await.unwrap();
+    }
+    assert_eq!(forgotten, 1);
+}
+
 /// Events come in the order of their times, whatever the order they were stored in.
 pub async fn events_are_ordered_by_time(store: &dyn Store) {
     let (mine, other) = (message(id()), message(id()));

@@ -11,8 +11,9 @@ use tracing::debug;
 
 use super::DirectDelivery;
 use super::lane::Report;
-use super::route::response;
+use super::route::{NoAddress, response};
 use crate::dns::LookupFailure;
+use crate::guard::private_address;
 use crate::smtp::{Answers, Failure, Letter, OpenError, Opener, Peer, Security, Session, Transcript};
 
 /// After so long no further exchanger is tried: every step may take minutes, and the attempt must end.
@@ -193,7 +194,14 @@ impl<'a> Attempt<'a> {
         }
         let addresses = match self.delivery.routing.addresses(host, timeouts.connect).await {
             Ok(addresses) => addresses,
-            Err(failure) => {
+            Err(NoAddress::Private) => {
+                let text = private_address(host);
+                transcript.note(&text);
+                let miss = Miss::Unreachable(named(host, response(None, "4.4.4", &text)));
+                self.file(transcript, &miss);
+                return self.missed(miss);
+            }
+            Err(NoAddress::Lookup(failure)) => {
                 transcript.note(&failure);
                 let text = format!("the address of {host} could not be looked up: {failure}");
                 let miss = match failure {
@@ -301,6 +309,8 @@ impl<'a> Attempt<'a> {
                 self.dialogs.push(transcript.into_dialog(self.answers.known()));
                 if session.reset(timeouts).await {
                     self.delivery.pool.give(host, session).await;
+                } else {
+                    session.quit().await;
                 }
                 return Talk::Ended(Step::Done);
             }

@@ -65,6 +65,8 @@ pub(crate) struct Letter<'a> {
     pub(crate) last_look: &'a LastLook,
     /// When the attempt began.
     pub(crate) since: Instant,
+    /// What an answer of this kind of peer means, and whether it was given to MAIL.
+    pub(crate) judge: fn(Outcome, bool) -> Outcome,
 }
 
 impl Letter<'_> {
@@ -97,6 +99,9 @@ impl Letter<'_> {
         let mut transactions = 0;
         loop {
             self.look_again(answers).await;
+            if self.last_look.is_held() {
+                answers.settle(&Outcome::Held);
+            }
             let Some(group) = self.next_group(answers) else { break };
             if transactions > 0 && !session.reset(timeouts).await {
                 return Err(Failure::Spent);
@@ -107,9 +112,12 @@ impl Letter<'_> {
             answers.begin_transaction(group);
             let last_look = self.last_look;
             let transaction = Transaction { host, from, recipients, needs_utf8, content, last_look };
+            let before: Vec<usize> = answers.open().collect();
             let ran = transaction.run(session, timeouts, transcript, answers).await;
-            for (index, outcome) in answers.of_transaction() {
-                last_look.ended(&recipients[index].given, outcome);
+            for index in before {
+                if let Some(outcome) = answers.judge(index, self.judge) {
+                    last_look.ended(&recipients[index].given, outcome);
+                }
             }
             ran?;
         }
@@ -157,11 +165,19 @@ pub(crate) struct Answers {
     outcomes: Vec<Option<Outcome>>,
     /// Whose transaction it is.
     transaction: Vec<usize>,
+    is_refused_at_mail: bool,
 }
 
 impl Answers {
     pub(crate) fn new(recipients: usize) -> Self {
-        Self { outcomes: vec![None; recipients], transaction: Vec::new() }
+        Self { outcomes: vec![None; recipients], transaction: Vec::new(), is_refused_at_mail: false }
+    }
+
+    /// Gives an outcome to everyone who has none: what the peer answered to MAIL, before it knew of any
+    /// recipient.
+    pub(crate) fn settle_at_mail(&mut self, outcome: &Outcome) {
+        self.is_refused_at_mail = true;
+        self.settle(outcome);
     }
 
     pub(crate) fn set(&mut self, index: usize, outcome: Outcome) {
@@ -192,14 +208,15 @@ impl Answers {
         self.transaction = recipients;
     }
 
+    /// Judges an outcome that has just become known; answers what it is from now on.
+    fn judge(&mut self, index: usize, judge: fn(Outcome, bool) -> Outcome) -> Option<&Outcome> {
+        let known = self.outcomes[index].take()?;
+        Some(self.outcomes[index].insert(judge(known, self.is_refused_at_mail)))
+    }
+
     /// Who of the transaction has none yet.
     pub(super) fn open_in_transaction(&self) -> impl Iterator<Item = usize> {
         self.transaction.iter().copied().filter(|&index| self.outcomes[index].is_none())
-    }
-
-    /// The outcomes of the transaction that are known.
-    fn of_transaction(&self) -> impl Iterator<Item = (usize, &Outcome)> {
-        self.transaction.iter().filter_map(|&index| Some((index, self.outcomes[index].as_ref()?)))
     }
 
     /// The outcomes that are known.

@@ -133,7 +133,7 @@ impl Transaction<'_> {
             Kind::Done => {}
             Kind::Closing => return Err(Failure::Closing(reply)),
             Kind::NotNow | Kind::Never | Kind::GoOn => {
-                answers.settle(&self.outcome(&reply)?);
+                answers.settle_at_mail(&self.outcome(&reply)?);
                 if is_pipelined {
                     self.skip_group(exchange, open.len()).await;
                 }
@@ -163,7 +163,8 @@ impl Transaction<'_> {
             // Nobody is left to send the content to.
             exchange.session.needs_reset = true;
             if is_pipelined {
-                self.skip_data(exchange).await;
+                let end = Instant::now() + timeouts.rest_of_group;
+                self.skip_data(exchange, end).await;
             }
             return Ok(false);
         }
@@ -202,10 +203,8 @@ impl Transaction<'_> {
     async fn is_admitted(&self, exchange: &mut Exchange<'_>, answers: &mut Answers) -> bool {
         let open: Vec<usize> = answers.open_in_transaction().collect();
         let given: Vec<String> = open.iter().map(|&index| self.recipients[index].given.clone()).collect();
-        let admitted = timeout(ADMISSION, self.last_look.begin(&given)).await.unwrap_or_else(|_| {
-            let why = format!("it was not put on record within {ADMISSION:?}");
-            vec![Admitted::NotNow(why); given.len()]
-        });
+        let admitted = timeout(ADMISSION, self.last_look.begin(&given)).await;
+        let admitted = admitted.unwrap_or_else(|_| vec![Admitted::Held; given.len()]);
         let refused: Vec<_> = open.into_iter().zip(admitted).filter_map(|(i, it)| Some((i, it.refusal()?))).collect();
         if !refused.is_empty() {
             exchange.transcript.note("not sent: the transaction was not admitted here");
@@ -217,24 +216,26 @@ impl Transaction<'_> {
         is_admitted
     }
 
-    /// Reads what a group brings after MAIL was refused. The answer is known, so nothing here is an error.
+    /// Reads what a group brings after MAIL was refused. The answer is known, so nothing here is an error,
+    /// and nobody waits long: the connection is given up where the rest does not come soon.
     async fn skip_group(&self, exchange: &mut Exchange<'_>, rcpts: usize) {
+        let end = Instant::now() + exchange.timeouts.rest_of_group;
         for _ in 0..rcpts {
-            if exchange.read(exchange.timeouts.rcpt).await.is_err() {
+            if exchange.read(end.saturating_duration_since(Instant::now())).await.is_err() {
                 exchange.session.is_spent = true;
                 return;
             }
         }
-        self.skip_data(exchange).await;
+        self.skip_data(exchange, end).await;
     }
 
-    /// Reads the reply to a DATA that has become pointless. A peer that goes on regardless gets a lone
-    /// dot (RFC 2920 section 3.1), for it would take anything else as content.
-    async fn skip_data(&self, exchange: &mut Exchange<'_>) {
-        let timeouts = exchange.timeouts;
-        let in_order = match exchange.read(timeouts.data).await {
-            Ok(reply) if reply.kind() == Kind::GoOn => match exchange.write(".\r\n", timeouts.data).await {
-                Ok(()) => exchange.read(timeouts.dot).await.is_ok_and(|reply| reply.kind() != Kind::Closing),
+    /// Reads, until `end`, the reply to a DATA that has become pointless. A peer that goes on regardless
+    /// gets a lone dot (RFC 2920 section 3.1), for it would take anything else as content.
+    async fn skip_data(&self, exchange: &mut Exchange<'_>, end: Instant) {
+        let left = || end.saturating_duration_since(Instant::now());
+        let in_order = match exchange.read(left()).await {
+            Ok(reply) if reply.kind() == Kind::GoOn => match exchange.write(".\r\n", left()).await {
+                Ok(()) => exchange.read(left()).await.is_ok_and(|reply| reply.kind() != Kind::Closing),
                 Err(_) => false,
             },
             Ok(reply) => matches!(reply.kind(), Kind::NotNow | Kind::Never),

@@ -103,7 +103,9 @@ fn summary(outcome: &Outcome) -> (&'static str, &Response) {
         Outcome::Deferred(response) => ("deferred", response),
         Outcome::Refused(response) => ("refused", response),
         Outcome::Ambiguous(response) => ("ambiguous", response),
-        other @ (Outcome::Suppressed(_) | Outcome::Withheld(_)) => panic!("everybody is admitted here: {other:?}"),
+        other @ (Outcome::Suppressed(_) | Outcome::Withheld(_) | Outcome::Held) => {
+            panic!("everybody is admitted here: {other:?}")
+        }
     }
 }
 

@@ -18,8 +18,10 @@ pub(super) enum Weight {
     Sender,
     /// Something that the contract does not list: the text may say what, the basic code does not.
     Other,
-    /// That trying again might have helped.
-    Temporary,
+    /// There is no way to the domain; the text may say that there is no such domain.
+    Unroutable,
+    /// That trying again might have helped, and perhaps what was wrong.
+    Temporary(Option<BounceClass>),
     /// Nothing, or there is no code.
     Generic,
 }
@@ -29,12 +31,20 @@ pub(super) fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_TEXT)]
 }
 
-/// The weight of the first enhanced code that has a meaning: the one in its place, else those in the text.
+/// The weight of the first enhanced code that has a meaning: the one in its place, else those in the text. One
+/// that only says that something is wrong with an address gives way to one behind it that says what: some
+/// servers put the code of the next server into their own text.
 pub(super) fn enhanced(field: Option<&str>, text: &str) -> Weight {
     let in_place = field.and_then(|code| parse(code.trim()));
     let in_text =
         text.split(|c: char| !(c.is_alphanumeric() || c == '.')).filter_map(|word| parse(word.trim_end_matches('.')));
-    in_place.into_iter().chain(in_text).map(weigh).find(|weight| *weight != Weight::Generic).unwrap_or(Weight::Generic)
+    let mut weights = in_place.into_iter().chain(in_text).map(weigh).filter(|weight| *weight != Weight::Generic);
+    match weights.next() {
+        Some(Weight::Recipient) => {
+            weights.find(|weight| matches!(weight, Weight::Definite(_))).unwrap_or(Weight::Recipient)
+        }
+        first => first.unwrap_or(Weight::Generic),
+    }
 }
 
 /// `5.1.1` as numbers, if it is an enhanced code of a refusal and not, say, the end of an address.
@@ -54,11 +64,17 @@ const fn weigh(code: [u16; 3]) -> Weight {
         [5, 1, 1 | 3 | 6] => Weight::Definite(C::InvalidRecipient),
         [5, 1, 0] | [5, 2, 1] => Weight::Recipient,
         [5, 1, 2 | 10] => Weight::Definite(C::InvalidDomain),
+        [4, 2, 2] => Weight::Temporary(Some(C::MailboxFull)),
+        [4, 2, 3] | [4, 3, 4] | [4, 6, _] => Weight::Temporary(Some(C::Content)),
+        [4, 7, _] => Weight::Temporary(Some(C::Policy)),
+        [4, 4, _] => Weight::Temporary(Some(C::Unreachable)),
+        [4, ..] => Weight::Temporary(None),
         [_, 2, 2] => Weight::Definite(C::MailboxFull),
         [_, 2, 3] | [_, 3, 4] | [_, 6, _] => Weight::Definite(C::Content),
         [_, 7, _] => Weight::Definite(C::Policy),
+        // 5.4.310 is Microsoft's.
+        [_, 4, 4 | 310] => Weight::Unroutable,
         [_, 4, _] => Weight::Definite(C::Unreachable),
-        [4, ..] => Weight::Temporary,
         [_, 1, 7..=9] => Weight::Sender,
         [_, 1, 4 | 5] | [_, 0, _] | [_, 2 | 3, 0] | [_, 5, 0 | 1] => Weight::Generic,
         _ => Weight::Other,
@@ -107,16 +123,13 @@ mod tests {
             ("5.1.6", C::InvalidRecipient),
             ("5.1.10", C::InvalidDomain),
             ("5.2.2", C::MailboxFull),
-            ("4.2.2", C::MailboxFull),
             ("5.2.3", C::Content),
             ("5.3.4", C::Content),
             ("5.6.0", C::Content),
             ("5.7.1", C::Policy),
             ("5.7.26", C::Policy),
             ("5.7.606", C::Policy),
-            ("4.7.0", C::Policy),
-            ("4.4.7", C::Unreachable),
-            ("5.4.4", C::Unreachable),
+            ("5.4.1", C::Unreachable),
         ] {
             check(Some(code), "", Weight::Definite(class));
         }
@@ -124,7 +137,11 @@ mod tests {
         check(Some("5.2.1"), "", Weight::Recipient);
         check(Some("5.1.8"), "", Weight::Sender);
         check(Some("5.3.2"), "", Weight::Other);
-        check(Some("4.1.1"), "", Weight::Temporary);
+        check(Some("5.4.4"), "", Weight::Unroutable);
+        check(Some("4.1.1"), "", Weight::Temporary(None));
+        check(Some("4.2.2"), "", Weight::Temporary(Some(C::MailboxFull)));
+        check(Some("4.7.0"), "", Weight::Temporary(Some(C::Policy)));
+        check(Some("4.4.7"), "", Weight::Temporary(Some(C::Unreachable)));
         for code in ["5.0.0", "5.1.4", "5.2.0", "5.3.0", "5.5.0", "5.5.1", "2.0.0", "5.9.1", "5.1", "five", ""] {
             check(Some(code), "", Weight::Generic);
         }
@@ -148,6 +165,7 @@ mod tests {
             check(Some("5.0.0"), text, unknown);
         }
         check(Some("5.7.1"), "550 5.1.1", Weight::Definite(BounceClass::Policy));
+        check(Some("5.1.0"), "address error 550-'5.7.0 no'", Weight::Definite(BounceClass::Policy));
         for text in
             ["", "192.5.1.1", "5.1.1.9 said", "v5.1.1 of x5.1.1", "5.1.1.example.com", "4.16.55", "5.1", "5..1.1"]
         {

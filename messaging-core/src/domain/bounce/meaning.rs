@@ -16,25 +16,6 @@ const NEAR: usize = 6;
 /// The same for an adjective: `bad destination mailbox address`.
 const BESIDE: usize = 2;
 
-/// How many words a text may have that says no more than its code: `Requested action not taken`.
-const FEW: usize = 6;
-
-/// Whether the text is, without a doubt, about the sender or about how much is sent.
-pub(super) fn is_about_us(reading: &Reading) -> bool {
-    is_about_sender(reading) || is_about_rate(reading)
-}
-
-/// Whether a text that [`of`] makes nothing of leaves room for the recipient: it has no words, or a few, which
-/// are the standard's or name a recipient and not the sender. A text about something else is no statement
-/// about an address, and one that explains at length had its reasons, which we do not know.
-pub(super) fn may_be_about_recipient(reading: &Reading) -> bool {
-    let names_recipient = reading.says(words::RECIPIENT) || reading.says(words::MISSING);
-    let names_sender = reading.says(words::SENDER) || reading.says(words::OURS);
-    let is_short = reading.word_count() <= FEW;
-    reading.word_count() == 0
-        || (is_short && !names_sender && (names_recipient || reading.says(words::NO_MORE_THAN_THE_CODE)))
-}
-
 /// The class that the text speaks of; `None` when it says nothing in particular. [`BounceClass::Unknown`]
 /// when it speaks of something that no class is for, but that is not the recipient.
 pub(super) fn of(reading: &Reading) -> Option<BounceClass> {
@@ -58,14 +39,17 @@ pub(super) fn of(reading: &Reading) -> Option<BounceClass> {
     if reading.says(words::CONTENT) || reading.says_of(words::MESSAGE, words::LARGE, BESIDE) {
         return Some(BounceClass::Content);
     }
+    if reading.says(words::NO_SUCH_DOMAIN) && !reading.says(words::SENDER) {
+        return Some(BounceClass::InvalidDomain);
+    }
     if reading.says(words::UNREACHABLE) {
         return Some(BounceClass::Unreachable);
     }
-    let names_domain = reading.says(words::BAD_DOMAIN) || reading.says_of(words::DOMAIN, words::MISSING, BESIDE + 1);
-    if names_domain && reading.says(words::SENDER) {
+    let is_domain = names_domain(reading);
+    if is_domain && reading.says(words::SENDER) {
         return Some(BounceClass::Policy);
     }
-    if names_domain && !is_temporary {
+    if is_domain && !is_temporary {
         return Some(BounceClass::InvalidDomain);
     }
     if reading.says(words::POLICY) {
@@ -89,7 +73,41 @@ fn is_about_rate(reading: &Reading) -> bool {
     reading.says(words::RATE) || reading.says_of(words::THEM, words::MANY, BESIDE)
 }
 
-fn is_bad_recipient(reading: &Reading) -> bool {
+/// Whether the text says that a domain is not there or takes no mail. Whose domain is another question.
+pub(super) fn names_domain(reading: &Reading) -> bool {
+    reading.says(words::BAD_DOMAIN) || reading.says_of(words::DOMAIN, words::MISSING, BESIDE + 1)
+}
+
+/// Whether the text says that the recipient's domain does not exist, and not that asking failed.
+pub(super) fn is_missing_domain(reading: &Reading) -> bool {
+    let is_unsure = [words::SENDER, words::TEMPORARY, words::FOUND].into_iter().any(|words| reading.says(words));
+    names_domain(reading) && !is_unsure
+}
+
+/// Whether the text says that the mailbox is unknown or disabled, and gives no other reason: then it is plain
+/// enough to count against a code that says something else.
+pub(super) fn is_only_bad_recipient(reading: &Reading) -> bool {
+    let gives_another_reason = is_about_sender(reading)
+        || is_about_rate(reading)
+        || reading.says_of(words::MESSAGE, words::LARGE, BESIDE)
+        || [
+            words::SENDER,
+            words::FULL,
+            words::REPUTATION,
+            words::RELAYING,
+            words::CONTENT,
+            words::UNREACHABLE,
+            words::POLICY,
+            words::TEMPORARY,
+            words::TROUBLE,
+        ]
+        .into_iter()
+        .any(|reason| reading.says(reason));
+    is_bad_recipient(reading) && !gives_another_reason
+}
+
+/// Whether the text says that the mailbox is unknown or disabled.
+pub(super) fn is_bad_recipient(reading: &Reading) -> bool {
     if reading.says(words::NOT_THE_RECIPIENT) {
         return false;
     }

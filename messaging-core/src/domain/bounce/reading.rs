@@ -1,5 +1,6 @@
 //! A text as words: without case, accents, addresses, hosts and codes, which say nothing or mislead.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// What an address becomes: whoever it belongs to can be spoken of as anybody else.
@@ -46,7 +47,7 @@ pub(super) struct Reading {
 impl Reading {
     pub(super) fn of(text: &str) -> Self {
         let mut clauses = vec![Vec::new()];
-        for token in text.split_whitespace() {
+        for token in without_dialog(text).split_whitespace() {
             // A dot, not an ellipsis, at the end of a word that has more than one letter.
             let is_end = token.ends_with([';', '!', '?', '。']) || (token.ends_with('.') && !token.ends_with(".."));
             if let Some(clause) = clauses.last_mut() {
@@ -60,8 +61,9 @@ impl Reading {
         Self { clauses }
     }
 
-    pub(super) fn word_count(&self) -> usize {
-        self.clauses.iter().map(Vec::len).sum()
+    /// Whether the text has no words.
+    pub(super) fn is_empty(&self) -> bool {
+        self.clauses.is_empty()
     }
 
     /// Whether one of the phrases, parted by commas, is in the text.
@@ -82,6 +84,51 @@ impl Reading {
                 })
         })
     }
+}
+
+/// Openings of quotations of the dialog, and what ends them. In the words of Postfix, Exim, and those who show
+/// a transcript.
+const DIALOG: &[(&str, &str)] = &[
+    ("(in reply to ", ")"),
+    ("in reply to ", "command"),
+    ("in response to ", "command"),
+    ("after rcpt to:<", ">"),
+    ("after mail from:<", ": "),
+    ("after end of data", ":"),
+    ("after pipelined ", ": "),
+    (">>> rcpt to:", "<<<"),
+    (">>> mail from:", "<<<"),
+    // In front of whatever a server said of an address.
+    ("unknown address error", "error"),
+];
+
+/// The longest quotation, in octets: an address is at most 254.
+const MAX_QUOTATION: usize = 320;
+
+/// The text without what it quotes of the dialog, which names commands and addresses and says nothing of
+/// them.
+fn without_dialog(text: &str) -> Cow<'_, str> {
+    let lower = text.to_ascii_lowercase();
+    if !DIALOG.iter().any(|(opening, _)| lower.contains(opening)) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some((start, opening, end)) = DIALOG
+        .iter()
+        .filter_map(|(opening, end)| Some((at + lower[at..].find(opening)?, *opening, *end)))
+        .min_by_key(|(start, ..)| *start)
+    {
+        kept.push_str(&text[at..start]);
+        kept.push(' ');
+        let inside = if opening.ends_with(end) { start + opening.len() - end.len() } else { start + opening.len() };
+        at = match lower[inside..].find(end) {
+            Some(length) if length <= MAX_QUOTATION => inside + length + end.len(),
+            _ => start + opening.len(),
+        };
+    }
+    kept.push_str(&text[at..]);
+    Cow::Owned(kept)
 }
 
 fn split(phrases: &str) -> impl Iterator<Item = &str> {
@@ -193,6 +240,9 @@ fn read_simple(word: &str, words: &mut Vec<String>) {
         match (before.as_str(), last.as_str()) {
             ("e", "mail" | "mails") => merge(words, "email"),
             ("ip", "address" | "addresses") => merge(words, "ip"),
+            // Nobody's name.
+            ("domain", "name" | "names") => merge(words, "domain"),
+            ("host", "name" | "names") => merge(words, "hostname"),
             _ => {}
         }
     }
@@ -262,6 +312,17 @@ mod tests {
         check("Postfach ungültig, Straße", "postfach ungultig strasse");
         check("Skrzynka nie istnieje: pełna", "skrzynka nie istnieje pelna");
         check("该用户不存在。", "该用户不存在");
+        check("Domain name not found", "domain not found");
+    }
+
+    #[test]
+    fn quotations_of_the_dialog_are_not_read() {
+        check("no (in reply to RCPT TO command)", "no");
+        check("no (in reply to MAIL FROM command) today", "no today");
+        check("error after RCPT TO:<a@b.co>: host mx.b.co [192.0.2.9]: 550 no", "error host no");
+        check("error after MAIL FROM:<a@b.co> SIZE=1871: host mx.b.co: 550 no", "error host no");
+        check("(in reply to nothing that ends", "nothing that ends");
+        check(">>> MAIL From:<a@b.co> <<< 550 Access denied", "access denied");
     }
 
     #[test]

@@ -10,9 +10,13 @@ fn check(code: u16, enhanced: Option<&str>, text: &str, expected: BounceClass) {
 #[test]
 fn text_and_basic_code() {
     use BounceClass as C;
-    check(550, None, "", C::InvalidRecipient);
-    check(551, None, "", C::InvalidRecipient);
-    check(553, None, "", C::InvalidRecipient);
+    check(550, None, "", C::Unknown);
+    check(551, None, "", C::Unknown);
+    check(553, None, "", C::Unknown);
+    check(550, None, "Requested action not taken", C::Policy);
+    check(550, None, "<a@b.co> rejected", C::Unknown);
+    check(556, None, "", C::InvalidDomain);
+    check(556, None, "remote check error", C::Unknown);
     check(552, None, "", C::Content);
     check(554, None, "", C::Policy);
     check(554, None, "delivery error: dd This user doesn't have an account; unknown user", C::InvalidRecipient);
@@ -20,15 +24,51 @@ fn text_and_basic_code() {
     check(552, None, "Mailbox full", C::MailboxFull);
     check(550, Some("5.0.0"), "user unknown", C::InvalidRecipient);
     check(521, None, "host does not accept mail", C::Unknown);
-    check(550, Some("5.5.0"), "", C::InvalidRecipient);
+    check(550, Some("5.5.0"), "", C::Unknown);
     check(550, Some("5.1.0"), "", C::InvalidRecipient);
     check(550, Some("5.1.0"), "Address rejected", C::InvalidRecipient);
     check(550, Some("5.1.0"), "<a@b.co> sender rejected", C::Policy);
     check(550, Some("5.2.1"), "The mailbox is disabled", C::InvalidRecipient);
     check(550, Some("5.2.1"), "The user you are trying to contact is receiving mail too quickly", C::Policy);
-    check(550, Some("5.1.1"), "sender rejected", C::InvalidRecipient);
+    check(550, Some("5.1.1"), "sender rejected", C::Policy);
     check(450, Some("4.1.1"), "user unknown", C::Unreachable);
     check(450, None, "mailbox full", C::MailboxFull);
+}
+
+/// Contract section 10: what a text says plainly wins over a generic or contradicting code.
+#[test]
+fn a_plain_text_goes_before_a_code_that_says_less() {
+    use BounceClass as C;
+    check(550, Some("5.1.1"), "Sent to too many unknown users; slow down", C::Policy);
+    check(550, Some("5.1.1"), "Too many invalid recipients, connection closed", C::Policy);
+    check(550, Some("5.1.1"), "Mailing list accepts posts of members only", C::Policy);
+    check(550, Some("5.1.1"), "<a@b.co>: mailbox is over quota", C::MailboxFull);
+    check(550, Some("5.1.1"), "Rejected: message considered spam", C::Policy);
+    check(550, Some("5.1.1"), "The message contains a virus", C::Content);
+    check(550, Some("5.1.1"), "User unknown, please check the address and try again", C::InvalidRecipient);
+    check(550, Some("5.1.0"), "Not allowed to send from acme.com", C::Policy);
+    check(550, Some("5.7.1"), "No such user", C::InvalidRecipient);
+    check(550, Some("5.7.1"), "This account has been disabled", C::InvalidRecipient);
+    check(550, Some("5.7.1"), "Blocked by the policy for unknown users", C::Policy);
+    check(550, Some("5.4.1"), "User unknown", C::InvalidRecipient);
+    check(550, Some("5.4.4"), "Host not found", C::InvalidDomain);
+    check(550, Some("5.4.4"), "Unable to route", C::Unreachable);
+    check(550, Some("5.4.4"), "Host or domain name not found: Host found but no data record of type", C::Unreachable);
+    check(550, None, "Envelope expired", C::Unreachable);
+    check(550, None, "The recipient may not exist or you have no permission to send to it", C::Policy);
+}
+
+/// Who only says at which command it happened says nothing about the sender or the recipient.
+#[test]
+fn a_quoted_dialog_says_nothing() {
+    use BounceClass as C;
+    for command in ["RCPT TO", "MAIL FROM", "end of DATA"] {
+        let said = |text: &str| format!("host mx.example.net[192.0.2.9] said: {text} (in reply to {command} command)");
+        check(550, None, &said("550 User unknown"), C::InvalidRecipient);
+        check(550, None, &said("550 rejected"), C::Policy);
+        check(550, None, &said("550"), C::Unknown);
+        check(550, Some("5.1.1"), &said("550 5.1.1 no"), C::InvalidRecipient);
+    }
 }
 
 /// A refusal and what a postmaster says it means.
@@ -97,4 +137,20 @@ fn refusals_in_other_words() {
     let (precision, recall) = confusion(&samples);
     assert!(precision >= 0.98, "good addresses would be suppressed: {precision}");
     assert!(recall >= 0.90, "bad addresses would be kept: {recall}");
+}
+
+#[test]
+fn refusals_as_published() {
+    let mut samples = samples(include_str!("published.txt"));
+    let (precision, recall) = confusion(&samples);
+    assert!(precision >= 0.98, "good addresses would be suppressed: {precision}");
+    assert!(recall >= 0.90, "bad addresses would be kept: {recall}");
+    // The third that no rule was made for: of some forty that are taken for hard, one may be wrong.
+    let held_out = self::samples(include_str!("published_held_out.txt"));
+    let (precision, recall) = confusion(&held_out);
+    assert!(precision >= 0.97, "good addresses would be suppressed: {precision}");
+    assert!(recall >= 0.90, "bad addresses would be kept: {recall}");
+    samples.extend(held_out);
+    let (precision, _) = confusion(&samples);
+    assert!(samples.len() >= 400 && precision >= 0.98, "{} samples, {precision}", samples.len());
 }

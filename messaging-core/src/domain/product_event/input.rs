@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use validator::Validate;
 
 use super::{MAX_NAME_LENGTH, MAX_PROPERTY_BYTES, Properties};
-use crate::domain::address::{self, EmailAddress};
+use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::contact::Identifier;
 use crate::ids::ContactId;
@@ -77,8 +77,8 @@ impl Input for ProductEventInput {
 
 impl ContactReference {
     fn check(&self, violations: &mut Violations) {
-        if self.email.as_ref().is_some_and(|email| EmailAddress::parse(email).is_err()) {
-            violations.add("/contact/email", FieldCode::InvalidFormat, "not an email address");
+        if let Some(email) = &self.email {
+            address::check_sent(Channel::Email, email, "/contact/email", "not an email address", violations);
         }
         if self.id.is_none() && self.external_id.is_none() && self.email.is_none() {
             violations.add("/contact", FieldCode::Required, "one of id, external_id, email is required");
@@ -152,6 +152,7 @@ mod tests {
         check(with("contact", json!({"id": "con_x"})), "");
         check(with("contact", json!({"email": "Ann@Example.com"})), "");
         check(with("contact", json!({"email": "ann"})), "/contact/email invalid_format");
+        check(with("contact", json!({"email": "a***@example.com"})), "/contact/email not_allowed");
         check(with("contact", json!({"email": ""})), "/contact/email invalid_format");
         check(with("contact", json!({"email": 5})), "/contact/email invalid_type");
         check(with("contact", json!({"external_id": ""})), "/contact/external_id too_short");

@@ -91,6 +91,36 @@ async fn with_nobody_left_there_is_no_transaction() {
     assert!(!bed.first().commands().iter().any(|command| command.starts_with("MAIL")));
 }
 
+/// A list that lets nobody through at the moment.
+#[derive(Debug)]
+struct Closed;
+
+#[async_trait]
+impl Admission for Closed {
+    async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>> {
+        vec![None; recipients.len()]
+    }
+
+    async fn begin(&self, recipients: &[String]) -> Vec<Admitted> {
+        vec![Admitted::Held; recipients.len()]
+    }
+
+    fn ended(&self, _: &str, _: &Outcome) {}
+
+    fn is_held(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn what_is_held_never_reaches_the_wire_even_without_a_wait() {
+    let bed = Bed::start(1).await;
+    let message = Outgoing { last_look: LastLook::at(Arc::new(Closed)), ..message(&["yes@b.test"], email()) };
+    let sent = attempt(&bed.delivery(), &message).await;
+    assert_eq!(words(&sent), "held");
+    assert!(!bed.first().commands().iter().any(|command| command.starts_with("MAIL")));
+}
+
 #[tokio::test]
 async fn without_a_wait_the_check_of_core_is_fresh_enough() {
     let (_bed, sent) = send_after(Duration::ZERO, &["no@b.test"]).await;

@@ -36,7 +36,7 @@ pub(super) const MISSING: &str = "\
     unknown, not known, isn known, no such, not found, can not find, could not find, could not be found,
     can not be found, unable to find, not exist, not exists, not exit, no exist, no exists, nonexistent,
     non existent, nonexistant, non existant, non existing, inexistent, never existed, not a valid, no valid,
-    not valid, not a known, not a current, not a registered, not registered, not recognized, not recognised,
+    not valid, not a known, not a member of domain, not a current, not a registered, not registered, not recognized, not recognised,
     not recognize, unrecognized, unrecognised, not listed, not on file, not on this, not here, not at this,
     not defined, not have an account, not have a account, not have a valid, not have a mailbox, has no account,
     has no mailbox, no longer, not longer, not any longer, undeliverable, not deliverable, unroutable,
@@ -68,7 +68,7 @@ pub(super) const DISABLED: &str = "\
     ferme*, cloture*, suspendu*, bloque, resilie*, desactivad*, deshabilitad*, eliminad*, suspendid*, cerrad*,
     cancelad*, desativad*, desabilitad*, encerrad*, excluid*, suspens*, inhabilitad*, disattivat*, disabilitat*,
     eliminat*, chius*, sospes*, cessat*, uitgeschakeld, opgeheven, verwijderd, gesloten, gedeactiveerd,
-    zablokowan*, usunie*, nieaktywn*, wylaczon*, zamknie*, отключен*, заблокирован*, удален*, закрыт*,
+    zablokowan*, usunie*, nieaktywn*, wylaczon*, zamknie*, archived, archivee*, archivad*, отключен*, заблокирован*, удален*, закрыт*,
     деактивирован*, неактив*, *禁用*, *停用*, *注销*, *冻结*, *被禁*, *無効化*, *停止され*, *削除され*, *閉鎖*";
 
 /// Not used by anybody: said before a mailbox is blocked for it.
@@ -213,7 +213,7 @@ pub(super) const FILLED: &str = "\
 
 /// Domains.
 pub(super) const DOMAIN: &str = "\
-    domain, domains, domainname, host, hostname, host name, domain name, domane, domaine, dominio, domein,
+    domain, domains, domainname, host, hostname, domane, domaine, dominio, domein,
     domen*, домен*, *域名*, *ドメイン*";
 
 /// A domain without mail, in so many words.
@@ -224,13 +224,20 @@ pub(super) const BAD_DOMAIN: &str = "\
     bad destination system, bad destination host, nonexistent domain, non existent hosts, no a record,
     no dns record*";
 
+/// What name servers answer, whatever else is said of asking them.
+pub(super) const NO_SUCH_DOMAIN: &str = "nxdomain";
+
+/// There is such a domain, only not what was asked for.
+pub(super) const FOUND: &str = "host found, domain found, no data";
+
 /// The way there.
 pub(super) const UNREACHABLE: &str = "\
     timed out, time out, timeout, timeouts, connection refused, refused connection, refused to connect,
     connection reset, connection lost, lost connection, connection closed, closed connection,
     connection dropped, connection died, connection failed, connection error, no route to, network unreachable,
     network is unreachable, host unreachable, host is unreachable, unreachable, retry time, retry timeout,
-    queue expired, message expired, message has expired, delivery time expired, too many hops,
+    queue expired, message expired, message has expired, delivery time expired, envelope expired,
+    delivery expired, mail expired, too many hops,
     too many received, hop count, hops, loop, loops, looping, mail loop, not connect, unable to connect,
     failed to connect, can not connect, not able to establish, establish an smtp, no answer, not answer,
     not respond*, not responding, no response, bad connection, name service error, name service, dns error,
@@ -287,21 +294,11 @@ pub(super) const UNAVAILABLE: &str = "\
     unavailable, not available, not accessible, nicht verfugbar, indisponible, no disponible, indisponivel,
     non disponibile, niet beschikbaar, niedostepn*, недоступ*";
 
-/// What the standard says of 550, and no more.
-pub(super) const NO_MORE_THAN_THE_CODE: &str = "\
-    requested action not taken, requested mail action not taken, requested action aborted, permanent failure,
-    permanent error, delivery failed, delivery failure, failed, failure, error, fail";
-
 /// Many of them.
 pub(super) const MANY: &str = "too many, limit, limits, exceed*, excessive*, large number, lots of";
 
 /// What one message, or one session, has too many of.
 pub(super) const THEM: &str = "users, recipients, addresses, mailboxes, empfanger, destinataires, destinatarios";
-
-/// Somebody speaks to us, of us.
-pub(super) const OURS: &str = "\
-    your, you, ihre, ihr, votre, vos, su mensaje, su correo, sua mensagem, seu email, il tuo, vostro, uw, ваш*,
-    *您的*, *あなたの*";
 
 /// None: said right before the noun. What is said of a mailbox further on may be that there is no access to it.
 pub(super) const NONE: &str = "\
@@ -338,16 +335,16 @@ mod tests {
             FILLED,
             DOMAIN,
             BAD_DOMAIN,
+            NO_SUCH_DOMAIN,
+            FOUND,
             UNREACHABLE,
             POLICY,
             TEMPORARY,
             TROUBLE,
             REJECTED,
             UNAVAILABLE,
-            NO_MORE_THAN_THE_CODE,
             MANY,
             THEM,
-            OURS,
             NONE,
         ] {
             for phrase in list.split(',').map(str::trim) {
