@@ -17,14 +17,20 @@ use messaging_core::ops::keys::ApiKeyInput;
 use messaging_core::ops::messages::SendMessage;
 use messaging_core::ops::{Empty, Endpoint, InWorkspace, Operation, Request};
 use messaging_core::ports::Transport;
+use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::store::Priority;
 use messaging_core::ports::transport::{Email, Mailbox};
 use messaging_core::scope::Scope;
-use messaging_core::{App, Caller, Error, admin};
+use messaging_core::{App, Caller, Error, SecretKey, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
 
 /// The domain that the messages are from.
 const DOMAIN: &str = "sandbox.test";
+
+/// The key of a database that ends with the benchmark.
+fn new_key() -> SecretKey {
+    SecretKey::generate(&SystemEntropy::default())
+}
 
 /// An application with a workspace to send from.
 #[derive(Debug, Clone)]
@@ -40,9 +46,10 @@ impl Product {
     /// Opens one on a new database.
     pub async fn open(path: &Path) -> Result<Self, Box<dyn std::error::Error>> {
         let store = SqliteStore::open(SqliteOptions::new(path))?;
-        let app = App::builder(Arc::new(store))
+        let app = App::builder(Arc::new(store), new_key())
             .transports(messaging_transport::defaults(&messaging_transport::Options::new("localhost")))
-            .build();
+            .build()
+            .await?;
         let workspace = admin::prepare_dev(&app).await?.workspace_id;
         Ok(Self { app, workspace, caller: Caller::Operator(Some(workspace)) })
     }
@@ -54,7 +61,8 @@ impl Product {
         algorithm: Algorithm,
     ) -> Result<Self, Box<dyn std::error::Error>> {
         let store = SqliteStore::open(SqliteOptions::new(path))?;
-        let app = App::builder(Arc::new(store)).transport(Channel::Email, "sandbox", transport).build();
+        let app =
+            App::builder(Arc::new(store), new_key()).transport(Channel::Email, "sandbox", transport).build().await?;
         let workspace = admin::prepare_dev(&app).await?.workspace_id;
         let stored = app.store().domain_by_name(workspace, DOMAIN).await?.ok_or("there is a domain to send from")?;
         let NewKey { private, public } = dkim::generate(algorithm, app.entropy());
@@ -94,7 +102,7 @@ impl Product {
             text: Some(text("text")),
             html: Some(text("html")),
             attachments: Vec::new(),
-            signers: self.app.signers(domain),
+            signers: self.app.signers(domain)?,
         })
     }
 

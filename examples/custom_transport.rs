@@ -14,7 +14,7 @@ use messaging_core::ports::transport::{
     Acceptance, Admitted, Content, Outcome, Outgoing, Response, Sent, Transport, TransportError,
 };
 use messaging_core::{App, Caller, admin};
-use messaging_store::{SqliteOptions, SqliteStore};
+use messaging_store::{SqliteOptions, SqliteStore, key_file};
 use messaging_transport::mime;
 
 /// Delivers email into a directory.
@@ -52,11 +52,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
     let mail = directory.path().join("mail");
     std::fs::create_dir(&mail)?;
-    let store = SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db")))?;
-    let app = App::builder(Arc::new(store))
+    let store = Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db")))?);
+    // Secrets in the database are sealed under this key: it belongs into the backup.
+    let key = key_file::open_or_create(&directory.path().join("secret.key"), store.as_ref()).await?;
+    let app = App::builder(store, key)
         // Under the name of a provider that workspaces can choose; the development workspace chose this one.
         .transport(Channel::Email, "sandbox", Arc::new(MailDirectory(mail.clone())))
-        .build();
+        .build()
+        .await?;
 
     let dev = admin::prepare_dev(&app).await?;
     let message = serde_json::from_value(serde_json::json!({

@@ -63,6 +63,7 @@ use crate::work::signal::WorkSignal;
 pub use builder::Builder;
 pub(crate) use dkim::KeyPair;
 use dkim::Signers;
+pub use dkim::UnusableKey;
 use domain_looks::DomainLooks;
 use event_signal::{EventSignal, EventWait};
 use gates::Gates;
@@ -159,11 +160,11 @@ impl App {
             )
             .finish();
         let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
-        let workspace = caller.admit(O::ACCESS, in_path, None)?;
+        let (caller, workspace) = self.admit(caller.clone(), O::ACCESS, in_path, None).await?;
         let path = crate::ops::fill_path(O::PATH, &path_parameters);
         let answer = crate::ops::invoke::invoke::<O>(Request {
             app: self,
-            caller,
+            caller: &caller,
             workspace,
             path: &path,
             query: &query,
@@ -241,11 +242,6 @@ impl App {
         &self.0.link_key
     }
 
-    /// Seals and opens the cursors of listings.
-    pub(crate) fn cursor_key(&self) -> &CursorKey {
-        &self.0.cursor_key
-    }
-
     /// How many attempts at a recipient ended, since this process started, without it being known whether the message
     /// arrived: the reply to the content was lost, or a process ended while the transaction was open. The latter are
     /// counted when they are found.
@@ -256,6 +252,11 @@ impl App {
     /// Counts ambiguous attempts.
     pub(crate) fn count_ambiguous(&self, attempts: u64) {
         self.0.ambiguous_attempts.fetch_add(attempts, Ordering::Relaxed);
+    }
+
+    /// Seals and opens the cursors of listings.
+    pub(crate) fn cursor_key(&self) -> &CursorKey {
+        &self.0.cursor_key
     }
 
     /// Commits the changes of a request.
@@ -280,7 +281,7 @@ impl App {
             .filter_map(|write| match write {
                 Write::Enqueue(job) | Write::EnqueueOnce(job) => Some(job.due_at),
                 Write::RescheduleJob(_, next) => Some(next.due_at),
-                Write::PutJobBack(_, due_at) => Some(*due_at),
+                Write::PutJobBack(_, to) => Some(to.due_at),
                 _ => None,
             })
             .min();
@@ -384,7 +385,7 @@ impl App {
     }
 
     /// The place of a secret member of a channel's settings, for the vault.
-    pub(crate) fn secret_place(settings: &ChannelSettings, member: &str) -> String {
+    pub fn secret_place(settings: &ChannelSettings, member: &str) -> String {
         format!("channel/{}/{}/{}/{member}", settings.workspace_id, settings.channel, settings.provider)
     }
 

@@ -10,14 +10,14 @@ use serde_json::{Map, Value};
 
 use crate::domain::account::{Member, Session, User, Workspace};
 use crate::domain::api_key::ApiKey;
-use crate::domain::attempt::MessageAttempt;
+use crate::domain::attempt::{Dialog, MessageAttempt};
 use crate::domain::channel::Channel;
 use crate::domain::contact::Contact;
 use crate::domain::custom_field::CustomField;
 use crate::domain::digest::Digest;
 use crate::domain::import::Import;
 use crate::domain::import::report::RowErrors;
-use crate::domain::link_token::UrlKey;
+use crate::domain::link_token::{CopyKey, UrlKey};
 use crate::domain::list::ContactList;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
 use crate::domain::product_event::ProductEvent;
@@ -91,6 +91,8 @@ pub enum Expect {
 /// One typed write.
 #[derive(Debug, Clone)]
 pub enum Write {
+    /// Keeps the check value of the secret key. A conflict when there is one.
+    PutKeyCheck(String),
     /// Creates or replaces a user. The email is unique.
     PutUser(User, Expect),
     /// Opens a session.
@@ -168,6 +170,14 @@ pub enum Write {
     AttributeMessage(AttributeMessage),
     /// Removes whom a message went to and what it said: its content, attempts, capture.
     RedactMessage(Box<RedactMessage>),
+    /// Takes somebody who was copied out of a message of somebody else.
+    EraseCopy(Box<EraseCopy>),
+    /// Notes whom a new message copies, so that erasing finds it.
+    ListCopies(WorkspaceId, MessageId, Vec<CopyKey>),
+    /// Forgets that a message copies somebody; no conflict when that was not noted.
+    UnlistCopy(WorkspaceId, MessageId, CopyKey),
+    /// Changes nothing. A conflict when a message is not at the revision that was read.
+    ExpectMessage(WorkspaceId, MessageId, u32),
     /// Adds an event to a message.
     AppendEvent(Box<MessageEvent>),
     /// Adds an event, which is appended with it, to the log of its workspace.
@@ -208,9 +218,9 @@ pub enum Write {
     FinishJob(JobHandle),
     /// Puts a claimed job back for later. A conflict when the lease was lost.
     RescheduleJob(JobHandle, Reschedule),
-    /// Puts a claimed job back for later as it is stored, because its run failed: [`SaveJob`](Self::SaveJob)
-    /// may have changed it since it was claimed. Its failures are counted up. A conflict when the lease was lost.
-    PutJobBack(JobHandle, Timestamp),
+    /// Puts a claimed job back for later as it is stored: [`SaveJob`](Self::SaveJob) may have changed it since it was
+    /// claimed. A conflict when the lease was lost.
+    PutJobBack(JobHandle, PutBack),
     /// Replaces the payload of a claimed job, which stays claimed: what has to be known if its run does not end.
     /// A conflict when the lease was lost.
     SaveJob(JobHandle, Bytes),
@@ -308,8 +318,6 @@ impl Write {
                 | Self::EnqueueOnce(..)
                 | Self::FinishJob(..)
                 | Self::RescheduleJob(..)
-                | Self::PutJobBack(..)
-                | Self::SaveJob(..)
                 | Self::Remember(..)
         )
     }
@@ -368,6 +376,29 @@ pub struct RedactMessage {
     pub events: Vec<(Timestamp, EventId, Map<String, Value>)>,
 }
 
+/// What changes of a message when somebody who was copied on it is erased.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EraseCopy {
+    /// Workspace that owns the message.
+    pub workspace_id: WorkspaceId,
+    /// The message.
+    pub message_id: MessageId,
+    /// The revision that was read; any other is a conflict.
+    pub revision: u32,
+    /// The tags it keeps.
+    pub tags: Vec<String>,
+    /// The metadata it keeps.
+    pub metadata: Map<String, Value>,
+    /// Replaces the stored request, unless that stays or is not kept any more.
+    pub content: Option<MessageContent>,
+    /// The events that change: when, which, and what is left of their meta.
+    pub events: Vec<(Timestamp, EventId, Map<String, Value>)>,
+    /// The attempts that change, and what is left of what was said.
+    pub attempts: Vec<(EventId, Dialog)>,
+    /// Replaces what the sandbox captured, unless that stays or there is nothing.
+    pub capture: Option<Capture>,
+}
+
 /// A job to be done, written in the transaction of its cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewJob {
@@ -403,6 +434,15 @@ pub struct Reschedule {
     pub due_at: Timestamp,
     /// Replaces the payload.
     pub payload: Bytes,
+}
+
+/// How a job that could not do its work goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PutBack {
+    /// Not before.
+    pub due_at: Timestamp,
+    /// Whether the run failed for a reason of its own; these are counted.
+    pub is_failure: bool,
 }
 
 /// The remembered answer to a request with an Idempotency-Key (contract section 1.7).

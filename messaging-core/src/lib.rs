@@ -23,3 +23,4 @@ pub mod work;
 pub use app::{App, Settings};
 pub use caller::Caller;
 pub use error::Error;
+pub use vault::SecretKey;

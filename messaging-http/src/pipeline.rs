@@ -191,7 +191,7 @@ impl Pipeline {
         let in_path = if endpoint.is_in_workspace() { found.parameter("workspace_id") } else { None };
         // What is no text names no workspace either.
         let in_header = head.headers.get(X_WORKSPACE_ID).map(|value| value.to_str().unwrap_or_default());
-        let workspace = caller.admit(endpoint.access, in_path, in_header)?;
+        let (caller, workspace) = self.app.admit(caller, endpoint.access, in_path, in_header).await?;
 
         // 8: size and media type.
         let received = if endpoint.body == BodyKind::None {

@@ -19,6 +19,7 @@ pub mod contacts;
 pub mod custom_fields;
 pub mod events;
 pub mod imports;
+pub mod installation;
 pub mod jobs;
 pub mod keys;
 pub mod lanes;
@@ -124,6 +125,7 @@ macro_rules! conformance_tests {
                 old_entries_are_forgotten, a_workspace_is_followed_until_a_time;
             imports: imports_round_trip, refused_rows_come_back_in_order, old_refused_rows_are_forgotten,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            installation: the_check_value_of_the_key_is_kept_once, sealed_secrets_are_found_with_their_places;
             jobs: a_claimed_job_is_finished_once, a_lane_gets_one_job_of_a_kind_that_is_needed_once,
                 what_is_not_due_is_not_claimed,
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,

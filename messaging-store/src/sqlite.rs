@@ -22,6 +22,7 @@ mod events;
 mod fault;
 mod health;
 mod imports;
+mod installation;
 mod jobs;
 mod keys;
 mod lanes;
@@ -199,6 +200,11 @@ fn close(writer: &Writer, readers: &[&Readers], checkpoints: &Checkpoints, lock:
 fn redacted_message(write: &Write) -> Option<(WorkspaceId, MessageId)> {
     match write {
         Write::RedactMessage(redaction) => Some((redaction.workspace_id, redaction.message_id)),
+        // What was in a file and is short now stands in its row.
+        Write::EraseCopy(erasure) => {
+            let capture = erasure.capture.as_ref().filter(|capture| !blobs::is_large(&capture.source))?;
+            Some((capture.workspace_id, capture.message_id))
+        }
         _ => None,
     }
 }

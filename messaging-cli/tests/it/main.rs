@@ -10,6 +10,7 @@ mod import;
 mod kill;
 mod memory;
 mod messages;
+mod secret_key;
 mod support;
 mod templates;
 mod webhooks;

@@ -19,12 +19,12 @@ use crate::domain::sending_domain::SendingDomain;
 use crate::domain::template::Template;
 use crate::domain::webhook::{MAX_WEBHOOKS, Webhook};
 use crate::error::Error;
-use crate::ids::{Id as _, TemplateId, WorkspaceId};
+use crate::ids::{Id as _, TemplateId, UserId, WorkspaceId};
 use crate::ports::store::{PageRequest, StoreError};
+use crate::scope::{Access, Role};
 use crate::time::Timestamp;
 
-/// A person is a member of at most this many workspaces, and a workspace has at most this many domains,
-/// as far as decisions look.
+/// A workspace has at most this many sending domains.
 pub(crate) const MAX_LOOKED_AT: usize = 1000;
 
 /// The text before the random part of a session token.
@@ -35,6 +35,7 @@ pub(crate) const SESSION_MARKER: &str = "ms_";
 pub(super) struct Lookups {
     keys: Cache<String, Arc<ApiKey>>,
     sessions: Cache<[u8; 32], Arc<SignedIn>>,
+    roles: Cache<(UserId, WorkspaceId), Role>,
     workspaces: Cache<WorkspaceId, Arc<Workspace>>,
     domains: Cache<WorkspaceId, Arc<Vec<SendingDomain>>>,
     providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
@@ -68,6 +69,7 @@ impl Lookups {
         Self {
             keys: Cache::new(),
             sessions: Cache::new(),
+            roles: Cache::new(),
             workspaces: Cache::new(),
             domains: Cache::new(),
             providers: Cache::new(),
@@ -84,6 +86,7 @@ impl Lookups {
         if touched.credentials {
             self.keys.clear();
             self.sessions.clear();
+            self.roles.clear();
         }
         if touched.workspaces {
             self.workspaces.clear();
@@ -182,17 +185,45 @@ impl App {
         let load = async {
             let Some(session) = self.store().session(&digest).await? else { return Ok(None) };
             let Some(user) = self.store().user(session.user_id).await? else { return Ok(None) };
-            let page = PageRequest { after: None, limit: MAX_LOOKED_AT };
-            let memberships = self.store().workspaces_of(session.user_id, page).await?;
             Ok::<_, StoreError>(Some(Arc::new(SignedIn {
                 token_digest: session.token_digest,
                 expires_at: session.expires_at,
                 user: user.record,
-                roles: memberships.items.into_iter().map(|(workspace, member)| (workspace.id, member.role)).collect(),
+                membership: None,
             })))
         };
         let session = self.lookups().sessions.get(digest.as_bytes(), now, load).await?;
         Ok(session.filter(|session| now < session.expires_at))
+    }
+
+    /// Whether a caller may do what an operation asks for, and in which workspace: [`Caller::admit`] after the one
+    /// membership that the call is about was looked up. Answers the caller to call the operation with.
+    ///
+    /// However many workspaces somebody is a member of, by their own will or not, this is one look-up by key.
+    pub async fn admit(
+        &self,
+        mut caller: Caller,
+        access: Access,
+        in_path: Option<&str>,
+        in_header: Option<&str>,
+    ) -> Result<(Caller, Option<WorkspaceId>), Error> {
+        if let Caller::Session(session) = &caller {
+            let named = in_path.or(in_header).and_then(|text| text.parse().ok());
+            let membership = match named {
+                Some(workspace) => self.role_of(session.user.id, workspace).await?.map(|role| (workspace, role)),
+                None => None,
+            };
+            if membership != session.membership {
+                caller = Caller::Session(Arc::new(SignedIn { membership, ..SignedIn::clone(session) }));
+            }
+        }
+        let workspace = caller.admit(access, in_path, in_header)?;
+        Ok((caller, workspace))
+    }
+
+    async fn role_of(&self, user: UserId, workspace: WorkspaceId) -> Result<Option<Role>, StoreError> {
+        let load = async { Ok(self.store().member(workspace, user).await?.map(|stored| stored.record.role)) };
+        self.lookups().roles.get(&(user, workspace), self.now(), load).await
     }
 
     /// A workspace.

@@ -28,6 +28,9 @@ pub struct RecipientTag([u8; RECIPIENT_TAG]);
 /// The first octet of the token of an upload; those of [`Link`] are 1 to 3.
 const UPLOAD: u8 = 4;
 
+/// The first octet of what [`CopyKey`] is made of.
+const COPY: u8 = 5;
+
 /// What a link is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
@@ -50,6 +53,11 @@ impl UrlKey {
         Self(digest.as_ref()[..16].try_into().expect("SHA-256 has 32 bytes"))
     }
 }
+
+/// Stands for somebody who is copied on messages: the first 16 octets of a MAC over workspace and address, so that
+/// nobody without the key file can tell whose it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CopyKey(pub [u8; 16]);
 
 /// What an address is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -132,6 +140,15 @@ impl LinkKey {
             return None;
         }
         Some((WorkspaceId::from_bytes(id(1)?), ImportId::from_bytes(id(17)?)))
+    }
+
+    /// The key of an email address (normalised) that is copied on messages of a workspace.
+    pub fn copy(&self, workspace: WorkspaceId, address: &str) -> CopyKey {
+        let mut octets = vec![COPY];
+        octets.extend(workspace.to_bytes());
+        octets.extend(address.as_bytes());
+        let mac = hmac::sign(&self.0, &octets);
+        CopyKey(mac.as_ref()[..16].try_into().expect("SHA-256 has 32 bytes"))
     }
 
     /// What a token says before its MAC, if that is right.

@@ -11,11 +11,12 @@ use serde_json::{Map, Value};
 use validator::Validate;
 
 use crate::changes::Write;
-use crate::domain::address::EmailAddress;
+use crate::domain::address::{self, EmailAddress};
 use crate::domain::attachment::{self, StoredFile};
 use crate::domain::channel::Channel;
 use crate::domain::contact::{Contact, Identifier};
 use crate::domain::content::TemplateUse;
+use crate::domain::link_token::CopyKey;
 use crate::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
 use crate::domain::message_input::MessageInput;
 use crate::domain::sending_domain::SendingDomain;
@@ -100,18 +101,32 @@ impl Operation for SendMessage {
             created_at: cx.now,
             updated_at: cx.now,
         };
+        let copies = copy_keys(cx, workspace, &input);
         let files = store_files(cx, workspace, &input).await?;
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
         let jobs = DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref());
         let content = content::encode(&cx.body, input, files, template);
         let message_id = message.id;
         cx.change(Write::InsertMessage(Box::new(message), content));
+        if !copies.is_empty() {
+            cx.change(Write::ListCopies(workspace, message_id, copies));
+        }
         for job in jobs {
             let job = job.enqueue(cx.new_id(), cx.now)?;
             cx.change(Write::Enqueue(job));
         }
         Ok(AcceptedMessage { message_id, status: MessageStatus::Queued })
     }
+}
+
+/// What erasing finds the message by, for each of its copies once.
+fn copy_keys(cx: &Context<'_>, workspace: WorkspaceId, input: &MessageInput) -> Vec<CopyKey> {
+    let copies = input.cc.iter().chain(&input.bcc).flatten();
+    let mut keys: Vec<_> =
+        copies.map(|copy| cx.app.link_key().copy(workspace, &address::normalize(Channel::Email, copy))).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// Looks up what the request names. What is not there is added to the violations.

@@ -12,7 +12,7 @@ use validator::Validate;
 use crate::app::SESSION_MARKER;
 use crate::caller::{Caller, SignedIn};
 use crate::changes::Write;
-use crate::domain::account::{Session, User};
+use crate::domain::account::{Member, Session, User, Workspace};
 use crate::domain::api_key::random_text;
 use crate::domain::digest::Digest;
 use crate::domain::secret::Secret;
@@ -21,6 +21,7 @@ use crate::ids::{UserId, WorkspaceId};
 use crate::ops::context::Context;
 use crate::ops::input::{Empty, Input};
 use crate::ops::operation::{Call, NoContent, Operation};
+use crate::ports::store::PageRequest;
 use crate::scope::{Access, Role};
 use crate::time::Timestamp;
 
@@ -29,6 +30,8 @@ const LIFETIME: Duration = Duration::from_hours(12);
 /// Random characters of a token: 256 bits.
 const TOKEN_LENGTH: usize = 43;
 const TOKEN_ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+/// Memberships that `GET /auth/me` shows.
+const MAX_MEMBERSHIPS: usize = 1000;
 
 /// A person as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -154,7 +157,7 @@ pub struct Membership {
 pub struct MeReport {
     /// The person.
     pub user: UserView,
-    /// Where the person is a member, newest workspace first.
+    /// Where the person is a member, newest workspace first; at most 1000, `GET /workspaces` lists them all.
     pub workspaces: Vec<Membership>,
 }
 
@@ -176,7 +179,11 @@ impl Operation for GetMe {
 
     async fn run(cx: &mut Context<'_>, _: Call<Self>) -> Result<MeReport, Error> {
         let session = signed_in(cx.caller)?;
-        let workspaces = session.roles.iter().map(|&(workspace_id, role)| Membership { workspace_id, role }).collect();
+        let page = PageRequest { after: None, limit: MAX_MEMBERSHIPS };
+        let found = cx.store().workspaces_of(session.user.id, page).await?.items;
+        let membership =
+            |(workspace, member): (Workspace, Member)| Membership { workspace_id: workspace.id, role: member.role };
+        let workspaces = found.into_iter().map(membership).collect();
         Ok(MeReport { user: UserView::of(session.user.clone()), workspaces })
     }
 }

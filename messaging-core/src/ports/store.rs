@@ -17,6 +17,7 @@ pub mod custom_fields;
 pub mod events;
 pub mod health;
 pub mod imports;
+pub mod installation;
 pub mod jobs;
 pub mod keys;
 pub mod lists;
@@ -48,6 +49,7 @@ pub use custom_fields::CustomFields;
 pub use events::{EventLog, LogPosition};
 pub use health::{StoreGauges, StoreHealth};
 pub use imports::Imports;
+pub use installation::{Installation, SealedSecret};
 pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
 pub use lists::Lists;
@@ -76,6 +78,7 @@ pub trait Store:
     + CustomFields
     + EventLog
     + Imports
+    + Installation
     + Jobs
     + Lists
     + Messages

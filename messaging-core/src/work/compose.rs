@@ -2,7 +2,7 @@
 
 use serde_json::Map;
 
-use crate::app::{App, Unrendered};
+use crate::app::{App, Unrendered, UnusableKey};
 use crate::domain::address::EmailAddress;
 use crate::domain::channel::Channel;
 use crate::domain::content::RequestContent;
@@ -97,6 +97,12 @@ async fn unsubscribe_url(app: &App, message: &Message) -> Result<String, Unprepa
     Ok(links.unsubscribe_url())
 }
 
+impl From<UnusableKey> for Unprepared {
+    fn from(cause: UnusableKey) -> Self {
+        Self::PutOff(cause.to_string())
+    }
+}
+
 impl From<Unrendered> for Unprepared {
     fn from(cause: Unrendered) -> Self {
         match cause {
@@ -161,6 +167,7 @@ async fn email(
         let offer = unsubscribe_header::headers(&links, &domain.bounce_domain());
         headers.extend(offer.map(|(name, value)| (name.to_owned(), value)));
     }
+    let signers = domain.map(|domain| app.signers(domain)).transpose()?.unwrap_or_default();
     let content = Content::Email(Box::new(Email {
         envelope_from: return_paths(app, message, domain, recipients).unwrap_or_else(|| from.clone().into()),
         from: Mailbox { name: input.from_name.clone().filter(|name| !name.is_empty()), address: from },
@@ -180,7 +187,7 @@ async fn email(
         text,
         html,
         attachments: attachments(app, message, request).await?,
-        signers: domain.map(|domain| app.signers(domain)).unwrap_or_default(),
+        signers,
     }));
     Ok(Composed { content, urls })
 }

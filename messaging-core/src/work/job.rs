@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
-use crate::changes::{Changes, JobHandle, NewJob, Reschedule, Write};
+use crate::changes::{Changes, JobHandle, NewJob, PutBack, Reschedule, Write};
 use crate::error::{Chain, Error};
 use crate::ids::JobId;
 use crate::ports::store::{ClaimedJob, CommitError, StoreError};
@@ -108,9 +108,9 @@ impl JobContext {
         Ok(self.settle(changes).await?)
     }
 
-    /// Puts the job back after a failed run, as it was saved last.
-    pub(super) async fn put_back(&self, due_at: Timestamp) -> Result<(), CommitError> {
-        let write = Write::PutJobBack(self.handle.clone(), due_at);
+    /// Puts the job back after a run without an end, as it was saved last.
+    pub(super) async fn put_back(&self, to: PutBack) -> Result<(), CommitError> {
+        let write = Write::PutJobBack(self.handle.clone(), to);
         self.settle(Changes::from_iter([write])).await
     }
 

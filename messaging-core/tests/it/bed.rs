@@ -21,6 +21,8 @@ use messaging_transport::testing::MemoryFetch;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::KEY;
+
 /// The password of everybody.
 pub(crate) const PASSWORD: &str = "correct horse";
 
@@ -65,7 +67,7 @@ impl Bed {
         let store: Arc<dyn Store> =
             Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db"))).unwrap());
         let clock = Arc::new(ManualClock::new(START));
-        let app = App::builder(Arc::clone(&store))
+        let building = App::builder(Arc::clone(&store), KEY)
             .clock(Arc::clone(&clock) as _)
             .entropy(Arc::new(SeededEntropy::new(17)))
             .resolver(resolver)
@@ -78,6 +80,7 @@ impl Bed {
                 ..messaging_core::Settings::default()
             })
             .build();
+        let app = wait_for(building).unwrap();
         Self { app, clock, store, directory }
     }
 
@@ -150,18 +153,27 @@ impl Bed {
     }
 }
 
+/// Waits for a future on a thread of its own, so that a bed can be made where no future can be awaited.
+fn wait_for<F: Future<Output: Send> + Send>(future: F) -> F::Output {
+    std::thread::scope(|scope| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        scope.spawn(move || runtime.block_on(future)).join().unwrap()
+    })
+}
+
 /// Routes, admits and calls: the part of a front end that matters here.
 pub(crate) async fn send(app: &App, call: Call<'_>) -> Reply {
     let (path, query) = call.target.split_once('?').unwrap_or((call.target, ""));
     let (endpoint, path_parameters) = route(&call.method, path);
     let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
-    let workspace = match call.caller.admit(endpoint.access, in_path, call.in_header) {
-        Ok(workspace) => workspace,
+    let admitted = app.admit(call.caller.clone(), endpoint.access, in_path, call.in_header).await;
+    let (caller, workspace) = match admitted {
+        Ok(admitted) => admitted,
         Err(error) => return Reply::refused(&error),
     };
     let request = Request {
         app,
-        caller: call.caller,
+        caller: &caller,
         workspace,
         path,
         path_parameters,

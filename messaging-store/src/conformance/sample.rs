@@ -23,6 +23,7 @@ use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::domain::template::warning::{Warning, WarningCode};
 use messaging_core::domain::template::{Design, Parts, Template};
+use messaging_core::domain::webhook::{Topic, Webhook, WebhookStatus};
 use messaging_core::ids::{ApiKeyId, ContactId, Id, IdSource, UserId, WorkspaceId};
 use messaging_core::ports::clock::SeededEntropy;
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
@@ -302,6 +303,23 @@ pub fn capture(message: &Message, source: impl Into<Bytes>) -> Capture {
         subject: Some("Grüße".to_owned()),
         captured_at: at(13),
         source: source.into(),
+    }
+}
+
+/// A webhook with everything set.
+pub fn webhook(workspace_id: WorkspaceId) -> Webhook {
+    Webhook {
+        id: id(),
+        workspace_id,
+        url: "https://acme.com/hook?ü=1".to_owned(),
+        events: vec![Topic::Bounce, Topic::Everything],
+        status: WebhookStatus::Paused,
+        pii: true,
+        secret: "sealed:1:AAAA".to_owned(),
+        previous_secret: Some(("sealed:1:BBBB".to_owned(), at(9))),
+        draining: true,
+        created_at: at(1),
+        updated_at: at(2),
     }
 }
 

@@ -225,6 +225,7 @@ impl Bench {
                 | Write::DeleteProductEvents(..)
                 | Write::DeleteUrl(..)
                 | Write::RedactMessage(..)
+                | Write::EraseCopy(..)
         );
         let wanted = if personal { Overwriting::Pages } else { Overwriting::Rows };
         if wanted != self.overwriting {

@@ -164,7 +164,7 @@ pub(super) fn make_directory(path: &Path) -> std::io::Result<()> {
 }
 
 /// Makes a file that only the owner may read.
-pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
