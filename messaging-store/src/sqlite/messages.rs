@@ -198,7 +198,7 @@ impl Messages for SqliteStore {
         self.readers
             .glance(move |connection| {
                 one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| {
-                    Ok((message(workspace, row)?, row.get(14)?))
+                    Ok((message(workspace, row)?, row.get::<_, Option<u32>>(14)?.map(u64::from)))
                 })
             })
             .await
