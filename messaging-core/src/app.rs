@@ -253,11 +253,6 @@ impl App {
         &self.0.link_key
     }
 
-    /// Seals and opens the cursors of listings.
-    pub(crate) fn cursor_key(&self) -> &CursorKey {
-        &self.0.cursor_key
-    }
-
     /// How many attempts at a recipient ended, since this process started, without it being known whether the message
     /// arrived: the reply to the content was lost, or a process ended while the transaction was open. The latter are
     /// counted when they are found.
@@ -268,6 +263,11 @@ impl App {
     /// Counts ambiguous attempts.
     pub(crate) fn count_ambiguous(&self, attempts: u64) {
         self.0.ambiguous_attempts.fetch_add(attempts, Ordering::Relaxed);
+    }
+
+    /// Seals and opens the cursors of listings.
+    pub(crate) fn cursor_key(&self) -> &CursorKey {
+        &self.0.cursor_key
     }
 
     /// Commits the changes of a request.
@@ -292,7 +292,7 @@ impl App {
             .filter_map(|write| match write {
                 Write::Enqueue(job) | Write::EnqueueOnce(job) => Some(job.due_at),
                 Write::RescheduleJob(_, next) => Some(next.due_at),
-                Write::PutJobBack(_, due_at, _) => Some(*due_at),
+                Write::PutJobBack(_, to) => Some(to.due_at),
                 _ => None,
             })
             .min();

@@ -223,10 +223,9 @@ pub enum Write {
     FinishJob(JobHandle),
     /// Puts a claimed job back for later. A conflict when the lease was lost.
     RescheduleJob(JobHandle, Reschedule),
-    /// Puts a claimed job back for later as it is stored, because its run failed: [`SaveJob`](Self::SaveJob)
-    /// may have changed it since it was claimed. Its failures are counted up. A conflict when the lease was lost.
-    /// The first time is when it is due, the second when that was decided.
-    PutJobBack(JobHandle, Timestamp, Timestamp),
+    /// Puts a claimed job back for later as it is stored: [`SaveJob`](Self::SaveJob) may have changed it since it was
+    /// claimed. A conflict when the lease was lost.
+    PutJobBack(JobHandle, PutBack),
     /// Replaces the payload of a claimed job, which stays claimed: what has to be known if its run does not end.
     /// A conflict when the lease was lost.
     SaveJob(JobHandle, Bytes),
@@ -327,8 +326,6 @@ impl Write {
                 | Self::EnqueueOnce(..)
                 | Self::FinishJob(..)
                 | Self::RescheduleJob(..)
-                | Self::PutJobBack(..)
-                | Self::SaveJob(..)
                 | Self::Remember(..)
         )
     }
@@ -447,6 +444,17 @@ pub struct Reschedule {
     pub at: Timestamp,
     /// Replaces the payload.
     pub payload: Bytes,
+}
+
+/// How a job that could not do its work goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PutBack {
+    /// Not before.
+    pub due_at: Timestamp,
+    /// When this was decided, on the clock that `due_at` was taken from.
+    pub at: Timestamp,
+    /// Whether the run failed for a reason of its own; these are counted.
+    pub is_failure: bool,
 }
 
 /// The remembered answer to a request with an Idempotency-Key (contract section 1.7).

@@ -232,8 +232,14 @@ mod tests {
         let _one = metrics.in_flight.enter();
         let store = StoreGauges { wal_bytes: 77, disk_free_bytes: Some(99) };
         let health = StoreHealth::Full;
-        let facts = Facts { started: 1.5, jobs: Some(3), health, store, ambiguous_attempts: 2, ..Facts::default() };
-        let page = metrics.page(facts);
+        let page = metrics.page(Facts {
+            started: 1.5,
+            jobs: Some(3),
+            ambiguous_attempts: 2,
+            health,
+            store,
+            ..Facts::default()
+        });
         for line in [
             r#"messaging_http_requests_total{method="GET",route="/health",status="2xx"} 1"#,
             r#"messaging_http_requests_total{method="GET",route="/health",status="5xx"} 1"#,

@@ -53,7 +53,7 @@ pub use self::route::{MalformedMxOverride, MxOverride};
 use crate::dns::Dns;
 use crate::guard::Guard;
 use crate::mime;
-use crate::smtp::{Letter, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, as_said, clean_name};
+use crate::smtp::{Letter, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, clean_name};
 
 /// Domains of one message that are delivered to at the same time.
 const DOMAINS: usize = 8;
@@ -136,7 +136,7 @@ impl DirectDelivery {
             content: parcel.content()?,
             last_look: &parcel.outgoing.last_look,
             since: parcel.since,
-            verdict: as_said,
+            judge: |outcome, _| outcome,
         };
         let mut attempt = Attempt::new(self, &letter, &group.domain);
         permit.report(attempt.run().await);

@@ -21,7 +21,8 @@
 //! | STARTTLS missing or refused, a certificate that does not fit, 5yz to AUTH, a host with a private address | the provider failed, [`Misconfigured`] |
 //! | the content was sent and its reply lost | ambiguous; deferred for those whose transaction had not begun |
 //!
-//! Recipients with envelope senders of their own get a transaction each, one after the other.
+//! Recipients with envelope senders of their own get a transaction each, one after the other. What is said of a reply
+//! to DATA and the content is then about one of them.
 //!
 //! That the provider failed ([`Outcome::ProviderFailed`]) puts the message off and says nothing about a
 //! recipient: a relay that does not let us in has not looked at them.
@@ -245,7 +246,7 @@ impl Transport for SmtpRelay {
             content: &WireContent::new(content),
             last_look: &outgoing.last_look,
             since: Instant::now(),
-            verdict: refusal::judge,
+            judge: refusal::judge,
         };
         let mut transcript = Transcript::new(&settings.host);
         let mut answers = Answers::new(recipients.len());

@@ -12,6 +12,9 @@ use crate::domain::suppression::SuppressionReason;
 use crate::ports::transport::{Acceptance, Outcome, Response};
 use crate::time::Timestamp;
 
+/// What the event of a held message says.
+const HELD: &str = "not sent: the server cannot store outcomes at the moment";
+
 /// The circumstances of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
@@ -21,8 +24,9 @@ pub struct Attempt {
     pub acceptance: Acceptance,
     /// When to try again, if anybody is put off; `None` when the message has expired.
     pub next_attempt_at: Option<Timestamp>,
-    /// When to look again after what was no attempt, because it was not admitted.
-    pub withheld_until: Timestamp,
+    /// When to try again those who were not tried, because the outcome could not be stored, or because this attempt
+    /// was not the one to try them.
+    pub held_until: Timestamp,
 }
 
 /// What happened to one recipient, and what is known from before.
@@ -121,9 +125,9 @@ pub fn judge(attempt: Attempt, results: &[RecipientResult]) -> Judgment {
     }
     let withheld = |one: &&RecipientResult| matches!(one.result, Result::Tried(Outcome::Withheld(_)));
     for one in results.iter().filter(withheld) {
-        let next = judgment.next_attempt_at.unwrap_or(attempt.withheld_until);
+        let next = judgment.next_attempt_at.unwrap_or(attempt.held_until);
         judgment.is_withheld |= judgment.open.is_empty();
-        judgment.next_attempt_at = Some(next.min(attempt.withheld_until));
+        judgment.next_attempt_at = Some(next.min(attempt.held_until));
         judgment.open.push(one.recipient.clone());
     }
     judgment
@@ -178,6 +182,20 @@ fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Op
         }
         // No attempt: it stays in its state.
         Outcome::Withheld(_) => return None,
+        Outcome::Held => {
+            // Always one more attempt: the message shall not bounce for what is the matter here.
+            let next = attempt.next_attempt_at.map_or(attempt.held_until, |next| next.min(attempt.held_until));
+            judgment.event(
+                EventKind::Deferred,
+                json!({
+                    "recipient": address, "response": HELD, "attempt": attempt.number, "next_attempt_at": next,
+                    "ambiguous": ambiguous,
+                }),
+            );
+            judgment.open.push(recipient.clone());
+            judgment.next_attempt_at = Some(next);
+            MessageStatus::Deferred
+        }
         Outcome::Deferred(response) | Outcome::Ambiguous(response) => {
             let recipient = Recipient { was_deferred: true, ..recipient.clone() };
             put_off(judgment, attempt, recipient, &response, ambiguous)
@@ -265,7 +283,7 @@ mod tests {
             number: 2,
             acceptance: Acceptance::Delivered,
             next_attempt_at: Some(Timestamp::from_millis(0)),
-            withheld_until: Timestamp::from_millis(0),
+            held_until: Timestamp::from_millis(5),
         }
     }
 
@@ -302,6 +320,10 @@ mod tests {
         check(relayed, &[(To, TO, accepted.clone())], "sent; Sent; open 0; suppress []");
         check(attempt(), &[(To, TO, deferred.clone())], "deferred; Deferred; open 1; suppress []");
         check(expired, &[(To, TO, deferred.clone())], "bounced; Bounce; open 0; suppress []");
+        // What was held says nothing about the recipient, not even at the end of the message's time.
+        let held = Result::Tried(Outcome::Held);
+        check(expired, &[(To, TO, held.clone())], "deferred; Deferred; open 1; suppress []");
+        check(attempt(), &[(To, TO, held)], "deferred; Deferred; open 1; suppress []");
         check(attempt(), &[(To, TO, policy)], "bounced; Bounce; open 0; suppress []");
         check(
             attempt(),
@@ -337,11 +359,11 @@ mod tests {
             ambiguous: false,
         };
         let withheld = || of("c@b.co", Outcome::Withheld(String::new()));
-        let soon = Attempt { withheld_until: Timestamp::from_millis(-1), ..attempt() };
+        let soon = Attempt { held_until: Timestamp::from_millis(-1), ..attempt() };
         let judgment = judge(soon, &[withheld()]);
-        assert_eq!((judgment.is_withheld, judgment.next_attempt_at), (true, Some(soon.withheld_until)));
+        assert_eq!((judgment.is_withheld, judgment.next_attempt_at), (true, Some(soon.held_until)));
         let judgment = judge(soon, &[withheld(), of("d@b.co", Outcome::Deferred(reply(450, "4.2.1")))]);
-        assert_eq!((judgment.is_withheld, judgment.next_attempt_at), (false, Some(soon.withheld_until)));
+        assert_eq!((judgment.is_withheld, judgment.next_attempt_at), (false, Some(soon.held_until)));
         assert_eq!(judgment.open.len(), 2);
     }
 
@@ -355,10 +377,10 @@ mod tests {
         check(expired, &[(To, TO, failed())], "failed; Failed; open 0; suppress []");
         check(expired, &[(Cc, "c@b.co", failed())], "-; Failed; open 0; suppress []");
         for (first, expected) in [(failed(), EventKind::Failed), (deferred, EventKind::Bounce)] {
-            let of = |recipient, result| RecipientResult { recipient, result, ambiguous: false };
-            let open = judge(attempt(), &[of(Recipient::new(To, TO.to_owned()), first)]).open;
-            let again = judge(attempt(), &[of(open[0].clone(), failed())]).open;
-            let end = judge(expired, &[of(again[0].clone(), failed())]);
+            let of = |recipient, result| [RecipientResult { recipient, result, ambiguous: false }];
+            let open = judge(attempt(), &of(Recipient::new(To, TO.to_owned()), first)).open;
+            let again = judge(attempt(), &of(open[0].clone(), failed())).open;
+            let end = judge(expired, &of(again[0].clone(), failed()));
             assert_eq!(end.events[0].0, expected);
             assert_eq!(end.soft_bounces.is_empty(), expected == EventKind::Failed);
         }

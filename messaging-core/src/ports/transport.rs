@@ -132,7 +132,8 @@ impl fmt::Debug for Reservation {
 /// to be on record before it leaves: a crash must not make a second copy that nobody knows of. So a transport owes,
 /// for each transaction:
 ///
-/// 1. where it had to wait, [`LastLook::suppressed`] before it names the recipients to the peer;
+/// 1. [`LastLook::is_held`], and where it had to wait [`LastLook::suppressed`], before it names the recipients to the
+///    peer;
 /// 2. [`LastLook::begin`] right before content or request leaves, when the peer takes everything that comes before:
 ///    after RCPT was accepted, and not while it waits for a connection. To whom it is not granted nothing is sent;
 /// 3. [`LastLook::ended`] for each recipient when the outcome is known, before the next transaction begins.
@@ -146,17 +147,19 @@ pub struct LastLook(Option<Arc<dyn Admission>>);
 pub trait Admission: Debug + Send + Sync {
     /// For each recipient why it must not be sent to, or `None` where it may. Changes nothing.
     async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>>;
-    /// Puts on record, durably, that the transaction with these recipients begins, and answers for each whether it
-    /// may. Nothing is on record for those it is not granted to. Bounded in time by the caller.
-    async fn begin(&self, recipients: &[String]) -> Vec<Admitted>;
-    /// Takes note of what became of a recipient of a transaction that ended. Made durable by the next `begin`, or
-    /// by the end of the attempt.
-    fn ended(&self, recipient: &str, outcome: &Outcome);
 
     /// Whether nothing may be sent at the moment, to anybody, because its outcome could not be stored.
     fn is_held(&self) -> bool {
         false
     }
+
+    /// Puts on record, durably, that the transaction with these recipients begins, and answers for each whether it
+    /// may. Nothing is on record for those it is not granted to. Bounded in time by the caller.
+    async fn begin(&self, recipients: &[String]) -> Vec<Admitted>;
+
+    /// Takes note of what became of a recipient of a transaction that ended. Made durable by the next `begin`, or
+    /// by the end of the attempt.
+    fn ended(&self, recipient: &str, outcome: &Outcome);
 }
 
 /// Whether a transaction may begin for a recipient.
@@ -166,8 +169,10 @@ pub enum Admitted {
     Granted,
     /// The address was suppressed meanwhile.
     Suppressed(SuppressionReason),
-    /// Not now, and why: it cannot be put on record, or somebody else delivers the message, or nobody shall any
-    /// more. The outcome is [`Outcome::Withheld`].
+    /// Not now, because it cannot be put on record. The outcome is [`Outcome::Held`].
+    Held,
+    /// Not by this attempt, and why: somebody else delivers the message, or nobody shall any more. The outcome is
+    /// [`Outcome::Withheld`].
     NotNow(String),
 }
 
@@ -185,10 +190,10 @@ impl LastLook {
         }
     }
 
-    /// Whether nothing may be sent at the moment: everybody's outcome is [`Outcome::Withheld`] then. Costs an
+    /// Whether nothing may be sent at the moment: everybody's outcome is [`Outcome::Held`] then. Costs an
     /// atomic load; a transport asks right before it begins a transaction.
     pub fn is_held(&self) -> bool {
-        self.0.as_ref().is_some_and(|list| list.is_held())
+        self.0.as_ref().is_some_and(|admission| admission.is_held())
     }
 
     /// Whether the transaction with these recipients may go on to its content; see [`Admission::begin`].
@@ -213,6 +218,7 @@ impl Admitted {
         match self {
             Self::Granted => None,
             Self::Suppressed(reason) => Some(Outcome::Suppressed(reason)),
+            Self::Held => Some(Outcome::Held),
             Self::NotNow(why) => Some(Outcome::Withheld(why)),
         }
     }
@@ -348,7 +354,9 @@ pub enum Outcome {
     Ambiguous(Response),
     /// Nothing was sent: [`LastLook`] found the recipient suppressed.
     Suppressed(SuppressionReason),
-    /// Nothing was sent: [`LastLook`] said not now, and why. It is no attempt and is soon tried again.
+    /// Nothing was sent: [`LastLook::is_held`]. Says nothing about the recipient.
+    Held,
+    /// Nothing was sent: [`LastLook`] said not by this attempt, and why. It was none, and the job looks again soon.
     Withheld(String),
 }
 

@@ -4,7 +4,6 @@
 //! is put on record before content leaves (`transaction_log.rs`); a crash before the outcome leaves the record open,
 //! and the attempt is repeated with the same Message-ID and called `ambiguous`.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -18,10 +17,11 @@ use crate::domain::contact::erasure::ErasedAddresses;
 use crate::domain::content::{self, RequestContent};
 use crate::domain::delivery::Judgment;
 use crate::domain::message::{Capture, Message, MessageStatus};
-use crate::domain::recipients::{self, Recipient, RecipientDigest, RecipientKind};
+use crate::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
 use crate::ids::{MessageId, WorkspaceId};
+use crate::ports::Transport;
 use crate::ports::store::{CommitError, StoreError};
-use crate::ports::transport::{Acceptance, LastLook, Outcome};
+use crate::ports::transport::{Acceptance, Outcome};
 use crate::time::Timestamp;
 use crate::work::delivery::{Impossible, Performed, Unprepared, conclude, perform, prepare, reserve};
 use crate::work::delivery_progress::{Addressee, RecipientProgress, Transaction};
@@ -55,7 +55,7 @@ pub struct DeliverMessage {
     domain: Option<String>,
     /// Who is still open, as earlier versions wrote it.
     #[serde(default, skip_serializing)]
-    open: Option<Vec<Recipient>>,
+    open: Option<Vec<RecipientKey>>,
     /// Who is still open; `None` before anything was sent: everybody whom it serves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     progress: Option<Vec<RecipientProgress>>,
@@ -153,10 +153,7 @@ impl Job for DeliverMessage {
         drop(request);
         let performed = match prepared {
             Ok(mut prepared) => {
-                let log = prepared.to_record().map(|(acceptance, urls)| Arc::new(run.log(cx, acceptance, urls)));
-                if let Some(log) = &log {
-                    prepared.ask(LastLook::at(Arc::clone(log) as _));
-                }
+                let log = prepared.attend(|transport, urls| Arc::new(run.log(cx, transport, urls)));
                 let mut performed = perform(&cx.app, &run.message, run.job.attempt, prepared).await;
                 if let Some(log) = log {
                     run.follow(&mut performed, &log).await;
@@ -179,42 +176,43 @@ impl DeliverMessage {
 
     /// Notes that a transaction with these recipients begins.
     pub(super) fn note_begun(&mut self, recipients: &[&String]) {
-        let begun: HashSet<_> = recipients.iter().map(|one| RecipientDigest::of(self.message_id, one)).collect();
-        for known in self.progress.iter_mut().flatten().filter(|known| begun.iter().any(|digest| known.is_of(*digest)))
-        {
+        let begun: Vec<_> = recipients.iter().map(|one| RecipientKey::of(one)).collect();
+        for known in self.progress.iter_mut().flatten().filter(|known| begun.contains(&known.recipient)) {
             known.transaction = Transaction::Begun;
         }
     }
 
     /// Notes what became of a recipient.
     pub(super) fn note_ended(&mut self, recipient: &str, outcome: &Outcome, acceptance: Acceptance) {
-        let digest = RecipientDigest::of(self.message_id, recipient);
+        let key = RecipientKey::of(recipient);
         let relayed = acceptance == Acceptance::Relayed;
-        for known in self.progress.iter_mut().flatten().filter(|known| known.is_of(digest)) {
+        for known in self.progress.iter_mut().flatten().filter(|known| known.recipient == key) {
             known.transaction = Transaction::Ended { outcome: outcome.clone(), relayed };
         }
     }
 
-    /// Who of all recipients is still to be served, with what is known of each.
+    /// Who of all recipients is still to be served, with what is known of each. They are those of the request as it
+    /// is now: whoever was erased since the last attempt is not in it any more.
     fn open_of(&self, everyone: &[Recipient]) -> Vec<Addressee> {
-        let of = |recipient: &Recipient, progress: RecipientProgress| {
-            let was_deferred = recipient.was_deferred || progress.was_deferred;
-            Addressee { recipient: Recipient { was_deferred, ..recipient.clone() }, progress }
+        let with = |recipient: &Recipient, progress: RecipientProgress| Addressee {
+            recipient: Recipient { was_deferred: progress.was_deferred, ..recipient.clone() },
+            progress,
         };
-        let untried = |recipient: &Recipient| of(recipient, RecipientProgress::new(self.message_id, recipient));
         if let Some(known) = &self.progress {
             let found = everyone.iter().filter_map(|recipient| {
-                let digest = RecipientDigest::of(self.message_id, &recipient.address);
-                Some(of(recipient, known.iter().find(|known| known.is_of(digest))?.clone()))
+                let key = RecipientKey::of(&recipient.address);
+                Some(with(recipient, known.iter().find(|known| known.recipient == key)?.clone()))
             });
             return found.collect();
         }
         if let Some(open) = &self.open {
-            let is_open = |one: &&Recipient| open.iter().any(|open| open.address == one.address);
-            return everyone.iter().filter(is_open).map(untried).collect();
+            let is_open = |one: &&Recipient| open.contains(&RecipientKey::of(&one.address));
+            // Why they were put off is not known any more; a bounce is what earlier versions made of it.
+            let earlier = |one| with(one, RecipientProgress { was_deferred: true, ..RecipientProgress::new(one) });
+            return everyone.iter().filter(is_open).map(earlier).collect();
         }
         let is_served = |one: &&Recipient| self.domain.as_ref().is_none_or(|domain| one.domain() == *domain);
-        everyone.iter().filter(is_served).map(untried).collect()
+        everyone.iter().filter(is_served).map(|one| with(one, RecipientProgress::new(one))).collect()
     }
 }
 
@@ -256,7 +254,7 @@ impl Run {
     }
 
     /// What is asked before every transaction of this run.
-    fn log(&self, cx: &JobContext, acceptance: Acceptance, urls: Vec<String>) -> TransactionLog {
+    fn log(&self, cx: &JobContext, transport: &dyn Transport, urls: Vec<String>) -> TransactionLog {
         let progress = self.addressees.iter().map(|one| one.progress.clone()).collect();
         let state = LogState {
             job: DeliverMessage { progress: Some(progress), ..self.job.clone() },
@@ -265,7 +263,7 @@ impl Run {
             found_ambiguous: self.found_ambiguous,
             looked_at: cx.app.now(),
         };
-        TransactionLog::new(cx.clone(), acceptance, state)
+        TransactionLog::new(cx.clone(), transport, state)
     }
 
     /// Takes over what the log committed.
@@ -287,7 +285,7 @@ impl Run {
         let progress = judgment.open.iter().map(|recipient| {
             let known = self.addressees.iter().find(|one| one.recipient.address == recipient.address);
             let known = known.map(|one| one.progress.clone());
-            let mut progress = known.unwrap_or_else(|| RecipientProgress::new(self.job.message_id, recipient));
+            let mut progress = known.unwrap_or_else(|| RecipientProgress::new(recipient));
             progress.transaction = Transaction::Waiting;
             progress.was_deferred |= recipient.was_deferred;
             progress.ambiguous |= lost_replies.contains(&recipient.address);
@@ -295,11 +293,6 @@ impl Run {
         });
         let attempt = if judgment.is_withheld { self.job.attempt } else { self.job.attempt + 1 };
         DeliverMessage { attempt, open: None, progress: Some(progress.collect()), ..self.job.clone() }
-    }
-
-    /// Whether the outcome is about copies only: then the state of the message is not its business.
-    fn is_for_copies(&self) -> bool {
-        self.addressees.iter().all(|one| one.recipient.kind != RecipientKind::To)
     }
 
     /// Commits the outcome. What left cannot be taken back: when the message changed meanwhile, the same
@@ -317,10 +310,6 @@ impl Run {
                 changes.push(Write::AppendAttempt(Box::new(self.attempt(cx, dialog))));
             }
             if let Some(source) = &captured {
-                if self.is_for_copies() {
-                    // It stays in its state, but what is captured must not outlive its erasure.
-                    changes.push(self.movement(message.status, message.updated_at));
-                }
                 changes.push(Write::PutCapture(Box::new(Capture {
                     workspace_id: message.workspace_id,
                     message_id: message.id,
@@ -338,9 +327,10 @@ impl Run {
             };
             match committed {
                 Err(JobError::Commit(CommitError::Conflict)) => {
-                    let read = || cx.app.store().message(message.workspace_id, message.id);
-                    let read = insist(&cx.app, read).await?;
-                    let Some(fresh) = read else { return Ok(cx.finish(Changes::default()).await?) };
+                    let read = || cx.app.store().message(self.job.workspace_id, self.job.message_id);
+                    let Some(fresh) = insist(&cx.app, read).await? else {
+                        return Ok(cx.finish(Changes::default()).await?);
+                    };
                     self.message = fresh;
                     if self.message.is_redacted() {
                         // The recipient was erased meanwhile: that it was sent stays, to whom does not.

@@ -25,9 +25,11 @@ use crate::ports::transport::{
 use crate::time::Timestamp;
 use crate::work::compose::{Composed, compose};
 use crate::work::delivery_progress::{Addressee, Transaction};
+use crate::work::transaction_log::TransactionLog;
 
-/// What was not admitted is looked at again after this.
-const WITHHELD_FOR: Duration = Duration::from_secs(5);
+/// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
+/// store is healthy.
+const HELD_FOR: Duration = Duration::from_secs(5);
 
 /// What an attempt starts with.
 pub(super) struct Prepared {
@@ -106,18 +108,16 @@ impl From<StoreError> for Unprepared {
 }
 
 impl Prepared {
-    /// What is put on record before a transaction begins: the meaning of acceptance and the targets of links.
-    /// `None` where nothing leaves the process.
-    pub(super) fn to_record(&mut self) -> Option<(Acceptance, Vec<String>)> {
-        let (transport, _) = self.parcel.as_ref().filter(|(transport, _)| !transport.is_local())?;
-        Some((transport.acceptance(), std::mem::take(&mut self.urls)))
-    }
-
-    /// Has the transport ask before every transaction.
-    pub(super) fn ask(&mut self, last_look: LastLook) {
-        if let Some((_, outgoing)) = &mut self.parcel {
-            outgoing.last_look = last_look;
-        }
+    /// Has the transport ask a log before every transaction, which is made for it and for the targets of links that
+    /// are to be stored; `None` when nobody is tried.
+    pub(super) fn attend(
+        &mut self,
+        log: impl FnOnce(&dyn Transport, Vec<String>) -> Arc<TransactionLog>,
+    ) -> Option<Arc<TransactionLog>> {
+        let (transport, outgoing) = self.parcel.as_mut()?;
+        let log = log(transport.as_ref(), std::mem::take(&mut self.urls));
+        outgoing.last_look = LastLook::at(Arc::clone(&log) as _);
+        Some(log)
     }
 }
 
@@ -203,7 +203,7 @@ pub(super) async fn prepare(
         Ok(composed) => composed,
         Err(Unprepared::PutOff(reason)) => {
             let ours = Outcome::ProviderFailed(Response { text: shorten(&reason), ..Response::default() });
-            known.extend(tried.drain(..).map(|who| who.ended(Fate::Tried(ours.clone()))));
+            known.extend(tried.drain(..).map(|one| one.ended(Fate::Tried(ours.clone()))));
             return Ok(Prepared { known, tried, parcel: None, urls: Vec::new() });
         }
         Err(other) => return Err(other),
@@ -314,8 +314,8 @@ pub(super) fn conclude(app: &App, message: &Message, number: u32, addressees: &[
 }
 
 fn circumstances(app: &App, message: &Message, number: u32, acceptance: Acceptance) -> Attempt {
-    let withheld_until = app.now() + WITHHELD_FOR;
-    Attempt { number, acceptance, next_attempt_at: next_attempt(app, message, number), withheld_until }
+    let held_until = app.now() + HELD_FOR;
+    Attempt { number, acceptance, next_attempt_at: next_attempt(app, message, number), held_until }
 }
 
 fn next_attempt(app: &App, message: &Message, number: u32) -> Option<Timestamp> {

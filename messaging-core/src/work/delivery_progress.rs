@@ -1,26 +1,25 @@
 //! How far a delivery job has come with each of its recipients.
 //!
-//! It is kept with the job, which names recipients by digests and never by address. What stands there as begun when
+//! It is kept with the job, which names recipients by keys and never by address. What stands there as begun when
 //! the job is claimed belongs to a run that never ended: whether the copy arrived is not known.
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::delivery::{RecipientResult, Result as Fate};
-use crate::domain::recipients::{Recipient, RecipientDigest};
-use crate::ids::MessageId;
+use crate::domain::recipients::{Recipient, RecipientKey};
 use crate::ports::transport::Outcome;
 
 /// What is known of one recipient whom the job still serves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RecipientProgress {
-    recipient: RecipientDigest,
+    pub(super) recipient: RecipientKey,
     /// Transactions that a process left open when it ended.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) cut_off: u8,
     /// Whether an earlier attempt may have arrived.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) ambiguous: bool,
-    /// Whether an attempt was put off for another reason than that the provider failed.
+    /// See [`Recipient::was_deferred`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) was_deferred: bool,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -61,19 +60,14 @@ impl Addressee {
 
 impl RecipientProgress {
     /// Nothing was tried yet.
-    pub(super) fn new(message: MessageId, recipient: &Recipient) -> Self {
+    pub(super) fn new(recipient: &Recipient) -> Self {
         Self {
-            recipient: RecipientDigest::of(message, &recipient.address),
+            recipient: RecipientKey::of(&recipient.address),
             cut_off: 0,
             ambiguous: false,
-            was_deferred: false,
+            was_deferred: recipient.was_deferred,
             transaction: Transaction::Waiting,
         }
-    }
-
-    /// Whether it is about this recipient.
-    pub(super) fn is_of(&self, digest: RecipientDigest) -> bool {
-        self.recipient == digest
     }
 
     /// An attempt was cut off after its content may have left.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
-use crate::changes::{Changes, JobHandle, NewJob, Reschedule, Write};
+use crate::changes::{Changes, JobHandle, NewJob, PutBack, Reschedule, Write};
 use crate::error::{Chain, Error};
 use crate::ids::JobId;
 use crate::ports::store::{ClaimedJob, CommitError, StoreError};
@@ -111,9 +111,10 @@ impl JobContext {
         Ok(self.settle(changes).await?)
     }
 
-    /// Puts the job back after a failed run, as it was saved last.
-    pub(super) async fn put_back(&self, due_at: Timestamp) -> Result<(), CommitError> {
-        let write = Write::PutJobBack(self.handle.clone(), due_at, self.app.now());
+    /// Puts the job back for `wait` after a run without an end, as it was saved last; `is_failure` is counted.
+    pub(super) async fn put_back(&self, wait: Duration, is_failure: bool) -> Result<(), CommitError> {
+        let at = self.app.now();
+        let write = Write::PutJobBack(self.handle.clone(), PutBack { due_at: at + wait, at, is_failure });
         self.settle(Changes::from_iter([write])).await
     }
 

@@ -22,10 +22,10 @@ const MANY: usize = 24;
 const GATHER: Duration = Duration::from_millis(40);
 /// A job that the store kept from being done is tried again after this.
 const RETRY: Duration = Duration::from_secs(30);
-/// A job whose data changed while it decided is run again after this.
-const CONFLICT_RETRY: Duration = Duration::from_secs(1);
 /// A job that would fail again the same way waits twice as long after every failure, at most this.
 const LONGEST_RETRY: Duration = Duration::from_hours(6);
+/// A job whose data changed while it decided is run again after this.
+const CONFLICT_RETRY: Duration = Duration::from_secs(1);
 /// Jobs that another process committed (the command line beside a server) announce nothing here.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// A job that the store kept from its work, and that has done nothing, is tried again after this.
@@ -207,7 +207,7 @@ async fn run(app: &App, job: ClaimedJob) {
     let Some(job_type) = all().iter().find(|one| one.kind == job.kind) else {
         // Written by a newer version; it stays for that version.
         tracing::error!(kind = job.kind, "a job of an unknown kind is left for later");
-        put_back(&cx, &job, back_off(job.failures)).await;
+        put_back(&cx, &job, RETRY, false).await;
         return;
     };
     let outcome = std::panic::AssertUnwindSafe((job_type.run)(&cx, &job)).catch_unwind().await;
@@ -216,7 +216,7 @@ async fn run(app: &App, job: ClaimedJob) {
         Ok(Err(JobError::Commit(CommitError::Conflict))) => {
             // A row had changed that the job expected otherwise, or the lease is lost: only the job's own row tells
             // which. The job decides again on what is there now.
-            match cx.put_back(app.now() + CONFLICT_RETRY).await {
+            match cx.put_back(CONFLICT_RETRY, false).await {
                 Ok(()) => tracing::debug!(kind = job.kind, job = %job.handle.id, "a job decides again"),
                 Err(error) => {
                     tracing::warn!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job lost its lease");
@@ -228,16 +228,16 @@ async fn run(app: &App, job: ClaimedJob) {
             JobError::Store(StoreError::Unavailable) | JobError::Commit(CommitError::Store(StoreError::Unavailable)),
         )) if !app.store().health().is_healthy() => {
             tracing::debug!(kind = job.kind, job = %job.handle.id, "a job waits for the store");
-            put_back(&cx, &job, STORE_RETRY).await;
+            put_back(&cx, &job, STORE_RETRY, false).await;
         }
         Ok(Err(error)) => {
             tracing::error!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job failed");
-            let wait = if matches!(error, JobError::Payload(_)) { back_off(job.failures) } else { RETRY };
-            put_back(&cx, &job, wait).await;
+            let is_failure = matches!(error, JobError::Payload(_));
+            put_back(&cx, &job, if is_failure { back_off(job.failures) } else { RETRY }, is_failure).await;
         }
         Err(_) => {
             tracing::error!(kind = job.kind, job = %job.handle.id, failures = job.failures, "a job panicked");
-            put_back(&cx, &job, back_off(job.failures)).await;
+            put_back(&cx, &job, back_off(job.failures), true).await;
         }
     }
 }
@@ -249,8 +249,8 @@ fn back_off(failures: u32) -> Duration {
 }
 
 /// Gives up the claim; while the store cannot be written, this waits for it like every outcome.
-async fn put_back(cx: &JobContext, job: &ClaimedJob, wait: Duration) {
-    if let Err(error) = cx.put_back(cx.app.now() + wait).await {
+async fn put_back(cx: &JobContext, job: &ClaimedJob, wait: Duration, is_failure: bool) {
+    if let Err(error) = cx.put_back(wait, is_failure).await {
         tracing::warn!(kind = job.kind, error = %Chain(&error), "a job was not put back and waits for its lease to end");
     }
 }

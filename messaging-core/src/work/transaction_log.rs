@@ -12,9 +12,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::changes::{Changes, MoveMessage, Write};
+use crate::domain::content;
 use crate::domain::message::{Message, MessageStatus};
 use crate::domain::suppression::SuppressionReason;
 use crate::error::Chain;
+use crate::ports::Transport;
 use crate::ports::store::CommitError;
 use crate::ports::transport::{self, Acceptance, Admitted, Outcome};
 use crate::time::Timestamp;
@@ -33,6 +35,8 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 pub(super) struct TransactionLog {
     cx: JobContext,
     acceptance: Acceptance,
+    /// Whether something leaves the process. What stays in it is granted without a record.
+    is_kept: bool,
     state: tokio::sync::Mutex<LogState>,
     /// Outcomes of this run, which every further commit puts on record: at most one for each recipient.
     ended: Mutex<Vec<(String, Outcome)>>,
@@ -53,8 +57,9 @@ pub(super) struct LogState {
 }
 
 impl TransactionLog {
-    pub(super) fn new(cx: JobContext, acceptance: Acceptance, state: LogState) -> Self {
-        Self { cx, acceptance, state: tokio::sync::Mutex::new(state), ended: Mutex::default() }
+    pub(super) fn new(cx: JobContext, transport: &dyn Transport, state: LogState) -> Self {
+        let (acceptance, is_kept) = (transport.acceptance(), !transport.is_local());
+        Self { cx, acceptance, is_kept, state: tokio::sync::Mutex::new(state), ended: Mutex::default() }
     }
 
     /// What the run knows at its end.
@@ -75,17 +80,13 @@ impl TransactionLog {
     }
 
     /// Puts the transaction with these recipients on record, or says why that cannot be.
-    async fn record(&self, state: &mut LogState, recipients: &[&String]) -> Result<(), String> {
+    async fn record(&self, state: &mut LogState, recipients: &[&String]) -> Result<(), Admitted> {
         let has_to = recipients.iter().any(|recipient| **recipient == state.message.to);
         let mut job = state.job.clone();
         for (recipient, outcome) in &*self.ended.lock().unwrap_or_else(PoisonError::into_inner) {
             job.note_ended(recipient, outcome, self.acceptance);
         }
         job.note_begun(recipients);
-        if !(has_to && state.message.status.may_become(MessageStatus::Sending)) {
-            // Nothing of the commit would notice that the message was cancelled or erased.
-            self.refresh(state, has_to).await?;
-        }
         for _ in 0..MAX_COMMITS {
             let (app, message) = (&self.cx.app, &mut state.message);
             let mut changes = Changes::default();
@@ -98,6 +99,9 @@ impl TransactionLog {
                     status: MessageStatus::Sending,
                     at: app.now(),
                 }));
+            } else {
+                // It may have been cancelled since it was read, or somebody who is copied was erased.
+                changes.push(Write::ExpectMessage(message.workspace_id, message.id, message.revision));
             }
             changes.extend(app.store_urls(message.workspace_id, state.urls.clone()));
             match self.cx.save(&job, changes).await {
@@ -113,30 +117,37 @@ impl TransactionLog {
                 }
                 Err(JobError::Commit(CommitError::Conflict)) => {
                     let before = state.message.revision;
-                    self.refresh(state, has_to).await?;
+                    self.refresh(state, recipients).await?;
                     if state.message.revision == before {
-                        return Err("the claim of the job was lost".to_owned());
+                        return Err(Admitted::NotNow("the claim of the job was lost".to_owned()));
                     }
                 }
                 Err(error) => {
                     tracing::warn!(error = %Chain(&error), "a transaction could not be put on record and does not begin");
-                    return Err("it could not be put on record".to_owned());
+                    return Err(Admitted::Held);
                 }
             }
         }
-        Err("the message keeps changing".to_owned())
+        Err(Admitted::NotNow("the message keeps changing".to_owned()))
     }
 
-    /// Reads the message anew; an error when nothing of it is to be sent any more.
-    async fn refresh(&self, state: &mut LogState, has_to: bool) -> Result<(), String> {
+    /// Reads the message anew; an error when nothing of it is to be sent to these recipients any more.
+    async fn refresh(&self, state: &mut LogState, recipients: &[&String]) -> Result<(), Admitted> {
         let (workspace, id) = (state.message.workspace_id, state.message.id);
-        let read = self.cx.app.store().message(workspace, id).await.map_err(|error| {
+        let read = self.cx.app.store().message_with_content(workspace, id).await.map_err(|error| {
             tracing::warn!(error = %Chain(&error), "a message could not be read before its transaction");
-            "the message could not be read".to_owned()
+            Admitted::Held
         })?;
-        let fresh = read.ok_or("the message is gone")?;
+        let settled = || Admitted::NotNow("the message was settled meanwhile".to_owned());
+        let (fresh, content) = read.ok_or_else(settled)?;
+        let has_to = recipients.iter().any(|recipient| **recipient == fresh.to);
         if fresh.is_redacted() || fresh.status == MessageStatus::Cancelled || (has_to && fresh.status.is_settled()) {
-            return Err("the message was settled meanwhile".to_owned());
+            return Err(settled());
+        }
+        let request = content.and_then(|content| content::decode(&content).ok()).ok_or_else(settled)?;
+        let copies: Vec<_> = request.input.cc.iter().chain(&request.input.bcc).flatten().collect();
+        if !recipients.iter().all(|recipient| **recipient == fresh.to || copies.contains(recipient)) {
+            return Err(settled());
         }
         state.message = fresh;
         Ok(())
@@ -152,7 +163,14 @@ impl transport::Admission for TransactionLog {
         reasons
     }
 
+    fn is_held(&self) -> bool {
+        !self.cx.app.store().health().takes_work()
+    }
+
     async fn begin(&self, recipients: &[String]) -> Vec<Admitted> {
+        if !self.is_kept {
+            return vec![Admitted::Granted; recipients.len()];
+        }
         let mut state = self.state.lock().await;
         let now = self.cx.app.now();
         let mut answers = vec![Admitted::Granted; recipients.len()];
@@ -172,16 +190,12 @@ impl transport::Admission for TransactionLog {
         if granted.is_empty() {
             return answers;
         }
-        if let Err(why) = self.record(&mut state, &granted).await {
+        if let Err(refusal) = self.record(&mut state, &granted).await {
             for answer in answers.iter_mut().filter(|answer| **answer == Admitted::Granted) {
-                *answer = Admitted::NotNow(why.clone());
+                *answer = refusal.clone();
             }
         }
         answers
-    }
-
-    fn is_held(&self) -> bool {
-        !self.cx.app.store().health().takes_work()
     }
 
     fn ended(&self, recipient: &str, outcome: &Outcome) {

@@ -54,6 +54,7 @@ impl Field {
             .port(b.port())
             .timeouts(Timeouts::all(PATIENCE))
             .rest(Duration::ZERO)
+            .allow_private(true)
             .build();
         Self { product: Product::carried_by(Arc::new(direct)).await, b, c, _dns: dns }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use messaging_core::changes::{Expect, JobHandle, NewJob, Reschedule, Write};
+use messaging_core::changes::{Expect, JobHandle, NewJob, PutBack, Reschedule, Write};
 use messaging_core::ports::store::Store;
 use messaging_core::ports::store::jobs::Claim;
 
@@ -115,8 +115,12 @@ pub async fn a_rescheduled_job_comes_back(store: &dyn Store) {
     assert_eq!(store.job_count().await.unwrap(), 0);
 }
 
-/// A job that is saved stays claimed; what was saved comes back when its run fails, and the failures are counted
-/// until the job reschedules itself.
+fn back(handle: JobHandle, due: i64, is_failure: bool) -> Write {
+    Write::PutJobBack(handle, PutBack { due_at: at(due), at: at(0), is_failure })
+}
+
+/// A job that is saved stays claimed; what was saved comes back when its run fails, and failures of its own are
+/// counted until the job reschedules itself.
 pub async fn a_saved_job_stays_claimed_and_comes_back_as_saved(store: &dyn Store) {
     put(store, [enqueue("lane", 0)]).await;
     let claimed = store.claim(claim(0)).await.unwrap().remove(0);
@@ -126,17 +130,20 @@ pub async fn a_saved_job_stays_claimed_and_comes_back_as_saved(store: &dyn Store
     assert_eq!(store.claim(claim(10)).await.unwrap(), []);
     let foreign = JobHandle { token: claimed.handle.token.wrapping_add(1), ..claimed.handle.clone() };
     refuse(store, [Write::SaveJob(foreign.clone(), Bytes::new())]).await;
-    refuse(store, [Write::PutJobBack(foreign, at(1), at(1))]).await;
-    put(store, [Write::PutJobBack(claimed.handle.clone(), at(20), at(1))]).await;
+    refuse(store, [back(foreign, 1, true)]).await;
+    put(store, [back(claimed.handle.clone(), 20, true)]).await;
     refuse(store, [Write::SaveJob(claimed.handle.clone(), Bytes::new())]).await;
-    refuse(store, [Write::PutJobBack(claimed.handle, at(30), at(1))]).await;
+    refuse(store, [back(claimed.handle, 30, true)]).await;
     assert_eq!(next_due(store).await, Some(at(20)));
     let mut again = store.claim(claim(20)).await.unwrap().remove(0);
     assert_eq!((again.failures, &again.payload), (1, &saved));
-    put(store, [Write::PutJobBack(again.handle, at(40), at(1))]).await;
+    put(store, [back(again.handle, 40, true)]).await;
     again = store.claim(claim(40)).await.unwrap().remove(0);
     assert_eq!((again.failures, &again.payload), (2, &saved));
-    let next = Reschedule { due_at: at(50), at: at(40), payload: Bytes::from_static(b"{}") };
+    put(store, [back(again.handle, 45, false)]).await;
+    again = store.claim(claim(45)).await.unwrap().remove(0);
+    assert_eq!((again.failures, &again.payload), (2, &saved));
+    let next = Reschedule { due_at: at(50), at: at(45), payload: Bytes::from_static(b"{}") };
     put(store, [Write::RescheduleJob(again.handle, next.clone())]).await;
     again = store.claim(claim(50)).await.unwrap().remove(0);
     assert_eq!((again.failures, &again.payload), (0, &next.payload));

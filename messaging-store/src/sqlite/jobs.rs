@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use messaging_core::changes::{JobHandle, NewJob, Reschedule};
+use messaging_core::changes::{JobHandle, NewJob, PutBack, Reschedule};
 use messaging_core::ids::{Id as _, JobId};
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
 use messaging_core::ports::store::{Jobs, StoreError};
@@ -73,28 +73,23 @@ pub(super) fn reschedule(
     expect_one(rows)
 }
 
-pub(super) fn put_back(
-    connection: &Connection,
-    book: &mut Book,
-    handle: &JobHandle,
-    due_at: Timestamp,
-    at: Timestamp,
-) -> Result<(), Fault> {
+pub(super) fn put_back(connection: &Connection, book: &mut Book, handle: &JobHandle, to: PutBack) -> Result<(), Fault> {
     book.give_up(handle)?;
     let rows = connection
         .prepare_cached(
-            "UPDATE jobs SET due_at = ?4, failures = failures + 1, dated_at = ?5
+            "UPDATE jobs SET due_at = ?4, failures = failures + ?5, dated_at = ?6
              WHERE lane = ?1 AND due_at = ?2 AND id = ?3",
         )?
         .execute(params![
             handle.lane,
             handle.due_at.as_millis(),
             handle.id.to_bytes(),
-            due_at.as_millis(),
-            at.as_millis()
+            to.due_at.as_millis(),
+            to.is_failure,
+            to.at.as_millis()
         ])?;
-    book.redating().note(connection, at)?;
-    book.note_added(&handle.lane, due_at);
+    book.redating().note(connection, to.at)?;
+    book.note_added(&handle.lane, to.due_at);
     expect_one(rows)
 }
 

@@ -65,17 +65,8 @@ pub(crate) struct Letter<'a> {
     pub(crate) last_look: &'a LastLook,
     /// When the attempt began.
     pub(crate) since: Instant,
-    /// What the peer's answers mean.
-    pub(crate) verdict: Verdict,
-}
-
-/// What an answer of a peer of some kind means, given also whether it was said to MAIL, before any recipient was
-/// named.
-pub(crate) type Verdict = fn(Outcome, bool) -> Outcome;
-
-/// The peer serves the recipients: what it says is about them.
-pub(crate) const fn as_said(outcome: Outcome, _at_mail: bool) -> Outcome {
-    outcome
+    /// What an answer of this kind of peer means, and whether it was given to MAIL.
+    pub(crate) judge: fn(Outcome, bool) -> Outcome,
 }
 
 impl Letter<'_> {
@@ -109,7 +100,7 @@ impl Letter<'_> {
         loop {
             self.look_again(answers).await;
             if self.last_look.is_held() {
-                answers.settle(&Outcome::Withheld("the server cannot store outcomes at the moment".to_owned()));
+                answers.settle(&Outcome::Held);
             }
             let Some(group) = self.next_group(answers) else { break };
             if transactions > 0 && !session.reset(timeouts).await {
@@ -121,10 +112,12 @@ impl Letter<'_> {
             answers.begin_transaction(group);
             let last_look = self.last_look;
             let transaction = Transaction { host, from, recipients, needs_utf8, content, last_look };
+            let before: Vec<usize> = answers.open().collect();
             let ran = transaction.run(session, timeouts, transcript, answers).await;
-            answers.judge_transaction(self.verdict);
-            for (index, outcome) in answers.of_transaction() {
-                last_look.ended(&recipients[index].given, outcome);
+            for index in before {
+                if let Some(outcome) = answers.judge(index, self.judge) {
+                    last_look.ended(&recipients[index].given, outcome);
+                }
             }
             ran?;
         }
@@ -170,29 +163,21 @@ fn refused_here(code: u16, enhanced: &str, why: &str, host: &str) -> Outcome {
 /// The recipients' outcomes as they become known.
 pub(crate) struct Answers {
     outcomes: Vec<Option<Outcome>>,
-    /// Whether the peer said no to the MAIL of the transaction.
-    is_refused_at_mail: bool,
     /// Whose transaction it is.
     transaction: Vec<usize>,
+    is_refused_at_mail: bool,
 }
 
 impl Answers {
     pub(crate) fn new(recipients: usize) -> Self {
-        Self { outcomes: vec![None; recipients], is_refused_at_mail: false, transaction: Vec::new() }
+        Self { outcomes: vec![None; recipients], transaction: Vec::new(), is_refused_at_mail: false }
     }
 
-    /// Gives an outcome to everyone of the transaction who has none: what the peer answered to MAIL, before it
-    /// knew of any recipient.
-    pub(super) fn settle_at_mail(&mut self, outcome: &Outcome) {
+    /// Gives an outcome to everyone who has none: what the peer answered to MAIL, before it knew of any
+    /// recipient.
+    pub(crate) fn settle_at_mail(&mut self, outcome: &Outcome) {
         self.is_refused_at_mail = true;
-        self.settle_transaction(outcome);
-    }
-
-    /// Replaces the outcomes of the transaction by what they mean at this kind of peer.
-    fn judge_transaction(&mut self, verdict: Verdict) {
-        for &index in &self.transaction {
-            self.outcomes[index] = self.outcomes[index].take().map(|one| verdict(one, self.is_refused_at_mail));
-        }
+        self.settle(outcome);
     }
 
     pub(crate) fn set(&mut self, index: usize, outcome: Outcome) {
@@ -221,17 +206,17 @@ impl Answers {
     /// A transaction with these recipients begins.
     fn begin_transaction(&mut self, recipients: Vec<usize>) {
         self.transaction = recipients;
-        self.is_refused_at_mail = false;
+    }
+
+    /// Judges an outcome that has just become known; answers what it is from now on.
+    fn judge(&mut self, index: usize, judge: fn(Outcome, bool) -> Outcome) -> Option<&Outcome> {
+        let known = self.outcomes[index].take()?;
+        Some(self.outcomes[index].insert(judge(known, self.is_refused_at_mail)))
     }
 
     /// Who of the transaction has none yet.
     pub(super) fn open_in_transaction(&self) -> impl Iterator<Item = usize> {
         self.transaction.iter().copied().filter(|&index| self.outcomes[index].is_none())
-    }
-
-    /// The outcomes of the transaction that are known.
-    fn of_transaction(&self) -> impl Iterator<Item = (usize, &Outcome)> {
-        self.transaction.iter().filter_map(|&index| Some((index, self.outcomes[index].as_ref()?)))
     }
 
     /// The outcomes that are known.

@@ -203,10 +203,8 @@ impl Transaction<'_> {
     async fn is_admitted(&self, exchange: &mut Exchange<'_>, answers: &mut Answers) -> bool {
         let open: Vec<usize> = answers.open_in_transaction().collect();
         let given: Vec<String> = open.iter().map(|&index| self.recipients[index].given.clone()).collect();
-        let admitted = timeout(ADMISSION, self.last_look.begin(&given)).await.unwrap_or_else(|_| {
-            let why = format!("it was not put on record within {ADMISSION:?}");
-            vec![Admitted::NotNow(why); given.len()]
-        });
+        let admitted = timeout(ADMISSION, self.last_look.begin(&given)).await;
+        let admitted = admitted.unwrap_or_else(|_| vec![Admitted::Held; given.len()]);
         let refused: Vec<_> = open.into_iter().zip(admitted).filter_map(|(i, it)| Some((i, it.refusal()?))).collect();
         if !refused.is_empty() {
             exchange.transcript.note("not sent: the transaction was not admitted here");

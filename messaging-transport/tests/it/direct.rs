@@ -116,6 +116,7 @@ fn words(sent: &Sent) -> String {
             Outcome::ProviderFailed(response) => ("provider", response),
             Outcome::Suppressed(reason) => return format!("suppressed {}", reason.as_str()),
             Outcome::Withheld(why) => return format!("withheld {why}"),
+            Outcome::Held => return "held".to_owned(),
         };
         let code = response.code.map_or_else(|| "-".to_owned(), |code| code.to_string());
         format!("{kind} {code} {}", response.enhanced.as_deref().unwrap_or("-"))
@@ -126,7 +127,7 @@ fn words(sent: &Sent) -> String {
 fn response(sent: &Sent) -> &Response {
     match &sent.outcomes[0] {
         Outcome::Accepted(it) | Outcome::Deferred(it) | Outcome::Refused(it) | Outcome::Ambiguous(it) => it,
-        Outcome::ProviderFailed(_) | Outcome::Suppressed(_) | Outcome::Withheld(_) => {
+        Outcome::ProviderFailed(_) | Outcome::Suppressed(_) | Outcome::Withheld(_) | Outcome::Held => {
             panic!("a response of an exchanger")
         }
     }

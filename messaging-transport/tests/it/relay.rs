@@ -106,7 +106,9 @@ fn summary(outcome: &Outcome) -> (&'static str, &Response) {
         Outcome::Refused(response) => ("refused", response),
         Outcome::Ambiguous(response) => ("ambiguous", response),
         Outcome::ProviderFailed(response) => ("provider", response),
-        other @ (Outcome::Suppressed(_) | Outcome::Withheld(_)) => panic!("everybody is admitted here: {other:?}"),
+        other @ (Outcome::Suppressed(_) | Outcome::Withheld(_) | Outcome::Held) => {
+            panic!("everybody is admitted here: {other:?}")
+        }
     }
 }
 
