@@ -36,7 +36,9 @@ pub(super) struct Signers(RwLock<HashMap<DomainId, Opened>>);
 
 /// The mail of a domain cannot be signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the mail cannot be signed: a DKIM key of the sending domain does not open with this server's secret key, or none is published")]
+#[error(
+    "the mail cannot be signed: a DKIM key of the sending domain does not open with this server's secret key, or none is published"
+)]
 pub struct UnusableKey;
 
 type Opened = Vec<(String, Option<Arc<Signer>>)>;

@@ -149,7 +149,11 @@ mod tests {
             ("/messages", "/messages", None),
             ("/workspaces/{workspace_id}", "/workspaces/w", Some("/workspaces/w")),
             ("/workspaces/{workspace_id}/contacts", "/workspaces/w/contacts", None),
-            ("/workspaces/{workspace_id}/templates/{id}", "/workspaces/w/templates/t", Some("/workspaces/w/templates/t")),
+            (
+                "/workspaces/{workspace_id}/templates/{id}",
+                "/workspaces/w/templates/t",
+                Some("/workspaces/w/templates/t"),
+            ),
             (
                 "/workspaces/{workspace_id}/templates/{id}/revert/{version}",
                 "/workspaces/w/templates/t/revert/2",
@@ -165,8 +169,7 @@ mod tests {
         let queues = WriteQueues::default();
         let both = vec![resource("b"), resource("a"), resource("b")];
         let first = queues.enter(vec![resource("a")]).await.unwrap();
-        let (mut second, mut third) =
-            (Box::pin(queues.enter(both)), Box::pin(queues.enter(vec![resource("a")])));
+        let (mut second, mut third) = (Box::pin(queues.enter(both)), Box::pin(queues.enter(vec![resource("a")])));
         assert!((&mut second).now_or_never().is_none());
         assert!((&mut third).now_or_never().is_none());
         // Others do not wait.

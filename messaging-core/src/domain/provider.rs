@@ -59,7 +59,8 @@ impl Member {
 impl ProviderKind {
     /// Whether two configurations send their secrets to the same place and account.
     pub fn has_same_destination(&self, one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
-        let given = |config: &Map<String, Value>, name: &str| config.get(name).filter(|value| !value.is_null()).cloned();
+        let given =
+            |config: &Map<String, Value>, name: &str| config.get(name).filter(|value| !value.is_null()).cloned();
         let mut destinations = self.members.iter().filter(|member| member.role == Role::Destination);
         destinations.all(|member| given(one, member.name) == given(other, member.name))
     }

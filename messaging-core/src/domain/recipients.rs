@@ -69,9 +69,8 @@ impl<'de> Deserialize<'de> for RecipientKey {
 /// The recipients of a message. An address that is named twice receives once, at its first place.
 pub fn all(to: &str, cc: &[String], bcc: &[String]) -> Vec<Recipient> {
     let mut seen = HashSet::new();
-    let named = |kind, list: &[String]| {
-        list.iter().map(|address| Recipient::new(kind, address.clone())).collect::<Vec<_>>()
-    };
+    let named =
+        |kind, list: &[String]| list.iter().map(|address| Recipient::new(kind, address.clone())).collect::<Vec<_>>();
     [named(RecipientKind::To, &[to.to_owned()]), named(RecipientKind::Cc, cc), named(RecipientKind::Bcc, bcc)]
         .into_iter()
         .flatten()

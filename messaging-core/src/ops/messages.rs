@@ -119,9 +119,8 @@ impl Operation for SendMessage {
 /// What erasing finds the message by, for each of its copies once.
 fn copy_keys(cx: &Context<'_>, workspace: WorkspaceId, input: &MessageInput) -> Vec<CopyKey> {
     let copies = input.cc.iter().chain(&input.bcc).flatten();
-    let mut keys: Vec<_> = copies
-        .map(|copy| cx.app.link_key().copy(workspace, &address::normalize(Channel::Email, copy)))
-        .collect();
+    let mut keys: Vec<_> =
+        copies.map(|copy| cx.app.link_key().copy(workspace, &address::normalize(Channel::Email, copy))).collect();
     keys.sort_unstable();
     keys.dedup();
     keys

@@ -181,9 +181,8 @@ impl Operation for GetMe {
         let session = signed_in(cx.caller)?;
         let page = PageRequest { after: None, limit: MAX_MEMBERSHIPS };
         let found = cx.store().workspaces_of(session.user.id, page).await?.items;
-        let membership = |(workspace, member): (Workspace, Member)| {
-            Membership { workspace_id: workspace.id, role: member.role }
-        };
+        let membership =
+            |(workspace, member): (Workspace, Member)| Membership { workspace_id: workspace.id, role: member.role };
         let workspaces = found.into_iter().map(membership).collect();
         Ok(MeReport { user: UserView::of(session.user.clone()), workspaces })
     }

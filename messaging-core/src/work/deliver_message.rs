@@ -266,7 +266,8 @@ async fn erased_copies(
     let found = cx.app.store().message_with_content(message.workspace_id, message.id).await?;
     let stored = found.and_then(|(_, content)| content);
     let Some(Ok(request)) = stored.map(|stored| content::decode(&stored)) else { return Ok(None) };
-    let copied: Vec<_> = request.input.cc.iter().chain(&request.input.bcc).flatten().map(|copy| copy.to_lowercase()).collect();
+    let copied: Vec<_> =
+        request.input.cc.iter().chain(&request.input.bcc).flatten().map(|copy| copy.to_lowercase()).collect();
     let erased = ErasedAddresses::new(named.into_iter().filter(|named| !copied.contains(&named.to_lowercase())));
     Ok((!erased.is_empty()).then_some(erased))
 }

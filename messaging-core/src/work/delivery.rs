@@ -263,7 +263,8 @@ pub(super) async fn perform(
         results.extend(tried.into_iter().zip(outcomes).map(|(who, outcome)| (who, RecipientResult::Tried(outcome))));
     }
     let next_attempt_at = next_attempt(app, message, number);
-    let attempt = Attempt { number, acceptance, next_attempt_at, held_until: app.now() + HELD_FOR, ambiguous: interrupted };
+    let attempt =
+        Attempt { number, acceptance, next_attempt_at, held_until: app.now() + HELD_FOR, ambiguous: interrupted };
     Performed { judgment: judge(attempt, &results), captured, subject, dialogs, urls }
 }
 

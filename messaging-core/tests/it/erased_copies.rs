@@ -82,8 +82,10 @@ async fn a_copy_goes_and_the_message_stays() {
     large["html"] = json!(format!("<p>{ADDRESS}</p>").repeat(3000));
     large["attachments"] = json!([{"filename": "a.txt", "content_b64": "Ym9i"}]);
     ids.push(product.send(&large).await);
-    let other = product.send(&json!({"channel": "email", "to": "bob@example.com", "subject": "s", "text": "t",
-        "cc": ["x.unmistakable.copy@example.com"]})).await;
+    let other = product
+        .send(&json!({"channel": "email", "to": "bob@example.com", "subject": "s", "text": "t",
+        "cc": ["x.unmistakable.copy@example.com"]}))
+        .await;
     product.work().await;
     assert!(answers(&product, &ids).await.contains(ADDRESS));
     erase(&product, &ann).await;
@@ -122,7 +124,11 @@ async fn assert_gone_but(product: &Product, ids: &[MessageId], other: MessageId)
     for (name, bytes) in kept_bytes(product.directory()).await {
         for at in 2..bytes.len().saturating_sub(ADDRESS.len()) {
             if bytes[at..at + ADDRESS.len()].eq_ignore_ascii_case(ADDRESS.as_bytes()) {
-                assert!(bytes[..at].ends_with(b"x."), "{name}: {}", String::from_utf8_lossy(&bytes[at.saturating_sub(300)..at + 60]));
+                assert!(
+                    bytes[..at].ends_with(b"x."),
+                    "{name}: {}",
+                    String::from_utf8_lossy(&bytes[at.saturating_sub(300)..at + 60])
+                );
             }
         }
     }

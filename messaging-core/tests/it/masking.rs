@@ -163,16 +163,18 @@ impl World {
             let to = ReturnAddress { workspace_id: product.workspace, message_id: id, purpose: ReturnPurpose::Bounce };
             product.app.receive(&to, &report).await.unwrap();
         }
-        product.commit(Changes::from_iter([Write::PutCapture(Box::new(Capture {
-            workspace_id: product.workspace,
-            message_id: id,
-            channel: Channel::Email,
-            to: ADDRESS.to_owned(),
-            from: None,
-            subject: Some(format!("For {spelling}")),
-            captured_at: product.app.now(),
-            source: "x".into(),
-        }))])).await;
+        product
+            .commit(Changes::from_iter([Write::PutCapture(Box::new(Capture {
+                workspace_id: product.workspace,
+                message_id: id,
+                channel: Channel::Email,
+                to: ADDRESS.to_owned(),
+                from: None,
+                subject: Some(format!("For {spelling}")),
+                captured_at: product.app.now(),
+                source: "x".into(),
+            }))]))
+            .await;
         self.unsuppress().await;
         self.ids.extend([("/messages/{id}", id.to_string())]);
         if self.ids.iter().all(|(of, _)| !of.contains("sandbox")) {
@@ -235,8 +237,7 @@ impl World {
             SPELLINGS.iter().map(|one| ((*one).to_owned(), json!("consent.sms"))).collect();
         let cells = vec![ADDRESS; SPELLINGS.len()].join(",");
         let file = format!("email,{}\r\nnobody,{cells}\r\n", columns.join(","));
-        let sum: String =
-            digest(&SHA256, file.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let sum: String = digest(&SHA256, file.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         let body = json!({"filename": "a.csv", "size_bytes": file.len(), "sha256": sum, "mapping": mapping});
         let import = self.post("/contacts/import", body).await;
         let token = import["upload_url"].as_str().unwrap().rsplit('/').next().unwrap();
@@ -251,19 +252,21 @@ impl World {
     async fn suppressions(&self) {
         let product = &self.hooks.product;
         for (n, spelling) in SPELLINGS.iter().enumerate() {
-            product.commit(Changes::from_iter([Write::PutSuppression(
-                Suppression {
-                    id: product.app.new_id(product.app.now()),
-                    workspace_id: product.workspace,
-                    channel: Channel::Email,
-                    address: format!("{MARK}{n}@example.com"),
-                    reason: SuppressionReason::Manual,
-                    detail: Some(format!("reported by {spelling}")),
-                    source: SuppressionSource::Api,
-                    created_at: product.app.now(),
-                },
-                Expect::Absent,
-            )])).await;
+            product
+                .commit(Changes::from_iter([Write::PutSuppression(
+                    Suppression {
+                        id: product.app.new_id(product.app.now()),
+                        workspace_id: product.workspace,
+                        channel: Channel::Email,
+                        address: format!("{MARK}{n}@example.com"),
+                        reason: SuppressionReason::Manual,
+                        detail: Some(format!("reported by {spelling}")),
+                        source: SuppressionSource::Api,
+                        created_at: product.app.now(),
+                    },
+                    Expect::Absent,
+                )]))
+                .await;
         }
         self.post("/suppressions", json!({"channel": "sms", "address": PHONE, "reason": "manual"})).await;
     }

@@ -92,7 +92,11 @@ async fn upserts_and_patches_of_one_contact_are_all_done() {
         .send(|n| {
             let attributes = json!({format!("w{n}"): n});
             match n % 4 {
-                0 => (Method::POST, crowd.path("contacts"), json!({"email": "ann@example.com", "attributes": attributes})),
+                0 => (
+                    Method::POST,
+                    crowd.path("contacts"),
+                    json!({"email": "ann@example.com", "attributes": attributes}),
+                ),
                 1 => (Method::POST, crowd.path("contacts"), json!({"external_id": "u-1", "attributes": attributes})),
                 2 => {
                     let item = json!({"email": "ann@example.com", "attributes": attributes});

@@ -120,7 +120,8 @@ fn made_up() -> Vec<String> {
         octets.extend([0x00, 0x7F, 0xFF].map(|octet| vec![octet; length]));
     }
     let mut texts: Vec<String> = octets.into_iter().map(|octets| URL_SAFE_NO_PAD.encode(octets)).collect();
-    texts.extend(["0", "1", "4611686018427387904", "9223372036854775807", "-1", "x", "%F0%9F%90%88"].map(str::to_owned));
+    texts
+        .extend(["0", "1", "4611686018427387904", "9223372036854775807", "-1", "x", "%F0%9F%90%88"].map(str::to_owned));
     texts
 }
 

@@ -14,3 +14,4 @@ mod standalone;
 mod uploads;
 mod visits;
 mod wire;
+mod writers;

@@ -23,9 +23,8 @@ use messaging_core::ports::store::{PageRequest, Slice, Store, StoreError};
 use messaging_core::scope::Role;
 
 use super::sample::{
-    self,
-    at, capture, contact, contact_list, custom_field, domain, event, id, import, insert, joined, key, member, message,
-    product_event, segment, suppression, template, user, workspace,
+    self, at, capture, contact, contact_list, custom_field, domain, event, id, import, insert, joined, key, member,
+    message, product_event, segment, suppression, template, user, workspace,
 };
 use super::{attempts, events, first, put, segments, templates, webhooks};
 
@@ -93,12 +92,12 @@ impl World {
             ],
         )
         .await;
-        let world = Self { workspace: home, user: person.id, message, contact, list, segment, template, webhook, domain };
+        let world =
+            Self { workspace: home, user: person.id, message, contact, list, segment, template, webhook, domain };
         for n in 0..2 {
             put(store, world.more(n)).await;
         }
-        let query =
-            MemberQuery { filter: Filter::Everyone, now: at(0), zone: jiff::tz::TimeZone::UTC };
+        let query = MemberQuery { filter: Filter::Everyone, now: at(0), zone: jiff::tz::TimeZone::UTC };
         segments::calculate(store, home, world.segment.id, &query).await;
         world
     }
@@ -151,18 +150,14 @@ impl World {
     /// Every listing, asked for the same page.
     async fn listings(&self, store: &dyn Store, page: PageRequest) -> Vec<Listed> {
         let home = self.workspace;
-        let contacts = async |listing, filter: ContactFilter| {
-            listed(listing, store.contacts(home, &filter, page).await)
-        };
-        let messages = async |listing, filter: MessageFilter| {
-            listed(listing, store.messages(home, &filter, page).await)
-        };
-        let suppressions = async |listing, filter: SuppressionFilter| {
-            listed(listing, store.suppressions(home, &filter, page).await)
-        };
-        let deliveries = async |listing, status| {
-            listed(listing, store.deliveries(home, self.webhook.id, status, page).await)
-        };
+        let contacts =
+            async |listing, filter: ContactFilter| listed(listing, store.contacts(home, &filter, page).await);
+        let messages =
+            async |listing, filter: MessageFilter| listed(listing, store.messages(home, &filter, page).await);
+        let suppressions =
+            async |listing, filter: SuppressionFilter| listed(listing, store.suppressions(home, &filter, page).await);
+        let deliveries =
+            async |listing, status| listed(listing, store.deliveries(home, self.webhook.id, status, page).await);
         let (of_contact, of_message) = (ContactFilter::default, MessageFilter::default);
         let names = Names::new(["ann@example.com".to_owned()]);
         let recipient = [(Channel::Email, RECIPIENT.to_owned())];
@@ -193,11 +188,7 @@ impl World {
                 MessageFilter { automation_id: self.message.automation_id, ..of_message() },
             )
             .await,
-            messages(
-                "messages in a state",
-                MessageFilter { status: Some(MessageStatus::Sent), ..of_message() },
-            )
-            .await,
+            messages("messages in a state", MessageFilter { status: Some(MessageStatus::Sent), ..of_message() }).await,
             listed("messages to somebody", store.messages_to(home, &recipient, page).await),
             listed("product events", store.product_events(home, self.contact.id, page).await),
             listed("captures", store.captures(home, page).await),

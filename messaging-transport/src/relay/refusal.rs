@@ -76,7 +76,11 @@ pub(super) fn of_us(outcome: Outcome) -> Outcome {
 pub(super) fn judge(outcome: Outcome, at_mail: bool) -> Outcome {
     let is_ours = match &outcome {
         Outcome::Deferred(response) | Outcome::Refused(response) => {
-            if at_mail { !is_about_message(response) } else { is_about_account(response) }
+            if at_mail {
+                !is_about_message(response)
+            } else {
+                is_about_account(response)
+            }
         }
         _ => false,
     };

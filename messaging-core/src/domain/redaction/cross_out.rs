@@ -74,7 +74,11 @@ impl Pattern {
         let after = |offset: usize| letters.get(end + offset).map(|(_, letter)| *letter);
         let goes_on = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
         let continues_before = before.is_some_and(|letter| {
-            if self.is_number { letter.is_ascii_digit() } else { letter.is_alphanumeric() || self.not_after.contains(letter) }
+            if self.is_number {
+                letter.is_ascii_digit()
+            } else {
+                letter.is_alphanumeric() || self.not_after.contains(letter)
+            }
         });
         let continues_after = if self.is_number {
             after(0).is_some_and(|letter| letter.is_ascii_digit())

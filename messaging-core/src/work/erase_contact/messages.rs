@@ -102,7 +102,9 @@ async fn removal(
 ) -> Result<Changes, StoreError> {
     let store = app.store();
     let unlisted = keys.iter().map(|key| Write::UnlistCopy(workspace, id, *key));
-    let Some((message, stored)) = store.message_with_content(workspace, id).await? else { return Ok(unlisted.collect()) };
+    let Some((message, stored)) = store.message_with_content(workspace, id).await? else {
+        return Ok(unlisted.collect());
+    };
     let content = match stored.map(|stored| erased.out_of_content(&stored)).transpose() {
         Ok(content) => content.flatten(),
         Err(error) => {

@@ -72,7 +72,11 @@ async fn keys_are_opened_once_and_sealed_in_the_store() {
     let domains = Domains::start().await;
     let id = domains.add("acme.test").await;
     let mut stored = domains.stored(&id).await;
-    assert_eq!(domains.bed.app.signers(&stored).err(), Some(UnusableKey), "an Ed25519 key alone signs when it is published");
+    assert_eq!(
+        domains.bed.app.signers(&stored).err(),
+        Some(UnusableKey),
+        "an Ed25519 key alone signs when it is published"
+    );
     stored.dkim[0].check.status = RecordStatus::Verified;
     let first = domains.bed.app.signers(&stored).unwrap();
     assert_eq!(first.len(), 1);

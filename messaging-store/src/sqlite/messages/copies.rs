@@ -23,8 +23,8 @@ pub(in super::super) fn list_copies(
     message: MessageId,
     keys: &[CopyKey],
 ) -> Result<(), Fault> {
-    let mut insert =
-        connection.prepare_cached("INSERT OR IGNORE INTO copied_recipients (workspace, key, message) VALUES (?1, ?2, ?3)")?;
+    let mut insert = connection
+        .prepare_cached("INSERT OR IGNORE INTO copied_recipients (workspace, key, message) VALUES (?1, ?2, ?3)")?;
     for key in keys {
         insert.execute(params![workspace.to_bytes(), key.0, message.to_bytes()])?;
     }
@@ -146,9 +146,8 @@ fn has_event_naming(
     message: MessageId,
     names: &Names,
 ) -> Result<bool, Fault> {
-    let mut statement = connection.prepare_cached(
-        "SELECT meta FROM message_events WHERE workspace = ?1 AND message = ?2 AND meta IS NOT NULL",
-    )?;
+    let mut statement = connection
+        .prepare_cached("SELECT meta FROM message_events WHERE workspace = ?1 AND message = ?2 AND meta IS NOT NULL")?;
     let mut rows = statement.query([workspace.to_bytes(), message.to_bytes()])?;
     while let Some(row) = rows.next()? {
         let meta = row.get_ref(0)?.as_str().map_err(|_| Fault::Malformed("a document is not text"))?;

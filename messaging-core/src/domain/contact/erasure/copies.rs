@@ -27,7 +27,8 @@ impl ErasedAddresses {
     /// counts too.
     pub fn new<'a>(addresses: impl IntoIterator<Item = &'a str>) -> Self {
         let spellings = |address: &str| {
-            let wire = EmailAddress::parse(address).ok().map(|email| format!("{}@{}", email.local(), email.ascii_domain()));
+            let wire =
+                EmailAddress::parse(address).ok().map(|email| format!("{}@{}", email.local(), email.ascii_domain()));
             [Some(address.to_lowercase()), wire.map(|wire| wire.to_lowercase())]
         };
         let mut all: Vec<String> = addresses.into_iter().flat_map(spellings).flatten().collect();
@@ -71,8 +72,7 @@ impl ErasedAddresses {
     /// The same for the members of an object.
     pub fn out_of_members(&self, members: &mut Map<String, Value>) -> bool {
         let mut changed = members.values_mut().fold(false, |changed, member| self.out_of_value(member) || changed);
-        let renamed: Vec<_> =
-            members.keys().filter_map(|name| Some((name.clone(), self.out_of_text(name)?))).collect();
+        let renamed: Vec<_> = members.keys().filter_map(|name| Some((name.clone(), self.out_of_text(name)?))).collect();
         for (name, crossed) in renamed {
             if let Some(member) = members.remove(&name) {
                 members.insert(crossed, member);
@@ -276,7 +276,8 @@ mod tests {
             assert_eq!(kept.text.as_deref(), Some("ask ***"));
             assert_eq!(Value::Object(kept.metadata.unwrap()), json!({"***": 1}));
         }
-        let other = MessageContent { request: json!({"channel": "email", "to": "joann@example.com"}).to_string().into() };
+        let other =
+            MessageContent { request: json!({"channel": "email", "to": "joann@example.com"}).to_string().into() };
         assert_eq!(ann().out_of_content(&other).unwrap(), None);
     }
 
@@ -291,7 +292,10 @@ mod tests {
             json!({"recipient": "ANN@example.com", "smtp_code": 550, "response": "no <ann@example.com>"}),
             json!({"smtp_code": 550, "response": "no <***>"}),
         );
-        check(json!({"recipient": "bob@example.com", "response": "ok"}), json!({"recipient": "bob@example.com", "response": "ok"}));
+        check(
+            json!({"recipient": "bob@example.com", "response": "ok"}),
+            json!({"recipient": "bob@example.com", "response": "ok"}),
+        );
     }
 
     #[track_caller]
@@ -307,13 +311,20 @@ mod tests {
             "To: bob@example.com\nCc: ann@example.com\nSubject: x\n\nHi ann@example.com\n",
             "To: bob@example.com\nSubject: x\n\nHi ***\n",
         );
-        check_source("Cc: c@example.com,\n Ann@example.com,\n d@example.com\n\nHi\n", "Cc: c@example.com,\n d@example.com\n\nHi\n");
+        check_source(
+            "Cc: c@example.com,\n Ann@example.com,\n d@example.com\n\nHi\n",
+            "Cc: c@example.com,\n d@example.com\n\nHi\n",
+        );
         check_source("Subject: x\n\nannette@example.com\n", "Subject: x\n\nannette@example.com\n");
         let part = |kind: &str, text: &str| {
             format!("--b\nContent-Type: {kind}\nContent-Transfer-Encoding: base64\n\n{}\n", STANDARD.encode(text))
         };
         let mail = |text: &str, file: &str| {
-            format!("Content-Type: multipart/mixed; boundary=b\n\n{}{}--b--\n", part("text/plain", text), part("image/png", file))
+            format!(
+                "Content-Type: multipart/mixed; boundary=b\n\n{}{}--b--\n",
+                part("text/plain", text),
+                part("image/png", file)
+            )
         };
         check_source(&mail("ask ann@example.com", "ann@example.com"), &mail("ask ***", "ann@example.com"));
         check_source(
