@@ -19,6 +19,7 @@ use crate::domain::import::Import;
 use crate::domain::import::report::RowErrors;
 use crate::domain::link_token::{CopyKey, UrlKey};
 use crate::domain::list::ContactList;
+use crate::domain::login_attempts::SignInAttempt;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
 use crate::domain::product_event::ProductEvent;
 use crate::domain::segment::Segment;
@@ -99,6 +100,10 @@ pub enum Write {
     PutSession(Session),
     /// Ends a session; no conflict when it is gone already.
     DeleteSession(Digest),
+    /// Counts an attempt to sign in as failed. A conflict when the failures before it use up a limit.
+    CountSignIn(SignInAttempt),
+    /// Forgets the failures of an attempt's email from its network, the attempt itself among them.
+    ForgetSignIns(SignInAttempt),
     /// Creates or replaces a workspace.
     PutWorkspace(Workspace, Expect),
     /// Creates or replaces a membership.
@@ -218,6 +223,13 @@ pub enum Write {
     FinishJob(JobHandle),
     /// Puts a claimed job back for later. A conflict when the lease was lost.
     RescheduleJob(JobHandle, Reschedule),
+    /// Puts a claimed job back for later as it is stored, because its run failed: [`SaveJob`](Self::SaveJob)
+    /// may have changed it since it was claimed. Its failures are counted up. A conflict when the lease was lost.
+    /// The first time is when it is due, the second when that was decided.
+    PutJobBack(JobHandle, Timestamp, Timestamp),
+    /// Replaces the payload of a claimed job, which stays claimed: what has to be known if its run does not end.
+    /// A conflict when the lease was lost.
+    SaveJob(JobHandle, Bytes),
     /// Remembers the answer to a request with an Idempotency-Key. A conflict when there is one that
     /// has not expired.
     Remember(Box<Reply>),
@@ -295,6 +307,9 @@ impl Write {
                 | Self::MoveMessage(..)
                 | Self::AttributeMessage(..)
                 | Self::RedactMessage(..)
+                | Self::EraseCopy(..)
+                | Self::UnlistCopy(..)
+                | Self::ExpectMessage(..)
                 | Self::AppendEvent(..)
                 | Self::LogEvent(..)
                 | Self::FollowEvents(..)
@@ -312,6 +327,8 @@ impl Write {
                 | Self::EnqueueOnce(..)
                 | Self::FinishJob(..)
                 | Self::RescheduleJob(..)
+                | Self::PutJobBack(..)
+                | Self::SaveJob(..)
                 | Self::Remember(..)
         )
     }
@@ -396,7 +413,7 @@ pub struct EraseCopy {
 /// A job to be done, written in the transaction of its cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewJob {
-    /// Its id.
+    /// Its id; its time is when `due_at` was decided.
     pub id: JobId,
     /// Which job type runs it.
     pub kind: &'static str,
@@ -426,6 +443,8 @@ pub struct JobHandle {
 pub struct Reschedule {
     /// Not before.
     pub due_at: Timestamp,
+    /// When this was decided, on the clock that `due_at` was taken from.
+    pub at: Timestamp,
     /// Replaces the payload.
     pub payload: Bytes,
 }

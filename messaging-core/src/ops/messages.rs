@@ -104,14 +104,17 @@ impl Operation for SendMessage {
         let copies = copy_keys(cx, workspace, &input);
         let files = collect_files(cx, workspace, &input);
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
+        let jobs = DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref());
         let content = content::encode(&cx.body, input, files, template);
-        let job = DeliverMessage::first(&message).enqueue(cx.new_id(), cx.now)?;
         let message_id = message.id;
         cx.change(Write::InsertMessage(Box::new(message), content));
         if !copies.is_empty() {
             cx.change(Write::ListCopies(workspace, message_id, copies));
         }
-        cx.change(Write::Enqueue(job));
+        for job in jobs {
+            let job = job.enqueue(cx.new_id(), cx.now)?;
+            cx.change(Write::Enqueue(job));
+        }
         Ok(AcceptedMessage { message_id, status: MessageStatus::Queued })
     }
 }
