@@ -16,3 +16,4 @@ mod standalone;
 mod uploads;
 mod visits;
 mod wire;
+mod writers;
