@@ -6,12 +6,14 @@
 //!
 //! [`LastLook`]: crate::ports::transport::LastLook
 
+use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use crate::changes::{Changes, MoveMessage, Write};
+use crate::domain::content;
 use crate::domain::message::{Message, MessageStatus};
 use crate::domain::suppression::SuppressionReason;
 use crate::error::Chain;
@@ -84,7 +86,7 @@ impl TransactionLog {
         job.note_begun(recipients);
         if !(has_to && state.message.status.may_become(MessageStatus::Sending)) {
             // Nothing of the commit would notice that the message was cancelled or erased.
-            self.refresh(state, has_to).await?;
+            self.refresh(state, has_to, recipients).await?;
         }
         for _ in 0..MAX_COMMITS {
             let (app, message) = (&self.cx.app, &mut state.message);
@@ -113,7 +115,7 @@ impl TransactionLog {
                 }
                 Err(JobError::Commit(CommitError::Conflict)) => {
                     let before = state.message.revision;
-                    self.refresh(state, has_to).await?;
+                    self.refresh(state, has_to, recipients).await?;
                     if state.message.revision == before {
                         return Err("the claim of the job was lost".to_owned());
                     }
@@ -127,8 +129,20 @@ impl TransactionLog {
         Err("the message keeps changing".to_owned())
     }
 
+    /// Whether a message that changed still goes to these recipients: erasing somebody takes the copy out of it.
+    async fn names(&self, message: &Message, recipients: &[&String]) -> bool {
+        let Ok(Some((_, stored))) = self.cx.app.store().message_with_content(message.workspace_id, message.id).await
+        else {
+            return false;
+        };
+        let Some(Ok(request)) = stored.map(|stored| content::decode(&stored)) else { return false };
+        let copies = request.input.cc.unwrap_or_default().into_iter().chain(request.input.bcc.unwrap_or_default());
+        let named: HashSet<_> = copies.chain([message.to.clone()]).map(|named| named.to_lowercase()).collect();
+        recipients.iter().all(|recipient| named.contains(&recipient.to_lowercase()))
+    }
+
     /// Reads the message anew; an error when nothing of it is to be sent any more.
-    async fn refresh(&self, state: &mut LogState, has_to: bool) -> Result<(), String> {
+    async fn refresh(&self, state: &mut LogState, has_to: bool, recipients: &[&String]) -> Result<(), String> {
         let (workspace, id) = (state.message.workspace_id, state.message.id);
         let read = self.cx.app.store().message(workspace, id).await.map_err(|error| {
             tracing::warn!(error = %Chain(&error), "a message could not be read before its transaction");
@@ -137,6 +151,9 @@ impl TransactionLog {
         let fresh = read.ok_or("the message is gone")?;
         if fresh.is_redacted() || fresh.status == MessageStatus::Cancelled || (has_to && fresh.status.is_settled()) {
             return Err("the message was settled meanwhile".to_owned());
+        }
+        if fresh.revision != state.message.revision && !self.names(&fresh, recipients).await {
+            return Err("somebody who was copied was erased meanwhile".to_owned());
         }
         state.message = fresh;
         Ok(())
