@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::changes::{Changes, MoveMessage, Write};
 use crate::domain::address::EmailAddress;
@@ -122,7 +121,7 @@ impl Job for DeliverMessage {
         if message.status == MessageStatus::Cancelled {
             return Ok(cx.finish(Changes::default()).await?);
         }
-        let mut run = Run { job: self, message, addressees: Vec::new(), found_ambiguous: 0 };
+        let mut run = Run { job: self, message, addressees: Vec::new(), copies: Vec::new(), found_ambiguous: 0 };
         let request = match stored.map(|stored| content::decode(&stored)) {
             Some(Ok(request)) => request,
             Some(Err(error)) => return run.fail(cx, &Impossible::new("render_error", error)).await,
@@ -222,6 +221,8 @@ struct Run {
     /// As it is stored, as far as this run knows.
     message: Message,
     addressees: Vec<Addressee>,
+    /// Everybody whom the message copied when this run read it.
+    copies: Vec<String>,
     /// Attempts that were found to have been cut off and are not counted yet.
     found_ambiguous: u64,
 }
@@ -250,6 +251,8 @@ impl Run {
             }
         }
         self.addressees = found;
+        let copies = everyone.iter().filter(|one| one.kind != RecipientKind::To);
+        self.copies = copies.map(|one| one.address.clone()).collect();
         everyone
     }
 
@@ -300,7 +303,16 @@ impl Run {
     async fn record(mut self, cx: &JobContext, performed: Performed) -> Result<(), JobError> {
         let Performed { mut judgment, mut captured, subject, mut dialogs, urls, lost_replies } = performed;
         let ambiguous = self.found_ambiguous + lost_replies.len() as u64;
+        // What the run knows of the message may be newer than what it sent.
+        let mut erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
         for _ in 0..MAX_COMMITS {
+            if let Some(erased) = erased.take() {
+                erased.out_of_judgment(&mut judgment);
+                for dialog in &mut dialogs {
+                    *dialog = erased.out_of_dialog(dialog).unwrap_or_else(|| dialog.clone());
+                }
+                captured = captured.map(|source| erased.out_of_source(&source).unwrap_or(source));
+            }
             let message = &self.message;
             let mut changes = insist(&cx.app, || self.outcome(cx, &judgment)).await?;
             for write in cx.app.store_urls(message.workspace_id, urls.clone()) {
@@ -336,12 +348,8 @@ impl Run {
                         // The recipient was erased meanwhile: that it was sent stays, to whom does not.
                         judgment.forget_recipients();
                         (captured, dialogs) = (None, Vec::new());
-                    } else if let Some(erased) = erased_copies(cx, &self.message, &judgment).await? {
-                        erased.out_of_judgment(&mut judgment);
-                        for dialog in &mut dialogs {
-                            *dialog = erased.out_of_dialog(dialog).unwrap_or_else(|| dialog.clone());
-                        }
-                        captured = captured.map(|source| erased.out_of_source(&source).unwrap_or(source));
+                    } else {
+                        erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
                     }
                 }
                 other => {
@@ -385,7 +393,7 @@ impl Run {
         {
             changes.push(self.movement(status, cx.app.now()));
         }
-        if changes.is_empty() && !copies_in(judgment, message).is_empty() {
+        if changes.is_empty() && !self.copies.is_empty() {
             // Somebody who is copied may have been erased since the message was read.
             changes.push(Write::ExpectMessage(message.workspace_id, message.id, message.revision));
         }
@@ -397,30 +405,23 @@ impl Run {
     }
 }
 
-/// The copied recipients that an outcome names.
-fn copies_in<'a>(judgment: &'a Judgment, message: &Message) -> Vec<&'a str> {
-    let named = judgment.events.iter().filter_map(|(_, meta)| meta.get("recipient").and_then(Value::as_str));
-    named.filter(|recipient| !recipient.eq_ignore_ascii_case(&message.to)).collect()
-}
-
-/// The copied recipients of an outcome who were erased while the attempt was under way: the message does not copy
-/// them any more.
+/// Those of the copied recipients who were erased while the attempt was under way: the message does not copy them any
+/// more.
 async fn erased_copies(
     cx: &JobContext,
     message: &Message,
-    judgment: &Judgment,
+    copies: &[String],
 ) -> Result<Option<ErasedAddresses>, StoreError> {
-    let named = copies_in(judgment, message);
-    if named.is_empty() {
+    if copies.is_empty() {
         return Ok(None);
     }
     let found = cx.app.store().message_with_content(message.workspace_id, message.id).await?;
     let stored = found.and_then(|(_, content)| content);
     let Some(Ok(request)) = stored.map(|stored| content::decode(&stored)) else { return Ok(None) };
-    let copied: Vec<_> =
-        request.input.cc.iter().chain(&request.input.bcc).flatten().map(|copy| copy.to_lowercase()).collect();
-    let erased = ErasedAddresses::new(named.into_iter().filter(|named| !copied.contains(&named.to_lowercase())));
-    Ok((!erased.is_empty()).then_some(erased))
+    let left = request.input.cc.iter().chain(&request.input.bcc).flatten();
+    let left: HashSet<_> = left.map(|copy| copy.to_lowercase()).collect();
+    let erased: Vec<_> = copies.iter().filter(|copy| !left.contains(&copy.to_lowercase())).collect();
+    Ok((!erased.is_empty()).then(|| ErasedAddresses::new(erased.into_iter().map(String::as_str))))
 }
 
 /// An attempt of which nothing was put on record moves its message through `sending` in one step: it stayed in the
