@@ -17,6 +17,7 @@ use crate::logging::LogFormat;
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 const DEFAULT_DATA: &str = "./messaging-data";
 const DATABASE_FILE: &str = "messaging.db";
+const SECRET_KEY_FILE: &str = "secret.key";
 const MAX_WEBHOOK_RETRIES: usize = 100;
 
 /// The settings as they are given: every one may be missing.
@@ -49,6 +50,13 @@ pub struct SettingsArgs {
     /// The database: a path or `sqlite://PATH` [default: messaging.db in the data directory]
     #[arg(long, env = "MESSAGING_DATABASE", value_name = "PATH")]
     pub database: Option<String>,
+
+    /// File of the key that secrets in the database are sealed under [default: secret.key in the data directory]
+    ///
+    /// Made with the database, for its owner alone (0600). A database is used with the key it was made with and
+    /// no other, so keep a copy with the backup: without it the secrets are lost.
+    #[arg(long, env = "MESSAGING_SECRET_KEY_FILE", value_name = "FILE")]
+    pub secret_key_file: Option<PathBuf>,
 
     /// How the server is reached from outside [default: http:// and the address it listens at]
     ///
@@ -165,6 +173,8 @@ pub struct Settings {
     pub data: PathBuf,
     /// The SQLite file.
     pub database: PathBuf,
+    /// The file with the key that stored secrets are sealed under.
+    pub secret_key_file: PathBuf,
     /// How the server is reached from outside; `None` for the address it listens at.
     pub public_url: Option<String>,
     /// The name this machine sends mail under.
@@ -269,6 +279,7 @@ impl SettingsArgs {
             listen: self.listen.or(other.listen),
             data: self.data.or(other.data),
             database: self.database.or(other.database),
+            secret_key_file: self.secret_key_file.or(other.secret_key_file),
             public_url: self.public_url.or(other.public_url),
             hostname: self.hostname.or(other.hostname),
             dns: self.dns.or(other.dns),
@@ -327,6 +338,7 @@ impl SettingsArgs {
         }
         Ok(Settings {
             listen: self.listen.unwrap_or(DEFAULT_LISTEN),
+            secret_key_file: self.secret_key_file.unwrap_or_else(|| data.join(SECRET_KEY_FILE)),
             data,
             database,
             public_url,
@@ -405,6 +417,7 @@ mod tests {
         let settings = from_toml("").unwrap();
         assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
         assert_eq!(settings.database, Path::new("./messaging-data/messaging.db"));
+        assert_eq!(settings.secret_key_file, Path::new("./messaging-data/secret.key"));
         assert_eq!(settings.log, "info");
         assert_eq!(settings.message_retry.len(), 9);
     }
@@ -416,6 +429,7 @@ mod tests {
             listen = "[::1]:0"
             data = "/var/lib/messaging"
             database = "sqlite:///var/db/m.db"
+            secret_key_file = "/etc/messaging/secret.key"
             public_url = "https://m.example.org/"
             hostname = "m.example.org"
             dns = "127.0.0.1:5353"
@@ -436,6 +450,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(settings.database, Path::new("/var/db/m.db"));
+        assert_eq!(settings.secret_key_file, Path::new("/etc/messaging/secret.key"));
         assert_eq!(settings.public_url.as_deref(), Some("https://m.example.org"));
         assert_eq!(settings.dns.map(|dns| dns.port()), Some(5353));
         assert_eq!(settings.mx_override.map(|host| host.to_string()).as_deref(), Some("localhost:2525"));

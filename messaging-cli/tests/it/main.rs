@@ -11,6 +11,8 @@ mod import;
 mod kill;
 mod memory;
 mod messages;
+mod one_server;
+mod secret_key;
 mod support;
 mod templates;
 mod webhooks;

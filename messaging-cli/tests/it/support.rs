@@ -160,6 +160,11 @@ impl Server {
         wait_for(|| self.child.try_wait().unwrap()).code()
     }
 
+    /// Waits until the server ends by itself; answers its exit code.
+    pub(crate) fn ended(mut self) -> Option<i32> {
+        wait_for(|| self.child.try_wait().unwrap()).code()
+    }
+
     /// Ends the server as a power failure would.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

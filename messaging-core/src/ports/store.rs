@@ -17,6 +17,7 @@ pub mod custom_fields;
 pub mod events;
 pub mod health;
 pub mod imports;
+pub mod installation;
 pub mod jobs;
 pub mod keys;
 pub mod lists;
@@ -26,6 +27,7 @@ pub mod replies;
 pub mod sandbox;
 pub mod segments;
 pub mod sending_domains;
+pub mod sign_ins;
 pub mod soft_bounces;
 pub mod suppressions;
 pub mod templates;
@@ -48,6 +50,7 @@ pub use custom_fields::CustomFields;
 pub use events::{EventLog, LogPosition};
 pub use health::{StoreGauges, StoreHealth};
 pub use imports::Imports;
+pub use installation::{Installation, SealedSecret};
 pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
 pub use lists::Lists;
@@ -57,6 +60,7 @@ pub use replies::Replies;
 pub use sandbox::Sandbox;
 pub use segments::Segments;
 pub use sending_domains::SendingDomains;
+pub use sign_ins::SignIns;
 pub use soft_bounces::SoftBounces;
 pub use suppressions::Suppressions;
 pub use templates::Templates;
@@ -76,6 +80,7 @@ pub trait Store:
     + CustomFields
     + EventLog
     + Imports
+    + Installation
     + Jobs
     + Lists
     + Messages
@@ -84,6 +89,7 @@ pub trait Store:
     + Sandbox
     + Segments
     + SendingDomains
+    + SignIns
     + SoftBounces
     + Suppressions
     + Uploads

@@ -19,10 +19,13 @@ use messaging_core::ports::clock::{ManualClock, SeededEntropy};
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::store::Priority;
 use messaging_core::time::Timestamp;
-use messaging_core::{App, Caller, Error, admin};
+use messaging_core::{App, Caller, Error, SecretKey, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
 use messaging_transport::testing::{MemoryFetch, MemoryTransport};
 use serde_json::Value;
+
+/// The key of every database here.
+pub(crate) const KEY: SecretKey = SecretKey::from_bytes([3; 32]);
 
 /// A workspace that sends email through a [`MemoryTransport`], and its surroundings.
 pub(crate) struct Product {
@@ -65,14 +68,16 @@ impl Product {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("m.db"))).unwrap());
         let clock = Arc::new(ManualClock::new(beginning()));
-        let app = App::builder(Arc::clone(&store) as _)
+        let app = App::builder(Arc::clone(&store) as _, KEY)
             .clock(Arc::clone(&clock) as _)
             .entropy(Arc::new(SeededEntropy::new(7)))
             .transport(Channel::Email, "sandbox", carrier)
             // Retries come exactly when the schedule says.
             .settings(messaging_core::Settings { message_retry_jitter: 0, ..messaging_core::Settings::default() })
             .fetch(fetch)
-            .build();
+            .build()
+            .await
+            .unwrap();
         let workspace = prepare(&app).await;
         let caller = Caller::Operator(Some(workspace));
         Self { app, clock, transport, store, workspace, caller, directory }
@@ -85,8 +90,18 @@ impl Product {
 
     /// Calls `POST /messages` as a front end does.
     pub(crate) async fn post(&self, body: &Value, key: Option<&str>) -> Result<(Value, bool), Error> {
+        self.post_through(&self.app, body, key).await
+    }
+
+    /// The same through another process, such as [`Product::beside`].
+    pub(crate) async fn post_through(
+        &self,
+        app: &App,
+        body: &Value,
+        key: Option<&str>,
+    ) -> Result<(Value, bool), Error> {
         let answer = (Endpoint::of::<SendMessage>().call)(Request {
-            app: &self.app,
+            app,
             caller: &self.caller,
             workspace: Some(self.workspace),
             path: SendMessage::PATH,
@@ -98,6 +113,17 @@ impl Product {
         })
         .await?;
         Ok((serde_json::from_slice(&answer.body).unwrap(), answer.replayed))
+    }
+
+    /// Another process on the same database.
+    pub(crate) async fn beside(&self) -> App {
+        App::builder(Arc::clone(&self.store) as _, KEY)
+            .clock(Arc::clone(&self.clock) as _)
+            .entropy(Arc::new(SeededEntropy::new(8)))
+            .transport(Channel::Email, "sandbox", Arc::clone(&self.transport) as _)
+            .build()
+            .await
+            .unwrap()
     }
 
     /// Sends a message and answers its id.

@@ -23,8 +23,8 @@ use messaging_core::ports::store::{PageRequest, Slice, Store, StoreError};
 use messaging_core::scope::Role;
 
 use super::sample::{
-    at, capture, contact, contact_list, custom_field, domain, event, id, import, insert, joined, key, member, message,
-    product_event, segment, suppression, template, user, workspace,
+    self, at, capture, contact, contact_list, custom_field, domain, event, id, import, insert, joined, key, member,
+    message, product_event, segment, suppression, template, user, workspace,
 };
 use super::{attempts, events, first, put, segments, templates, webhooks};
 
@@ -72,7 +72,7 @@ impl World {
         let person = user();
         let message = Message { to: RECIPIENT.to_owned(), ..message(home) };
         let (contact, list) = (contact(home), contact_list(home));
-        let (segment, template, webhook) = (segment(home), template(home, Channel::Email), webhooks::webhook(home));
+        let (segment, template, webhook) = (segment(home), template(home, Channel::Email), sample::webhook(home));
         let domain = domain(home, "acme.example");
         put(
             store,
@@ -138,7 +138,7 @@ impl World {
             Write::PutSuppression(suppression(home, Channel::Email, &format!("{n}@example.org")), Expect::Absent),
             Write::PutTemplate(Box::new(template(home, Channel::Email)), Expect::Absent),
             Write::PutDomain(domain(home, &format!("{n}.example.org")), Expect::Absent),
-            Write::PutWebhook(Box::new(webhooks::webhook(home)), Expect::Absent),
+            Write::PutWebhook(Box::new(sample::webhook(home)), Expect::Absent),
             webhooks::insert(&delivery),
             webhooks::insert(&failed),
             Write::PutUrl(home, format!("https://acme.example/{home}/{n}?m=ann@example.com")),

@@ -2,28 +2,12 @@
 
 use messaging_core::changes::{Expect, UpdateDelivery, Write};
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryError, DeliveryStatus, Replayed, Subject};
-use messaging_core::domain::webhook::{EventType, Topic, Webhook, WebhookStatus};
+use messaging_core::domain::webhook::{EventType, Webhook, WebhookStatus};
 use messaging_core::ids::{DeliveryId, Id as _, WebhookId, WorkspaceId};
 use messaging_core::ports::store::{ReplayRange, Store, Stored};
 
-use super::sample::{at, id, object};
+use super::sample::{at, id, object, webhook};
 use super::{all_pages, first, put, refuse};
-
-pub(super) fn webhook(workspace_id: WorkspaceId) -> Webhook {
-    Webhook {
-        id: id(),
-        workspace_id,
-        url: "https://acme.com/hook?ü=1".to_owned(),
-        events: vec![Topic::Bounce, Topic::Everything],
-        status: WebhookStatus::Paused,
-        pii: true,
-        secret: "sealed:1:AAAA".to_owned(),
-        previous_secret: Some(("sealed:1:BBBB".to_owned(), at(9))),
-        draining: true,
-        created_at: at(1),
-        updated_at: at(2),
-    }
-}
 
 fn put_webhook(webhook: &Webhook, expect: Expect) -> Write {
     Write::PutWebhook(Box::new(webhook.clone()), expect)

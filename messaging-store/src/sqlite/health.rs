@@ -147,7 +147,7 @@ impl Health {
     /// Nothing will be written any more.
     pub(super) fn end(&self, how: StoreHealth) {
         self.set(|parts| {
-            if parts.fault != StoreHealth::Broken {
+            if !parts.fault.is_final() {
                 parts.fault = how;
             }
         });
