@@ -90,7 +90,7 @@ impl Product {
         let domains = self.app.sending_domains(self.workspace).await?;
         let domain = domains.iter().find(|domain| domain.domain == DOMAIN).ok_or("there is a domain to send from")?;
         Ok(Email {
-            envelope_from: EmailAddress::parse("bounce@bounce.sandbox.test")?,
+            envelope_from: EmailAddress::parse("bounce@bounce.sandbox.test")?.into(),
             from: Mailbox { name: Some(text("from_name")), address: address("from_email")? },
             to: address("to")?,
             cc: Vec::new(),

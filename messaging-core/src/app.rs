@@ -19,6 +19,7 @@ pub(crate) mod ingesting;
 mod known_urls;
 mod last_uses;
 mod lookups;
+mod memory_budget;
 mod passwords;
 mod reports;
 mod segments;
@@ -31,8 +32,10 @@ mod until_committed;
 mod uploading;
 pub(crate) mod upserting;
 mod visits;
+pub(crate) mod write_queues;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
@@ -55,7 +58,7 @@ use crate::ports::fetch::Fetch;
 use crate::ports::resolver::Resolver;
 use crate::ports::store::{CommitError, Priority};
 use crate::ports::{Store, Transport};
-use crate::time::Timestamp;
+use crate::time::{Monotonic, Timestamp};
 use crate::vault::Vault;
 use crate::work::signal::WorkSignal;
 
@@ -72,6 +75,7 @@ use last_uses::LastUses;
 pub use lookups::Provider;
 use lookups::{Lookups, Touched};
 pub(crate) use lookups::{MAX_LOOKED_AT, SESSION_MARKER};
+use memory_budget::MemoryBudget;
 pub use reports::ReturnAddress;
 use segments::SegmentTurns;
 pub use settings::Settings;
@@ -80,9 +84,12 @@ pub(crate) use templates::Unrendered;
 use uploading::Receiving;
 pub use uploading::Uploading;
 pub use visits::{Click, Visitor};
+use write_queues::WriteQueues;
 
-/// Attachments that are being sent at one time, in KiB; each is there twice, once as MIME.
-const FILE_MEMORY_KIB: u32 = 32 << 10;
+/// Bytes of stored contents, and of what is made of them for sending, that may be in memory at one time.
+const CONTENT_MEMORY: u64 = 32 << 20;
+/// The same for attachments.
+const FILE_MEMORY: u64 = 48 << 20;
 
 /// A handle to the application.
 #[derive(Clone)]
@@ -105,6 +112,7 @@ struct Shared {
     recent_clicks: Mutex<RecentClicks>,
     last_uses: LastUses,
     running_keys: RunningKeys,
+    write_queues: WriteQueues,
     passwords: FairSemaphore,
     dkim_keys: HeavyWork,
     signers: Signers,
@@ -115,8 +123,12 @@ struct Shared {
     work: WorkSignal,
     events: EventSignal,
     gates: Gates,
-    /// KiB of attachments that background work may hold in memory.
-    file_memory: Semaphore,
+    /// Attempts that ended without anybody knowing whether the message arrived.
+    ambiguous_attempts: AtomicU64,
+    /// Room for contents of messages in work.
+    content_memory: Arc<MemoryBudget>,
+    /// Room for attachments of messages in work.
+    file_memory: Arc<MemoryBudget>,
     /// Parts of long lists that may be committed at one time.
     parts: Semaphore,
     /// Imports whose rows are read at one time.
@@ -191,6 +203,11 @@ impl App {
         self.0.clock.now()
     }
 
+    /// The same moment on the clock that is never set.
+    pub fn monotonic(&self) -> Monotonic {
+        self.0.clock.monotonic()
+    }
+
     /// The source of randomness.
     pub fn entropy(&self) -> &dyn Entropy {
         self.0.entropy.as_ref()
@@ -241,6 +258,18 @@ impl App {
         &self.0.cursor_key
     }
 
+    /// How many attempts at a recipient ended, since this process started, without it being known whether the message
+    /// arrived: the reply to the content was lost, or a process ended while the transaction was open. The latter are
+    /// counted when they are found.
+    pub fn ambiguous_attempts(&self) -> u64 {
+        self.0.ambiguous_attempts.load(Ordering::Relaxed)
+    }
+
+    /// Counts ambiguous attempts.
+    pub(crate) fn count_ambiguous(&self, attempts: u64) {
+        self.0.ambiguous_attempts.fetch_add(attempts, Ordering::Relaxed);
+    }
+
     /// Commits the changes of a request.
     pub(crate) async fn commit(&self, changes: Changes) -> Result<(), CommitError> {
         self.commit_as(changes, Priority::Foreground).await
@@ -263,6 +292,7 @@ impl App {
             .filter_map(|write| match write {
                 Write::Enqueue(job) | Write::EnqueueOnce(job) => Some(job.due_at),
                 Write::RescheduleJob(_, next) => Some(next.due_at),
+                Write::PutJobBack(_, due_at, _) => Some(*due_at),
                 _ => None,
             })
             .min();
@@ -296,15 +326,24 @@ impl App {
         &self.0.work
     }
 
-    /// Waits for the room to hold `bytes` of attachments in memory. More than the whole room counts as all of it.
-    pub(crate) async fn file_memory(&self, bytes: u64) -> SemaphorePermit<'_> {
-        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(FILE_MEMORY_KIB);
-        self.0.file_memory.acquire_many(kib).await.expect("the semaphore is never closed")
+    /// Room for the contents of messages in work.
+    pub(crate) fn content_memory(&self) -> &Arc<MemoryBudget> {
+        &self.0.content_memory
+    }
+
+    /// Room for attachments of messages in work. Whoever takes both takes it after that for the content.
+    pub(crate) fn file_memory(&self) -> &Arc<MemoryBudget> {
+        &self.0.file_memory
     }
 
     /// Waits for the turn to commit a part of a long list.
     pub(crate) async fn part(&self) -> SemaphorePermit<'_> {
         self.0.parts.acquire().await.expect("the semaphore is never closed")
+    }
+
+    /// Puts calls that change one resource in order.
+    pub(crate) fn write_queues(&self) -> &WriteQueues {
+        &self.0.write_queues
     }
 
     pub(crate) fn running_keys(&self) -> &RunningKeys {

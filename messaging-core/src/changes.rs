@@ -223,6 +223,13 @@ pub enum Write {
     FinishJob(JobHandle),
     /// Puts a claimed job back for later. A conflict when the lease was lost.
     RescheduleJob(JobHandle, Reschedule),
+    /// Puts a claimed job back for later as it is stored, because its run failed: [`SaveJob`](Self::SaveJob)
+    /// may have changed it since it was claimed. Its failures are counted up. A conflict when the lease was lost.
+    /// The first time is when it is due, the second when that was decided.
+    PutJobBack(JobHandle, Timestamp, Timestamp),
+    /// Replaces the payload of a claimed job, which stays claimed: what has to be known if its run does not end.
+    /// A conflict when the lease was lost.
+    SaveJob(JobHandle, Bytes),
     /// Remembers the answer to a request with an Idempotency-Key. A conflict when there is one that
     /// has not expired.
     Remember(Box<Reply>),
@@ -300,6 +307,9 @@ impl Write {
                 | Self::MoveMessage(..)
                 | Self::AttributeMessage(..)
                 | Self::RedactMessage(..)
+                | Self::EraseCopy(..)
+                | Self::UnlistCopy(..)
+                | Self::ExpectMessage(..)
                 | Self::AppendEvent(..)
                 | Self::LogEvent(..)
                 | Self::FollowEvents(..)
@@ -317,6 +327,8 @@ impl Write {
                 | Self::EnqueueOnce(..)
                 | Self::FinishJob(..)
                 | Self::RescheduleJob(..)
+                | Self::PutJobBack(..)
+                | Self::SaveJob(..)
                 | Self::Remember(..)
         )
     }
@@ -401,7 +413,7 @@ pub struct EraseCopy {
 /// A job to be done, written in the transaction of its cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewJob {
-    /// Its id.
+    /// Its id; its time is when `due_at` was decided.
     pub id: JobId,
     /// Which job type runs it.
     pub kind: &'static str,
@@ -431,6 +443,8 @@ pub struct JobHandle {
 pub struct Reschedule {
     /// Not before.
     pub due_at: Timestamp,
+    /// When this was decided, on the clock that `due_at` was taken from.
+    pub at: Timestamp,
     /// Replaces the payload.
     pub payload: Bytes,
 }
@@ -463,4 +477,12 @@ pub struct ReplyKey {
     pub route: String,
     /// The key as sent.
     pub key: String,
+}
+
+impl ReplyKey {
+    /// What the result of a part of the request is remembered under; no path has this form.
+    #[must_use]
+    pub fn of_part(&self, part: usize) -> Self {
+        Self { route: format!("{} #{part}", self.route), ..self.clone() }
+    }
 }

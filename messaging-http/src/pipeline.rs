@@ -217,7 +217,7 @@ impl Pipeline {
         }
         // 4: the rate limit.
         if let (Some(credential), Some(limit)) = (caller.credential(), caller.rate_limit()) {
-            let standing = self.limiter.take(credential, limit, self.app.now());
+            let standing = self.limiter.take(credential, limit, self.app.monotonic());
             let (granted, retry_after) = (standing.granted, standing.seconds);
             notes.standing = Some(standing);
             if !granted {
@@ -353,6 +353,7 @@ impl Pipeline {
             health: self.app.store().health(),
             store: self.app.store().gauges(),
             body_bytes: self.budget.used(),
+            ambiguous_attempts: self.app.ambiguous_attempts(),
             log_lines_dropped: crate::logging::dropped_lines(),
         };
         self.metrics.page(facts)

@@ -85,6 +85,9 @@ pub enum StartError {
     /// After a failed sync the database cannot be written until a new process has read it from the disk.
     #[error("the disk failed and lost what was not synced; start the server again")]
     Broken,
+    /// Another server has taken the database over.
+    #[error("another messaging server has taken over the database {}; this one has stopped", .0.display())]
+    Displaced(PathBuf),
     /// The process cannot get what it runs on.
     #[error("failed to {attempt}")]
     System {
@@ -169,6 +172,7 @@ pub struct Standalone {
     server: Server,
     background: Background,
     inbound: Option<Inbound>,
+    database: PathBuf,
     listen_file: PathBuf,
     smtp_listen_file: PathBuf,
 }
@@ -207,7 +211,8 @@ impl Standalone {
         if let Some(inbound) = &inbound {
             tracing::info!(address = %inbound.local_addr(), "listening for returned mail");
         }
-        Ok(Self { app, server, background, inbound, listen_file, smtp_listen_file })
+        let database = settings.database.clone();
+        Ok(Self { app, server, background, inbound, database, listen_file, smtp_listen_file })
     }
 
     /// The application.
@@ -228,7 +233,7 @@ impl Standalone {
     /// Answers until `stop` is done; then finishes what runs, requests and attempts side by side. Fails when the
     /// database cannot be written any more by this process.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), StartError> {
-        let Self { app, server, background, inbound, listen_file, smtp_listen_file } = self;
+        let Self { app, server, background, inbound, database, listen_file, smtp_listen_file } = self;
         if let Some(inbound) = &inbound {
             write_address(&smtp_listen_file, inbound.local_addr());
         }
@@ -238,7 +243,7 @@ impl Standalone {
         let mut stopped_for_mail = stopping.subscribe();
         let mut health = app.store().watch_health();
         let broken = async {
-            if health.wait_for(|health| *health == StoreHealth::Broken).await.is_err() {
+            if health.wait_for(|health| health.is_final()).await.is_err() {
                 std::future::pending::<()>().await;
             }
         };
@@ -263,13 +268,17 @@ impl Standalone {
             }
         };
         tokio::join!(server.run(stop), workers, returned_mail);
-        let is_broken = app.store().health() == StoreHealth::Broken;
+        let end = app.store().health();
         app.store().close().await;
         // A stale address would mislead whoever looks for a running server.
         let _ = fs::remove_file(listen_file);
         let _ = fs::remove_file(smtp_listen_file);
         tracing::info!("stopped");
-        if is_broken { Err(StartError::Broken) } else { Ok(()) }
+        match end {
+            StoreHealth::Broken => Err(StartError::Broken),
+            StoreHealth::Displaced => Err(StartError::Displaced(database)),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -33,6 +33,7 @@ pub(crate) mod open;
 mod product_events;
 mod query;
 mod readers;
+mod redating;
 mod replies;
 mod row;
 mod sandbox;

@@ -315,7 +315,7 @@ impl App {
     /// Notes when a key was last used, at most once a minute per key, without anybody waiting for it.
     fn note_use(&self, key: &ApiKey) {
         let now = self.now();
-        if self.last_uses().is_news(key.id.to_bytes(), now) {
+        if self.last_uses().is_news(key.id.to_bytes(), self.monotonic()) {
             let app = self.clone();
             let id = key.id;
             tokio::spawn(async move {

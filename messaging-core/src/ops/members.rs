@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
+use crate::app::write_queues::ResourceKey;
 use crate::caller::Caller;
 use crate::changes::{Expect, Write};
 use crate::domain::account::{Member, User};
@@ -169,6 +170,11 @@ impl Operation for UpdateMember {
     type Body = MemberPatch;
     type Output = MemberView;
 
+    // The last owner is found by counting those of the workspace.
+    fn contended(_: &str, call: &Call<Self>) -> Vec<ResourceKey> {
+        vec![ResourceKey::of_workspace(call.path.workspace_id)]
+    }
+
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<MemberView, Error> {
         let MemberPath { workspace_id, user_id } = call.path;
         let stored = cx.store().member(workspace_id, user_id).await?.ok_or(Error::NotFound)?;
@@ -201,6 +207,11 @@ impl Operation for DeleteMember {
     type Query = Empty;
     type Body = Empty;
     type Output = NoContent;
+
+    // The last owner is found by counting those of the workspace.
+    fn contended(_: &str, call: &Call<Self>) -> Vec<ResourceKey> {
+        vec![ResourceKey::of_workspace(call.path.workspace_id)]
+    }
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let MemberPath { workspace_id, user_id } = call.path;

@@ -20,10 +20,12 @@ const LEASE: Duration = Duration::from_hours(1);
 const MANY: usize = 24;
 /// Jobs that come one by one are claimed together after this: a claim costs the store as much as some jobs.
 const GATHER: Duration = Duration::from_millis(40);
-/// A job that could not be done is tried again after this.
+/// A job that the store kept from being done is tried again after this.
 const RETRY: Duration = Duration::from_secs(30);
 /// A job whose data changed while it decided is run again after this.
 const CONFLICT_RETRY: Duration = Duration::from_secs(1);
+/// A job that would fail again the same way waits twice as long after every failure, at most this.
+const LONGEST_RETRY: Duration = Duration::from_hours(6);
 /// Jobs that another process committed (the command line beside a server) announce nothing here.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// A job that the store kept from its work, and that has done nothing, is tried again after this.
@@ -123,7 +125,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
             Err(error) => {
                 tracing::warn!(error = %Chain(&error), "no jobs could be claimed");
                 tokio::select! {
-                    () = app.clock().sleep_until(app.now() + LOOK_AGAIN) => {}
+                    () = app.clock().sleep(LOOK_AGAIN) => {}
                     _ = stopped.changed() => {}
                 }
                 continue;
@@ -137,7 +139,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
         if more && in_work.tasks.len() < WINDOW {
             continue;
         }
-        let next = wake_at(&app).await;
+        let pause = pause(&app).await;
         // Not a claim for every job that ends: when a quarter has.
         let enough = in_work.tasks.len() - in_work.tasks.len() / 4;
         loop {
@@ -149,7 +151,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
                     }
                 }
                 () = app.work().changed(), if in_work.tasks.len() < WINDOW => tokio::time::sleep(GATHER).await,
-                () = app.clock().sleep_until(next), if in_work.tasks.len() < WINDOW => {}
+                () = app.clock().sleep(pause), if in_work.tasks.len() < WINDOW => {}
                 _ = stopped.changed() => {}
             }
             break;
@@ -179,12 +181,12 @@ async fn healthy_again(app: &App) {
     tracing::info!("jobs are claimed again");
 }
 
-async fn wake_at(app: &App) -> crate::time::Timestamp {
-    let latest = app.now() + LOOK_AGAIN;
-    match app.store().next_due().await {
+/// How long nothing is to be claimed, unless something happens before.
+async fn pause(app: &App) -> Duration {
+    match app.store().next_due(app.now(), app.monotonic()).await {
         // A job that is due but held by its lane is looked for after a moment, not at once.
-        Ok(Some(due)) => due.max(app.now() + HOLD).min(latest),
-        Ok(None) | Err(_) => latest,
+        Ok(Some(wait)) => wait.clamp(HOLD, LOOK_AGAIN),
+        Ok(None) | Err(_) => LOOK_AGAIN,
     }
 }
 
@@ -196,16 +198,16 @@ async fn claim(app: &App, in_work: &InWork) -> Result<Vec<ClaimedJob>, StoreErro
     if !app.store().health().takes_work() {
         return Err(StoreError::Unavailable);
     }
-    app.store().claim(in_work.lanes.claim(room, app.now(), LEASE)).await
+    app.store().claim(in_work.lanes.claim(room, app.now(), app.monotonic(), LEASE)).await
 }
 
 /// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again.
 async fn run(app: &App, job: ClaimedJob) {
-    let cx = JobContext::new(app.clone(), job.handle.clone());
+    let cx = JobContext::new(app.clone(), job.failures, job.handle.clone());
     let Some(job_type) = all().iter().find(|one| one.kind == job.kind) else {
         // Written by a newer version; it stays for that version.
         tracing::error!(kind = job.kind, "a job of an unknown kind is left for later");
-        put_back(&cx, &job, RETRY).await;
+        put_back(&cx, &job, back_off(job.failures)).await;
         return;
     };
     let outcome = std::panic::AssertUnwindSafe((job_type.run)(&cx, &job)).catch_unwind().await;
@@ -214,7 +216,7 @@ async fn run(app: &App, job: ClaimedJob) {
         Ok(Err(JobError::Commit(CommitError::Conflict))) => {
             // A row had changed that the job expected otherwise, or the lease is lost: only the job's own row tells
             // which. The job decides again on what is there now.
-            match cx.again_unchanged(app.now() + CONFLICT_RETRY, job.payload.clone()).await {
+            match cx.put_back(app.now() + CONFLICT_RETRY).await {
                 Ok(()) => tracing::debug!(kind = job.kind, job = %job.handle.id, "a job decides again"),
                 Err(error) => {
                     tracing::warn!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job lost its lease");
@@ -230,19 +232,25 @@ async fn run(app: &App, job: ClaimedJob) {
         }
         Ok(Err(error)) => {
             tracing::error!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job failed");
-            put_back(&cx, &job, RETRY).await;
+            let wait = if matches!(error, JobError::Payload(_)) { back_off(job.failures) } else { RETRY };
+            put_back(&cx, &job, wait).await;
         }
         Err(_) => {
-            tracing::error!(kind = job.kind, job = %job.handle.id, "a job panicked");
-            put_back(&cx, &job, RETRY).await;
+            tracing::error!(kind = job.kind, job = %job.handle.id, failures = job.failures, "a job panicked");
+            put_back(&cx, &job, back_off(job.failures)).await;
         }
     }
 }
 
+/// How long a job waits after a failure that had so many before it: what failed by itself, not by the store, will
+/// most likely fail again.
+fn back_off(failures: u32) -> Duration {
+    RETRY.saturating_mul(2_u32.saturating_pow(failures.min(16))).min(LONGEST_RETRY)
+}
+
 /// Gives up the claim; while the store cannot be written, this waits for it like every outcome.
 async fn put_back(cx: &JobContext, job: &ClaimedJob, wait: Duration) {
-    let later = cx.app.now() + wait;
-    if let Err(error) = cx.again_unchanged(later, job.payload.clone()).await {
+    if let Err(error) = cx.put_back(cx.app.now() + wait).await {
         tracing::warn!(kind = job.kind, error = %Chain(&error), "a job was not put back and waits for its lease to end");
     }
 }

@@ -34,9 +34,8 @@ const ROW_ERRORS_KEPT: Duration = Duration::from_hours(30 * 24);
 /// Sweeps now and then until told to stop.
 pub(super) async fn keep_sweeping(app: App, mut stopped: watch::Receiver<bool>) {
     loop {
-        let next = app.now() + INTERVAL;
         tokio::select! {
-            () = app.clock().sleep_until(next) => {}
+            () = app.clock().sleep(INTERVAL) => {}
             _ = stopped.changed() => return,
         }
         if let Err(error) = sweep(&app).await {

@@ -88,6 +88,8 @@ pub(super) fn apply(
         Write::EnqueueOnce(job) => jobs::enqueue_once(connection, book, job),
         Write::FinishJob(handle) => jobs::finish(connection, book, handle),
         Write::RescheduleJob(handle, to) => jobs::reschedule(connection, book, handle, to),
+        Write::PutJobBack(handle, due_at, at) => jobs::put_back(connection, book, handle, *due_at, *at),
+        Write::SaveJob(handle, payload) => jobs::save(connection, book, handle, payload),
         Write::Remember(reply) => replies::remember(connection, reply),
     }
 }
