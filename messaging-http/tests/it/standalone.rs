@@ -45,7 +45,9 @@ fn assert_closed(path: &Path) {
     let expected = if metadata.is_dir() { 0o700 } else { 0o600 };
     assert_eq!(metadata.permissions().mode() & 0o777, expected, "{}", path.display());
     if metadata.is_dir() {
-        std::fs::read_dir(path).unwrap().for_each(|entry| assert_closed(&entry.unwrap().path()));
+        for entry in std::fs::read_dir(path).unwrap() {
+            assert_closed(&entry.unwrap().path());
+        }
     }
 }
 
