@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::address::normalize_email;
+
 /// Where a recipient was named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -34,7 +36,7 @@ pub fn all(to: &str, cc: &[String], bcc: &[String]) -> Vec<Recipient> {
     [named(RecipientKind::To, &[to.to_owned()]), named(RecipientKind::Cc, cc), named(RecipientKind::Bcc, bcc)]
         .into_iter()
         .flatten()
-        .filter(|recipient| seen.insert(recipient.address.to_lowercase()))
+        .filter(|recipient| seen.insert(normalize_email(&recipient.address)))
         .collect()
 }
 
@@ -45,11 +47,15 @@ mod tests {
     #[test]
     fn each_address_once() {
         let text = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let found = all("a@b.co", &text(&["c@b.co", "A@B.co"]), &text(&["c@b.co", "d@b.co", "d@b.co"]));
+        let found = all(
+            "a@b.co",
+            &text(&["c@b.co", "A@B.co"]),
+            &text(&["c@b.co", "d@b.co", "d@b.co", "d@b\u{fc}.co", "d@xn--b-xga.co"]),
+        );
         let shown: Vec<_> = found.iter().map(|one| (one.kind, one.address.as_str())).collect();
         assert_eq!(
             shown,
-            [(RecipientKind::To, "a@b.co"), (RecipientKind::Cc, "c@b.co"), (RecipientKind::Bcc, "d@b.co")]
+            [(RecipientKind::To, "a@b.co"), (RecipientKind::Cc, "c@b.co"), (RecipientKind::Bcc, "d@b.co"), (RecipientKind::Bcc, "d@b\u{fc}.co")]
         );
     }
 }

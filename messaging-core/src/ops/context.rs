@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use schemars::JsonSchema;
 use tokio::sync::SemaphorePermit;
 
 use crate::app::App;
@@ -10,6 +11,7 @@ use crate::caller::Caller;
 use crate::changes::{Changes, Write};
 use crate::error::Error;
 use crate::ids::{Id, WorkspaceId};
+use crate::ops::input::{UnknownMembers, schema_of};
 use crate::ports::Store;
 use crate::scope::Scope;
 use crate::time::Timestamp;
@@ -36,6 +38,8 @@ pub struct Request<'a> {
     pub idempotency_key: Option<&'a [u8]>,
     /// The caller's address, where there is one.
     pub client: Option<IpAddr>,
+    /// Whether unknown members are ignored: `Prefer: handling=lenient` (contract section 1.1).
+    pub lenient: bool,
 }
 
 /// The surroundings of one run of an operation.
@@ -55,6 +59,8 @@ pub struct Context<'a> {
     pub body: Bytes,
     /// The caller's address, where there is one.
     pub client: Option<IpAddr>,
+    /// Whether unknown members are ignored.
+    pub(super) lenient: bool,
     /// The turn to commit a long list, held until that is done.
     pub(super) turn: Option<SemaphorePermit<'a>>,
     pub(super) workspace: Option<WorkspaceId>,
@@ -66,6 +72,12 @@ impl<'a> Context<'a> {
     /// The workspace that the call is about.
     pub fn workspace(&self) -> Result<WorkspaceId, Error> {
         self.workspace.ok_or(Error::WorkspaceForbidden)
+    }
+
+    /// How unknown members of items are treated that are judged one by one: like those of a body whose answer
+    /// is `R`.
+    pub(super) fn unknown_members<R: JsonSchema + 'static>(&self) -> UnknownMembers {
+        UnknownMembers { ignored: self.lenient, resource: Some(schema_of::<R>) }
     }
 
     /// The store, for reading. Writes go into [`Context::changes`].

@@ -12,6 +12,7 @@ use validator::Validate;
 use crate::app::SESSION_MARKER;
 use crate::caller::{Caller, SignedIn};
 use crate::changes::Write;
+use crate::domain::address::normalize_email;
 use crate::domain::account::{Session, User};
 use crate::domain::api_key::random_text;
 use crate::domain::digest::Digest;
@@ -51,6 +52,7 @@ impl UserView {
 
 /// What a person signs in with.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct LoginInput {
     /// The sign-in name, in any case of letters. What is no email is nobody's, and answered so.
     #[validate(length(min = 1, max = 254))]
@@ -91,7 +93,7 @@ impl Operation for Login {
     type Output = LoginReport;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<LoginReport, Error> {
-        let email = call.body.email.to_lowercase();
+        let email = normalize_email(&call.body.email);
         let client = cx.client;
         // The only effect outside of `changes`. It is safe here: nothing this operation writes can be a
         // conflict, so it runs once.

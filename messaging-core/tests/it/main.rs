@@ -31,6 +31,7 @@ mod surface;
 mod sweep;
 mod template_messages;
 mod templates;
+mod unknown_members;
 mod unsubscribe;
 mod visits;
 mod webhook_deliveries;

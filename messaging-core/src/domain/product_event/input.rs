@@ -21,6 +21,7 @@ const RESERVED: char = '$';
 
 /// Something that a contact did.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct ProductEventInput {
     /// What happened, 1 to 128 characters, not beginning with `$`; space around it is removed.
     #[validate(length(min = 1))]
@@ -43,6 +44,7 @@ pub struct ProductEventInput {
 
 /// A contact by what names it, looked for in the order of the members.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct ContactReference {
     /// Its id, which must be there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +109,7 @@ mod tests {
 
     #[track_caller]
     fn check(body: Value, expected: &str) {
-        let violations = match input::body_with_faults::<ProductEventInput>(body.to_string().as_bytes()) {
+        let violations = match input::body_with_faults::<ProductEventInput>(body.to_string().as_bytes(), input::UnknownMembers::default()) {
             Ok((_, violations)) | Err(crate::Error::Validation(violations)) => violations,
             Err(error) => panic!("{body}: {error}"),
         };
