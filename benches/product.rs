@@ -17,14 +17,20 @@ use messaging_core::ops::keys::ApiKeyInput;
 use messaging_core::ops::messages::SendMessage;
 use messaging_core::ops::{Empty, Endpoint, InWorkspace, Operation, Request};
 use messaging_core::ports::Transport;
+use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::store::Priority;
 use messaging_core::ports::transport::{Email, Mailbox};
 use messaging_core::scope::Scope;
-use messaging_core::{App, Caller, Error, admin};
+use messaging_core::{App, Caller, Error, SecretKey, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
 
 /// The domain that the messages are from.
 const DOMAIN: &str = "sandbox.test";
+
+/// The key of a database that ends with the benchmark.
+fn new_key() -> SecretKey {
+    SecretKey::generate(&SystemEntropy::default())
+}
 
 /// An application with a workspace to send from.
 #[derive(Debug, Clone)]
@@ -40,9 +46,10 @@ impl Product {
     /// Opens one on a new database.
     pub async fn open(path: &Path) -> Result<Self, Box<dyn std::error::Error>> {
         let store = SqliteStore::open(SqliteOptions::new(path))?;
-        let app = App::builder(Arc::new(store))
+        let app = App::builder(Arc::new(store), new_key())
             .transports(messaging_transport::defaults(&messaging_transport::Options::new("localhost")))
-            .build();
+            .build()
+            .await?;
         let workspace = admin::prepare_dev(&app).await?.workspace_id;
         Ok(Self { app, workspace, caller: Caller::Operator(Some(workspace)) })
     }
@@ -54,7 +61,8 @@ impl Product {
         algorithm: Algorithm,
     ) -> Result<Self, Box<dyn std::error::Error>> {
         let store = SqliteStore::open(SqliteOptions::new(path))?;
-        let app = App::builder(Arc::new(store)).transport(Channel::Email, "sandbox", transport).build();
+        let app =
+            App::builder(Arc::new(store), new_key()).transport(Channel::Email, "sandbox", transport).build().await?;
         let workspace = admin::prepare_dev(&app).await?.workspace_id;
         let stored = app.store().domain_by_name(workspace, DOMAIN).await?.ok_or("there is a domain to send from")?;
         let NewKey { private, public } = dkim::generate(algorithm, app.entropy());
@@ -82,7 +90,7 @@ impl Product {
         let domains = self.app.sending_domains(self.workspace).await?;
         let domain = domains.iter().find(|domain| domain.domain == DOMAIN).ok_or("there is a domain to send from")?;
         Ok(Email {
-            envelope_from: EmailAddress::parse("bounce@bounce.sandbox.test")?,
+            envelope_from: EmailAddress::parse("bounce@bounce.sandbox.test")?.into(),
             from: Mailbox { name: Some(text("from_name")), address: address("from_email")? },
             to: address("to")?,
             cc: Vec::new(),
@@ -94,7 +102,7 @@ impl Product {
             text: Some(text("text")),
             html: Some(text("html")),
             attachments: Vec::new(),
-            signers: self.app.signers(domain),
+            signers: self.app.signers(domain)?,
         })
     }
 
@@ -147,7 +155,7 @@ impl Product {
         let path = InWorkspace { workspace_id: self.workspace };
         let import = self.app.call::<CreateImport>(&self.caller, &path, &Empty {}, &input).await?;
         let token = import.upload_url.as_deref().and_then(|url| url.rsplit('/').next()).unwrap_or_default();
-        let mut uploading = self.app.receive_upload(token).await?;
+        let mut uploading = self.app.receive_upload(token, None).await?;
         for piece in file.chunks(64 << 10) {
             uploading.add(piece).await?;
         }

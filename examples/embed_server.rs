@@ -12,7 +12,7 @@ use messaging_core::ops::messages::SendMessage;
 use messaging_core::work::Workers;
 use messaging_core::{App, admin};
 use messaging_http::{Client, Server, ServerOptions};
-use messaging_store::{SqliteOptions, SqliteStore};
+use messaging_store::{SqliteOptions, SqliteStore, key_file};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -20,10 +20,13 @@ use tokio::sync::oneshot;
 #[expect(clippy::print_stdout, reason = "this program shows what happened")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
-    let store = SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db")))?;
-    let app = App::builder(Arc::new(store))
+    let store = Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db")))?);
+    // Secrets in the database are sealed under this key: it belongs into the backup.
+    let key = key_file::open_or_create(&directory.path().join("secret.key"), store.as_ref()).await?;
+    let app = App::builder(store, key)
         .transports(messaging_transport::defaults(&messaging_transport::Options::new("localhost")))
-        .build();
+        .build()
+        .await?;
     let dev = admin::prepare_dev(&app).await?;
 
     let server = Server::bind(app.clone(), ServerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0))))?;

@@ -9,17 +9,20 @@ use messaging_core::ops::Empty;
 use messaging_core::ops::messages::{GetMessage, MessagePath, SendMessage};
 use messaging_core::ops::sandbox::{GetSandboxMessage, SandboxPath};
 use messaging_core::{App, Caller, admin};
-use messaging_store::{SqliteOptions, SqliteStore};
+use messaging_store::{SqliteOptions, SqliteStore, key_file};
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "this program shows what happened")]
 async fn main() -> Result<(), Box<dyn Error>> {
     // A real program names a directory that it keeps.
     let directory = tempfile::tempdir()?;
-    let store = SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db")))?;
-    let app = App::builder(Arc::new(store))
+    let store = Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db")))?);
+    // Secrets in the database are sealed under this key: it belongs into the backup.
+    let key = key_file::open_or_create(&directory.path().join("secret.key"), store.as_ref()).await?;
+    let app = App::builder(store, key)
         .transports(messaging_transport::defaults(&messaging_transport::Options::new("localhost")))
-        .build();
+        .build()
+        .await?;
 
     // A workspace with a verified sending domain whose email stays in the sandbox.
     let dev = admin::prepare_dev(&app).await?;

@@ -11,6 +11,7 @@ pub(crate) const API_KEY: &str = "api_key";
 pub(crate) const WORKSPACE: &str = "workspace";
 pub(crate) const DATA: &str = "data";
 pub(crate) const DATABASE: &str = "database";
+pub(crate) const SECRET_KEY_FILE: &str = "secret_key_file";
 pub(crate) const JSON: &str = "json";
 pub(crate) const JSON_BODY: &str = "json_body";
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency_key";
@@ -22,7 +23,8 @@ const TARGET: &str = "Target";
 
 /// Whether a shared argument has this long name.
 pub(crate) fn is_taken(long: &str) -> bool {
-    let own = ["url", "api-key", "workspace", "data", "database", "json", "json-body", "idempotency-key"];
+    let own =
+        ["url", "api-key", "workspace", "data", "database", "secret-key-file", "json", "json-body", "idempotency-key"];
     own.contains(&long) || ["help", "version"].contains(&long)
 }
 
@@ -32,24 +34,26 @@ pub(crate) fn anywhere() -> [Arg; 4] {
 }
 
 /// Where an operation is carried out.
-pub(crate) fn target() -> [Arg; 5] {
+pub(crate) fn target() -> [Arg; 6] {
     [
         with_env(url(), "MESSAGING_URL"),
         with_env(api_key(), "MESSAGING_API_KEY"),
         with_env(data(), "MESSAGING_DATA").default_value(DEFAULT_DATA),
         with_env(database(), "MESSAGING_DATABASE"),
+        secret_key_file(),
         with_env(workspace(), "MESSAGING_WORKSPACE"),
     ]
 }
 
 /// The database of commands that need no server.
-pub(crate) fn database_target() -> [Arg; 2] {
+pub(crate) fn database_target() -> [Arg; 3] {
     [
         with_env(data().help("The data directory"), "MESSAGING_DATA").default_value(DEFAULT_DATA),
         with_env(
             database().help("The database, a path or `sqlite://…` [default: DIR/messaging.db]"),
             "MESSAGING_DATABASE",
         ),
+        secret_key_file(),
     ]
 }
 
@@ -114,12 +118,27 @@ fn database() -> Arg {
         .help("The database, when no server is named: a path or `sqlite://…` [default: DIR/messaging.db]")
 }
 
+fn secret_key_file() -> Arg {
+    let arg = Arg::new(SECRET_KEY_FILE)
+        .long("secret-key-file")
+        .value_name("FILE")
+        .value_parser(ValueParser::path_buf())
+        .help_heading(TARGET)
+        .help("The key of the secrets in the database [default: DIR/secret.key]");
+    with_env(arg, "MESSAGING_SECRET_KEY_FILE")
+}
+
 fn workspace() -> Arg {
     Arg::new(WORKSPACE)
         .long("workspace")
         .value_name("ID")
         .help_heading(TARGET)
         .help("The workspace; with a server it is found from the API key")
+}
+
+/// `--secret-key-file`, where it is given.
+pub(crate) fn secret_key_path(matches: &ArgMatches) -> Option<PathBuf> {
+    matches.try_get_one::<PathBuf>(SECRET_KEY_FILE).ok().flatten().cloned()
 }
 
 /// `--data`, which always has a value where it is defined.

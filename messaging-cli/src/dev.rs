@@ -62,7 +62,7 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
 async fn run_prepared(settings: &Settings, output: Output) -> Result<(), Failure> {
     // Before anything else: a signal that comes while starting must not be lost.
     let stop = standalone::stop_signal()?;
-    let server = Standalone::start(settings)?;
+    let server = Standalone::start(settings).await?;
     let address = server.local_addr();
     let file = settings.data.join(FILE);
     let dev = prepare(server.app(), read(&file), &base_url(address)).await?;
@@ -72,8 +72,7 @@ async fn run_prepared(settings: &Settings, output: Output) -> Result<(), Failure
     } else {
         output::raw(welcome(&dev, &file).as_bytes())?;
     }
-    server.run(stop).await;
-    Ok(())
+    Ok(server.run(stop).await?)
 }
 
 /// Makes sure that there is something to try out, and finds or renews the secrets for it.

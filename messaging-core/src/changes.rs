@@ -10,15 +10,16 @@ use serde_json::{Map, Value};
 
 use crate::domain::account::{Member, Session, User, Workspace};
 use crate::domain::api_key::ApiKey;
-use crate::domain::attempt::MessageAttempt;
+use crate::domain::attempt::{Dialog, MessageAttempt};
 use crate::domain::channel::Channel;
 use crate::domain::contact::Contact;
 use crate::domain::custom_field::CustomField;
 use crate::domain::digest::Digest;
 use crate::domain::import::Import;
 use crate::domain::import::report::RowErrors;
-use crate::domain::link_token::UrlKey;
+use crate::domain::link_token::{CopyKey, UrlKey};
 use crate::domain::list::ContactList;
+use crate::domain::login_attempts::SignInAttempt;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
 use crate::domain::product_event::ProductEvent;
 use crate::domain::segment::Segment;
@@ -36,15 +37,17 @@ use crate::ids::{
 use crate::time::Timestamp;
 
 /// A set of writes that happens completely or not at all.
-#[derive(Debug, Default)]
+///
+/// A clone shares the writes, so that a commit that may have to be tried again costs no copy.
+#[derive(Debug, Default, Clone)]
 pub struct Changes {
-    writes: Vec<Write>,
+    writes: Arc<Vec<Write>>,
 }
 
 impl Changes {
     /// Adds a write. Writes are applied in the order they were added.
     pub fn push(&mut self, write: Write) {
-        self.writes.push(write);
+        Arc::make_mut(&mut self.writes).push(write);
     }
 
     /// Whether nothing is to be changed.
@@ -56,17 +59,24 @@ impl Changes {
     pub fn writes(&self) -> &[Write] {
         &self.writes
     }
+
+    /// Whether the commit makes the database grow for something new: what a store refuses when the disk is
+    /// nearly full. The outcome of a job does not count, because it ends work that was accepted before.
+    pub fn adds(&self) -> bool {
+        let ends_a_job = |write: &Write| matches!(write, Write::FinishJob(..) | Write::RescheduleJob(..));
+        self.writes.iter().any(Write::adds) && !self.writes.iter().any(ends_a_job)
+    }
 }
 
 impl Extend<Write> for Changes {
     fn extend<T: IntoIterator<Item = Write>>(&mut self, writes: T) {
-        self.writes.extend(writes);
+        Arc::make_mut(&mut self.writes).extend(writes);
     }
 }
 
 impl FromIterator<Write> for Changes {
     fn from_iter<T: IntoIterator<Item = Write>>(writes: T) -> Self {
-        Self { writes: writes.into_iter().collect() }
+        Self { writes: Arc::new(writes.into_iter().collect()) }
     }
 }
 
@@ -80,14 +90,20 @@ pub enum Expect {
 }
 
 /// One typed write.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Write {
+    /// Keeps the check value of the secret key. A conflict when there is one.
+    PutKeyCheck(String),
     /// Creates or replaces a user. The email is unique.
     PutUser(User, Expect),
     /// Opens a session.
     PutSession(Session),
     /// Ends a session; no conflict when it is gone already.
     DeleteSession(Digest),
+    /// Counts an attempt to sign in as failed. A conflict when the failures before it use up a limit.
+    CountSignIn(SignInAttempt),
+    /// Forgets the failures of an attempt's email from its network, the attempt itself among them.
+    ForgetSignIns(SignInAttempt),
     /// Creates or replaces a workspace.
     PutWorkspace(Workspace, Expect),
     /// Creates or replaces a membership.
@@ -159,6 +175,14 @@ pub enum Write {
     AttributeMessage(AttributeMessage),
     /// Removes whom a message went to and what it said: its content, attempts, capture.
     RedactMessage(Box<RedactMessage>),
+    /// Takes somebody who was copied out of a message of somebody else.
+    EraseCopy(Box<EraseCopy>),
+    /// Notes whom a new message copies, so that erasing finds it.
+    ListCopies(WorkspaceId, MessageId, Vec<CopyKey>),
+    /// Forgets that a message copies somebody; no conflict when that was not noted.
+    UnlistCopy(WorkspaceId, MessageId, CopyKey),
+    /// Changes nothing. A conflict when a message is not at the revision that was read.
+    ExpectMessage(WorkspaceId, MessageId, u32),
     /// Adds an event to a message.
     AppendEvent(Box<MessageEvent>),
     /// Adds an event, which is appended with it, to the log of its workspace.
@@ -199,6 +223,12 @@ pub enum Write {
     FinishJob(JobHandle),
     /// Puts a claimed job back for later. A conflict when the lease was lost.
     RescheduleJob(JobHandle, Reschedule),
+    /// Puts a claimed job back for later as it is stored, because its run failed: [`SaveJob`](Self::SaveJob)
+    /// may have changed it since it was claimed. Its failures are counted up. A conflict when the lease was lost.
+    PutJobBack(JobHandle, Timestamp),
+    /// Replaces the payload of a claimed job, which stays claimed: what has to be known if its run does not end.
+    /// A conflict when the lease was lost.
+    SaveJob(JobHandle, Bytes),
     /// Remembers the answer to a request with an Idempotency-Key. A conflict when there is one that
     /// has not expired.
     Remember(Box<Reply>),
@@ -251,6 +281,57 @@ pub struct PutContact {
 }
 
 impl Write {
+    /// Whether it stores something new on behalf of somebody. What removes, ends, or moves to another state
+    /// is let through on a nearly full disk, with the events and the remembered reply that go with it.
+    const fn adds(&self) -> bool {
+        !matches!(
+            self,
+            Self::DeleteSession(..)
+                | Self::DeleteMember(..)
+                | Self::TouchApiKey(..)
+                | Self::DeleteDomain(..)
+                | Self::DeleteChannel(..)
+                | Self::PutSuppression(..)
+                | Self::CountSoftBounce(..)
+                | Self::EndSoftBounces(..)
+                | Self::DeleteSuppression(..)
+                | Self::DeleteContact(..)
+                | Self::MoveProductEvents(..)
+                | Self::DeleteProductEvents(..)
+                | Self::DeleteList(..)
+                | Self::LeaveList(..)
+                | Self::DeleteSegment(..)
+                | Self::DeleteField(..)
+                | Self::DeleteTemplate(..)
+                | Self::MoveMessage(..)
+                | Self::AttributeMessage(..)
+                | Self::RedactMessage(..)
+                | Self::EraseCopy(..)
+                | Self::UnlistCopy(..)
+                | Self::ExpectMessage(..)
+                | Self::AppendEvent(..)
+                | Self::LogEvent(..)
+                | Self::FollowEvents(..)
+                | Self::AppendAttempt(..)
+                | Self::PutUrl(..)
+                | Self::DeleteUrl(..)
+                | Self::DeleteBlob(..)
+                | Self::DeleteWebhook(..)
+                | Self::NoteWebhookFailure(..)
+                | Self::EndWebhookFailures(..)
+                | Self::InsertDelivery(..)
+                | Self::UpdateDelivery(..)
+                | Self::MarkReplayed(..)
+                | Self::Enqueue(..)
+                | Self::EnqueueOnce(..)
+                | Self::FinishJob(..)
+                | Self::RescheduleJob(..)
+                | Self::PutJobBack(..)
+                | Self::SaveJob(..)
+                | Self::Remember(..)
+        )
+    }
+
     /// Creates or replaces one contact.
     pub fn put_contact(contact: impl Into<Arc<Contact>>, expect: Expect) -> Self {
         Self::PutContacts(vec![PutContact { contact: contact.into(), expect }])
@@ -303,6 +384,29 @@ pub struct RedactMessage {
     pub tags: Vec<String>,
     /// The events that change: when, which, and what is left of their meta.
     pub events: Vec<(Timestamp, EventId, Map<String, Value>)>,
+}
+
+/// What changes of a message when somebody who was copied on it is erased.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EraseCopy {
+    /// Workspace that owns the message.
+    pub workspace_id: WorkspaceId,
+    /// The message.
+    pub message_id: MessageId,
+    /// The revision that was read; any other is a conflict.
+    pub revision: u32,
+    /// The tags it keeps.
+    pub tags: Vec<String>,
+    /// The metadata it keeps.
+    pub metadata: Map<String, Value>,
+    /// Replaces the stored request, unless that stays or is not kept any more.
+    pub content: Option<MessageContent>,
+    /// The events that change: when, which, and what is left of their meta.
+    pub events: Vec<(Timestamp, EventId, Map<String, Value>)>,
+    /// The attempts that change, and what is left of what was said.
+    pub attempts: Vec<(EventId, Dialog)>,
+    /// Replaces what the sandbox captured, unless that stays or there is nothing.
+    pub capture: Option<Capture>,
 }
 
 /// A job to be done, written in the transaction of its cause.

@@ -119,9 +119,15 @@ pub enum Error {
     /// A bug or a broken machine. The source is logged, never shown.
     #[error("internal error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Overloaded or stopping; a later try may work.
+    /// Overloaded, stopping, or the disk takes no writes; nothing was done, a later try may work.
     #[error("temporarily unavailable")]
     Unavailable {
+        /// Whole seconds to wait, at least 1.
+        retry_after: u64,
+    },
+    /// The disk failed during the commit: it may turn out to be done. Contract section 20.
+    #[error("the disk failed; whether this was done is unknown, so repeat it with the same Idempotency-Key")]
+    OutcomeUnknown {
         /// Whole seconds to wait, at least 1.
         retry_after: u64,
     },
@@ -227,7 +233,7 @@ impl Error {
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NotImplemented => StatusCode::NOT_IMPLEMENTED,
-            Self::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable { .. } | Self::OutcomeUnknown { .. } => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -261,7 +267,7 @@ impl Error {
             Self::RateLimited { .. } => "rate_limited",
             Self::Internal(_) => "internal_error",
             Self::NotImplemented => "not_implemented",
-            Self::Unavailable { .. } => "unavailable",
+            Self::Unavailable { .. } | Self::OutcomeUnknown { .. } => "unavailable",
         }
     }
 
@@ -274,6 +280,7 @@ impl Error {
                 Some(json!({"pointer": pointer, "contact_id": contact_id}))
             }
             Self::InUse { by } => Some(json!({"by": by})),
+            Self::OutcomeUnknown { .. } => Some(json!({"outcome": "unknown"})),
             _ => None,
         }
     }
@@ -281,7 +288,9 @@ impl Error {
     /// Seconds for the `Retry-After` header, where the code has one.
     pub const fn retry_after(&self) -> Option<u64> {
         match self {
-            Self::RateLimited { retry_after } | Self::Unavailable { retry_after } => Some(*retry_after),
+            Self::RateLimited { retry_after }
+            | Self::Unavailable { retry_after }
+            | Self::OutcomeUnknown { retry_after } => Some(*retry_after),
             Self::IdempotencyInProgress => Some(1),
             _ => None,
         }

@@ -218,9 +218,18 @@ mod tests {
             assert_eq!(spelled(name).as_deref(), Some(name));
             assert_eq!(spelled(&name.to_ascii_uppercase()).as_deref(), Some(name));
         }
-        for name in
-            ["", "Berlin", "localtime", "posixrules", "Factory", "FACTORY", "Etc/Unknown", "posix/UTC", "right/UTC", "+01:00"]
-        {
+        for name in [
+            "",
+            "Berlin",
+            "localtime",
+            "posixrules",
+            "Factory",
+            "FACTORY",
+            "Etc/Unknown",
+            "posix/UTC",
+            "right/UTC",
+            "+01:00",
+        ] {
             assert_eq!(spelled(name), None, "{name}");
         }
     }

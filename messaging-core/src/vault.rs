@@ -2,6 +2,9 @@
 //!
 //! AES-256-GCM with a random 96-bit nonce. What is sealed is bound to the place it belongs to, so that
 //! a sealed value copied into another row does not open.
+//!
+//! A database keeps a check value, a known text sealed under its key. Whoever starts with another key is told
+//! at once ([`Vault::admit`]), and not by mail that leaves unsigned.
 
 use std::fmt;
 
@@ -9,10 +12,76 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
+use crate::changes::{Changes, Write};
 use crate::ports::clock::Entropy;
+use crate::ports::store::{CommitError, Priority, Store, StoreError};
 
 /// Marks a sealed text and the scheme it was sealed with.
 const MARKER: &str = "sealed:1:";
+
+/// The place of the check value.
+const CHECK_PLACE: &str = "installation/key-check";
+
+/// What the check value says when it is opened.
+const CHECK_TEXT: &str = "this key seals the secrets of this database";
+
+/// Secrets that are tried where there is no check value yet: those of a database of an earlier version.
+const TRIED: usize = 16;
+
+/// The 32 bytes that secrets are sealed under, and that links in mail are authenticated with.
+///
+/// All nodes of a database have the same. Without it what was sealed is lost, so it belongs into the backup.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SecretKey([u8; Self::LENGTH]);
+
+impl SecretKey {
+    /// Bytes of a key.
+    pub const LENGTH: usize = 32;
+
+    /// A key that was kept somewhere.
+    pub const fn from_bytes(bytes: [u8; Self::LENGTH]) -> Self {
+        Self(bytes)
+    }
+
+    /// A new key. Keep it before it is used.
+    pub fn generate(entropy: &dyn Entropy) -> Self {
+        let mut bytes = [0; Self::LENGTH];
+        entropy.fill(&mut bytes);
+        Self(bytes)
+    }
+
+    /// What is to be kept.
+    pub const fn as_bytes(&self) -> &[u8; Self::LENGTH] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretKey(…)")
+    }
+}
+
+/// Whether a text is one that a vault sealed.
+pub fn is_sealed(text: &str) -> bool {
+    text.starts_with(MARKER)
+}
+
+/// Whether a store holds something that only its own key opens. A store without may be given any key.
+pub async fn needs_its_key(store: &dyn Store) -> Result<bool, StoreError> {
+    Ok(store.key_check().await?.is_some() || !store.sealed_secrets(1).await?.is_empty())
+}
+
+/// A key was not admitted to a store.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyRefused {
+    /// The secrets of the database are sealed under another key.
+    #[error("the secret key is not the one that the secrets of this database are sealed under")]
+    WrongKey,
+    /// The database could not be asked.
+    #[error("failed to check the secret key")]
+    Store(#[from] StoreError),
+}
 
 /// Seals and opens secrets.
 pub struct Vault(LessSafeKey);
@@ -26,6 +95,28 @@ impl Vault {
     /// A vault over the 32 bytes of the key file.
     pub fn new(key: &[u8; 32]) -> Self {
         Self(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, key).expect("the key has the right length")))
+    }
+
+    /// Makes sure that this is the vault of the store's secrets. A store without a check value gets one, if all
+    /// secrets that are tried open: it is new, or was written by an earlier version.
+    pub async fn admit(&self, store: &dyn Store, entropy: &dyn Entropy) -> Result<(), KeyRefused> {
+        let mut known = store.key_check().await?;
+        if known.is_none() {
+            let mut secrets = store.sealed_secrets(TRIED).await?.into_iter();
+            if secrets.any(|secret| self.open(&secret.place, &secret.sealed).is_err()) {
+                return Err(KeyRefused::WrongKey);
+            }
+            let check = self.seal(CHECK_PLACE, CHECK_TEXT, entropy);
+            let changes = Changes::from_iter([Write::PutKeyCheck(check)]);
+            match store.commit(changes, Priority::Foreground).await {
+                Ok(()) => return Ok(()),
+                // Another program was faster; its key counts.
+                Err(CommitError::Conflict) => known = store.key_check().await?,
+                Err(CommitError::Store(error)) => return Err(error.into()),
+            }
+        }
+        let opened = known.map(|check| self.open(CHECK_PLACE, &check));
+        if opened == Some(Ok(CHECK_TEXT.to_owned())) { Ok(()) } else { Err(KeyRefused::WrongKey) }
     }
 
     /// Seals a secret for a place, such as `channel/wsp_…/email/password`.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::{Method, StatusCode};
+use messaging_core::ports::store::{StoreGauges, StoreHealth};
 
 use crate::router::{Slot, Target};
 
@@ -22,6 +23,8 @@ const BOUNDS: [u64; 14] = [
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 const DURATION: &str = "messaging_http_request_duration_seconds";
+
+const STORE_HEALTH: &str = "messaging_store_health";
 
 /// The label of requests that no route took.
 const UNMATCHED: &str = "unmatched";
@@ -81,8 +84,14 @@ pub(crate) struct Facts {
     pub(crate) started: f64,
     /// Jobs waiting; `None` when the store does not say.
     pub(crate) jobs: Option<u64>,
+    /// Whether the store takes writes.
+    pub(crate) health: StoreHealth,
+    /// Sizes of the store.
+    pub(crate) store: StoreGauges,
     /// Bytes of bodies in memory.
     pub(crate) body_bytes: u64,
+    /// Attempts to deliver that ended without it being known whether the message arrived.
+    pub(crate) ambiguous_attempts: u64,
     /// Log lines dropped because the disk or terminal was too slow.
     pub(crate) log_lines_dropped: u64,
 }
@@ -141,13 +150,28 @@ impl Metrics {
             ("messaging_http_rate_limited_total", "counter", "Requests over a rate limit.", count(&self.rate_limited)),
             ("messaging_http_panics_total", "counter", "Operations that ended in a bug.", count(&self.panics)),
             ("messaging_http_body_bytes", "gauge", "Memory set aside for long bodies.", facts.body_bytes.to_string()),
+            (
+                "messaging_attempts_ambiguous_total",
+                "counter",
+                "Attempts of which it is not known whether the message arrived; it is sent again.",
+                facts.ambiguous_attempts.to_string(),
+            ),
             ("messaging_log_lines_dropped_total", "counter", "Log lines lost.", facts.log_lines_dropped.to_string()),
+            ("messaging_wal_bytes", "gauge", "Length of the write-ahead log.", facts.store.wal_bytes.to_string()),
             ("process_start_time_seconds", "gauge", "When the server started.", format!("{:.3}", facts.started)),
         ];
         let jobs = facts.jobs.map(|jobs| ("messaging_jobs_waiting", "gauge", "Jobs to be done.", jobs.to_string()));
-        for (name, kind, help, value) in rows.into_iter().chain(jobs) {
+        let free = facts.store.disk_free_bytes;
+        let free = free
+            .map(|free| ("messaging_disk_free_bytes", "gauge", "Free on the disk of the database.", free.to_string()));
+        for (name, kind, help, value) in rows.into_iter().chain(jobs).chain(free) {
             head(&mut page, name, kind, help);
             let _ = writeln!(page, "{name} {value}");
+        }
+        head(&mut page, STORE_HEALTH, "gauge", "1 for the state that the store is in.");
+        for state in StoreHealth::ALL {
+            let _ =
+                writeln!(page, "{STORE_HEALTH}{{state=\"{}\"}} {}", state.as_str(), u8::from(state == facts.health));
         }
         page
     }
@@ -206,7 +230,10 @@ mod tests {
         metrics.answered(Some(0), StatusCode::SERVICE_UNAVAILABLE, Duration::from_millis(70));
         metrics.answered(None, StatusCode::NOT_FOUND, Duration::from_mins(1));
         let _one = metrics.in_flight.enter();
-        let page = metrics.page(Facts { started: 1.5, jobs: Some(3), ..Facts::default() });
+        let store = StoreGauges { wal_bytes: 77, disk_free_bytes: Some(99) };
+        let health = StoreHealth::Full;
+        let facts = Facts { started: 1.5, jobs: Some(3), health, store, ambiguous_attempts: 2, ..Facts::default() };
+        let page = metrics.page(facts);
         for line in [
             r#"messaging_http_requests_total{method="GET",route="/health",status="2xx"} 1"#,
             r#"messaging_http_requests_total{method="GET",route="/health",status="5xx"} 1"#,
@@ -218,6 +245,11 @@ mod tests {
             r#"messaging_http_request_duration_seconds_sum{method="GET",route="/health"} 0.0705"#,
             "messaging_http_requests_in_flight 1",
             "messaging_jobs_waiting 3",
+            "messaging_attempts_ambiguous_total 2",
+            "messaging_wal_bytes 77",
+            "messaging_disk_free_bytes 99",
+            r#"messaging_store_health{state="full"} 1"#,
+            r#"messaging_store_health{state="healthy"} 0"#,
             "process_start_time_seconds 1.500",
         ] {
             assert!(page.lines().any(|found| found == line), "{line}\n{page}");

@@ -266,7 +266,7 @@ fn shared_responses() -> Value {
         "UnprocessableEntity": response("Fields break their rules, or the request cannot be carried out.", "Error"),
         "TooManyRequests": response("The rate limit of the credentials is used up.", "Error"),
         "InternalError": response("A bug, or a broken machine.", "Error"),
-        "Unavailable": response("Overloaded or stopping; try again later.", "Error"),
+        "Unavailable": response("Overloaded, stopping, or the disk takes no writes: nothing was done, unless `details.outcome` is `unknown`. Try again later, with the same Idempotency-Key.", "Error"),
     });
     responses["Unauthorized"]["headers"] = json!({"WWW-Authenticate": {"schema": {"const": "Bearer"}}});
     for name in ["TooManyRequests", "Unavailable"] {

@@ -72,6 +72,11 @@ pub(crate) fn timed_out(request_id: &HeaderValue) -> Reply {
     json(StatusCode::REQUEST_TIMEOUT, body.to_string().into())
 }
 
+/// A status and nothing else.
+pub(crate) fn bare(status: StatusCode) -> Reply {
+    reply(status, None, Bytes::new())
+}
+
 /// JSON.
 pub(crate) fn json(status: StatusCode, body: Bytes) -> Reply {
     reply(status, Some(HeaderValue::from_static(JSON)), body)
@@ -132,7 +137,9 @@ fn page_under(status: StatusCode, policy: &'static str, body: Bytes) -> Reply {
 
 /// What `/health` answers while the server cannot do its work.
 pub(crate) fn unhealthy() -> Reply {
-    json(StatusCode::SERVICE_UNAVAILABLE, Bytes::from_static(br#"{"status":"unavailable"}"#))
+    let mut reply = json(StatusCode::SERVICE_UNAVAILABLE, Bytes::from_static(br#"{"status":"unavailable"}"#));
+    reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    reply
 }
 
 /// Adds what the credential's rate limit says (contract section 1.6).

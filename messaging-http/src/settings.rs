@@ -17,6 +17,7 @@ use crate::logging::LogFormat;
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 const DEFAULT_DATA: &str = "./messaging-data";
 const DATABASE_FILE: &str = "messaging.db";
+const SECRET_KEY_FILE: &str = "secret.key";
 const MAX_WEBHOOK_RETRIES: usize = 100;
 
 /// The settings as they are given: every one may be missing.
@@ -49,6 +50,13 @@ pub struct SettingsArgs {
     /// The database: a path or `sqlite://PATH` [default: messaging.db in the data directory]
     #[arg(long, env = "MESSAGING_DATABASE", value_name = "PATH")]
     pub database: Option<String>,
+
+    /// File of the key that secrets in the database are sealed under [default: secret.key in the data directory]
+    ///
+    /// Made with the database, for its owner alone (0600). A database is used with the key it was made with and
+    /// no other, so keep a copy with the backup: without it the secrets are lost.
+    #[arg(long, env = "MESSAGING_SECRET_KEY_FILE", value_name = "FILE")]
+    pub secret_key_file: Option<PathBuf>,
 
     /// How the server is reached from outside [default: http:// and the address it listens at]
     ///
@@ -127,6 +135,13 @@ pub struct SettingsArgs {
     #[arg(long, env = "MESSAGING_SMTP_LISTEN", value_name = "IP:PORT")]
     pub smtp_listen: Option<SocketAddr>,
 
+    /// Bytes to be kept free on the disk of the database [default: 32 MiB, or twice the write-ahead log]
+    ///
+    /// With less than that free, requests that add something get 503; what was accepted is still delivered, and
+    /// its outcomes are still stored.
+    #[arg(long, env = "MESSAGING_DISK_RESERVE", value_name = "BYTES")]
+    pub disk_reserve: Option<u64>,
+
     /// Where the data is, as shown on workspaces [default: local]
     #[arg(long, env = "MESSAGING_DATA_REGION", value_name = "NAME")]
     pub data_region: Option<String>,
@@ -158,6 +173,8 @@ pub struct Settings {
     pub data: PathBuf,
     /// The SQLite file.
     pub database: PathBuf,
+    /// The file with the key that stored secrets are sealed under.
+    pub secret_key_file: PathBuf,
     /// How the server is reached from outside; `None` for the address it listens at.
     pub public_url: Option<String>,
     /// The name this machine sends mail under.
@@ -180,6 +197,8 @@ pub struct Settings {
     pub trusted_proxy: Vec<IpNet>,
     /// Where mail comes back to.
     pub smtp_listen: Option<SocketAddr>,
+    /// Bytes to be kept free on the disk of the database; `None` for the default of the store.
+    pub disk_reserve: Option<u64>,
     /// Where the data is.
     pub data_region: String,
     /// What is logged.
@@ -260,6 +279,7 @@ impl SettingsArgs {
             listen: self.listen.or(other.listen),
             data: self.data.or(other.data),
             database: self.database.or(other.database),
+            secret_key_file: self.secret_key_file.or(other.secret_key_file),
             public_url: self.public_url.or(other.public_url),
             hostname: self.hostname.or(other.hostname),
             dns: self.dns.or(other.dns),
@@ -271,6 +291,7 @@ impl SettingsArgs {
             segment_refresh: self.segment_refresh.or(other.segment_refresh),
             trusted_proxy: self.trusted_proxy.or(other.trusted_proxy),
             smtp_listen: self.smtp_listen.or(other.smtp_listen),
+            disk_reserve: self.disk_reserve.or(other.disk_reserve),
             data_region: self.data_region.or(other.data_region),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
@@ -317,6 +338,7 @@ impl SettingsArgs {
         }
         Ok(Settings {
             listen: self.listen.unwrap_or(DEFAULT_LISTEN),
+            secret_key_file: self.secret_key_file.unwrap_or_else(|| data.join(SECRET_KEY_FILE)),
             data,
             database,
             public_url,
@@ -330,6 +352,7 @@ impl SettingsArgs {
             segment_refresh,
             trusted_proxy: self.trusted_proxy.unwrap_or_default(),
             smtp_listen: self.smtp_listen,
+            disk_reserve: self.disk_reserve,
             data_region: self.data_region.unwrap_or(defaults.data_region),
             log: self.log.unwrap_or_else(|| "info".to_owned()),
             log_format: self.log_format.unwrap_or_default(),
@@ -394,6 +417,7 @@ mod tests {
         let settings = from_toml("").unwrap();
         assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
         assert_eq!(settings.database, Path::new("./messaging-data/messaging.db"));
+        assert_eq!(settings.secret_key_file, Path::new("./messaging-data/secret.key"));
         assert_eq!(settings.log, "info");
         assert_eq!(settings.message_retry.len(), 9);
     }
@@ -405,6 +429,7 @@ mod tests {
             listen = "[::1]:0"
             data = "/var/lib/messaging"
             database = "sqlite:///var/db/m.db"
+            secret_key_file = "/etc/messaging/secret.key"
             public_url = "https://m.example.org/"
             hostname = "m.example.org"
             dns = "127.0.0.1:5353"
@@ -416,6 +441,7 @@ mod tests {
             segment_refresh = 5
             trusted_proxy = ["10.0.0.0/8", "192.0.2.1"]
             smtp_listen = "[::]:25"
+            disk_reserve = 1000000
             data_region = "eu"
             log = "debug"
             log_format = "json"
@@ -424,11 +450,13 @@ mod tests {
         )
         .unwrap();
         assert_eq!(settings.database, Path::new("/var/db/m.db"));
+        assert_eq!(settings.secret_key_file, Path::new("/etc/messaging/secret.key"));
         assert_eq!(settings.public_url.as_deref(), Some("https://m.example.org"));
         assert_eq!(settings.dns.map(|dns| dns.port()), Some(5353));
         assert_eq!(settings.mx_override.map(|host| host.to_string()).as_deref(), Some("localhost:2525"));
         assert_eq!(settings.trusted_proxy.len(), 2);
         assert_eq!(settings.smtp_listen.unwrap().port(), 25);
+        assert_eq!(settings.disk_reserve, Some(1_000_000));
         assert_eq!(settings.log_format, LogFormat::Json);
         assert_eq!(settings.message_expiry, Duration::from_mins(1));
         assert_eq!(settings.webhook_retry, [1, 2, 3].map(Duration::from_secs));
@@ -466,6 +494,7 @@ mod tests {
             ("webhook_retry = [5, 0]", "--webhook-retry"),
             ("allow_private_targets = 1", "line 1"),
             ("segment_refresh = 0", "--segment-refresh"),
+            ("disk_reserve = -1", "line 1"),
             ("trusted_proxy = [\"x\"]", "CIDR"),
             ("listen = \"8080\"", "line 1"),
             ("smtp_listen = \"mail.example.org:25\"", "line 1"),

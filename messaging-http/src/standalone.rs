@@ -1,14 +1,18 @@
 //! The server as a program of its own: data directory, database, keys, signals.
 
+mod data_directory;
+
 use std::fs::{self, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use messaging_core::App;
-use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
+use messaging_core::ports::store::StoreHealth;
+use messaging_core::vault::KeyRefused;
 use messaging_core::work::Workers;
+use messaging_store::key_file::{self, KeyFileError};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use messaging_transport::inbound::{Inbound, InboundOptions};
 use messaging_transport::{DirectDelivery, Dns, GuardedFetch};
@@ -17,9 +21,6 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::server::{Listener, Server, ServerOptions};
 use crate::settings::Settings;
-
-/// The file with the key that stored secrets are sealed under.
-const SECRET_KEY: &str = "secret.key";
 
 /// The file with the address that the server listens at.
 const LISTEN: &str = "listen";
@@ -45,9 +46,24 @@ pub enum StartError {
         #[source]
         source: io::Error,
     },
-    /// The secret key is not one.
-    #[error("{} must hold 32 bytes; restore it from a backup", .0.display())]
-    SecretKey(PathBuf),
+    /// There is no secret key to start with.
+    #[error(transparent)]
+    SecretKey(#[from] KeyFileError),
+    /// The secret key is another one than that of the database.
+    #[error(
+        "the secret key {} does not fit the database {}: restore the file that was made with the database from the \
+         backup, or name where it is with --secret-key-file; nothing was changed",
+        key.display(), database.display()
+    )]
+    WrongKey {
+        /// The key file.
+        key: PathBuf,
+        /// The database.
+        database: PathBuf,
+    },
+    /// The secret key could not be checked.
+    #[error("failed to check the secret key")]
+    KeyCheck(#[source] KeyRefused),
     /// The database cannot be opened.
     #[error("failed to open the database {}", path.display())]
     Database {
@@ -66,6 +82,9 @@ pub enum StartError {
         #[source]
         source: io::Error,
     },
+    /// After a failed sync the database cannot be written until a new process has read it from the disk.
+    #[error("the disk failed and lost what was not synced; start the server again")]
+    Broken,
     /// The process cannot get what it runs on.
     #[error("failed to {attempt}")]
     System {
@@ -96,17 +115,22 @@ pub enum Role {
 /// Opens the data directory and the database: the application without a server.
 ///
 /// `base` is where links point when the settings do not say.
-pub fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartError> {
-    make_private_directory(&settings.data)?;
-    let key = secret_key(&settings.data.join(SECRET_KEY))?;
+pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartError> {
+    data_directory::make_private(&settings.data, &settings.database, &settings.secret_key_file)?;
+    raise_file_limit();
     let mut options = SqliteOptions::new(&settings.database);
     options.exclusive = role == Role::Server;
+    options.disk_reserve = settings.disk_reserve;
     let store = SqliteStore::open(options)
         .map_err(|source| StartError::Database { path: settings.database.clone(), source })?;
+    let store = Arc::new(store);
+    // Once the lock of the database is ours, so that of two servers one makes the key.
+    let key = key_file::open_or_create(&settings.secret_key_file, store.as_ref()).await?;
     let transport = messaging_transport::Options {
         hostname: settings.hostname.clone(),
         dns: Dns::new(settings.dns),
         mx_override: settings.mx_override.clone(),
+        allow_private: settings.allow_private_targets,
         // A retry is to find out more than that nobody has looked meanwhile.
         rest: settings
             .message_retry
@@ -114,22 +138,28 @@ pub fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartErr
             .map_or(DirectDelivery::REST, |first| (*first / 2).min(DirectDelivery::REST)),
     };
     let fetch = GuardedFetch::builder(transport.dns.clone()).allow_private(settings.allow_private_targets).build();
-    let app = App::builder(Arc::new(store))
+    let built = App::builder(store, key)
         .resolver(Arc::new(transport.dns.clone()))
         .fetch(Arc::new(fetch))
         .transports(messaging_transport::defaults(&transport))
-        .vault_key(key)
         .settings(messaging_core::Settings {
             public_url: settings.public_url.clone().unwrap_or_else(|| base.to_owned()),
             hostname: settings.hostname.clone(),
             data_region: settings.data_region.clone(),
             message_retry: settings.message_retry.clone(),
+            message_retry_jitter: messaging_core::Settings::default().message_retry_jitter,
             message_expiry: settings.message_expiry,
             webhook_retry: settings.webhook_retry.clone(),
             segment_refresh: settings.segment_refresh,
         })
-        .build();
-    Ok(app)
+        .build()
+        .await;
+    built.map_err(|refused| match refused {
+        KeyRefused::WrongKey => {
+            StartError::WrongKey { key: settings.secret_key_file.clone(), database: settings.database.clone() }
+        }
+        KeyRefused::Store(_) => StartError::KeyCheck(refused),
+    })
 }
 
 /// A server with its workers, ready to run.
@@ -149,13 +179,12 @@ pub struct Standalone {
 pub async fn serve(settings: &Settings) -> Result<(), StartError> {
     // Before anything else: a signal that comes while starting must not be lost.
     let stop = stop_signal()?;
-    Standalone::start(settings)?.run(stop).await;
-    Ok(())
+    Standalone::start(settings).await?.run(stop).await
 }
 
 impl Standalone {
     /// Opens everything and starts the workers. Requests are answered once it runs.
-    pub fn start(settings: &Settings) -> Result<Self, StartError> {
+    pub async fn start(settings: &Settings) -> Result<Self, StartError> {
         let failed = |address| move |source| StartError::Listen { address, source };
         let listener = Listener::bind(settings.listen).map_err(failed(settings.listen))?;
         let address = listener.local_addr().map_err(failed(settings.listen))?;
@@ -163,7 +192,7 @@ impl Standalone {
             Inbound::bind(address, InboundOptions::new(settings.hostname.as_str())).map_err(failed(address))
         });
         let inbound = inbound.transpose()?;
-        let app = open(settings, Role::Server, &format!("http://{address}"))?;
+        let app = open(settings, Role::Server, &format!("http://{address}")).await?;
         let options = ServerOptions {
             metrics_listen: settings.metrics_listen,
             trusted_proxies: settings.trusted_proxy.clone(),
@@ -196,8 +225,9 @@ impl Standalone {
         self.inbound.as_ref().map(Inbound::local_addr)
     }
 
-    /// Answers until `stop` is done; then finishes what runs, requests and attempts side by side.
-    pub async fn run(self, stop: impl Future<Output = ()>) {
+    /// Answers until `stop` is done; then finishes what runs, requests and attempts side by side. Fails when the
+    /// database cannot be written any more by this process.
+    pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), StartError> {
         let Self { app, server, background, inbound, listen_file, smtp_listen_file } = self;
         if let Some(inbound) = &inbound {
             write_address(&smtp_listen_file, inbound.local_addr());
@@ -206,8 +236,17 @@ impl Standalone {
         write_address(&listen_file, server.local_addr());
         let (stopping, mut stopped) = tokio::sync::watch::channel(false);
         let mut stopped_for_mail = stopping.subscribe();
+        let mut health = app.store().watch_health();
+        let broken = async {
+            if health.wait_for(|health| *health == StoreHealth::Broken).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
         let stop = async {
-            stop.await;
+            tokio::select! {
+                () = stop => {}
+                () = broken => {}
+            }
             tracing::info!("stopping");
             app.end_waits();
             stopping.send_replace(true);
@@ -224,16 +263,25 @@ impl Standalone {
             }
         };
         tokio::join!(server.run(stop), workers, returned_mail);
+        let is_broken = app.store().health() == StoreHealth::Broken;
         app.store().close().await;
         // A stale address would mislead whoever looks for a running server.
         let _ = fs::remove_file(listen_file);
         let _ = fs::remove_file(smtp_listen_file);
         tracing::info!("stopped");
+        if is_broken { Err(StartError::Broken) } else { Ok(()) }
     }
 }
 
 fn write_address(file: &Path, address: std::net::SocketAddr) {
-    if let Err(error) = fs::write(file, format!("{address}\n")) {
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(file)
+        .and_then(|mut file| file.write_all(format!("{address}\n").as_bytes()));
+    if let Err(error) = written {
         tracing::error!(file = %file.display(), %error, "the address could not be written");
     }
 }
@@ -302,63 +350,13 @@ fn file(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StartEr
     move |source| StartError::File { attempt, path, source }
 }
 
-fn make_private_directory(path: &Path) -> Result<(), StartError> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(file("make the directory", path))
-}
-
-/// The 32 bytes of the key file, made when it is not there.
-fn secret_key(path: &Path) -> Result<[u8; 32], StartError> {
-    match fs::File::open(path) {
-        Ok(mut opened) => {
-            let mut bytes = Vec::new();
-            opened.read_to_end(&mut bytes).map_err(file("read", path))?;
-            bytes.try_into().map_err(|_| StartError::SecretKey(path.to_owned()))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => make_secret_key(path),
-        Err(error) => Err(file("open", path)(error)),
-    }
-}
-
-fn make_secret_key(path: &Path) -> Result<[u8; 32], StartError> {
-    let mut key = [0; 32];
-    SystemEntropy::default().fill(&mut key);
-    // Written aside and linked into place: it is there completely or not at all, and of two programs
-    // that start at once both use the same.
-    let aside = path.with_extension(format!("new.{}", std::process::id()));
-    let written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&aside)
-        .and_then(|mut file| file.write_all(&key).and_then(|()| file.sync_all()));
-    let placed = written.and_then(|()| fs::hard_link(&aside, path));
-    let _ = fs::remove_file(&aside);
-    match placed {
-        Ok(()) => Ok(key),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => secret_key(path),
-        Err(error) => Err(file("make the secret key", path)(error)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    use super::*;
-
-    #[test]
-    fn the_secret_key_is_made_once_and_private() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join(SECRET_KEY);
-        let key = secret_key(&path).unwrap();
-        assert_eq!(secret_key(&path).unwrap(), key);
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-        fs::write(&path, "short").unwrap();
-        assert!(matches!(secret_key(&path), Err(StartError::SecretKey(_))));
+/// Allows the process as many open files as the system lets it: a connection is one.
+fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum
+        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })
+    {
+        tracing::debug!(%error, "the limit of open files stays as it is");
     }
 }

@@ -19,9 +19,11 @@ pub mod contacts;
 pub mod custom_fields;
 pub mod events;
 pub mod imports;
+pub mod installation;
 pub mod jobs;
 pub mod keys;
 pub mod lanes;
+pub mod listings;
 pub mod lists;
 pub mod messages;
 pub mod product_events;
@@ -31,6 +33,7 @@ pub mod sample;
 pub mod sandbox;
 pub mod segments;
 pub mod sending_domains;
+pub mod sign_ins;
 pub mod soft_bounces;
 pub mod suppressions;
 pub mod templates;
@@ -105,7 +108,8 @@ macro_rules! conformance_tests {
         $crate::conformance_tests! { $open;
             accounts: users_round_trip, email_is_unique, sessions_begin_and_end, memberships_list_both_ways,
                 owners_are_counted, listings_are_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            attempts: attempts_round_trip, old_attempts_are_forgotten, only_the_last_attempts_are_kept;
+            attempts: attempts_round_trip, old_attempts_are_forgotten,
+                attempts_dated_in_the_future_are_passed_over, only_the_last_attempts_are_kept;
             blobs: bytes_come_back, deleted_blobs_are_gone, old_blobs_are_found_oldest_first,
                 other_workspaces_are_not_there;
             channels: settings_come_and_go;
@@ -122,33 +126,39 @@ macro_rules! conformance_tests {
                 old_entries_are_forgotten, a_workspace_is_followed_until_a_time;
             imports: imports_round_trip, refused_rows_come_back_in_order, old_refused_rows_are_forgotten,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            installation: the_check_value_of_the_key_is_kept_once, sealed_secrets_are_found_with_their_places;
             jobs: a_claimed_job_is_finished_once, a_lane_gets_one_job_of_a_kind_that_is_needed_once,
                 what_is_not_due_is_not_claimed,
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
-                a_rescheduled_job_comes_back, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
+                a_rescheduled_job_comes_back, a_saved_job_stays_claimed_and_comes_back_as_saved, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
                 jobs_are_counted;
-            keys: keys_round_trip, prefix_is_unique, last_use_is_listed,
+            keys: keys_round_trip, a_key_is_found_by_secret_and_prefix, prefix_is_unique, last_use_is_listed,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             lanes: a_busy_lane_does_not_delay_others, lanes_take_turns, a_lane_gives_no_more_than_allowed,
                 a_lane_may_have_a_share_of_its_own,
                 held_lanes_are_left_alone, a_lane_let_go_is_claimed_at_once,
                 a_job_added_to_a_leased_lane_is_claimed, an_empty_lane_is_forgotten,
                 background_work_takes_part;
+            listings: a_forged_key_stays_in_its_workspace;
             lists: lists_round_trip, members_are_counted, both_must_be_there_to_join,
                 a_removed_list_lets_its_members_go, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there;
             messages: messages_round_trip, status_moves_with_its_revision, contents_are_forgotten_when_settled,
+                contents_dated_in_the_future_are_passed_over,
                 events_are_ordered_by_time, every_filter_narrows, filters_combine,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             product_events: events_round_trip, what_events_name_is_looked_up, the_first_name_found_is_enough,
                 a_unique_id_counts_for_seven_days, unique_ids_are_unique_in_a_crowd, a_contact_must_be_there,
                 merged_events_move_in_slices, the_way_of_merged_events_is_followed,
                 erased_events_go_in_slices, unique_ids_are_forgotten,
+                unique_ids_dated_in_the_future_are_passed_over,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             redaction: a_message_is_attributed_anew, a_redacted_message_names_nobody,
-                messages_are_found_by_recipient;
+                messages_are_found_by_recipient, messages_are_found_by_whom_they_copy,
+                an_erased_copy_leaves_the_message, a_message_is_expected_at_its_revision;
             replies: replies_round_trip, a_live_reply_is_not_replaced, an_expired_reply_is_replaced,
-                reply_and_effect_appear_together, expired_replies_and_sessions_are_forgotten;
+                reply_and_effect_appear_together, expired_replies_and_sessions_are_forgotten,
+                replies_dated_in_the_future_are_passed_over;
             sandbox: captures_round_trip, a_large_source_comes_back, a_later_capture_replaces,
                 only_the_newest_are_kept, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there;
@@ -161,6 +171,8 @@ macro_rules! conformance_tests {
             sending_domains: domains_round_trip, name_is_unique_in_its_workspace, a_deleted_name_is_free,
                 a_name_is_found_in_every_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            sign_ins: failures_of_an_email_count, failures_of_a_network_count, a_crowd_of_attempts_is_counted,
+                old_and_future_failures_are_forgotten;
             soft_bounces: a_streak_grows_and_ends, a_length_is_counted_from_once, others_have_their_own;
             suppressions: suppressions_round_trip, addresses_of_several_channels_are_looked_up,
                 address_is_unique_per_channel, suppressions_are_found_by_id_and_deleted, every_filter_narrows,

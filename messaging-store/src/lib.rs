@@ -6,6 +6,7 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod key_file;
 mod sqlite;
 
 pub use sqlite::SqliteStore;

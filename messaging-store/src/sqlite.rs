@@ -17,13 +17,17 @@ mod checkpoint;
 mod connection;
 mod contacts;
 mod custom_fields;
+mod due_rows;
 mod events;
 mod fault;
+mod health;
 mod imports;
+mod installation;
 mod jobs;
 mod keys;
 mod lanes;
 mod lists;
+mod log_repair;
 mod messages;
 pub(crate) mod open;
 mod product_events;
@@ -35,6 +39,7 @@ mod sandbox;
 mod schema;
 mod segments;
 mod sending_domains;
+mod sign_ins;
 mod soft_bounces;
 mod suppressions;
 mod templates;
@@ -49,12 +54,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::ids::{BlobId, MessageId, WorkspaceId};
-use messaging_core::ports::store::{CommitError, Priority, Store, StoreError};
+use messaging_core::ports::store::{CommitError, Priority, Store, StoreError, StoreGauges, StoreHealth};
 use rusqlite::Connection;
+use tokio::sync::watch;
 
 use self::blobs::BlobFiles;
 use self::checkpoint::Checkpoints;
+use self::due_rows::DueRows;
 use self::fault::Fault;
+use self::health::Health;
 use self::readers::Readers;
 use self::uploads::UploadFiles;
 use self::writer::Writer;
@@ -69,9 +77,20 @@ pub struct SqliteStore {
     /// Reads that look at many rows, one at a time.
     scans: Arc<Readers>,
     checkpoints: Arc<Checkpoints>,
+    health: Arc<Health>,
+    due: DueTables,
     blobs: BlobFiles,
     uploads: UploadFiles,
     lock: Arc<Lock>,
+}
+
+/// How far sweeps have looked through the tables that stand in the order of arrival.
+#[derive(Debug, Default)]
+struct DueTables {
+    replies: Arc<DueRows>,
+    attempts: Arc<DueRows>,
+    contents: Arc<DueRows>,
+    unique_ids: Arc<DueRows>,
 }
 
 /// The lock file of the program that does the jobs, held until its last commit is done.
@@ -82,6 +101,9 @@ impl Store for SqliteStore {
     async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
         if changes.is_empty() {
             return Ok(());
+        }
+        if !self.health.admits(&changes) {
+            return Err(StoreError::Unavailable.into());
         }
         self.blobs.put_captures(&changes).await?;
         let deleted: Vec<_> = changes.writes().iter().filter_map(deleted_blob).collect();
@@ -109,11 +131,27 @@ impl Store for SqliteStore {
         self.readers.read(|connection| Ok(connection.prepare_cached("SELECT 1")?.query_row([], |_| Ok(()))?)).await
     }
 
+    fn health(&self) -> StoreHealth {
+        self.health.state()
+    }
+
+    fn watch_health(&self) -> watch::Receiver<StoreHealth> {
+        self.health.watch()
+    }
+
+    fn gauges(&self) -> StoreGauges {
+        self.health.gauges()
+    }
+
     async fn close(&self) {
+        let health = Arc::clone(&self.health);
         let (writer, readers) = (Arc::clone(&self.writer), Arc::clone(&self.readers));
         let (scans, checkpoints) = (Arc::clone(&self.scans), Arc::clone(&self.checkpoints));
         let lock = Arc::clone(&self.lock);
-        let closing = tokio::task::spawn_blocking(move || close(&writer, &[&readers, &scans], &checkpoints, &lock));
+        let closing = tokio::task::spawn_blocking(move || {
+            close(&writer, &[&readers, &scans], &checkpoints, &lock);
+            health.end(StoreHealth::Closed);
+        });
         if closing.await.is_err() {
             tracing::error!("closing the store panicked");
         }
@@ -146,6 +184,7 @@ impl SqliteStore {
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         close(&self.writer, &[&self.readers, &self.scans], &self.checkpoints, &self.lock);
+        self.health.end(StoreHealth::Closed);
     }
 }
 
@@ -162,6 +201,11 @@ fn close(writer: &Writer, readers: &[&Readers], checkpoints: &Checkpoints, lock:
 fn redacted_message(write: &Write) -> Option<(WorkspaceId, MessageId)> {
     match write {
         Write::RedactMessage(redaction) => Some((redaction.workspace_id, redaction.message_id)),
+        // What was in a file and is short now stands in its row.
+        Write::EraseCopy(erasure) => {
+            let capture = erasure.capture.as_ref().filter(|capture| !blobs::is_large(&capture.source))?;
+            Some((capture.workspace_id, capture.message_id))
+        }
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
-//! Where addresses that users give may lead (contract section 15.4).
+//! Where addresses that users give may lead (contract section 15.4): URLs, hosts of relays, mail exchangers.
 //!
-//! The rules hold twice: for the text of a URL when it is given, and for every network address right before
+//! The rules hold twice: for the text when it is given, and for every network address right before
 //! a connection is made to it. Judging the text alone would be worth nothing, because any name can be made
 //! to resolve to any address. A URL is read by the rules of browsers, which turn every spelling of an IPv4
 //! address (decimal, octal, hexadecimal, short) into the same four octets before anything is judged.
@@ -20,6 +20,11 @@ const MAX_ADDRESSES: usize = 4;
 pub(crate) struct Guard {
     /// Whether `http` and addresses that are not public may be called too.
     pub(crate) allow_private: bool,
+}
+
+/// What is said of a host that is not connected to because of its addresses.
+pub(crate) fn private_address(host: &str) -> String {
+    format!("the address of {host} is private; --allow-private-targets permits it")
 }
 
 /// Why a host is not connected to.
@@ -46,7 +51,12 @@ impl Guard {
         };
         // Port 0 is none that anybody listens on (RFC 6335 section 6).
         let is_port_allowed = url.port() != Some(0);
-        if !is_scheme_allowed || !is_port_allowed || !url.username().is_empty() || url.password().is_some() || has_user_info(text) {
+        if !is_scheme_allowed
+            || !is_port_allowed
+            || !url.username().is_empty()
+            || url.password().is_some()
+            || has_user_info(text)
+        {
             return Err(UrlFault::NotAllowed);
         }
         let is_allowed = match url.host().ok_or(UrlFault::Malformed)? {
@@ -88,7 +98,24 @@ impl Guard {
         if addresses.is_empty() { Err(Refusal::Unknown) } else { Ok(addresses) }
     }
 
-    fn permits(self, address: IpAddr) -> bool {
+    /// Whether the text of a host may be given: not an address that is not permitted, in whatever
+    /// spelling, nor a name of this machine. Says nothing about what a name resolves to, and a text that
+    /// is no host is for others to refuse.
+    pub(crate) fn permits_host(self, host: &str) -> bool {
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        if let Ok(address) = bare.parse() {
+            return self.permits(address);
+        }
+        match Host::parse(host) {
+            Ok(Host::Ipv4(address)) => self.permits(address.into()),
+            Ok(Host::Ipv6(address)) => self.permits(address.into()),
+            Ok(Host::Domain(name)) => self.allow_private || !is_this_machine(&name),
+            Err(_) => true,
+        }
+    }
+
+    /// Whether an address may be dialed.
+    pub(crate) fn permits(self, address: IpAddr) -> bool {
         self.allow_private || is_public(address)
     }
 }

@@ -47,23 +47,29 @@ pub struct Options {
     pub dns: Dns,
     /// What takes the place of every recipient's mail exchangers.
     pub mx_override: Option<MxOverride>,
+    /// Whether relays and mail exchangers at private addresses are connected to; does not concern
+    /// `mx_override`.
+    pub allow_private: bool,
     /// How long a domain that could not be reached is not tried again.
     pub rest: Duration,
 }
 
 impl Options {
-    /// With the resolver of the system.
+    /// With the resolver of the system, and without private addresses.
     pub fn new(hostname: &str) -> Self {
-        Self { hostname: hostname.to_owned(), dns: Dns::new(None), mx_override: None, rest: DirectDelivery::REST }
+        let (dns, rest) = (Dns::new(None), DirectDelivery::REST);
+        Self { hostname: hostname.to_owned(), dns, mx_override: None, allow_private: false, rest }
     }
 }
 
 /// The transports by channel and provider name (contract section 16).
 pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transport>)> {
     let sandbox: Arc<dyn Transport> = Arc::new(Sandbox);
-    let relay: Arc<dyn Transport> = Arc::new(SmtpRelay::new(options.hostname.clone()));
+    let relay = SmtpRelay::builder().ehlo_name(&options.hostname).allow_private(options.allow_private);
+    let relay: Arc<dyn Transport> = Arc::new(relay.build());
     let direct = DirectDelivery::builder(&options.hostname, options.dns.clone());
-    let direct = direct.mx_override(options.mx_override.clone()).rest(options.rest);
+    let direct =
+        direct.mx_override(options.mx_override.clone()).allow_private(options.allow_private).rest(options.rest);
     let direct: Arc<dyn Transport> = Arc::new(direct.build());
     Channel::ALL
         .into_iter()

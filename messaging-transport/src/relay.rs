@@ -13,11 +13,18 @@
 //! | what happened | outcome |
 //! |---|---|
 //! | 2yz, 4yz, 5yz to RCPT | that recipient is accepted (so far), deferred, refused |
-//! | the same to MAIL, DATA or the content | all recipients that are still open |
-//! | 421 anywhere, 4yz as greeting or to EHLO, 5yz to EHLO and HELO | all recipients |
-//! | 5yz as greeting, 4yz to STARTTLS or AUTH, no connection, a connection that breaks | deferred, [`Unreachable`] |
-//! | STARTTLS missing or refused, a certificate that does not fit, 5yz to AUTH | deferred, [`Misconfigured`] |
-//! | the content was sent and its reply lost | ambiguous |
+//! | the same to DATA or the content | all recipients that are still open |
+//! | no to MAIL, but for the size or form of the message | all recipients: the provider failed |
+//! | a reply to RCPT, DATA or the content that speaks of our account | the provider failed |
+//! | no as greeting or to EHLO and HELO, 421 to MAIL | the provider failed |
+//! | 4yz to STARTTLS or AUTH, no connection, a connection that breaks | the provider failed, [`Unreachable`] |
+//! | STARTTLS missing or refused, a certificate that does not fit, 5yz to AUTH, a host with a private address | the provider failed, [`Misconfigured`] |
+//! | the content was sent and its reply lost | ambiguous; deferred for those whose transaction had not begun |
+//!
+//! Recipients with envelope senders of their own get a transaction each, one after the other.
+//!
+//! That the provider failed ([`Outcome::ProviderFailed`]) puts the message off and says nothing about a
+//! recipient: a relay that does not let us in has not looked at them.
 //!
 //! Where there is no reply, the text is that of the error. Only what can be told without a connection,
 //! settings that do not parse and a message that cannot be built, is an error for the message as a whole.
@@ -25,6 +32,7 @@
 //! [`Unreachable`]: TransportError::Unreachable
 //! [`Misconfigured`]: TransportError::Misconfigured
 
+mod refusal;
 mod settings;
 
 use std::fmt;
@@ -34,30 +42,44 @@ use std::time::Duration;
 use async_trait::async_trait;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::transport::{
-    Acceptance, Content, Outcome, Outgoing, Response, Sent, Transport, TransportError,
+    Acceptance, Content, Outcome, Outgoing, Reservation, Response, Route, Sent, SettingsFault, Transport,
+    TransportError,
 };
 use rustls_pki_types::CertificateDer;
+use serde_json::{Map, Value};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
 use self::settings::Settings;
+use crate::guard::{Guard, private_address};
 use crate::mime;
 use crate::smtp::{
     Answers, Failure, Letter, Limits, OpenError, Opener, Peer, Pool, Recipient, Session, Timeouts, Tls, Transcript,
-    Trust, WireContent, clean_name, wire_address,
+    Trust, WireContent, clean_name,
 };
 
 /// The most addresses of a host that are tried.
 const MAX_ADDRESSES: usize = 8;
 
+/// What recipients are told whose transaction had not begun when the one before lost its reply.
+const NOT_TRIED: &str = "not tried: the transaction before lost its reply";
+
 /// Whose connection, and to where.
 type Key = (WorkspaceId, Settings);
+
+/// What came of the wait for a turn with a relay; without a permit none came up in time.
+struct Turn {
+    key: Key,
+    permit: Option<OwnedSemaphorePermit>,
+}
 
 /// Sends through the relay of the workspace's settings.
 pub struct SmtpRelay {
     ehlo_name: String,
     timeouts: Timeouts,
     tls: Tls,
+    guard: Guard,
     /// Connections outlive messages.
     pool: Pool<Key>,
 }
@@ -78,15 +100,30 @@ impl SmtpRelay {
         self.pool.close().await;
     }
 
+    async fn turn(&self, key: &Key) -> Turn {
+        let permit = timeout(self.timeouts.queue, self.pool.gate(key).acquire_owned()).await;
+        let permit = permit.ok().map(|permit| permit.expect("nobody closes the gate"));
+        Turn { key: key.clone(), permit }
+    }
+
     /// Sends to everyone in `answers`, who then have an outcome.
-    async fn deliver(&self, key: &Key, letter: &Letter<'_>, transcript: &mut Transcript, answers: &mut Answers) {
-        let limit = self.timeouts.queue;
-        let Ok(permit) = timeout(limit, self.pool.gate(key).acquire_owned()).await else {
-            let failure = TransportError::Unreachable(format!("no turn within {limit:?}"));
+    async fn deliver(
+        &self,
+        key: &Key,
+        turn: Option<Turn>,
+        letter: &Letter<'_>,
+        transcript: &mut Transcript,
+        answers: &mut Answers,
+    ) {
+        let turn = match turn.filter(|turn| turn.key == *key) {
+            Some(turn) => turn,
+            None => self.turn(key).await,
+        };
+        let Some(_permit) = turn.permit else {
+            let failure = TransportError::Unreachable(format!("no turn within {:?}", self.timeouts.queue));
             transcript.note(&failure);
             return settle(answers, &failure);
         };
-        let _permit = permit.expect("nobody closes the gate");
         let host = key.1.host.as_str();
         let mut kept = self.pool.take(key).await;
         loop {
@@ -98,10 +135,8 @@ impl SmtpRelay {
                 }
                 None => match self.open(&key.1, transcript).await {
                     Ok(session) => session,
-                    Err(OpenError::Reply(reply)) => return answers.settle(&reply.refusal(host)),
-                    Err(OpenError::NoService(reply)) => {
-                        let failure = format!("the relay answered {} to greeting", reply.code());
-                        return settle(answers, &TransportError::Unreachable(failure));
+                    Err(OpenError::Reply(reply) | OpenError::NoService(reply)) => {
+                        return answers.settle(&refusal::of_us(reply.refusal(host)));
                     }
                     Err(OpenError::Tls(failure) | OpenError::Failed(failure)) => return settle(answers, &failure),
                 },
@@ -111,14 +146,18 @@ impl SmtpRelay {
                     debug!(host, is_reused, transactions = session.transactions(), "a transaction ended");
                     if session.reset(&self.timeouts).await {
                         self.pool.give(key, session).await;
+                    } else {
+                        session.quit().await;
                     }
                     return;
                 }
                 // A relay may close an idle connection whenever it likes; that says nothing about this message.
-                Err(Failure::BeforeContent(_) | Failure::Closing(_)) if is_reused => {
+                // The same between the transactions of a message, each of which settles somebody.
+                Err(Failure::BeforeContent(_) | Failure::Closing(_)) if is_reused || session.transactions() > 1 => {
                     transcript.note("the kept connection had ended");
                 }
-                Err(Failure::Closing(reply)) => return answers.settle(&reply.refusal(host)),
+                Err(Failure::Spent) => transcript.note("the rest needs another connection"),
+                Err(Failure::Closing(reply)) => return answers.settle(&refusal::of_us(reply.refusal(host))),
                 Err(Failure::BeforeContent(error)) => {
                     return settle(answers, &TransportError::Unreachable(format!("before the content: {error}")));
                 }
@@ -127,7 +166,8 @@ impl SmtpRelay {
                 }
                 Err(Failure::AfterContent(error)) => {
                     let failure = TransportError::Ambiguous(error.to_string());
-                    return answers.settle(&Outcome::Ambiguous(response(&failure, host)));
+                    answers.settle_transaction(&Outcome::Ambiguous(response(&failure, host)));
+                    return settle(answers, &TransportError::Unreachable(NOT_TRIED.to_owned()));
                 }
             }
         }
@@ -150,20 +190,29 @@ impl SmtpRelay {
         Err(last.into())
     }
 
-    /// Every address is allowed, private ones too: settings are an administrator's.
+    /// The addresses of the relay, each one permitted: a name with one that is not is refused as a whole.
     async fn resolve(&self, settings: &Settings) -> Result<Vec<SocketAddr>, TransportError> {
         let limit = self.timeouts.connect;
-        match timeout(limit, tokio::net::lookup_host((settings.host.as_str(), settings.port))).await {
-            Ok(Ok(addresses)) => Ok(addresses.collect()),
-            Ok(Err(_)) => Err(TransportError::Unreachable("the host's name could not be resolved".to_owned())),
-            Err(_) => Err(TransportError::Unreachable(format!("the host's name was not resolved within {limit:?}"))),
+        let found: Vec<_> = match timeout(limit, tokio::net::lookup_host((settings.host.as_str(), settings.port))).await
+        {
+            Ok(Ok(addresses)) => addresses.collect(),
+            Ok(Err(_)) => return Err(TransportError::Unreachable("the host's name could not be resolved".to_owned())),
+            Err(_) => {
+                let failure = format!("the host's name was not resolved within {limit:?}");
+                return Err(TransportError::Unreachable(failure));
+            }
+        };
+        if found.iter().all(|address| self.guard.permits(address.ip())) {
+            Ok(found)
+        } else {
+            Err(TransportError::Misconfigured(private_address(&settings.host)))
         }
     }
 }
 
-/// Puts everyone off who has no outcome: there was no reply, only a failure.
+/// Puts everyone off who has no outcome: there was no reply, only a failure of the relay.
 fn settle(answers: &mut Answers, failure: &TransportError) {
-    answers.settle(&Outcome::Deferred(Response { text: failure.to_string(), ..Response::default() }));
+    answers.settle(&Outcome::ProviderFailed(Response { text: failure.to_string(), ..Response::default() }));
 }
 
 fn response(failure: &TransportError, host: &str) -> Response {
@@ -172,32 +221,48 @@ fn response(failure: &TransportError, host: &str) -> Response {
 
 #[async_trait]
 impl Transport for SmtpRelay {
+    async fn reserve(&self, route: &Route) -> Reservation {
+        match Settings::parse(&route.settings) {
+            Ok(settings) => Reservation::holding(self.turn(&(route.workspace_id, settings)).await),
+            // Sending tells what is wrong with them.
+            Err(_) => Reservation::default(),
+        }
+    }
+
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
         let settings = Settings::parse(&outgoing.settings)?;
         let Content::Email(email) = &outgoing.content else {
             return Err(TransportError::Content("this provider carries email only".to_owned()));
         };
-        let from = wire_address(&email.envelope_from)?;
-        let recipients =
-            outgoing.recipients.iter().map(|given| Recipient::parse(given)).collect::<Result<Vec<_>, _>>()?;
+        let recipients = Recipient::all(outgoing, email)?;
         let content = mime::build(email).map_err(|error| TransportError::Content(error.to_string()))?;
         if recipients.is_empty() {
             return Ok(Sent::default());
         }
         let letter = Letter {
-            from: &from,
             recipients: &recipients,
-            needs_utf8: mime::needs_utf8(email) || !from.is_ascii(),
+            needs_utf8: mime::needs_utf8(email) || recipients.iter().any(|one| !one.from.is_ascii()),
             content: &WireContent::new(content),
             last_look: &outgoing.last_look,
             since: Instant::now(),
+            verdict: refusal::judge,
         };
         let mut transcript = Transcript::new(&settings.host);
         let mut answers = Answers::new(recipients.len());
-        self.deliver(&(outgoing.workspace_id, settings), &letter, &mut transcript, &mut answers).await;
+        let turn = outgoing.reservation.take();
+        self.deliver(&(outgoing.workspace_id, settings), turn, &letter, &mut transcript, &mut answers).await;
         let outcomes = answers.into_outcomes();
         let dialogs = vec![transcript.into_dialog(outcomes.iter())];
         Ok(Sent { outcomes, captured: None, dialogs })
+    }
+
+    fn check(&self, settings: &Map<String, Value>) -> Result<(), SettingsFault> {
+        match settings.get("host").and_then(Value::as_str) {
+            Some(host) if !self.guard.permits_host(host) => {
+                Err(SettingsFault { member: "host", message: "must not be a private address or this machine" })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn acceptance(&self) -> Acceptance {
@@ -218,13 +283,20 @@ pub struct SmtpRelayBuilder {
     timeouts: Timeouts,
     limits: Limits,
     extra_roots: Vec<CertificateDer<'static>>,
+    allow_private: bool,
 }
 
 impl Default for SmtpRelayBuilder {
     fn default() -> Self {
         let limits =
             Limits { idle: 4, idle_in_all: 256, idle_time: Duration::from_secs(30), messages: 100, concurrent: 20 };
-        Self { ehlo_name: clean_name(""), timeouts: Timeouts::RELAY, limits, extra_roots: Vec::new() }
+        Self {
+            ehlo_name: clean_name(""),
+            timeouts: Timeouts::RELAY,
+            limits,
+            extra_roots: Vec::new(),
+            allow_private: false,
+        }
     }
 }
 
@@ -244,6 +316,12 @@ impl SmtpRelayBuilder {
     /// A root certificate to trust besides the system's.
     pub fn extra_root(mut self, root: CertificateDer<'static>) -> Self {
         self.extra_roots.push(root);
+        self
+    }
+
+    /// Whether relays at private addresses are connected to; not if not said.
+    pub fn allow_private(mut self, allow: bool) -> Self {
+        self.allow_private = allow;
         self
     }
 
@@ -277,6 +355,7 @@ impl SmtpRelayBuilder {
             ehlo_name: self.ehlo_name,
             timeouts: self.timeouts,
             tls: Tls::new(Trust::Verified(self.extra_roots)),
+            guard: Guard { allow_private: self.allow_private },
             pool: Pool::new(self.limits),
         }
     }

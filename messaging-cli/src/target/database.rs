@@ -58,8 +58,8 @@ impl Database {
             let path = settings.database.display();
             return Err(Failure::Unreachable(format!("there is no database {path}: {WHERE}")));
         }
-        let (app, is_alone) = match open_as(&settings, role) {
-            Err(error) if role == Role::Server && error.is_in_use() => (open_with(&settings)?, false),
+        let (app, is_alone) = match open_as(&settings, role).await {
+            Err(error) if role == Role::Server && error.is_in_use() => (open_with(&settings).await?, false),
             opened => (opened?, role == Role::Server),
         };
         let text = named.map(ToOwned::to_owned).or_else(|| dev::workspace_of(&data)).unwrap_or_default();
@@ -125,7 +125,7 @@ impl Database {
         let mut open = File::open(file).map_err(unreadable)?;
         let mut piece = vec![0; PIECE];
         let outcome = async {
-            let mut uploading = self.app.receive_upload(token).await?;
+            let mut uploading = self.app.receive_upload(token, None).await?;
             loop {
                 match open.read(&mut piece).map_err(Error::internal)? {
                     0 => return uploading.finish().await,
@@ -168,22 +168,23 @@ pub(super) fn is_named(matches: &ArgMatches) -> bool {
 
 /// Opens the application on the database that the arguments name, without doing its work. Makes what is
 /// not there: this is how an installation begins.
-pub(crate) fn open(matches: &ArgMatches) -> Result<App, Failure> {
-    open_with(&settings(matches)?)
+pub(crate) async fn open(matches: &ArgMatches) -> Result<App, Failure> {
+    open_with(&settings(matches)?).await
 }
 
-fn open_with(settings: &Settings) -> Result<App, Failure> {
-    Ok(open_as(settings, Role::Command)?)
+async fn open_with(settings: &Settings) -> Result<App, Failure> {
+    Ok(open_as(settings, Role::Command).await?)
 }
 
-fn open_as(settings: &Settings, role: Role) -> Result<App, StartError> {
-    standalone::open(settings, role, &format!("http://{}", settings.listen))
+async fn open_as(settings: &Settings, role: Role) -> Result<App, StartError> {
+    standalone::open(settings, role, &format!("http://{}", settings.listen)).await
 }
 
 fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
     let given = SettingsArgs {
         data: Some(arguments::data_directory(matches)),
         database: arguments::text(matches, DATABASE).map(ToOwned::to_owned),
+        secret_key_file: arguments::secret_key_path(matches),
         ..SettingsArgs::default()
     };
     given.resolve().map_err(|error| Failure::usage(Chain(&error).to_string()))

@@ -1,184 +1,139 @@
 //! `kill -9` is an ordinary event: nothing accepted is lost, nothing is sent twice unseen.
+//!
+//! Every scenario kills the server again and again in the middle of its work, lets the last server finish and
+//! then counts. The suite kills a few times; `KILL_ROUNDS=40 cargo test -p messaging-cli --test it kill::` is
+//! what a release is tried with.
+
+mod bulk;
+mod imports;
+mod mail;
+mod webhooks;
 
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use messaging_transport::testing::ScriptedSmtpServer;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::{Server, directory, run, wait_for};
 
+/// Programs that send requests at the same time.
 const CLIENTS: usize = 4;
-/// Accepted messages after which a round is cut off, on average; the exact number differs by round.
-const ACCEPTED_A_ROUND: usize = 120;
 
-/// How mail leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// Through a relay of the workspace.
-    Relayed,
-    /// Straight to the recipient's mail exchanger, whose place the test's server takes.
-    Direct,
+/// Kills in a scenario unless `KILL_ROUNDS` says otherwise.
+const ROUNDS: usize = 3;
+
+/// Items of a page, and so requests when everything is looked at.
+const PAGE: usize = 200;
+
+/// How often the server is killed in each scenario.
+fn rounds() -> usize {
+    std::env::var("KILL_ROUNDS").map_or(ROUNDS, |text| text.parse().expect("KILL_ROUNDS is a number"))
 }
 
-/// A data directory whose workspace sends to an SMTP server of the test, and a key without limits.
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+}
+
+/// A data directory with a workspace, and a key to it that is not limited.
 struct Installation {
     data: TempDir,
+    workspace: String,
     key: String,
-    way: Way,
-    port: u16,
+    /// Settings of its server.
+    settings: Vec<String>,
 }
 
 impl Installation {
-    fn sending_to(port: u16, way: Way) -> Self {
+    /// Prepares a directory with `dev`; `prepare` may use its server before it is killed.
+    fn new(settings: Vec<String>, prepare: impl FnOnce(&Server, &str, &str)) -> Self {
         let data = directory();
-        let server = Server::dev(data.path());
-        let dev = server.dev_json();
-        let workspace = dev["workspace_id"].as_str().unwrap().to_owned();
-        let settings = match way {
-            Way::Relayed => json!({"provider": "smtp", "config": {"host": "127.0.0.1", "port": port, "tls": "none"}}),
-            Way::Direct => json!({"provider": "builtin", "config": {}}),
-        };
-        let path = format!("/v1/workspaces/{workspace}/channels/email");
-        let (status, answer) = server.request("PUT", &path, dev["api_key"].as_str().unwrap(), &settings);
-        assert_eq!(status, 200, "{answer}");
+        let more: Vec<_> = settings.iter().map(String::as_str).collect();
+        let server = Server::start("dev", data.path(), &more);
+        let workspace = server.dev_json()["workspace_id"].as_str().unwrap().to_owned();
         let path = data.path().to_str().unwrap();
-        let arguments =
-            ["admin", "create-key", "--workspace", &workspace, "--name", "load", "--scopes", "messages:send,pii:read"];
-        let ran = run(arguments.into_iter().chain(["--rate-limit", "100000", "--json", "--data", path])).expect(0);
-        let key = ran.json()["key"].as_str().unwrap().to_owned();
+        let words = ["admin", "create-key", "--workspace", &workspace, "--name", "load", "--scopes", "*"];
+        let limit = ["--rate-limit", "100000", "--json", "--data", path];
+        let key = run(words.into_iter().chain(limit)).expect(0).json()["key"].as_str().unwrap().to_owned();
+        prepare(&server, &workspace, &key);
         server.kill();
-        Self { data, key, way, port }
+        Self { data, workspace, key, settings }
     }
 
     fn serve(&self) -> Server {
-        let exchanger = format!("127.0.0.1:{}", self.port);
-        let more = match self.way {
-            Way::Relayed => &[][..],
-            Way::Direct => &["--mx-override", &exchanger],
-        };
-        Server::start("serve", self.data.path(), more)
+        let more: Vec<_> = self.settings.iter().map(String::as_str).collect();
+        Server::start("serve", self.data.path(), &more)
+    }
+
+    fn get(&self, server: &Server, path: &str) -> Value {
+        let (status, answer) = server.request("GET", path, &self.key, &Value::Null);
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+
+    /// All items of a listing.
+    fn all(&self, server: &Server, path: &str) -> Vec<Value> {
+        let mut items = Vec::new();
+        let mut cursor = String::new();
+        let and = if path.contains('?') { '&' } else { '?' };
+        loop {
+            let mut page = self.get(server, &format!("{path}{and}limit={PAGE}{cursor}"));
+            let Value::Array(more) = page["data"].take() else { panic!("no page: {page}") };
+            items.extend(more);
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return items,
+            }
+        }
     }
 }
 
-fn message(n: usize) -> Value {
-    json!({"channel": "email", "to": format!("user-{n}@example.test"), "subject": "s", "text": format!("number {n}")})
-}
-
-/// Posts from several clients until `wanted` messages are accepted, then kills the server in mid-work.
-/// Answers the ids of what was accepted.
-fn load_and_kill(installation: &Installation, server: Server, round: usize, wanted: usize) -> HashSet<String> {
-    let accepted = Mutex::new(HashSet::new());
-    let stop = AtomicBool::new(false);
-    let next = AtomicUsize::new(round * 1_000_000);
+/// Calls `send` with 0, 1, 2, … from several threads at the same time until `is_enough`, and `kill` in the
+/// middle of their last calls.
+fn load_until(is_enough: impl Fn() -> bool, kill: impl FnOnce(), send: impl Fn(usize) + Sync) {
+    let (stop, next) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
+        // Also when what follows panics: the scope waits for its threads.
+        let _ending = Ending(&stop);
         for _ in 0..CLIENTS {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
-                    let n = next.fetch_add(1, Ordering::Relaxed);
-                    // The server may die at any moment: no answer is no promise.
-                    let Some((status, answer)) =
-                        server.try_request("/v1/messages", &installation.key, &[], &message(n))
-                    else {
-                        continue;
-                    };
-                    assert_eq!(status, 202, "{answer}");
-                    accepted.lock().unwrap().insert(answer["message_id"].as_str().unwrap().to_owned());
+                    send(next.fetch_add(1, Ordering::Relaxed));
                 }
             });
         }
-        wait_for(|| (accepted.lock().unwrap().len() >= wanted).then_some(()));
-        server.kill_in_place();
+        wait_for(|| is_enough().then_some(()));
         stop.store(true, Ordering::Relaxed);
+        kill();
     });
-    accepted.into_inner().unwrap()
 }
 
-/// How often each message arrived, by its id.
-fn arrivals(sink: &ScriptedSmtpServer) -> HashMap<String, usize> {
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Puts something into a set that several threads fill.
+fn put<T: Eq + Hash>(set: &Mutex<HashSet<T>>, item: T) {
+    set.lock().unwrap().insert(item);
+}
+
+/// How often each item occurs.
+fn count<T: Eq + Hash>(items: impl IntoIterator<Item = T>) -> HashMap<T, usize> {
     let mut count = HashMap::new();
-    for received in sink.messages() {
-        let content = String::from_utf8(received.content).unwrap();
-        let header = content.lines().find_map(|line| line.strip_prefix("Message-ID: <")).expect("every mail has one");
-        let id = header.split('@').next().unwrap().to_owned();
-        *count.entry(id).or_default() += 1;
+    for item in items {
+        *count.entry(item).or_default() += 1;
     }
     count
 }
 
-#[test]
-fn every_202_is_relayed_after_a_kill_and_every_duplicate_is_marked() {
-    kill_again_and_again(Way::Relayed, 5, "sent");
-}
-
-#[test]
-fn every_202_is_delivered_after_a_kill_and_every_duplicate_is_marked() {
-    kill_again_and_again(Way::Direct, 10, "delivered");
-}
-
-fn kill_again_and_again(way: Way, rounds: usize, end: &str) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let sink = runtime.block_on(ScriptedSmtpServer::start());
-    let installation = Installation::sending_to(sink.port(), way);
-    let mut accepted = HashSet::new();
-    for round in 1..=rounds {
-        let wanted = ACCEPTED_A_ROUND / 2 + round * ACCEPTED_A_ROUND / rounds;
-        accepted.extend(load_and_kill(&installation, installation.serve(), round, wanted));
-    }
-
-    let server = installation.serve();
-    let key = &installation.key;
-    for id in &accepted {
-        let path = format!("/v1/messages/{id}");
-        wait_for(|| (server.request("GET", &path, key, &Value::Null).1["status"] == end).then_some(()));
-    }
-    let arrivals = arrivals(&sink);
-    let lost: Vec<_> = accepted.iter().filter(|id| !arrivals.contains_key(*id)).collect();
-    assert!(lost.is_empty(), "{} of {} lost: {lost:?}", lost.len(), accepted.len());
-    for (id, count) in arrivals.iter().filter(|(_, count)| **count > 1) {
-        let (_, report) = server.request("GET", &format!("/v1/messages/{id}"), key, &Value::Null);
-        let marked = report["events"].as_array().unwrap().iter().any(|event| event["meta"]["ambiguous"] == true);
-        assert!(marked, "{id} arrived {count} times without a mark: {report}");
-        assert!(*count <= rounds, "{id} arrived {count} times");
-    }
-}
-
-#[test]
-fn a_key_that_was_used_before_a_kill_still_makes_one_message() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let sink = runtime.block_on(ScriptedSmtpServer::start());
-    let installation = Installation::sending_to(sink.port(), Way::Relayed);
-    let ids = Mutex::new(HashSet::new());
-    let hundred_requests = |server: &Server| {
-        thread::scope(|scope| {
-            for _ in 0..100 {
-                scope.spawn(|| {
-                    let headers = [("Idempotency-Key", "the-same")];
-                    match server.try_request("/v1/messages", &installation.key, &headers, &message(1)) {
-                        Some((202, answer)) => {
-                            ids.lock().unwrap().insert(answer["message_id"].as_str().unwrap().to_owned());
-                        }
-                        Some((409, answer)) => assert_eq!(answer["error"]["code"], "idempotency_in_progress"),
-                        other => panic!("{other:?}"),
-                    }
-                });
-            }
-        });
-    };
-    let server = installation.serve();
-    hundred_requests(&server);
-    assert_eq!(ids.lock().unwrap().len(), 1);
-    server.kill();
-
-    let server = installation.serve();
-    hundred_requests(&server);
-    let ids = ids.into_inner().unwrap();
-    assert_eq!(ids.len(), 1);
-    let path = format!("/v1/messages/{}", ids.iter().next().unwrap());
-    wait_for(|| (server.request("GET", &path, &installation.key, &Value::Null).1["status"] == "sent").then_some(()));
-    let (_, page) = server.request("GET", "/v1/messages", &installation.key, &Value::Null);
-    assert_eq!(page["data"].as_array().unwrap().len(), 1);
+/// How many there are beyond one of each.
+fn second_copies<T>(count: &HashMap<T, usize>) -> usize {
+    count.values().map(|count| count - 1).sum()
 }

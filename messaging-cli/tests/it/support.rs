@@ -103,6 +103,11 @@ impl Server {
 
     /// Starts `messaging serve` or `dev` and waits until it takes connections.
     pub(crate) fn start(command: &str, data: &Path, more: &[&str]) -> Self {
+        Self::start_in(command, data, more, &[])
+    }
+
+    /// The same with further environment variables.
+    pub(crate) fn start_in(command: &str, data: &Path, more: &[&str], environment: &[(&str, &OsStr)]) -> Self {
         let listen = data.join("listen");
         // What an earlier run left there is not ours.
         let _ = fs::remove_file(&listen);
@@ -111,6 +116,7 @@ impl Server {
             .arg(data)
             .args(more)
             .env("MESSAGING_LOG", "warn")
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()
@@ -150,8 +156,7 @@ impl Server {
 
     /// Asks the server to stop and waits; answers its exit code.
     pub(crate) fn stop(mut self) -> Option<i32> {
-        let id = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        self.signal(rustix::process::Signal::TERM);
         wait_for(|| self.child.try_wait().unwrap()).code()
     }
 
@@ -163,8 +168,16 @@ impl Server {
 
     /// Ends the server as a power failure would, while others still talk to it.
     pub(crate) fn kill_in_place(&self) {
-        let id = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+        self.signal(rustix::process::Signal::KILL);
+    }
+
+    /// Stops the server where it stands: its connections stay open, and nothing more happens until it is killed.
+    pub(crate) fn freeze(&self) {
+        self.signal(rustix::process::Signal::STOP);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Sends a request and answers status and body.

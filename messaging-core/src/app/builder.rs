@@ -1,6 +1,7 @@
 //! Putting an application together from its ports.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Semaphore;
@@ -12,19 +13,22 @@ use super::gates::Gates;
 use super::known_urls::KnownUrls;
 use super::last_uses::LastUses;
 use super::lookups::Lookups;
+use super::memory_budget::MemoryBudget;
 use super::segments::SegmentTurns;
 use super::settings::Settings;
 use super::templates::{self, CompiledVersions};
-use super::{App, FILE_MEMORY_KIB, Shared, importing, passwords, uploading, upserting};
+use super::uploading::Receiving;
+use super::{App, CONTENT_MEMORY, FILE_MEMORY, Shared, importing, passwords, uploading, upserting};
 use crate::domain::channel::Channel;
 use crate::domain::link_token::LinkKey;
+use crate::domain::page_cursor::CursorKey;
 use crate::ids::IdSource;
 use crate::ops::invoke::RunningKeys;
 use crate::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
 use crate::ports::fetch::{Fetch, NoFetch};
 use crate::ports::resolver::{NoResolver, Resolver};
 use crate::ports::{Store, Transport};
-use crate::vault::Vault;
+use crate::vault::{KeyRefused, SecretKey, Vault};
 use crate::work::signal::WorkSignal;
 
 /// Puts an [`App`] together.
@@ -36,7 +40,7 @@ pub struct Builder {
     fetch: Arc<dyn Fetch>,
     transports: HashMap<(Channel, String), Arc<dyn Transport>>,
     settings: Settings,
-    vault_key: Option<[u8; 32]>,
+    secret_key: SecretKey,
 }
 
 impl Builder {
@@ -83,21 +87,12 @@ impl Builder {
         self
     }
 
-    /// The 32 bytes under which secrets are stored. Without them a random key is used, and secrets do
-    /// not outlive the process.
-    pub fn vault_key(mut self, key: [u8; 32]) -> Self {
-        self.vault_key = Some(key);
-        self
-    }
-
-    /// The application.
-    pub fn build(self) -> App {
-        let vault_key = self.vault_key.unwrap_or_else(|| {
-            let mut key = [0; 32];
-            self.entropy.fill(&mut key);
-            key
-        });
-        App(Arc::new(Shared {
+    /// The application. Refused when the store's secrets are sealed under another key; a new store takes this
+    /// one as its own.
+    pub async fn build(self) -> Result<App, KeyRefused> {
+        let vault = Vault::new(self.secret_key.as_bytes());
+        vault.admit(self.store.as_ref(), self.entropy.as_ref()).await?;
+        Ok(App(Arc::new(Shared {
             store: self.store,
             clock: self.clock,
             entropy: self.entropy,
@@ -105,15 +100,15 @@ impl Builder {
             fetch: self.fetch,
             transports: self.transports,
             settings: self.settings,
-            vault: Vault::new(&vault_key),
-            link_key: LinkKey::new(&vault_key),
+            vault,
+            link_key: LinkKey::new(self.secret_key.as_bytes()),
+            cursor_key: CursorKey::new(self.secret_key.as_bytes()),
             ids: IdSource::default(),
             lookups: Lookups::new(),
             known_urls: KnownUrls::default(),
             recent_clicks: Mutex::default(),
             last_uses: LastUses::default(),
             running_keys: RunningKeys::default(),
-            login_attempts: Mutex::default(),
             passwords: passwords::queue(),
             dkim_keys: dkim::queue(),
             signers: Signers::default(),
@@ -124,17 +119,21 @@ impl Builder {
             work: WorkSignal::default(),
             events: EventSignal::default(),
             gates: Gates::default(),
-            file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
+            ambiguous_attempts: AtomicU64::new(0),
+            content_memory: MemoryBudget::new(CONTENT_MEMORY),
+            file_memory: MemoryBudget::new(FILE_MEMORY),
             parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
             imports: Semaphore::new(importing::IMPORTS_AT_A_TIME),
-            uploads: Arc::new(Semaphore::new(uploading::UPLOADS_AT_A_TIME)),
-        }))
+            uploads: uploading::places(),
+            receiving: Receiving::default(),
+        })))
     }
 }
 
 impl App {
-    /// Starts putting an application together over a store.
-    pub fn builder(store: Arc<dyn Store>) -> Builder {
+    /// Starts putting an application together over a store, whose secrets are sealed under `secret_key`: the
+    /// same one at every start.
+    pub fn builder(store: Arc<dyn Store>, secret_key: SecretKey) -> Builder {
         Builder {
             store,
             clock: Arc::new(SystemClock),
@@ -143,7 +142,7 @@ impl App {
             fetch: Arc::new(NoFetch),
             transports: HashMap::new(),
             settings: Settings::default(),
-            vault_key: None,
+            secret_key,
         }
     }
 }

@@ -34,6 +34,13 @@ pub(crate) struct KeyPair([(Algorithm, NewKey); 2]);
 #[derive(Debug, Default)]
 pub(super) struct Signers(RwLock<HashMap<DomainId, Opened>>);
 
+/// The mail of a domain cannot be signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the mail cannot be signed: a DKIM key of the sending domain does not open with this server's secret key, or none is published"
+)]
+pub struct UnusableKey;
+
 type Opened = Vec<(String, Option<Arc<Signer>>)>;
 
 impl App {
@@ -76,9 +83,13 @@ impl App {
     }
 
     /// What signs mail of the domain now; see [`SendingDomain::signing_keys`]. Keys are opened once and
-    /// kept, so that this is cheap on every delivery. A key that does not open is left out.
-    pub fn signers(&self, domain: &SendingDomain) -> Vec<Arc<Signer>> {
+    /// kept, so that this is cheap on every delivery. An error when a key does not open, or when the domain has
+    /// keys of which none can sign: its mail must not leave unsigned.
+    pub fn signers(&self, domain: &SendingDomain) -> Result<Vec<Arc<Signer>>, UnusableKey> {
         let wanted = domain.signing_keys();
+        if wanted.is_empty() && !domain.dkim.is_empty() {
+            return Err(UnusableKey);
+        }
         let known = |opened: &Opened| -> Option<Vec<Option<Arc<Signer>>>> {
             let find =
                 |selector: &str| opened.iter().find(|(known, _)| known == selector).map(|(_, signer)| signer.clone());
@@ -87,10 +98,10 @@ impl App {
         let cache = &self.signer_cache().0;
         let cached = cache.read().unwrap_or_else(PoisonError::into_inner).get(&domain.id).and_then(known);
         if let Some(signers) = cached {
-            return signers.into_iter().flatten().collect();
+            return signers.into_iter().collect::<Option<_>>().ok_or(UnusableKey);
         }
         let opened: Opened = wanted.iter().map(|key| (key.selector.clone(), self.open_key(domain, key))).collect();
-        let signers = opened.iter().filter_map(|(_, signer)| signer.clone()).collect();
+        let signers = opened.iter().map(|(_, signer)| signer.clone()).collect::<Option<_>>().ok_or(UnusableKey);
         let mut cache = cache.write().unwrap_or_else(PoisonError::into_inner);
         if cache.len() >= CAPACITY {
             cache.clear();

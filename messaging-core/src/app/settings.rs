@@ -13,6 +13,9 @@ pub struct Settings {
     pub data_region: String,
     /// Waits between email attempts; the last one repeats.
     pub message_retry: Vec<Duration>,
+    /// By how much at most a wait between email attempts is longer than `message_retry` says, in
+    /// thousandths, by chance: messages that were put off together do not come back together.
+    pub message_retry_jitter: u32,
     /// How long after acceptance an email is given up.
     pub message_expiry: Duration,
     /// Waits between attempts to deliver a webhook; after the last one it is given up.
@@ -35,6 +38,7 @@ impl Default for Settings {
             hostname: "localhost".to_owned(),
             data_region: "local".to_owned(),
             message_retry: waits.map(Duration::from_secs).to_vec(),
+            message_retry_jitter: 100,
             message_expiry: Duration::from_secs(72 * HOUR),
             webhook_retry: webhook_waits.map(Duration::from_secs).to_vec(),
             segment_refresh: Duration::from_secs(15 * MINUTE),

@@ -87,9 +87,7 @@ pub fn classify(response: &Response) -> BounceClass {
         Weight::Unroutable => BounceClass::Unreachable,
         Weight::Sender => said.filter(|class| class.is_soft()).unwrap_or(BounceClass::Policy),
         // Whoever gave up after replies of this kind had retried: the contract's "retries exhausted".
-        Weight::Temporary(class) => {
-            class.or(said).filter(|class| class.is_soft()).unwrap_or(BounceClass::Unreachable)
-        }
+        Weight::Temporary(class) => class.or(said).filter(|class| class.is_soft()).unwrap_or(BounceClass::Unreachable),
         Weight::Other => said.unwrap_or(BounceClass::Unknown),
         Weight::Generic => by_basic_code(code, said, &reading),
     }

@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::ids::{AutomationId, CampaignId, ContactId, EventId, MessageId, TemplateId, WorkspaceId};
 use crate::time::Timestamp;
@@ -198,15 +197,6 @@ pub struct MessageEvent {
     pub at: Timestamp,
     /// The members that contract section 4.2 lists for the kind.
     pub meta: Map<String, Value>,
-}
-
-/// The meta of an event for those who may not see addresses (contract section 2.4).
-pub fn mask_meta(channel: Channel, mut meta: Map<String, Value>) -> Map<String, Value> {
-    if let Some(Value::String(recipient)) = meta.get("recipient") {
-        let masked = address::mask(channel, recipient);
-        meta.insert("recipient".to_owned(), Value::String(masked));
-    }
-    meta
 }
 
 /// What a listing of messages is narrowed to.

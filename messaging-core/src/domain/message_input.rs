@@ -175,9 +175,8 @@ impl MessageInput {
             }
             None | Some("") => {}
             Some(to) => {
-                if address::check(self.channel, to).is_err() {
-                    violations.add("/to", FieldCode::InvalidFormat, format_args!("not an address of {}", self.channel));
-                }
+                let rule = format_args!("not an address of {}", self.channel);
+                address::check_sent(self.channel, to, "/to", rule, violations);
             }
         }
         if self.channel != Channel::Email {
@@ -185,9 +184,8 @@ impl MessageInput {
         }
         for (name, list) in [("cc", &self.cc), ("bcc", &self.bcc)] {
             for (index, copy) in list.iter().flatten().enumerate() {
-                if EmailAddress::parse(copy).is_err() {
-                    violations.add(format!("/{name}/{index}"), FieldCode::InvalidFormat, "not an email address");
-                }
+                let pointer = format!("/{name}/{index}");
+                address::check_sent(Channel::Email, copy, pointer, "not an email address", violations);
             }
         }
     }

@@ -31,10 +31,39 @@ pub struct Member {
     pub name: &'static str,
     /// Whether it must be given.
     pub required: bool,
-    /// Whether it is stored sealed and shown as `***`.
-    pub secret: bool,
+    /// What it is for.
+    pub role: Role,
     /// What it holds.
     pub form: Form,
+}
+
+/// What a setting is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Stored sealed, shown as `***`.
+    Secret,
+    /// Says where the secrets go or to which account they belong: a stored secret is only kept while it is
+    /// unchanged, so that nobody can have a secret sent to a host of their own without knowing it.
+    Destination,
+    /// Anything else, such as the sender's name.
+    Detail,
+}
+
+impl Member {
+    /// Whether it is stored sealed.
+    pub const fn is_secret(&self) -> bool {
+        matches!(self.role, Role::Secret)
+    }
+}
+
+impl ProviderKind {
+    /// Whether two configurations send their secrets to the same place and account.
+    pub fn has_same_destination(&self, one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
+        let given =
+            |config: &Map<String, Value>, name: &str| config.get(name).filter(|value| !value.is_null()).cloned();
+        let mut destinations = self.members.iter().filter(|member| member.role == Role::Destination);
+        destinations.all(|member| given(one, member.name) == given(other, member.name))
+    }
 }
 
 /// What a setting holds.
@@ -54,8 +83,16 @@ pub enum Form {
     Document,
 }
 
-const fn member(name: &'static str, required: bool, secret: bool, form: Form) -> Member {
-    Member { name, required, secret, form }
+const fn secret(name: &'static str, required: bool, form: Form) -> Member {
+    Member { name, required, role: Role::Secret, form }
+}
+
+const fn destination(name: &'static str, required: bool, form: Form) -> Member {
+    Member { name, required, role: Role::Destination, form }
+}
+
+const fn detail(name: &'static str, required: bool, form: Form) -> Member {
+    Member { name, required, role: Role::Detail, form }
 }
 
 const fn provider(channel: Channel, name: &'static str, members: &'static [Member]) -> ProviderKind {
@@ -74,11 +111,11 @@ pub const PROVIDERS: &[ProviderKind] = &[
         Channel::Email,
         "smtp",
         &[
-            member("host", true, false, Form::Host),
-            member("port", true, false, Form::Port),
-            member("username", false, false, Form::Text),
-            member("password", false, true, Form::Text),
-            member("tls", false, false, Form::Tls),
+            destination("host", true, Form::Host),
+            destination("port", true, Form::Port),
+            destination("username", false, Form::Text),
+            secret("password", false, Form::Text),
+            destination("tls", false, Form::Tls),
         ],
     ),
     provider(Channel::Email, "sandbox", &[]),
@@ -86,19 +123,19 @@ pub const PROVIDERS: &[ProviderKind] = &[
         Channel::Sms,
         "http",
         &[
-            member("api_base", true, false, Form::Url),
-            member("sender", true, false, Form::Text),
-            member("token", false, true, Form::Text),
+            destination("api_base", true, Form::Url),
+            detail("sender", true, Form::Text),
+            secret("token", false, Form::Text),
         ],
     ),
     provider(
         Channel::Sms,
         "twilio",
         &[
-            member("api_base", false, false, Form::Url),
-            member("sender", true, false, Form::Text),
-            member("account_sid", true, false, Form::Text),
-            member("auth_token", true, true, Form::Text),
+            destination("api_base", false, Form::Url),
+            detail("sender", true, Form::Text),
+            destination("account_sid", true, Form::Text),
+            secret("auth_token", true, Form::Text),
         ],
     ),
     provider(Channel::Sms, "sandbox", &[]),
@@ -106,26 +143,26 @@ pub const PROVIDERS: &[ProviderKind] = &[
         Channel::Push,
         "fcm",
         &[
-            member("api_base", false, false, Form::Url),
-            member("project_id", true, false, Form::Text),
-            member("service_account", true, true, Form::Document),
+            destination("api_base", false, Form::Url),
+            destination("project_id", true, Form::Text),
+            secret("service_account", true, Form::Document),
         ],
     ),
     provider(Channel::Push, "sandbox", &[]),
     provider(
         Channel::Telegram,
         "bot_api",
-        &[member("api_base", false, false, Form::Url), member("bot_token", true, true, Form::Text)],
+        &[destination("api_base", false, Form::Url), secret("bot_token", true, Form::Text)],
     ),
     provider(Channel::Telegram, "sandbox", &[]),
     provider(
         Channel::Whatsapp,
         "cloud_api",
         &[
-            member("api_base", false, false, Form::Url),
-            member("phone_number_id", true, false, Form::Text),
-            member("access_token", true, true, Form::Text),
-            member("app_secret", false, true, Form::Text),
+            destination("api_base", false, Form::Url),
+            destination("phone_number_id", true, Form::Text),
+            secret("access_token", true, Form::Text),
+            secret("app_secret", false, Form::Text),
         ],
     ),
     provider(Channel::Whatsapp, "sandbox", &[]),
@@ -133,9 +170,9 @@ pub const PROVIDERS: &[ProviderKind] = &[
         Channel::Viber,
         "http",
         &[
-            member("api_base", true, false, Form::Url),
-            member("sender", true, false, Form::Text),
-            member("token", false, true, Form::Text),
+            destination("api_base", true, Form::Url),
+            detail("sender", true, Form::Text),
+            secret("token", false, Form::Text),
         ],
     ),
     provider(Channel::Viber, "sandbox", &[]),
@@ -239,9 +276,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_setting_but_the_sender_says_where_secrets_go() {
+        for kind in PROVIDERS {
+            for member in kind.members {
+                let expected = matches!(member.name, "sender");
+                assert_eq!(member.role == Role::Detail, expected, "{} {} {}", kind.channel, kind.name, member.name);
+            }
+        }
+    }
+
+    #[test]
     fn secret_members_agree_with_the_table() {
         for kind in PROVIDERS {
-            let secrets: Vec<_> = kind.members.iter().filter(|one| one.secret).map(|one| one.name).collect();
+            let secrets: Vec<_> = kind.members.iter().filter(|one| one.is_secret()).map(|one| one.name).collect();
             assert_eq!(secrets, secret_members(kind.channel, kind.name), "{} {}", kind.channel, kind.name);
         }
     }

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::address::normalize_email;
+use crate::domain::address::{EmailAddress, normalize_email};
+use crate::ids::{Id as _, MessageId};
 
 /// Where a recipient was named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,19 +26,63 @@ pub struct Recipient {
     pub kind: RecipientKind,
     /// The address.
     pub address: String,
+    /// Whether an attempt was put off for another reason than that the provider failed. Without one, a
+    /// message that expires has failed and not bounced.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub was_deferred: bool,
+}
+
+impl Recipient {
+    /// A recipient before the first attempt.
+    pub const fn new(kind: RecipientKind, address: String) -> Self {
+        Self { kind, address, was_deferred: false }
+    }
 }
 
 /// The recipients of a message. An address that is named twice receives once, at its first place.
 pub fn all(to: &str, cc: &[String], bcc: &[String]) -> Vec<Recipient> {
     let mut seen = HashSet::new();
-    let named = |kind, list: &[String]| {
-        list.iter().map(|address| Recipient { kind, address: address.clone() }).collect::<Vec<_>>()
-    };
+    let named =
+        |kind, list: &[String]| list.iter().map(|address| Recipient::new(kind, address.clone())).collect::<Vec<_>>();
     [named(RecipientKind::To, &[to.to_owned()]), named(RecipientKind::Cc, cc), named(RecipientKind::Bcc, bcc)]
         .into_iter()
         .flatten()
         .filter(|recipient| seen.insert(normalize_email(&recipient.address)))
         .collect()
+}
+
+impl Recipient {
+    /// The domain of an email address in A-labels, by which delivery is divided; the whole address in lower case
+    /// where it has none.
+    pub fn domain(&self) -> String {
+        EmailAddress::parse(&self.address)
+            .map_or_else(|_| self.address.to_lowercase(), |address| address.ascii_domain())
+    }
+}
+
+/// Names a recipient of a message without its address: the first 8 octets of a SHA-256 digest of both.
+///
+/// Jobs keep it instead of addresses, so that what is erased from the stored request is gone from them as well,
+/// and instead of a position, which would shift.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RecipientDigest(u64);
+
+impl RecipientDigest {
+    /// The digest of a recipient, whose address is spelled as in the stored request.
+    pub fn of(message: MessageId, address: &str) -> Self {
+        let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+        context.update(&message.to_bytes());
+        context.update(address.as_bytes());
+        let octets = context.finish();
+        Self(u64::from_be_bytes(octets.as_ref()[..8].try_into().expect("SHA-256 has 32 octets")))
+    }
+}
+
+/// The domains of recipients, each once, in the order of the recipients.
+pub fn domains(recipients: &[Recipient]) -> Vec<String> {
+    let mut seen = HashSet::new();
+    recipients.iter().map(Recipient::domain).filter(|domain| seen.insert(domain.clone())).collect()
 }
 
 #[cfg(test)]
@@ -50,12 +95,33 @@ mod tests {
         let found = all(
             "a@b.co",
             &text(&["c@b.co", "A@B.co"]),
-            &text(&["c@b.co", "d@b.co", "d@b.co", "d@b\u{fc}.co", "d@xn--b-xga.co"]),
+            &text(&["c@b.co", "d@b.co", "d@b.co", "d@b\u{fc}cher.co", "d@xn--bcher-kva.co"]),
         );
         let shown: Vec<_> = found.iter().map(|one| (one.kind, one.address.as_str())).collect();
         assert_eq!(
             shown,
-            [(RecipientKind::To, "a@b.co"), (RecipientKind::Cc, "c@b.co"), (RecipientKind::Bcc, "d@b.co"), (RecipientKind::Bcc, "d@b\u{fc}.co")]
+            [
+                (RecipientKind::To, "a@b.co"),
+                (RecipientKind::Cc, "c@b.co"),
+                (RecipientKind::Bcc, "d@b.co"),
+                (RecipientKind::Bcc, "d@b\u{fc}cher.co")
+            ]
         );
+    }
+
+    #[test]
+    fn both_spellings_of_a_domain_are_one() {
+        let copies = ["b@BÜCHER.example", "c@xn--bcher-kva.example", "d@b.co", "e@B.CO"];
+        let found = all("a@bücher.example", &copies.map(ToOwned::to_owned), &[]);
+        assert_eq!(domains(&found), ["xn--bcher-kva.example", "b.co"]);
+    }
+
+    #[test]
+    fn a_digest_names_one_recipient_of_one_message() {
+        let ids = ["msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", "msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ"].map(|id| id.parse().unwrap());
+        let of = |id: usize, address| RecipientDigest::of(ids[id], address);
+        assert_eq!(of(0, "a@b.co"), of(0, "a@b.co"));
+        assert_ne!(of(0, "a@b.co"), of(0, "c@b.co"));
+        assert_ne!(of(0, "a@b.co"), of(1, "a@b.co"));
     }
 }

@@ -9,9 +9,13 @@ use crate::time::Timestamp;
 /// When to try again after attempt number `attempt` (the first is 1), made at `now`, was put off.
 /// `None`: the message has expired. The last wait of the schedule repeats; the last attempt is made
 /// when the message expires.
+///
+/// The wait is longer than the schedule says by `jitter` thousandths: messages that one outage put off
+/// together do not come back together.
 pub fn next_attempt(
     schedule: &[Duration],
     attempt: u32,
+    jitter: u32,
     now: Timestamp,
     accepted: Timestamp,
     expiry: Duration,
@@ -19,7 +23,11 @@ pub fn next_attempt(
     let end = accepted + expiry;
     let index = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
     let wait = schedule.get(index).or(schedule.last())?;
-    (now < end).then(|| (now + *wait).min(end))
+    (now < end).then(|| (now + longer(*wait, jitter)).min(end))
+}
+
+fn longer(wait: Duration, thousandths: u32) -> Duration {
+    wait.saturating_add((wait / 1000).saturating_mul(thousandths))
 }
 
 #[cfg(test)]
@@ -31,13 +39,24 @@ mod tests {
         let schedule = [1, 5, 12].map(|minutes| Duration::from_secs(minutes * 60));
         let minute = |n: i64| Timestamp::from_millis(n * 60_000);
         let expiry = Duration::from_mins(40);
-        let next = |attempt, now| next_attempt(&schedule, attempt, minute(now), minute(0), expiry);
+        let next = |attempt, now| next_attempt(&schedule, attempt, 0, minute(now), minute(0), expiry);
         assert_eq!(next(1, 0), Some(minute(1)));
         assert_eq!(next(2, 1), Some(minute(6)));
         assert_eq!(next(3, 6), Some(minute(18)));
         assert_eq!(next(4, 18), Some(minute(30)));
         assert_eq!(next(5, 30), Some(minute(40)));
         assert_eq!(next(6, 40), None);
-        assert_eq!(next_attempt(&[], 1, minute(0), minute(0), expiry), None);
+        assert_eq!(next_attempt(&[], 1, 0, minute(0), minute(0), expiry), None);
+    }
+
+    #[test]
+    fn jitter_lengthens_the_wait_but_not_beyond_the_expiry() {
+        let schedule = [Duration::from_mins(10)];
+        let (now, expiry) = (Timestamp::from_millis(0), Duration::from_secs(630));
+        for (jitter, seconds) in [(0, 600), (10, 606), (50, 630), (100, 630)] {
+            let next = next_attempt(&schedule, 1, jitter, now, now, expiry);
+            assert_eq!(next, Some(Timestamp::from_millis(seconds * 1000)), "{jitter}");
+        }
+        assert_eq!(longer(Duration::MAX, 100), Duration::MAX);
     }
 }

@@ -4,9 +4,8 @@ use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::address;
 use crate::domain::attempt::{AttemptOutcome, MessageAttempt};
-use crate::domain::channel::Channel;
+use crate::domain::redaction::Redactor;
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::input::{Empty, PageQuery};
@@ -38,38 +37,18 @@ pub struct AttemptReport {
 }
 
 impl AttemptReport {
-    fn of(attempt: MessageAttempt, clear: bool) -> Self {
+    fn of(attempt: MessageAttempt, redactor: Redactor) -> Self {
         let dialog = attempt.dialog;
-        let shown = |line: String| if clear { line } else { mask_line(&line) };
         Self {
             attempt: attempt.attempt,
             at: attempt.at,
-            mx: dialog.mx,
+            mx: dialog.mx.map(|mx| redactor.text(mx)),
             remote_addr: dialog.remote_addr,
             tls: dialog.tls,
             outcome: dialog.outcome,
-            transcript: dialog.transcript.into_iter().map(shown).collect(),
+            transcript: dialog.transcript.into_iter().map(|line| redactor.text(line)).collect(),
         }
     }
-}
-
-/// Masks every address in a line (contract section 2.4).
-fn mask_line(line: &str) -> String {
-    let is_edge = |c: char| c.is_whitespace() || "<>()[]\"',;:=".contains(c);
-    let mut masked = String::with_capacity(line.len());
-    for piece in line.split_inclusive(is_edge) {
-        let (word, edge) = match piece.char_indices().next_back() {
-            Some((at, last)) if is_edge(last) => piece.split_at(at),
-            _ => (piece, ""),
-        };
-        if word.contains('@') {
-            masked.push_str(&address::mask(Channel::Email, word));
-        } else {
-            masked.push_str(word);
-        }
-        masked.push_str(edge);
-    }
-    masked
 }
 
 /// `GET /messages/{id}/attempts`
@@ -92,27 +71,7 @@ impl Operation for ListAttempts {
         let workspace = cx.workspace()?;
         let message = cx.store().message(workspace, call.path.id).await?.ok_or(Error::NotFound)?;
         let slice = cx.store().attempts(workspace, message.id, cx.page(&call.query)?).await?;
-        let clear = cx.sees_addresses();
-        Ok(cx.answer_page(slice, |attempt| AttemptReport::of(attempt, clear)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(line: &str, expected: &str) {
-        assert_eq!(mask_line(line), expected);
-    }
-
-    #[test]
-    fn addresses_in_lines_are_masked() {
-        check("> RCPT TO:<ann@example.com> NOTIFY=NEVER", "> RCPT TO:<a***@example.com> NOTIFY=NEVER");
-        check("< 550 5.1.1 ann@example.com: no such user", "< 550 5.1.1 a***@example.com: no such user");
-        check("< 250 2.1.5 \"b@c.de\"", "< 250 2.1.5 \"***@c.de\"");
-        check("< 250 ok", "< 250 ok");
-        check("", "");
-        check("@", "***@");
+        let redactor = cx.redactor();
+        Ok(cx.answer_page(slice, |attempt| AttemptReport::of(attempt, redactor)))
     }
 }

@@ -62,7 +62,7 @@ impl ChannelView {
             Some(value) => value.clone(),
         };
         let config: Map<_, _> =
-            members.iter().map(|member| (member.name.to_owned(), shown(member.name, member.secret))).collect();
+            members.iter().map(|member| (member.name.to_owned(), shown(member.name, member.is_secret()))).collect();
         let complete =
             kind.is_some() && members.iter().all(|member| !member.required || !config[member.name].is_null());
         let present = settings.provider != provider::BUILTIN || app.transport(channel, provider::BUILTIN).is_some();
@@ -112,8 +112,9 @@ pub struct ChannelInput {
     /// The provider's name.
     #[validate(length(min = 1))]
     pub provider: String,
-    /// Its settings. `null` is the same as leaving a setting out, `***` keeps a stored secret, settings
-    /// that the provider does not have are dropped.
+    /// Its settings. `null` is the same as leaving a setting out. `***` keeps a stored secret while everything that
+    /// says where it goes (host, port, TLS, account, …) is unchanged. Settings that the provider does not have are
+    /// dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Map<String, Value>>,
 }
@@ -148,7 +149,7 @@ impl Operation for SetChannel {
             workspace_id,
             channel,
             provider: kind.name.to_owned(),
-            config: take_over(kind, call.body.config.unwrap_or_default(), kept)?,
+            config: take_over(cx.app, kind, call.body.config.unwrap_or_default(), kept)?,
         };
         let settings = seal(cx.app, kind, settings, kept);
         let expected = stored.as_ref().map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
@@ -182,6 +183,7 @@ impl Operation for DeleteChannel {
 
 /// What of a given configuration is to be stored, checked; kept secrets are still `***`.
 fn take_over(
+    app: &App,
     kind: &ProviderKind,
     mut given: Map<String, Value>,
     kept: Option<&ChannelSettings>,
@@ -192,14 +194,25 @@ fn take_over(
             None | Some(Value::Null) if member.form == Form::Tls => DEFAULT_TLS.into(),
             None | Some(Value::Null) => continue,
             Some(Value::String(text)) if text.is_empty() && !member.required => continue,
-            // There is nothing to keep: the same as not given.
-            Some(Value::String(text)) if is_mask(member, &text) && !has(kept, member.name) => continue,
             Some(value) => value,
         };
         config.insert(member.name.to_owned(), value);
     }
     let mut violations = Violations::new();
     provider::check(kind, &config, &mut violations);
+    // A secret goes where it went before, or whoever may change the settings could have it sent to a host of
+    // their own.
+    let kept = kept.filter(|kept| kind.has_same_destination(&config, &kept.config));
+    for member in kind.members {
+        let is_kept = config.get(member.name).and_then(Value::as_str).is_some_and(|text| is_mask(member, text));
+        if is_kept && !has(kept, member.name) {
+            let rule = "*** keeps a secret only while it is stored and everything that says where it goes is unchanged";
+            violations.add(format!("/config/{}", member.name), FieldCode::Required, rule);
+        }
+    }
+    if let Some(Err(fault)) = app.transport(kind.channel, kind.name).map(|transport| transport.check(&config)) {
+        violations.add(format!("/config/{}", fault.member), FieldCode::NotAllowed, fault.message);
+    }
     violations.into_result()?;
     Ok(config)
 }
@@ -211,7 +224,7 @@ fn seal(
     mut settings: ChannelSettings,
     kept: Option<&ChannelSettings>,
 ) -> ChannelSettings {
-    for member in kind.members.iter().filter(|member| member.secret) {
+    for member in kind.members.iter().filter(|member| member.is_secret()) {
         let Some(value) = settings.config.remove(member.name) else { continue };
         let sealed = match value {
             Value::String(text) if is_mask(member, &text) => {
@@ -229,7 +242,7 @@ fn seal(
 }
 
 fn is_mask(member: &provider::Member, text: &str) -> bool {
-    member.secret && text == MASK
+    member.is_secret() && text == MASK
 }
 
 fn has(kept: Option<&ChannelSettings>, name: &str) -> bool {

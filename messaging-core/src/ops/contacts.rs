@@ -22,6 +22,7 @@ use crate::domain::channel::Channel;
 use crate::domain::contact::input::ContactInput;
 use crate::domain::contact::people::Occasion;
 use crate::domain::contact::{Consent, Contact, ContactFilter, IdentifierKind};
+use crate::domain::redaction::Redactor;
 use crate::error::Error;
 use crate::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use crate::ops::context::Context;
@@ -70,16 +71,14 @@ pub struct ContactView {
 }
 
 impl ContactView {
-    fn of(contact: Contact, suppressed: &HashSet<(Channel, String)>, clear: bool) -> Self {
+    fn of(contact: Contact, suppressed: &HashSet<(Channel, String)>, redactor: Redactor) -> Self {
         let channels: HashSet<_> = contact
             .all_addresses()
             .into_iter()
             .filter(|address| suppressed.contains(address))
             .map(|(channel, _)| channel)
             .collect();
-        let shown = |channel, text: Option<String>| {
-            if clear { text } else { text.map(|text| address::mask(channel, &text)) }
-        };
+        let shown = |channel, text: Option<String>| text.map(|text| redactor.address(channel, text));
         Self {
             id: contact.id,
             external_id: contact.external_id,
@@ -107,8 +106,8 @@ pub(super) async fn views(
     let addresses: Vec<_> = contacts.iter().flat_map(Contact::all_addresses).collect();
     let suppressed = cx.store().suppressed_anywhere(workspace, &addresses).await?;
     let suppressed = suppressed.into_iter().map(|listed| (listed.channel, listed.address)).collect();
-    let clear = cx.sees_addresses();
-    Ok(contacts.into_iter().map(|contact| ContactView::of(contact, &suppressed, clear)).collect())
+    let redactor = cx.redactor();
+    Ok(contacts.into_iter().map(|contact| ContactView::of(contact, &suppressed, redactor)).collect())
 }
 
 /// What is shown of a contact.

@@ -9,6 +9,7 @@ use tokio::sync::SemaphorePermit;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::changes::{Changes, Write};
+use crate::domain::redaction::Redactor;
 use crate::error::Error;
 use crate::ids::{Id, WorkspaceId};
 use crate::ops::input::{UnknownMembers, schema_of};
@@ -63,6 +64,8 @@ pub struct Context<'a> {
     pub(super) lenient: bool,
     /// The turn to commit a long list, held until that is done.
     pub(super) turn: Option<SemaphorePermit<'a>>,
+    /// [`Operation::ID`](crate::ops::Operation::ID)
+    pub(super) operation: &'static str,
     pub(super) workspace: Option<WorkspaceId>,
     pub(super) path: &'a str,
     pub(super) query: &'a str,
@@ -98,5 +101,10 @@ impl<'a> Context<'a> {
     /// Whether the caller sees email addresses and phone numbers in clear (contract section 2.4).
     pub fn sees_addresses(&self) -> bool {
         self.workspace.is_some_and(|workspace| self.caller.covers(workspace, Scope::PiiRead))
+    }
+
+    /// What every address, and every text that others wrote, is shown through.
+    pub fn redactor(&self) -> Redactor {
+        Redactor::new(self.sees_addresses())
     }
 }

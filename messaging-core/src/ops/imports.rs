@@ -111,7 +111,9 @@ impl ImportView {
             let token = cx.app.link_key().upload(import.workspace_id, import.id);
             format!("{}/uploads/{token}", cx.app.settings().public_url)
         });
-        Self::of(import, cx.now, url)
+        let shown = Self::of(import, cx.now, url);
+        // It may name a column, and columns are named by the file.
+        Self { failure_reason: shown.failure_reason.map(|reason| cx.redactor().text(reason)), ..shown }
     }
 }
 
@@ -331,8 +333,10 @@ impl Operation for ListImportErrors {
         // A piece that begins before the row may go on after it.
         let mut after = after_row.saturating_sub(PIECE_ROWS as u64);
         loop {
-            let pieces = cx.store().row_errors(workspace_id, id, after, PIECES).await?;
-            for piece in &pieces {
+            let mut pieces = cx.store().row_errors(workspace_id, id, after, PIECES).await?;
+            for piece in &mut pieces {
+                // No cell is repeated, but columns are named by the file.
+                piece.lines = cx.redactor().text(std::mem::take(&mut piece.lines));
                 if !report.add(piece) {
                     return Ok(RowErrorReport(report.cut().into()));
                 }

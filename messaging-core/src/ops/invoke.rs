@@ -60,7 +60,7 @@ pub(crate) async fn invoke<O: Operation>(request: Request<'_>) -> Result<Answer,
     // be it an earlier reply or a refusal, the memory is asked, because an earlier reply goes first.
     let result = run_until_committed::<O>(&request, Some((&key, print))).await;
     match result {
-        Err(refusal) if !matches!(refusal, Error::Unavailable { .. }) => {
+        Err(refusal) if !matches!(refusal, Error::Unavailable { .. } | Error::OutcomeUnknown { .. }) => {
             let now = request.app.now();
             match request.app.store().reply(&key, now).await? {
                 Some(reply) => replay::<O>(request.app, reply, print),
@@ -88,6 +88,7 @@ async fn run_until_committed<O: Operation>(
             client: request.client,
             lenient: request.lenient,
             turn: None,
+            operation: O::ID,
             workspace: request.workspace,
             path: request.path,
             query: request.query,

@@ -113,7 +113,14 @@ impl Operation for CreateMember {
             stored.record
         } else {
             let email = email.as_str().to_owned();
-            let user = User { id: cx.new_id(), email, name: None, password_hash: None, created_at: cx.now };
+            let user = User {
+                id: cx.new_id(),
+                email,
+                name: None,
+                password_hash: None,
+                password_version: 0,
+                created_at: cx.now,
+            };
             cx.change(Write::PutUser(user.clone(), Expect::Absent));
             user
         };

@@ -16,7 +16,8 @@ use crate::domain::attachment::{self, StoredFile};
 use crate::domain::channel::Channel;
 use crate::domain::contact::{Contact, Identifier};
 use crate::domain::content::TemplateUse;
-use crate::domain::message::{EventKind, Message, MessageFilter, MessageStatus, mask_meta};
+use crate::domain::link_token::CopyKey;
+use crate::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
 use crate::domain::message_input::MessageInput;
 use crate::domain::sending_domain::SendingDomain;
 use crate::domain::template::Template;
@@ -100,15 +101,32 @@ impl Operation for SendMessage {
             created_at: cx.now,
             updated_at: cx.now,
         };
+        let copies = copy_keys(cx, workspace, &input);
         let files = store_files(cx, workspace, &input).await?;
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
+        let jobs = DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref());
         let content = content::encode(&cx.body, input, files, template);
-        let job = DeliverMessage::first(&message).enqueue(cx.new_id(), cx.now)?;
         let message_id = message.id;
         cx.change(Write::InsertMessage(Box::new(message), content));
-        cx.change(Write::Enqueue(job));
+        if !copies.is_empty() {
+            cx.change(Write::ListCopies(workspace, message_id, copies));
+        }
+        for job in jobs {
+            let job = job.enqueue(cx.new_id(), cx.now)?;
+            cx.change(Write::Enqueue(job));
+        }
         Ok(AcceptedMessage { message_id, status: MessageStatus::Queued })
     }
+}
+
+/// What erasing finds the message by, for each of its copies once.
+fn copy_keys(cx: &Context<'_>, workspace: WorkspaceId, input: &MessageInput) -> Vec<CopyKey> {
+    let copies = input.cc.iter().chain(&input.bcc).flatten();
+    let mut keys: Vec<_> =
+        copies.map(|copy| cx.app.link_key().copy(workspace, &address::normalize(Channel::Email, copy))).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// Looks up what the request names. What is not there is added to the violations.
@@ -317,7 +335,7 @@ pub struct EventView {
     pub kind: EventKind,
     /// When.
     pub at: Timestamp,
-    /// More, by kind.
+    /// More, by kind; addresses in it are masked without `pii:read`.
     pub meta: Map<String, Value>,
 }
 
@@ -354,13 +372,13 @@ impl Operation for GetMessage {
 /// A message with everything that happened to it.
 pub(super) async fn report(cx: &Context<'_>, message: Message) -> Result<MessageReport, Error> {
     let events = cx.store().message_events(message.workspace_id, message.id, MAX_EVENTS_SHOWN).await?;
-    let clear = cx.sees_addresses();
+    let redactor = cx.redactor();
     // The first event is not stored: it is the message's creation.
     let queued = EventView { kind: EventKind::Queued, at: message.created_at, meta: Map::new() };
     let happened = events.into_iter().map(|event| EventView {
         kind: event.kind,
         at: event.at,
-        meta: if clear { event.meta } else { mask_meta(message.channel, event.meta) },
+        meta: redactor.meta(message.channel, event.meta),
     });
     Ok(MessageReport {
         message_id: message.id,
@@ -432,12 +450,12 @@ impl Operation for ListMessages {
         let filter = MessageFilter { campaign_id, automation_id, contact_id, status, tag, channel };
         let page = cx.page(&PageQuery { limit, cursor })?;
         let slice = cx.store().messages(workspace, &filter, page).await?;
-        let clear = cx.sees_addresses();
+        let redactor = cx.redactor();
         Ok(cx.answer_page(slice, |message| MessageSummary {
             message_id: message.id,
             status: message.status,
             channel: message.channel,
-            to: if clear { message.to } else { address::mask(message.channel, &message.to) },
+            to: redactor.address(message.channel, message.to),
             contact_id: message.contact_id,
             campaign_id: message.campaign_id,
             automation_id: message.automation_id,

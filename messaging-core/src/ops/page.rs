@@ -1,17 +1,14 @@
 //! Pages of listings and their cursors.
 //!
-//! Contract section 1.5. A cursor is the key of the last item and a check sum of the path and filters
-//! it was made for, so that it works nowhere else. It holds nothing secret: ids are shown anyway.
+//! Contract section 1.5. A cursor is the key of the last item, sealed for the workspace, operation, path and
+//! filters of the listing ([`CursorKey`](crate::domain::page_cursor::CursorKey)), so that it works nowhere else.
 
-use std::hash::Hasher as _;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use siphasher::sip::SipHasher13;
 
+use crate::domain::page_cursor::CursorScope;
 use crate::error::Error;
+use crate::ids::Id as _;
 use crate::ops::context::Context;
 use crate::ops::input::PageQuery;
 use crate::ports::store::{PageRequest, Slice};
@@ -39,22 +36,6 @@ impl<T> Page<T> {
 /// Parameters that say how much is wanted and from where: they do not belong to what is listed.
 const NO_FILTERS: [&str; 5] = ["limit", "cursor", "after", "since", "wait"];
 
-/// What binds a cursor to its listing: the path and the filters.
-fn listing_scope(path: &str, query: &str) -> [u8; 8] {
-    let mut filters: Vec<_> =
-        form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| !NO_FILTERS.contains(&name.as_ref())).collect();
-    filters.sort();
-    let mut hasher = SipHasher13::new();
-    hasher.write(path.as_bytes());
-    for (name, value) in filters {
-        hasher.write(name.as_bytes());
-        hasher.write_u8(0xFE);
-        hasher.write(value.as_bytes());
-        hasher.write_u8(0xFF);
-    }
-    hasher.finish().to_be_bytes()
-}
-
 impl Context<'_> {
     /// What the store is asked for.
     pub fn page(&self, query: &PageQuery) -> Result<PageRequest, Error> {
@@ -68,22 +49,29 @@ impl Context<'_> {
         Page { data: slice.items.into_iter().map(item).collect(), next_cursor }
     }
 
-    /// The text of a place in this listing.
+    /// The cursor of a place in this listing.
     pub fn cursor(&self, key: [u8; 16]) -> String {
-        let mut bytes = [0_u8; 24];
-        bytes[..8].copy_from_slice(&listing_scope(self.path, self.query));
-        bytes[8..].copy_from_slice(&key);
-        URL_SAFE_NO_PAD.encode(bytes)
+        self.app.cursor_key().seal(&self.cursor_scope(), key)
     }
 
-    /// The place that [`Context::cursor`] made a text of, for this listing.
+    /// The place that [`Context::cursor`] made a cursor of, for this listing; any other text is refused.
     pub fn read_cursor(&self, text: &str) -> Result<[u8; 16], Error> {
-        let decoded = URL_SAFE_NO_PAD.decode(text).ok();
-        let bytes: [u8; 24] = decoded.and_then(|bytes| bytes.try_into().ok()).ok_or(Error::InvalidCursor)?;
-        let (scope, key) = bytes.split_first_chunk::<8>().ok_or(Error::InvalidCursor)?;
-        if *scope != listing_scope(self.path, self.query) {
-            return Err(Error::InvalidCursor);
-        }
-        key.try_into().map_err(|_| Error::InvalidCursor)
+        self.app.cursor_key().open(&self.cursor_scope(), text).ok_or(Error::InvalidCursor)
+    }
+
+    /// What binds a cursor to its listing. A listing outside of workspaces is about whoever calls.
+    fn cursor_scope(&self) -> CursorScope {
+        let of = match self.workspace {
+            Some(workspace) => workspace.to_bytes(),
+            None => self.caller.credential().unwrap_or_default(),
+        };
+        let is_in_workspace = [u8::from(self.workspace.is_some())];
+        let scope = CursorScope::default().field(&is_in_workspace).field(&of);
+        let scope = scope.field(self.operation.as_bytes()).field(self.path.as_bytes());
+        let mut filters: Vec<_> = form_urlencoded::parse(self.query.as_bytes())
+            .filter(|(name, _)| !NO_FILTERS.contains(&name.as_ref()))
+            .collect();
+        filters.sort();
+        filters.iter().fold(scope, |scope, (name, value)| scope.field(name.as_bytes()).field(value.as_bytes()))
     }
 }

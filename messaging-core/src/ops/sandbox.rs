@@ -7,7 +7,6 @@ use http::{Method, StatusCode};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::error::Error;
 use crate::ids::{MessageId, WorkspaceId};
@@ -32,7 +31,7 @@ pub struct SandboxMessage {
     pub to: String,
     /// The sender, of an email.
     pub from: Option<String>,
-    /// The subject of an email, the title of a push message.
+    /// The subject of an email, the title of a push message; addresses in it are masked without `pii:read`.
     pub subject: Option<String>,
     /// When it was captured.
     pub captured_at: Timestamp,
@@ -57,13 +56,14 @@ impl Operation for ListSandboxMessages {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<SandboxMessage>, Error> {
         let page = cx.page(&call.query)?;
         let slice = cx.store().captures(call.path.workspace_id, page).await?;
-        let clear = cx.sees_addresses();
+        let redactor = cx.redactor();
         Ok(cx.answer_page(slice, |capture| SandboxMessage {
             message_id: capture.message_id,
             channel: capture.channel,
-            to: if clear { capture.to } else { address::mask(capture.channel, &capture.to) },
+            to: redactor.address(capture.channel, capture.to),
             from: capture.from,
-            subject: capture.subject,
+            // Values of a template may have made it.
+            subject: capture.subject.map(|subject| redactor.text(subject)),
             captured_at: capture.captured_at,
         }))
     }

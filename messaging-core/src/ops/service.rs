@@ -45,6 +45,9 @@ impl Operation for GetHealth {
     type Output = Health;
 
     async fn run(cx: &mut Context<'_>, _: Call<Self>) -> Result<Health, Error> {
+        if !cx.store().health().is_healthy() {
+            return Err(Error::Unavailable { retry_after: 1 });
+        }
         cx.store().ping().await?;
         Ok(Health { status: "ok".to_owned() })
     }

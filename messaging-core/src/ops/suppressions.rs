@@ -10,6 +10,7 @@ use validator::Validate;
 use crate::changes::{Expect, Write};
 use crate::domain::address;
 use crate::domain::channel::Channel;
+use crate::domain::redaction::Redactor;
 use crate::domain::suppression::{Suppression, SuppressionFilter, SuppressionReason, SuppressionSource};
 use crate::error::Error;
 use crate::ids::{SuppressionId, WorkspaceId};
@@ -19,7 +20,7 @@ use crate::ops::operation::{Call, InWorkspace, NoContent, Operation, Upserted};
 use crate::ops::page::Page;
 use crate::scope::{Access, Scope};
 use crate::time::Timestamp;
-use crate::violation::{FieldCode, Violations};
+use crate::violation::Violations;
 
 /// A suppression as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,10 +43,11 @@ pub struct SuppressionView {
 }
 
 impl SuppressionView {
-    /// What is shown of a suppression, with its address in clear or masked.
-    pub(crate) fn of(suppression: Suppression, clear: bool) -> Self {
+    /// What is shown of a suppression.
+    pub(crate) fn of(suppression: Suppression, redactor: Redactor) -> Self {
         let Suppression { id, workspace_id: _, channel, address, reason, detail, source, created_at } = suppression;
-        let address = if clear { address } else { address::mask(channel, &address) };
+        let address = redactor.address(channel, address);
+        let detail = detail.map(|detail| redactor.text(detail));
         Self { id, channel, address, reason, detail, source, created_at }
     }
 }
@@ -67,9 +69,7 @@ pub struct SuppressionInput {
 
 impl Input for SuppressionInput {
     fn check(&self, violations: &mut Violations) {
-        if address::check(self.channel, &self.address).is_err() {
-            violations.add("/address", FieldCode::InvalidFormat, "not an address of this channel");
-        }
+        address::check_sent(self.channel, &self.address, "/address", "not an address of this channel", violations);
     }
 }
 
@@ -99,7 +99,7 @@ impl Operation for CreateSuppression {
             return Err(std::mem::take(&mut cx.violations).into());
         };
         let address = address::normalize(channel, &address);
-        let clear = cx.sees_addresses();
+        let redactor = cx.redactor();
         let listed = cx.store().suppressed(workspace, channel, std::slice::from_ref(&address)).await?;
         if let Some(stored) = listed.into_iter().next() {
             let record = match stored.record.raised(reason, None) {
@@ -109,7 +109,7 @@ impl Operation for CreateSuppression {
                 }
                 None => stored.record,
             };
-            return Ok(Upserted { created: Some(false), record: SuppressionView::of(record, clear) });
+            return Ok(Upserted { created: Some(false), record: SuppressionView::of(record, redactor) });
         }
         let record = Suppression {
             id: cx.new_id(),
@@ -122,7 +122,7 @@ impl Operation for CreateSuppression {
             created_at: cx.now,
         };
         cx.change(Write::PutSuppression(record.clone(), Expect::Absent));
-        Ok(Upserted { created: Some(true), record: SuppressionView::of(record, clear) })
+        Ok(Upserted { created: Some(true), record: SuppressionView::of(record, redactor) })
     }
 }
 
@@ -170,8 +170,8 @@ impl Operation for ListSuppressions {
         let page = cx.page(&PageQuery { limit, cursor })?;
         let filter = SuppressionFilter { channel, address, reason };
         let slice = cx.store().suppressions(call.path.workspace_id, &filter, page).await?;
-        let clear = cx.sees_addresses();
-        Ok(cx.answer_page(slice, |suppression| SuppressionView::of(suppression, clear)))
+        let redactor = cx.redactor();
+        Ok(cx.answer_page(slice, |suppression| SuppressionView::of(suppression, redactor)))
     }
 }
 

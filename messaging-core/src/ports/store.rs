@@ -15,7 +15,9 @@ pub mod channels;
 pub mod contacts;
 pub mod custom_fields;
 pub mod events;
+pub mod health;
 pub mod imports;
+pub mod installation;
 pub mod jobs;
 pub mod keys;
 pub mod lists;
@@ -25,6 +27,7 @@ pub mod replies;
 pub mod sandbox;
 pub mod segments;
 pub mod sending_domains;
+pub mod sign_ins;
 pub mod soft_bounces;
 pub mod suppressions;
 pub mod templates;
@@ -33,6 +36,7 @@ pub mod urls;
 pub mod webhooks;
 
 use async_trait::async_trait;
+use tokio::sync::watch;
 
 use crate::changes::Changes;
 use crate::error::Error;
@@ -44,7 +48,9 @@ pub use channels::Channels;
 pub use contacts::Contacts;
 pub use custom_fields::CustomFields;
 pub use events::{EventLog, LogPosition};
+pub use health::{StoreGauges, StoreHealth};
 pub use imports::Imports;
+pub use installation::{Installation, SealedSecret};
 pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
 pub use lists::Lists;
@@ -54,6 +60,7 @@ pub use replies::Replies;
 pub use sandbox::Sandbox;
 pub use segments::Segments;
 pub use sending_domains::SendingDomains;
+pub use sign_ins::SignIns;
 pub use soft_bounces::SoftBounces;
 pub use suppressions::Suppressions;
 pub use templates::Templates;
@@ -73,6 +80,7 @@ pub trait Store:
     + CustomFields
     + EventLog
     + Imports
+    + Installation
     + Jobs
     + Lists
     + Messages
@@ -81,6 +89,7 @@ pub trait Store:
     + Sandbox
     + Segments
     + SendingDomains
+    + SignIns
     + SoftBounces
     + Suppressions
     + Uploads
@@ -97,6 +106,17 @@ pub trait Store:
 
     /// Whether the database answers; for `/health`.
     async fn ping(&self) -> Result<(), StoreError>;
+
+    /// Whether the store takes writes, and if not, why. Costs an atomic load: asked before every claim and
+    /// before every message leaves. A store that is not healthy looks by itself, about every second, whether
+    /// it is again.
+    fn health(&self) -> StoreHealth;
+
+    /// Tells every change of [`Store::health`].
+    fn watch_health(&self) -> watch::Receiver<StoreHealth>;
+
+    /// Sizes, for metrics.
+    fn gauges(&self) -> StoreGauges;
 
     /// Finishes what was handed over and releases what is held. Later calls answer `Unavailable`.
     async fn close(&self);
@@ -142,15 +162,20 @@ pub struct PageRequest {
 /// A read failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Too much work is waiting, or the store is closing; a later try may work.
+    /// Nothing was done: too much work is waiting, the store is closing or not healthy (see
+    /// [`Store::health`]). A later try may work.
     #[error("the store takes no more work at the moment")]
     Unavailable,
+    /// The disk failed while the commit was made durable: whether it is kept is known after the next start.
+    /// Until then it is not seen.
+    #[error("the disk failed during the commit")]
+    OutcomeUnknown,
     /// The database failed.
     #[error("the database failed")]
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// A commit failed; nothing was changed.
+/// A commit failed; nothing was changed, except perhaps after [`StoreError::OutcomeUnknown`].
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
     /// Something was not as the changes expected it: read again, decide again.
@@ -165,6 +190,7 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable => Self::Unavailable { retry_after: 1 },
+            StoreError::OutcomeUnknown => Self::OutcomeUnknown { retry_after: 1 },
             StoreError::Failed(_) => Self::internal(error),
         }
     }

@@ -11,7 +11,7 @@ use crate::domain::webhook::delivery::{Delivery, DeliveryStatus};
 use crate::ids::{DeliveryId, JobId, WebhookId, WorkspaceId};
 use crate::ports::store::CommitError;
 use crate::time::Timestamp;
-use crate::work::job::{Job, JobContext, JobError};
+use crate::work::job::{Job, JobContext, JobError, insist};
 use crate::work::webhook_attempt::{Attempted, attempt};
 
 /// How often an outcome is decided again because the webhook changed meanwhile.
@@ -73,13 +73,14 @@ impl DeliverWebhook {
     /// outcome is written beside its new state.
     async fn record(self, cx: &JobContext, attempted: &Attempted) -> Result<(), JobError> {
         for _ in 0..MAX_COMMITS {
-            let changes: Changes = attempted.writes(&cx.app).await?.into_iter().collect();
+            let changes: Changes = insist(&cx.app, || attempted.writes(&cx.app)).await?.into_iter().collect();
             let committed = match attempted.delivery.next_attempt_at {
                 Some(due_at) => cx.again_at(due_at, &self, changes).await,
                 None => cx.finish(changes).await.map_err(JobError::from),
             };
             match committed {
-                Err(JobError::Commit(CommitError::Conflict)) if attempted.is_current(&cx.app).await? => {}
+                Err(JobError::Commit(CommitError::Conflict))
+                    if insist(&cx.app, || attempted.is_current(&cx.app)).await? => {}
                 other => return other,
             }
         }

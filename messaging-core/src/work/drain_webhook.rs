@@ -19,7 +19,7 @@ use crate::domain::webhook::{HELD, Webhook, WebhookStatus};
 use crate::ids::{WebhookId, WorkspaceId};
 use crate::ports::store::{CommitError, StoreError, Stored};
 use crate::work::deliver_webhook::{DeliverWebhook, MAX_COMMITS};
-use crate::work::job::{Job, JobContext, JobError};
+use crate::work::job::{Job, JobContext, JobError, insist};
 use crate::work::webhook_attempt::{Attempted, attempt};
 
 /// Deliveries that are sent strictly one after another.
@@ -131,13 +131,13 @@ async fn send(app: &App, webhook: &Webhook, delivery: Delivery) -> Result<Durati
     let attempted =
         if is_too_old { Attempted::without(read, delivery.expire()) } else { attempt(app, webhook, delivery).await? };
     for _ in 0..MAX_COMMITS {
-        let mut changes: Changes = attempted.writes(app).await?.into_iter().collect();
+        let mut changes: Changes = insist(app, || attempted.writes(app)).await?.into_iter().collect();
         if let Some(due_at) = attempted.delivery.next_attempt_at {
             let job = DeliverWebhook::of(&attempted.delivery).job(app.new_id(app.now()), due_at);
             changes.push(Write::Enqueue(job));
         }
-        match app.commit_in_background(changes).await {
-            Err(CommitError::Conflict) if attempted.is_current(app).await? => {}
+        match insist(app, || app.commit_in_background(changes.clone())).await {
+            Err(CommitError::Conflict) if insist(app, || attempted.is_current(app)).await? => {}
             // After a conflict: somebody else has decided about it.
             Ok(()) | Err(CommitError::Conflict) => return Ok(attempted.took),
             Err(CommitError::Store(error)) => return Err(error.into()),

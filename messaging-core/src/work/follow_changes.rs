@@ -81,7 +81,7 @@ impl Job for FollowChanges {
             match app.store().follow_changes(self.workspace_id, &queries, NOTES).await {
                 Ok((_, true)) => {}
                 Ok((_, false)) => return Ok(cx.finish(Changes::default()).await?),
-                Err(StoreError::Unavailable) => return Err(StoreError::Unavailable.into()),
+                Err(error @ (StoreError::Unavailable | StoreError::OutcomeUnknown)) => return Err(error.into()),
                 Err(error) => {
                     drop(turn);
                     tracing::warn!(error = %Chain(&error), workspace = %self.workspace_id, "changes were not followed");

@@ -1,23 +1,33 @@
 //! What a job is.
 
 use std::future::Future;
+use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
 use crate::changes::{Changes, JobHandle, NewJob, Reschedule, Write};
-use crate::error::Error;
+use crate::error::{Chain, Error};
 use crate::ids::JobId;
 use crate::ports::store::{ClaimedJob, CommitError, StoreError};
 use crate::time::Timestamp;
+use crate::work::signal::Unsettled;
+
+/// What the store did not take is tried again after this, then after twice as long, and so on.
+const FIRST_WAIT: Duration = Duration::from_millis(50);
+/// The longest wait between two tries, before jitter: so soon after the store has recovered an outcome is
+/// stored.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// Of the tries of one outcome every so many-th is logged.
+const LOG_EVERY: u32 = 16;
 
 /// A kind of background work. The value itself is the payload.
 ///
 /// `run` owes a last commit that finishes or reschedules the job, through [`JobContext::finish`] or
-/// [`JobContext::again_at`]. A job may run more than once: after a crash, or when its commit is lost.
+/// [`JobContext::again_at`]. A job may run more than once, after a crash; while the process lives, an
+/// outcome that the store does not take is offered to it again until it does.
 pub trait Job: Serialize + DeserializeOwned + Send + Sized + 'static {
     /// The name in the store; never changes.
     const KIND: &'static str;
@@ -57,35 +67,116 @@ impl JobError {
 }
 
 /// The surroundings of one run of a job.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct JobContext {
     /// The application.
     pub app: App,
+    /// How many runs of the job before this one failed, in a row.
+    pub failures: u32,
     handle: JobHandle,
 }
 
 impl JobContext {
-    pub(super) const fn new(app: App, handle: JobHandle) -> Self {
-        Self { app, handle }
+    pub(super) const fn new(app: App, failures: u32, handle: JobHandle) -> Self {
+        Self { app, failures, handle }
+    }
+
+    /// Commits changes together with what the job has to know if this run does not end: it stays claimed, and a
+    /// later run gets `job` as its payload. A conflict when the claim was lost.
+    ///
+    /// Requests do not wait for each other's commits, and somebody waits for this one with a connection open, so
+    /// it is not held back to gather company as the commits of background work are.
+    pub async fn save<J: Job>(&self, job: &J, mut changes: Changes) -> Result<(), JobError> {
+        let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
+        changes.push(Write::SaveJob(self.handle.clone(), payload.into()));
+        Ok(self.app.commit(changes).await?)
     }
 
     /// Commits the outcome and removes the job.
+    ///
+    /// Returns once it is committed, however long the disk is full or failing; a conflict, which a lost lease
+    /// is as well, and a store that is closed or broken are the only other ends.
     pub async fn finish(&self, mut changes: Changes) -> Result<(), CommitError> {
         changes.push(Write::FinishJob(self.handle.clone()));
-        self.app.commit_in_background(changes).await
+        self.settle(changes).await
     }
 
-    /// Commits the outcome and puts the job, changed, back for later.
+    /// Commits the outcome and puts the job, changed, back for later. As persistent as [`JobContext::finish`].
     pub async fn again_at<J: Job>(&self, due_at: Timestamp, job: &J, mut changes: Changes) -> Result<(), JobError> {
         let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
         changes.push(Write::RescheduleJob(self.handle.clone(), Reschedule { due_at, payload: payload.into() }));
-        Ok(self.app.commit_in_background(changes).await?)
+        Ok(self.settle(changes).await?)
     }
 
-    pub(super) async fn again_unchanged(&self, due_at: Timestamp, payload: Bytes) -> Result<(), CommitError> {
-        let write = Write::RescheduleJob(self.handle.clone(), Reschedule { due_at, payload });
-        self.app.commit_in_background(Changes::from_iter([write])).await
+    /// Puts the job back after a failed run, as it was saved last.
+    pub(super) async fn put_back(&self, due_at: Timestamp) -> Result<(), CommitError> {
+        let write = Write::PutJobBack(self.handle.clone(), due_at);
+        self.settle(Changes::from_iter([write])).await
     }
+
+    async fn settle(&self, changes: Changes) -> Result<(), CommitError> {
+        insist(&self.app, || self.app.commit_in_background(changes.clone())).await
+    }
+}
+
+/// Does what stands between a known outcome and its commit, again and again until the store lets it: what was
+/// sent would otherwise be sent again.
+pub(super) async fn insist<T, E, F>(app: &App, mut attempt: impl FnMut() -> F) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+    E: std::error::Error + 'static,
+    for<'a> &'a E: Into<Persistence>,
+{
+    let mut unsettled: Option<Unsettled<'_>> = None;
+    let mut wait = FIRST_WAIT;
+    let mut tries = 0_u32;
+    loop {
+        let error = match attempt().await {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        if (&error).into() == Persistence::GiveUp || app.store().health().is_final() {
+            return Err(error);
+        }
+        unsettled.get_or_insert_with(|| app.work().unsettled());
+        // Hundreds may wait for one disk, which tells of itself; an outcome that waits for long is a case of its own.
+        if tries.is_multiple_of(LOG_EVERY) && tries > 0 {
+            tracing::warn!(tries, error = %Chain(&error), "an outcome waits for the store");
+        }
+        tries = tries.saturating_add(1);
+        // The store's own state, not the product's time, decides when to go on.
+        tokio::time::sleep(jittered(app, wait)).await;
+        wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+/// Whether something that failed is worth another try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Persistence {
+    TryAgain,
+    GiveUp,
+}
+
+impl From<&CommitError> for Persistence {
+    fn from(error: &CommitError) -> Self {
+        match error {
+            CommitError::Conflict => Self::GiveUp,
+            CommitError::Store(_) => Self::TryAgain,
+        }
+    }
+}
+
+impl From<&StoreError> for Persistence {
+    fn from(_: &StoreError) -> Self {
+        Self::TryAgain
+    }
+}
+
+/// Between one and one and a half times as long: many outcomes that failed together come back apart.
+fn jittered(app: &App, wait: Duration) -> Duration {
+    let mut random = [0; 1];
+    app.entropy().fill(&mut random);
+    wait + wait * u32::from(random[0]) / 512
 }
 
 /// A job type with its types erased.

@@ -103,7 +103,7 @@ impl Job for RecalculateSegment {
                     }
                 }
                 // There is too much to do at the moment, which says nothing about the segment.
-                Err(StoreError::Unavailable) => return Err(StoreError::Unavailable.into()),
+                Err(error @ (StoreError::Unavailable | StoreError::OutcomeUnknown)) => return Err(error.into()),
                 Err(StoreError::Failed(cause)) => {
                     self.failures += 1;
                     let cause = Chain(&*cause).to_string();

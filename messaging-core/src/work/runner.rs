@@ -9,7 +9,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::app::App;
 use crate::error::Chain;
-use crate::ports::store::{ClaimedJob, StoreError};
+use crate::ports::store::{ClaimedJob, CommitError, StoreError};
 use crate::work::job::{JobContext, JobError};
 use crate::work::lanes::{HOLD, Lanes, WINDOW};
 use crate::work::{all, sweep};
@@ -20,10 +20,21 @@ const LEASE: Duration = Duration::from_hours(1);
 const MANY: usize = 24;
 /// Jobs that come one by one are claimed together after this: a claim costs the store as much as some jobs.
 const GATHER: Duration = Duration::from_millis(40);
-/// A job that could not be done is tried again after this.
+/// A job that the store kept from being done is tried again after this.
 const RETRY: Duration = Duration::from_secs(30);
+/// A job whose data changed while it decided is run again after this.
+const CONFLICT_RETRY: Duration = Duration::from_secs(1);
+/// A job that would fail again the same way waits twice as long after every failure, at most this.
+const LONGEST_RETRY: Duration = Duration::from_hours(6);
 /// Jobs that another process committed (the command line beside a server) announce nothing here.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// A job that the store kept from its work, and that has done nothing, is tried again after this.
+const STORE_RETRY: Duration = Duration::from_secs(2);
+/// When the store is healthy again, outcomes that wait for it go before new claims, for so long at most: a
+/// lease that ended meanwhile must not be claimed again while its outcome is known.
+const SETTLE: Duration = Duration::from_secs(5);
+/// How often it is looked whether they are settled.
+const SETTLE_LOOK: Duration = Duration::from_millis(20);
 /// How long running jobs may take to end when the workers stop.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -102,6 +113,13 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
     let mut in_work = InWork::default();
     while !*stopped.borrow() {
         in_work.collect();
+        if !app.store().health().takes_work() {
+            tokio::select! {
+                () = healthy_again(&app) => {}
+                _ = stopped.changed() => {}
+            }
+            continue;
+        }
         let claimed = match claim(&app, &in_work).await {
             Ok(claimed) => claimed,
             Err(error) => {
@@ -145,6 +163,24 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
     }
 }
 
+/// Returns when the store takes work again, and what it missed is stored.
+async fn healthy_again(app: &App) {
+    let mut health = app.store().watch_health();
+    let state = *health.borrow_and_update();
+    tracing::warn!(reason = state.as_str(), "no jobs are claimed until the store is healthy again");
+    // An error means that the store is gone; the worker is about to be stopped.
+    if health.wait_for(|health| health.takes_work()).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+    let settled = async {
+        while app.work().has_unsettled() {
+            tokio::time::sleep(SETTLE_LOOK).await;
+        }
+    };
+    let _ = tokio::time::timeout(SETTLE, settled).await;
+    tracing::info!("jobs are claimed again");
+}
+
 async fn wake_at(app: &App) -> crate::time::Timestamp {
     let latest = app.now() + LOOK_AGAIN;
     match app.store().next_due().await {
@@ -159,38 +195,62 @@ async fn claim(app: &App, in_work: &InWork) -> Result<Vec<ClaimedJob>, StoreErro
     if room == 0 {
         return Ok(Vec::new());
     }
+    if !app.store().health().takes_work() {
+        return Err(StoreError::Unavailable);
+    }
     app.store().claim(in_work.lanes.claim(room, app.now(), LEASE)).await
 }
 
 /// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again.
 async fn run(app: &App, job: ClaimedJob) {
-    let cx = JobContext::new(app.clone(), job.handle.clone());
+    let cx = JobContext::new(app.clone(), job.failures, job.handle.clone());
     let Some(job_type) = all().iter().find(|one| one.kind == job.kind) else {
         // Written by a newer version; it stays for that version.
         tracing::error!(kind = job.kind, "a job of an unknown kind is left for later");
-        put_back(&cx, &job).await;
+        put_back(&cx, &job, back_off(job.failures)).await;
         return;
     };
     let outcome = std::panic::AssertUnwindSafe((job_type.run)(&cx, &job)).catch_unwind().await;
     match outcome {
         Ok(Ok(())) => {}
-        Ok(Err(JobError::Commit(crate::ports::store::CommitError::Conflict))) => {
-            tracing::warn!(kind = job.kind, job = %job.handle.id, "a job lost its lease");
+        Ok(Err(JobError::Commit(CommitError::Conflict))) => {
+            // A row had changed that the job expected otherwise, or the lease is lost: only the job's own row tells
+            // which. The job decides again on what is there now.
+            match cx.put_back(app.now() + CONFLICT_RETRY).await {
+                Ok(()) => tracing::debug!(kind = job.kind, job = %job.handle.id, "a job decides again"),
+                Err(error) => {
+                    tracing::warn!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job lost its lease");
+                }
+            }
+        }
+        // Not the job's fault, and it will not be kept waiting for it.
+        Ok(Err(
+            JobError::Store(StoreError::Unavailable) | JobError::Commit(CommitError::Store(StoreError::Unavailable)),
+        )) if !app.store().health().is_healthy() => {
+            tracing::debug!(kind = job.kind, job = %job.handle.id, "a job waits for the store");
+            put_back(&cx, &job, STORE_RETRY).await;
         }
         Ok(Err(error)) => {
             tracing::error!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job failed");
-            put_back(&cx, &job).await;
+            let wait = if matches!(error, JobError::Payload(_)) { back_off(job.failures) } else { RETRY };
+            put_back(&cx, &job, wait).await;
         }
         Err(_) => {
-            tracing::error!(kind = job.kind, job = %job.handle.id, "a job panicked");
-            put_back(&cx, &job).await;
+            tracing::error!(kind = job.kind, job = %job.handle.id, failures = job.failures, "a job panicked");
+            put_back(&cx, &job, back_off(job.failures)).await;
         }
     }
 }
 
-async fn put_back(cx: &JobContext, job: &ClaimedJob) {
-    let later = cx.app.now() + RETRY;
-    if let Err(error) = cx.again_unchanged(later, job.payload.clone()).await {
+/// How long a job waits after a failure that had so many before it: what failed by itself, not by the store, will
+/// most likely fail again.
+fn back_off(failures: u32) -> Duration {
+    RETRY.saturating_mul(2_u32.saturating_pow(failures.min(16))).min(LONGEST_RETRY)
+}
+
+/// Gives up the claim; while the store cannot be written, this waits for it like every outcome.
+async fn put_back(cx: &JobContext, job: &ClaimedJob, wait: Duration) {
+    if let Err(error) = cx.put_back(cx.app.now() + wait).await {
         tracing::warn!(kind = job.kind, error = %Chain(&error), "a job was not put back and waits for its lease to end");
     }
 }

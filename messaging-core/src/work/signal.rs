@@ -1,5 +1,7 @@
 //! Wakes whoever runs jobs when one was committed: nobody polls.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use tokio::sync::Notify;
 
 use crate::time::Timestamp;
@@ -8,6 +10,18 @@ use crate::time::Timestamp;
 #[derive(Debug, Default)]
 pub(crate) struct WorkSignal {
     changed: Notify,
+    /// Outcomes of jobs that the store has not taken yet.
+    unsettled: AtomicUsize,
+}
+
+/// An outcome that waits for the store; settled or given up when dropped.
+#[derive(Debug)]
+pub(crate) struct Unsettled<'a>(&'a AtomicUsize);
+
+impl Drop for Unsettled<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl WorkSignal {
@@ -19,5 +33,16 @@ impl WorkSignal {
     /// Returns when something was announced since the last call returned.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
+    }
+
+    /// An outcome begins to wait for the store.
+    pub(crate) fn unsettled(&self) -> Unsettled<'_> {
+        self.unsettled.fetch_add(1, Ordering::AcqRel);
+        Unsettled(&self.unsettled)
+    }
+
+    /// Whether outcomes wait for the store.
+    pub(crate) fn has_unsettled(&self) -> bool {
+        self.unsettled.load(Ordering::Acquire) > 0
     }
 }

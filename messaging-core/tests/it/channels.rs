@@ -63,26 +63,86 @@ async fn settings_are_shown_without_their_secrets_and_used_with_them() {
     assert!(!serde_json::to_string(&stored).unwrap().contains("hunter22"));
 
     // What was answered can be sent back: the secret stays.
-    let set = bed
-        .put(
-            &key,
-            &path,
-            json!({"provider": "smtp", "config": {"host": "other.example.com", "port": 25,
-        "username": null, "password": "***", "tls": "none"}}),
-        )
-        .await;
-    assert_eq!(
-        set["config"],
-        json!({"host": "other.example.com", "port": 25, "username": null, "password": "***", "tls": "none"})
-    );
+    assert_eq!(bed.put(&key, &path, json!({"provider": "smtp", "config": set["config"]})).await.body, expected);
     let provider = bed.app.provider(workspace, Channel::Email).await.unwrap().unwrap();
-    assert_eq!(provider.settings["password"], "hunter22");
-    assert_eq!(provider.settings["host"], "other.example.com");
+    assert_eq!((&provider.settings["password"], &provider.settings["port"]), (&json!("hunter22"), &json!(587)));
 
     // Settings are replaced as a whole: a secret that is left out is gone, and the mask keeps nothing then.
-    for password in [Value::Null, json!("***"), json!("")] {
-        let body = json!({"provider": "smtp", "config": {"host": "a", "port": 25, "password": password}});
+    for password in [Value::Null, json!("")] {
+        let config = json!({"host": "mail.example.com", "port": 587, "username": "acme", "password": password});
+        let body = json!({"provider": "smtp", "config": config});
         assert_eq!(bed.put(&key, &path, body).await["config"]["password"], Value::Null);
+    }
+    let body = json!({"provider": "smtp", "config": set["config"]});
+    assert_eq!(bed.put(&key, &path, body).await.summary(), "422 /config/password required");
+}
+
+#[tokio::test]
+async fn a_secret_is_kept_only_while_it_goes_to_the_same_place() {
+    let (bed, workspace, key) = bed().await;
+    // Settings, and for each member that says where the secret goes another value.
+    let cases = [
+        (
+            "email",
+            json!({"provider": "smtp", "config": {"host": "mail.example.com", "port": 587, "username": "acme",
+                "password": "hunter22", "tls": "starttls"}}),
+            "password",
+            json!({"host": "evil.example.com", "port": 25, "username": "eve", "tls": "none"}),
+        ),
+        (
+            "sms",
+            json!({"provider": "twilio", "config": {"api_base": "https://api.example.com", "sender": "ACME",
+                "account_sid": "AC1", "auth_token": "hunter22"}}),
+            "auth_token",
+            json!({"api_base": "https://evil.example.com", "account_sid": "AC2"}),
+        ),
+        (
+            "push",
+            json!({"provider": "fcm", "config": {"project_id": "p", "service_account": {"private_key": "hunter22"}}}),
+            "service_account",
+            json!({"api_base": "https://evil.example.com", "project_id": "q"}),
+        ),
+        (
+            "telegram",
+            json!({"provider": "bot_api", "config": {"bot_token": "hunter22"}}),
+            "bot_token",
+            json!({"api_base": "https://evil.example.com"}),
+        ),
+        (
+            "whatsapp",
+            json!({"provider": "cloud_api", "config": {"phone_number_id": "1", "access_token": "hunter22"}}),
+            "access_token",
+            json!({"api_base": "https://evil.example.com", "phone_number_id": "2"}),
+        ),
+    ];
+    for (channel, settings, secret, others) in cases {
+        let path = format!("{}/{channel}", channels(workspace));
+        let shown = bed.put(&key, &path, settings.clone()).await;
+        assert_eq!((shown.summary().as_str(), &shown["config"][secret]), ("200", &json!("***")), "{channel}");
+        let sent_back = |member: &str, value: Value| {
+            let mut body = settings.clone();
+            body["config"][secret] = json!("***");
+            body["config"][member] = value;
+            body
+        };
+        for (member, other) in others.as_object().unwrap() {
+            for value in [other.clone(), Value::Null] {
+                // What was not given before and is not given now is unchanged, and `starttls` is the default.
+                let was = &settings["config"][member];
+                if *was == value || (value.is_null() && was == "starttls") {
+                    continue;
+                }
+                let refused = bed.put(&key, &path, sent_back(member, value.clone())).await.summary();
+                let wanted = format!("/config/{secret} required");
+                assert!(refused.starts_with("422") && refused.contains(&wanted), "{channel} {member}: {refused}");
+            }
+        }
+        // Nothing was changed, and what says nothing about the place may change.
+        let kept = bed.put(&key, &path, sent_back("sender", json!("Other"))).await;
+        assert_eq!(kept.summary(), "200", "{channel}");
+        let channel = serde_json::from_value(json!(channel)).unwrap();
+        let provider = bed.app.provider(workspace, channel).await.unwrap().unwrap();
+        assert!(provider.settings[secret].as_str().unwrap().contains("hunter22"), "{channel}");
     }
 }
 

@@ -19,10 +19,13 @@ use messaging_core::ports::clock::{ManualClock, SeededEntropy};
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::store::Priority;
 use messaging_core::time::Timestamp;
-use messaging_core::{App, Caller, Error, admin};
+use messaging_core::{App, Caller, Error, SecretKey, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
 use messaging_transport::testing::{MemoryFetch, MemoryTransport};
 use serde_json::Value;
+
+/// The key of every database here.
+pub(crate) const KEY: SecretKey = SecretKey::from_bytes([3; 32]);
 
 /// A workspace that sends email through a [`MemoryTransport`], and its surroundings.
 pub(crate) struct Product {
@@ -65,12 +68,16 @@ impl Product {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("m.db"))).unwrap());
         let clock = Arc::new(ManualClock::new(beginning()));
-        let app = App::builder(Arc::clone(&store) as _)
+        let app = App::builder(Arc::clone(&store) as _, KEY)
             .clock(Arc::clone(&clock) as _)
             .entropy(Arc::new(SeededEntropy::new(7)))
             .transport(Channel::Email, "sandbox", carrier)
+            // Retries come exactly when the schedule says.
+            .settings(messaging_core::Settings { message_retry_jitter: 0, ..messaging_core::Settings::default() })
             .fetch(fetch)
-            .build();
+            .build()
+            .await
+            .unwrap();
         let workspace = prepare(&app).await;
         let caller = Caller::Operator(Some(workspace));
         Self { app, clock, transport, store, workspace, caller, directory }

@@ -1,10 +1,10 @@
 //! Contract section 1.1: members that nobody knows are refused by name, in every operation.
 
 use http::Method;
+use messaging_core::Error;
 use messaging_core::caller::Caller;
 use messaging_core::ops::{self, BodyKind, Endpoint};
 use messaging_core::violation::At;
-use messaging_core::Error;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
@@ -197,7 +197,8 @@ async fn a_lenient_request_ignores_what_it_does_not_know() {
 async fn a_message_that_was_sent_leniently_is_delivered() {
     let product = crate::support::Product::start().await;
     let mut body = Map::new();
-    for (name, value) in [("channel", "email"), ("to", "ann@example.com"), ("subject", "s"), ("text", "t"), ("more", "x")]
+    for (name, value) in
+        [("channel", "email"), ("to", "ann@example.com"), ("subject", "s"), ("text", "t"), ("more", "x")]
     {
         body.insert(name.to_owned(), value.into());
     }

@@ -4,7 +4,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::App;
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::account::{Member, Session, User, Workspace};
 use messaging_core::domain::api_key::{self, ApiKey};
@@ -15,6 +14,7 @@ use messaging_core::ports::clock::{Entropy, ManualClock, SystemEntropy};
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::{Role, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::{App, SecretKey};
 use messaging_http::{Server, ServerOptions};
 use messaging_store::{SqliteOptions, SqliteStore};
 use messaging_transport::testing::MemoryTransport;
@@ -56,11 +56,13 @@ impl TestServer {
         let store = SqliteStore::open(SqliteOptions::new(directory.path().join("test.db"))).unwrap();
         let clock = Arc::new(ManualClock::new("2026-01-31T09:15:00.000Z".parse().unwrap()));
         let transport = Arc::new(MemoryTransport::default());
-        let app = App::builder(Arc::new(store))
+        let app = App::builder(Arc::new(store), SecretKey::from_bytes([3; 32]))
             .clock(clock.clone())
             .entropy(entropy)
             .transport(Channel::Email, "smtp", transport.clone())
-            .build();
+            .build()
+            .await
+            .unwrap();
         let server = Server::bind(app.clone(), options).unwrap();
         let (stop, stopped) = oneshot::channel();
         let (address, metrics) = (server.local_addr(), server.metrics_addr());
@@ -156,11 +158,13 @@ impl TestServer {
             email: format!("{user_id}@example.com").to_lowercase(),
             name: None,
             password_hash: None,
+            password_version: 0,
             created_at: now,
         };
         let session = Session {
             token_digest: Digest::of(&token),
             user_id,
+            password_version: 0,
             created_at: now,
             expires_at: now + Duration::from_hours(12),
         };

@@ -67,3 +67,15 @@ pub async fn only_the_last_attempts_are_kept(store: &dyn Store) {
     let numbers: Vec<_> = kept.iter().map(|attempt| attempt.attempt).collect();
     assert_eq!(numbers, (3..=KEPT_ATTEMPTS + 2).rev().collect::<Vec<_>>());
 }
+
+/// Attempts that were made while the clock was wrong keep no later ones.
+pub async fn attempts_dated_in_the_future_are_passed_over(store: &dyn Store) {
+    let future: Vec<_> = (0..2_500).map(|_| append(&attempt(id(), id(), 1, 1_000_000))).collect();
+    put(store, future).await;
+    put(store, [append(&attempt(id(), id(), 1, 0))]).await;
+    let mut forgotten = 0;
+    for _ in 0..4 {
+        forgotten += store.forget_attempts(at(30), 10).await.unwrap();
+    }
+    assert_eq!(forgotten, 1);
+}

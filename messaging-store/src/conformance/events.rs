@@ -16,7 +16,7 @@ async fn stored(store: &dyn Store, workspace: WorkspaceId) -> Message {
 }
 
 /// The writes of an event that is logged.
-fn logged(event: &MessageEvent) -> [Write; 2] {
+pub(super) fn logged(event: &MessageEvent) -> [Write; 2] {
     let entry =
         LogEvent { workspace_id: event.workspace_id, message_id: event.message_id, at: event.at, event_id: event.id };
     [Write::AppendEvent(Box::new(event.clone())), Write::LogEvent(entry)]

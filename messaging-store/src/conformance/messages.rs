@@ -25,10 +25,15 @@ pub async fn messages_round_trip(store: &dyn Store) {
         put(store, [Write::InsertMessage(Box::new(message.clone()), content.clone())]).await;
         assert_eq!(store.message(workspace, message.id).await.unwrap().as_ref(), Some(message));
         let found = store.message_with_content(workspace, message.id).await.unwrap().unwrap();
+        let length = content.request.len() as u64;
         assert_eq!(found, (message.clone(), Some(content)));
+        let found = store.message_with_length(workspace, message.id).await.unwrap().unwrap();
+        assert_eq!(found, (message.clone(), Some(length)));
     }
     assert_eq!(store.message(workspace, id()).await.unwrap(), None);
     assert_eq!(store.message_with_content(workspace, id()).await.unwrap(), None);
+    assert_eq!(store.message_with_length(workspace, id()).await.unwrap(), None);
+    assert_eq!(store.message_with_length(id(), complete.id).await.unwrap(), None);
     refuse(store, [insert(&complete)]).await;
     let all = store.messages(workspace, &MessageFilter::default(), first(10)).await.unwrap();
     assert_eq!((all.items, all.next), (vec![bare, complete], None));
@@ -64,6 +69,23 @@ pub async fn contents_are_forgotten_when_settled(store: &dyn Store) {
         let (found, content) = store.message_with_content(workspace, message.id).await.unwrap().unwrap();
         assert_eq!((&found, content.is_some()), (message, kept));
     }
+}
+
+/// Messages that were accepted while the clock was wrong keep the contents of no later ones.
+pub async fn contents_dated_in_the_future_are_passed_over(store: &dyn Store) {
+    let workspace = id();
+    let dated = |created| Message {
+        created_at: at(created),
+        status: MessageStatus::Sent,
+        ..super::sample::bare_message(workspace)
+    };
+    put(store, (0..2_500).map(|_| insert(&dated(1_000_000))).collect::<Vec<_>>()).await;
+    put(store, [insert(&dated(0))]).await;
+    let mut forgotten = 0;
+    for _ in 0..4 {
+        forgotten += store.forget_contents(at(100), 10).await.unwrap();
+    }
+    assert_eq!(forgotten, 1);
 }
 
 /// Events come in the order of their times, whatever the order they were stored in.

@@ -279,6 +279,23 @@ pub async fn unique_ids_are_forgotten(store: &dyn Store) {
     assert_eq!(listed(store, &ann).await.len(), 6, "the events stay");
 }
 
+/// Unique ids that arrived while the clock was wrong keep no later ones.
+pub async fn unique_ids_dated_in_the_future_are_passed_over(store: &dyn Store) {
+    let workspace = id();
+    let ann = stored_contact(store, workspace).await;
+    let arriving = |n: i64| ProductEvent { id: id_at(n), ..unique(&ann, &format!("n-{n}")) };
+    for thousand in 1..=11 {
+        let events: Vec<_> = (0..1_000).map(|n| arriving(1_000_000 * thousand + n)).collect();
+        put(store, append(&events)).await;
+    }
+    put(store, append(&[arriving(0)])).await;
+    let mut forgotten = 0;
+    for _ in 0..4 {
+        forgotten += store.forget_unique_ids(at(4), 10).await.unwrap();
+    }
+    assert_eq!(forgotten, 1);
+}
+
 /// Later events disturb no listing.
 pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     let workspace = id();

@@ -84,3 +84,17 @@ pub async fn expired_replies_and_sessions_are_forgotten(store: &dyn Store) {
     assert!(store.session(&Digest::of("new")).await.unwrap().is_some());
     assert!(store.reply(&reply("key 1", 0, 0).key, at(100)).await.unwrap().is_some());
 }
+
+/// Replies that were remembered while the clock was wrong keep no later ones.
+pub async fn replies_dated_in_the_future_are_passed_over(store: &dyn Store) {
+    // More than a sweep looks at, so that they would fill its view.
+    const FUTURE: i64 = 12_000;
+    let future = (0..FUTURE).map(|n| remember(&reply(&format!("future {n}"), 1_000_000, 2_000_000)));
+    put(store, future.collect::<Vec<_>>()).await;
+    put(store, [remember(&reply("key", 0, 100))]).await;
+    let mut forgotten = 0;
+    for _ in 0..4 {
+        forgotten += store.forget_expired(at(200), 10).await.unwrap();
+    }
+    assert_eq!(forgotten, 1);
+}

@@ -23,6 +23,7 @@ use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::domain::template::warning::{Warning, WarningCode};
 use messaging_core::domain::template::{Design, Parts, Template};
+use messaging_core::domain::webhook::{Topic, Webhook, WebhookStatus};
 use messaging_core::ids::{ApiKeyId, ContactId, Id, IdSource, UserId, WorkspaceId};
 use messaging_core::ports::clock::SeededEntropy;
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
@@ -55,13 +56,14 @@ pub fn user() -> User {
         email: format!("{}@example.org", id.to_string().to_lowercase()),
         name: Some("Ада Лавлейс".to_owned()),
         password_hash: Some("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".to_owned()),
+        password_version: 3,
         created_at: at(1),
     }
 }
 
 /// A session.
 pub fn session(token: &str, expires_at: Timestamp) -> Session {
-    Session { token_digest: Digest::of(token), user_id: id(), created_at: at(2), expires_at }
+    Session { token_digest: Digest::of(token), user_id: id(), password_version: 3, created_at: at(2), expires_at }
 }
 
 /// A workspace.
@@ -302,6 +304,23 @@ pub fn capture(message: &Message, source: impl Into<Bytes>) -> Capture {
         subject: Some("Grüße".to_owned()),
         captured_at: at(13),
         source: source.into(),
+    }
+}
+
+/// A webhook with everything set.
+pub fn webhook(workspace_id: WorkspaceId) -> Webhook {
+    Webhook {
+        id: id(),
+        workspace_id,
+        url: "https://acme.com/hook?ü=1".to_owned(),
+        events: vec![Topic::Bounce, Topic::Everything],
+        status: WebhookStatus::Paused,
+        pii: true,
+        secret: "sealed:1:AAAA".to_owned(),
+        previous_secret: Some(("sealed:1:BBBB".to_owned(), at(9))),
+        draining: true,
+        created_at: at(1),
+        updated_at: at(2),
     }
 }
 

@@ -12,7 +12,7 @@ fn add(template: &Template) -> Write {
     Write::PutTemplate(Box::new(template.clone()), Expect::Absent)
 }
 
-fn next(template: &Template, name: &str) -> Template {
+pub(super) fn next(template: &Template, name: &str) -> Template {
     let mut next = Template { version: template.version + 1, updated_at: at(99), ..template.clone() };
     name.clone_into(&mut next.design.name);
     next

@@ -2,41 +2,25 @@
 
 use messaging_core::changes::{Expect, UpdateDelivery, Write};
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryError, DeliveryStatus, Replayed, Subject};
-use messaging_core::domain::webhook::{EventType, Topic, Webhook, WebhookStatus};
+use messaging_core::domain::webhook::{EventType, Webhook, WebhookStatus};
 use messaging_core::ids::{DeliveryId, Id as _, WebhookId, WorkspaceId};
 use messaging_core::ports::store::{ReplayRange, Store, Stored};
 
-use super::sample::{at, id, object};
+use super::sample::{at, id, object, webhook};
 use super::{all_pages, first, put, refuse};
-
-fn webhook(workspace_id: WorkspaceId) -> Webhook {
-    Webhook {
-        id: id(),
-        workspace_id,
-        url: "https://acme.com/hook?ü=1".to_owned(),
-        events: vec![Topic::Bounce, Topic::Everything],
-        status: WebhookStatus::Paused,
-        pii: true,
-        secret: "sealed:1:AAAA".to_owned(),
-        previous_secret: Some(("sealed:1:BBBB".to_owned(), at(9))),
-        draining: true,
-        created_at: at(1),
-        updated_at: at(2),
-    }
-}
 
 fn put_webhook(webhook: &Webhook, expect: Expect) -> Write {
     Write::PutWebhook(Box::new(webhook.clone()), expect)
 }
 
 /// A delivery that is due.
-fn delivery(workspace: WorkspaceId, webhook: WebhookId, millis: i64) -> Delivery {
+pub(super) fn delivery(workspace: WorkspaceId, webhook: WebhookId, millis: i64) -> Delivery {
     let subject = Subject::Event { message_id: id(), at: at(millis) };
     Delivery::new(id(), (workspace, webhook), (id(), EventType::Bounce), subject, at(millis))
 }
 
 /// One with every member set.
-fn full(workspace: WorkspaceId, webhook: WebhookId) -> Delivery {
+pub(super) fn full(workspace: WorkspaceId, webhook: WebhookId) -> Delivery {
     Delivery {
         status: DeliveryStatus::Failed,
         attempts: 10,
@@ -51,7 +35,7 @@ fn full(workspace: WorkspaceId, webhook: WebhookId) -> Delivery {
     }
 }
 
-fn insert(delivery: &Delivery) -> Write {
+pub(super) fn insert(delivery: &Delivery) -> Write {
     Write::InsertDelivery(Box::new(delivery.clone()))
 }
 

@@ -1,5 +1,7 @@
 //! What was said on the wire.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use messaging_core::domain::attempt::{KEPT_ATTEMPTS, MessageAttempt};
 use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
@@ -8,12 +10,16 @@ use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;
+use super::due_rows::Dated;
 use super::fault::Fault;
 use super::query::many;
 use super::row::{below, document, id, one_more, record, slice, sql_limit, time};
 
 /// How many rows a sweep removes in one transaction.
 const SLICE: usize = 500;
+
+/// How many rows a sweep looks at: they are long.
+const WINDOW: usize = 2_000;
 
 pub(super) fn append(connection: &Connection, attempt: &MessageAttempt) -> Result<(), Fault> {
     let (workspace, message) = (attempt.workspace_id.to_bytes(), attempt.message_id.to_bytes());
@@ -68,15 +74,19 @@ impl Attempts for SqliteStore {
     }
 
     async fn forget_attempts(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        // Attempts stand in the order they ended in: the first that is too young ends the search.
-        const OLDEST: &str = "SELECT n, at FROM message_attempts ORDER BY n LIMIT ?1";
-        let oldest: Vec<(i64, Timestamp)> = self
+        const ROWS: &str = "SELECT n, at FROM message_attempts WHERE n > ?1 ORDER BY n LIMIT ?2";
+        let rows = Arc::clone(&self.due.attempts);
+        let old: Vec<i64> = self
             .readers
             .read(move |connection| {
-                many(connection, OLDEST, [sql_limit(limit)], |row| Ok((row.get(0)?, time(row, 1)?)))
+                rows.find(WINDOW, limit, |after| {
+                    many(connection, ROWS, params![after, sql_limit(WINDOW)], |row| {
+                        let n = row.get(0)?;
+                        Ok(Dated { n, due: (time(row, 1)? < before).then_some(n) })
+                    })
+                })
             })
             .await?;
-        let old: Vec<i64> = oldest.into_iter().take_while(|(_, at)| *at < before).map(|(n, _)| n).collect();
         let mut forgotten = 0;
         for slice in old.chunks(SLICE) {
             let rows = slice.to_vec();

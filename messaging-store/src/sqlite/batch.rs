@@ -10,13 +10,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use messaging_core::changes::{Changes, Write};
+use messaging_core::error::Chain;
+use messaging_core::ports::store::StoreHealth;
 use rusqlite::Connection;
 
 use super::apply::apply;
 use super::checkpoint::{self, Checkpoints};
-use super::connection::{self, Overwriting};
+use super::connection::{self, Overwriting, Reopen};
 use super::fault::Fault;
+use super::health::Health;
 use super::lanes::Book;
+use super::log_repair::{self, Unrepaired};
 use super::segments::Interests;
 use super::writer::Commit;
 
@@ -25,6 +29,16 @@ const BACKGROUND_SLICE: Duration = Duration::from_millis(5);
 
 /// The same in a batch with requests.
 const RIDING_SLICE: Duration = Duration::from_millis(4);
+
+/// How often a store that is not healthy tries whether it is again.
+const PROBE_EVERY: Duration = Duration::from_secs(1);
+
+/// How long such a try waits for another program's transaction: requests are refused meanwhile, so it is not
+/// in a hurry, but errands wait for it.
+const PROBE_BUSY: Duration = Duration::from_millis(50);
+
+/// How much a try writes after the disk was full: about what a batch writes.
+const PROBE_BYTES: i64 = 64 << 10;
 
 /// What the writer thread works with.
 pub(super) struct Bench {
@@ -38,6 +52,10 @@ pub(super) struct Bench {
     /// How thoroughly what is deleted is overwritten at the moment.
     overwriting: Overwriting,
     checkpoints: Arc<Checkpoints>,
+    health: Arc<Health>,
+    reopen: Reopen,
+    /// When the store last tried whether it is healthy again.
+    last_probe: Option<Instant>,
     /// Kept for its capacity.
     batch: Vec<(Commit, Result<(), Fault>)>,
 }
@@ -51,7 +69,13 @@ enum Setback {
 }
 
 impl Bench {
-    pub(super) fn new(connection: Connection, worker: bool, checkpoints: Arc<Checkpoints>) -> Self {
+    pub(super) fn new(
+        connection: Connection,
+        worker: bool,
+        checkpoints: Arc<Checkpoints>,
+        health: Arc<Health>,
+        reopen: Reopen,
+    ) -> Self {
         Self {
             connection,
             book: Book::default(),
@@ -60,6 +84,9 @@ impl Bench {
             data_version: 0,
             overwriting: Overwriting::Rows,
             checkpoints,
+            health,
+            reopen,
+            last_probe: None,
             batch: Vec::new(),
         }
     }
@@ -67,6 +94,12 @@ impl Bench {
     /// Commits all of the foreground and as much of the background as fits, and answers.
     pub(super) fn commit(&mut self, foreground: &mut VecDeque<Commit>, background: &mut VecDeque<Commit>) {
         if foreground.is_empty() && background.is_empty() {
+            return;
+        }
+        if self.health.fault().is_some() {
+            for commit in foreground.drain(..).chain(background.drain(..)) {
+                commit.answer(Err(Fault::Unhealthy));
+            }
             return;
         }
         let mut batch = std::mem::take(&mut self.batch);
@@ -78,7 +111,7 @@ impl Bench {
                 self.apply_with_care(&mut batch)?;
             }
             self.book.settle(&self.connection)?;
-            Ok(self.statement("COMMIT")?)
+            self.statement("COMMIT").map_err(Fault::of_commit)
         });
         match outcome {
             Ok(()) => {
@@ -90,6 +123,7 @@ impl Bench {
             }
             Err(fault) => {
                 self.roll_back();
+                self.health.report(&fault);
                 let cause = Arc::new(fault);
                 let unstarted = foreground.drain(..).chain(background.drain(..));
                 for commit in batch.drain(..).map(|(commit, _)| commit).chain(unstarted) {
@@ -191,6 +225,7 @@ impl Bench {
                 | Write::DeleteProductEvents(..)
                 | Write::DeleteUrl(..)
                 | Write::RedactMessage(..)
+                | Write::EraseCopy(..)
         );
         let wanted = if personal { Overwriting::Pages } else { Overwriting::Rows };
         if wanted != self.overwriting {
@@ -206,6 +241,9 @@ impl Bench {
         &mut self,
         work: impl FnOnce(&Connection, &mut Book) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
+        if self.health.fault().is_some() {
+            return Err(Fault::Unhealthy);
+        }
         // The pragma acts when it is compiled, so it cannot be kept prepared.
         self.connection.execute_batch("PRAGMA synchronous = normal")?;
         let outcome = self.begin().and_then(|()| {
@@ -218,7 +256,10 @@ impl Bench {
                 self.book.forget_undo();
                 self.checkpoints.note_growth();
             }
-            Err(_) => self.roll_back(),
+            Err(fault) => {
+                self.roll_back();
+                self.health.report(fault);
+            }
         }
         self.connection.execute_batch("PRAGMA synchronous = full")?;
         outcome
@@ -241,11 +282,90 @@ impl Bench {
 
     /// Starts the log over when it has become too long.
     pub(super) fn keep_log_short(&self) {
-        if self.checkpoints.restart_wanted()
-            && let Err(error) = checkpoint::restart(&self.connection)
-        {
-            tracing::debug!(%error, "the log could not be started over yet");
+        if !self.checkpoints.restart_wanted() || self.health.fault().is_some() {
+            return;
         }
+        match checkpoint::restart(&self.connection, self.health.state(), self.reopen.busy()) {
+            Ok(true) => self.checkpoints.note_restart(),
+            Ok(false) => {}
+            Err(error) => {
+                let fault = Fault::from(error);
+                tracing::debug!(error = %Chain(&fault), "the log could not be started over yet");
+                self.health.report_of_checkpoint(&fault);
+            }
+        }
+    }
+
+    /// Finds out, now and then while the store is not healthy, whether it is again.
+    pub(super) fn look_after_health(&mut self) {
+        let Some(fault) = self.health.fault().filter(|fault| !fault.is_final()) else { return };
+        if self.last_probe.is_some_and(|last| last.elapsed() < PROBE_EVERY) {
+            return;
+        }
+        let outcome = if self.health.distrusts_log() { self.make_log_whole() } else { Ok(()) };
+        match outcome.and_then(|()| Ok(self.probe(fault)?)) {
+            Ok(()) => {
+                self.last_probe = None;
+                self.health.look_at_space();
+                self.health.recovered();
+            }
+            Err(Unrepaired::Lost(frames)) => self.give_up(frames),
+            Err(Unrepaired::Failed(fault)) => {
+                self.last_probe = Some(Instant::now());
+                self.health.report(&fault);
+                tracing::debug!(error = %Chain(&fault), "the store is still not healthy");
+            }
+        }
+    }
+
+    /// Brings everything that was committed to the disk, by another way than the one that failed: the log is
+    /// written and synced again, moved into the database, and emptied.
+    fn make_log_whole(&mut self) -> Result<(), Unrepaired> {
+        // What a connection whose commit failed still keeps in memory is not worth knowing.
+        self.connection = self.reopen.writer()?;
+        self.data_version = 0;
+        self.overwriting = Overwriting::Rows;
+        self.checkpoints.watch(&mut self.connection, &self.reopen)?;
+        self.book.undo_all();
+        self.interests.forget_all();
+        log_repair::rewrite(&self.connection, self.reopen.log())?;
+        checkpoint::empty(&self.connection)?;
+        Ok(())
+    }
+
+    /// Writes something small durably, as commits are.
+    fn probe(&mut self, fault: StoreHealth) -> Result<(), Fault> {
+        self.connection.busy_timeout(PROBE_BUSY)?;
+        let outcome = self.write_probe(if fault == StoreHealth::Full { PROBE_BYTES } else { 1 });
+        if outcome.is_err() {
+            self.roll_back();
+        }
+        self.connection.busy_timeout(self.reopen.busy())?;
+        outcome
+    }
+
+    fn write_probe(&self, bytes: i64) -> Result<(), Fault> {
+        let put = |bytes: i64| {
+            let sql = "INSERT INTO health_probe (n, filler) VALUES (1, zeroblob(?1))
+                ON CONFLICT (n) DO UPDATE SET filler = excluded.filler";
+            self.statement("BEGIN IMMEDIATE")?;
+            self.connection.prepare_cached(sql)?.execute([bytes])?;
+            self.statement("COMMIT").map_err(Fault::of_commit)
+        };
+        put(bytes)?;
+        if bytes > 1 { put(1) } else { Ok(()) }
+    }
+
+    /// Ends the store: nothing that is written behind a hole in the log would last.
+    fn give_up(&mut self, frames: u64) {
+        tracing::error!(frames, "the write-ahead log lost frames that were not on the disk; restart the server");
+        // The last connection that is closed moves the log into the database. The next process shall do that,
+        // which reads the log from the disk and stops at the hole; so one connection is never closed.
+        match self.reopen.writer() {
+            Ok(kept) => std::mem::forget(kept),
+            Err(error) => tracing::error!(%error, "the log cannot be kept from being moved"),
+        }
+        self.health.end(StoreHealth::Broken);
     }
 
     /// Cleans up after a panic: nobody gets an answer, nothing was changed.

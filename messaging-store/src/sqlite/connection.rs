@@ -1,18 +1,24 @@
 //! Connections and their settings.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-/// How large the write-ahead log may get before the writer is made to start it over.
+use super::health::log_path;
+
+/// How many bytes the write-ahead log may have before the writer is made to start it over.
 pub(super) const WAL_LIMIT: i64 = 128 << 20;
 /// The page size of new databases; an existing one keeps its own.
 pub(super) const PAGE_SIZE: i64 = 4096;
 
-/// How long a writer waits for another program's transaction.
-pub(super) const BUSY: Duration = Duration::from_secs(10);
+/// How long a command waits for another program's transaction, and a reader for what holds it up.
+const BUSY: Duration = Duration::from_secs(4);
+/// How long a server does: requests wait for it, and are refused afterwards until the lock is gone.
+const SERVER_BUSY: Duration = Duration::from_secs(2);
+/// How many steps of a statement a reader makes before it looks at the time: some milliseconds.
+const STEPS: i32 = 100_000;
 
 /// In KiB, negative as SQLite wants it. Small: the operating system caches the file as well, and an
 /// idle server shall not hold much memory.
@@ -22,11 +28,46 @@ const READER_CACHE: i64 = -4 * 1024;
 /// Enough for every statement of this crate.
 const STATEMENTS: usize = 256;
 
-/// A connection that writes. `own_checkpoints` when a thread of ours does them.
+/// How the writer's connection is opened, again if need be.
+#[derive(Debug, Clone)]
+pub(super) struct Reopen {
+    path: PathBuf,
+    log: PathBuf,
+    exclusive: bool,
+}
+
+impl Reopen {
+    /// For a server (`exclusive`), or for a command beside it.
+    pub(super) fn new(path: &Path, exclusive: bool) -> Self {
+        Self { path: path.to_owned(), log: log_path(path), exclusive }
+    }
+
+    /// A new connection that writes.
+    pub(super) fn writer(&self) -> rusqlite::Result<Connection> {
+        writer(&self.path, self.exclusive)
+    }
+
+    /// Whether it is a server's.
+    pub(super) const fn is_exclusive(&self) -> bool {
+        self.exclusive
+    }
+
+    /// The write-ahead log.
+    pub(super) fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// How long the connection waits for another program's transaction.
+    pub(super) const fn busy(&self) -> Duration {
+        if self.exclusive { SERVER_BUSY } else { BUSY }
+    }
+}
+
+/// A connection that writes. `own_checkpoints` when a thread of ours does them, as in a server.
 pub(super) fn writer(path: &Path, own_checkpoints: bool) -> rusqlite::Result<Connection> {
     let connection =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    connection.busy_timeout(BUSY)?;
+    connection.busy_timeout(if own_checkpoints { SERVER_BUSY } else { BUSY })?;
     connection.pragma_update(None, "page_size", PAGE_SIZE)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
@@ -61,13 +102,15 @@ pub(super) fn overwrite(connection: &Connection, how: Overwriting) -> rusqlite::
     connection.pragma_update_and_check(None, "secure_delete", how, |_| Ok(()))
 }
 
-/// A connection that only reads.
-pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
-    let connection =
+/// A connection that only reads. A statement is interrupted when `is_over` says so: while it runs, the log
+/// cannot start over.
+pub(super) fn reader(path: &Path, mut is_over: impl FnMut() -> bool + Send + 'static) -> rusqlite::Result<Connection> {
+    let mut connection =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "cache_size", READER_CACHE)?;
     common(&connection)?;
+    connection.progress_handler(STEPS, Some(move || is_over()))?;
     Ok(connection)
 }
 

@@ -1,9 +1,10 @@
 //! What can go wrong between us and SQLite, and what the caller is told.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
-use messaging_core::ports::store::{CommitError, StoreError};
-use rusqlite::ErrorCode;
+use messaging_core::ports::store::{CommitError, StoreError, StoreHealth};
+use rusqlite::{ErrorCode, ffi};
 
 /// Why a read or a write did not happen.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +14,9 @@ pub(super) enum Fault {
     Conflict,
     #[error("sqlite failed")]
     Sqlite(#[source] rusqlite::Error),
+    /// `COMMIT` failed after its frames may have been written.
+    #[error("the commit may not be durable")]
+    OutcomeUnknown(#[source] rusqlite::Error),
     #[error("a document could not be read or written")]
     Document(#[from] serde_json::Error),
     #[error("a file failed")]
@@ -23,9 +27,63 @@ pub(super) enum Fault {
     NotTheWorker,
     #[error("a thread of the store panicked")]
     Panicked,
+    /// Nothing is written at the moment; see `health`.
+    #[error("the store is not healthy")]
+    Unhealthy,
     /// What failed was not this work but the transaction it was in.
     #[error("the transaction failed")]
     Transaction(#[source] Arc<Fault>),
+}
+
+impl Fault {
+    /// The failure of a `COMMIT`. A full disk stops it before its last frame, and a lock before its first;
+    /// after any other failure of the disk the frames may be there, or come to be.
+    pub(super) fn of_commit(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::SystemIoFailure) => Self::OutcomeUnknown(error),
+            _ => error.into(),
+        }
+    }
+
+    /// What the failure says about the store as a whole; `None` when it concerns this work alone.
+    pub(super) fn trouble(&self) -> Option<StoreHealth> {
+        match self {
+            Self::Sqlite(error) | Self::OutcomeUnknown(error) => trouble(error),
+            Self::File(error) => match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => Some(StoreHealth::Full),
+                _ => None,
+            },
+            Self::Transaction(cause) => cause.trouble(),
+            _ => None,
+        }
+    }
+
+    fn is_unknown(&self) -> bool {
+        match self {
+            Self::OutcomeUnknown(_) => true,
+            Self::Transaction(cause) => cause.is_unknown(),
+            _ => false,
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        matches!(self, Self::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted))
+    }
+}
+
+fn trouble(error: &rusqlite::Error) -> Option<StoreHealth> {
+    match error.sqlite_error_code()? {
+        ErrorCode::DiskFull => Some(StoreHealth::Full),
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Some(StoreHealth::Locked),
+        ErrorCode::SystemIoFailure => match error.sqlite_error()?.extended_code {
+            ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC => Some(StoreHealth::SyncFailed),
+            // The index of the log, which is in memory on no disk but the database's.
+            ffi::SQLITE_IOERR_SHMSIZE => Some(StoreHealth::Full),
+            _ => Some(StoreHealth::IoError),
+        },
+        ErrorCode::CannotOpen | ErrorCode::ReadOnly => Some(StoreHealth::IoError),
+        _ => None,
+    }
 }
 
 impl From<rusqlite::Error> for Fault {
@@ -40,15 +98,13 @@ impl From<rusqlite::Error> for Fault {
 
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
-        let busy = |fault: &Fault| match fault {
-            Fault::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy),
-            _ => false,
-        };
-        match &fault {
-            Fault::Transaction(cause) if busy(cause) => Self::Unavailable,
-            _ if busy(&fault) => Self::Unavailable,
-            _ => Self::Failed(Box::new(fault)),
+        if fault.is_unknown() {
+            return Self::OutcomeUnknown;
         }
+        if matches!(fault, Fault::Unhealthy) || fault.is_interrupted() || fault.trouble().is_some() {
+            return Self::Unavailable;
+        }
+        Self::Failed(Box::new(fault))
     }
 }
 

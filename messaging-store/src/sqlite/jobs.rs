@@ -46,7 +46,9 @@ pub(super) fn reschedule(
 ) -> Result<(), Fault> {
     book.give_up(handle)?;
     let rows = connection
-        .prepare_cached("UPDATE jobs SET due_at = ?4, payload = ?5 WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?
+        .prepare_cached(
+            "UPDATE jobs SET due_at = ?4, payload = ?5, failures = 0 WHERE lane = ?1 AND due_at = ?2 AND id = ?3",
+        )?
         .execute(params![
             handle.lane,
             handle.due_at.as_millis(),
@@ -55,6 +57,30 @@ pub(super) fn reschedule(
             &to.payload[..]
         ])?;
     book.note_added(&handle.lane, to.due_at);
+    expect_one(rows)
+}
+
+pub(super) fn put_back(
+    connection: &Connection,
+    book: &mut Book,
+    handle: &JobHandle,
+    due_at: Timestamp,
+) -> Result<(), Fault> {
+    book.give_up(handle)?;
+    let rows = connection
+        .prepare_cached(
+            "UPDATE jobs SET due_at = ?4, failures = failures + 1 WHERE lane = ?1 AND due_at = ?2 AND id = ?3",
+        )?
+        .execute(params![handle.lane, handle.due_at.as_millis(), handle.id.to_bytes(), due_at.as_millis()])?;
+    book.note_added(&handle.lane, due_at);
+    expect_one(rows)
+}
+
+pub(super) fn save(connection: &Connection, book: &Book, handle: &JobHandle, payload: &[u8]) -> Result<(), Fault> {
+    book.require_lease(handle)?;
+    let rows = connection
+        .prepare_cached("UPDATE jobs SET payload = ?4 WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?
+        .execute(params![handle.lane, handle.due_at.as_millis(), handle.id.to_bytes(), payload])?;
     expect_one(rows)
 }
 
@@ -198,8 +224,9 @@ impl Round<'_> {
             return book.hold(connection, lane.to_owned(), waiting.next_at, *until);
         }
         let now = self.claim.now;
-        let mut statement = connection
-            .prepare_cached("SELECT due_at, id, kind, payload FROM jobs WHERE lane = ?1 ORDER BY due_at, id")?;
+        let mut statement = connection.prepare_cached(
+            "SELECT due_at, id, kind, payload, failures FROM jobs WHERE lane = ?1 ORDER BY due_at, id",
+        )?;
         let mut rows = statement.query([lane])?;
         let share = self.claim.shares.get(lane).copied().unwrap_or(self.claim.per_lane);
         let mut taken = 0;
@@ -221,6 +248,7 @@ impl Round<'_> {
                 handle: JobHandle { id, lane: lane.to_owned(), due_at, token },
                 kind: row.get(2)?,
                 payload: Bytes::from(row.get::<_, Vec<u8>>(3)?),
+                failures: row.get(4)?,
             });
         }
         book.rest(connection, lane.to_owned(), None)

@@ -1,14 +1,18 @@
 //! Messages, their contents and their events.
 
+mod copies;
 mod list;
 mod redact;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use messaging_core::changes::MoveMessage;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::erasure::Names;
+use messaging_core::domain::link_token::CopyKey;
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter, MessageStatus};
 use messaging_core::domain::segment::reads::Aspects;
 use messaging_core::ids::{ContactId, Id, MessageId, WorkspaceId};
@@ -19,15 +23,20 @@ use rusqlite::{Connection, Row, params};
 use serde::de::DeserializeOwned;
 
 use super::SqliteStore;
+use super::due_rows::{Dated, DueRows};
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
 use super::row::{self, document, id, maybe_id, number, numbered, sql_limit, time};
 use super::segments::Interests;
 
+pub(super) use copies::{erase_copy, expect, list_copies, unlist_copy};
 pub(super) use redact::{attribute, redact};
 
 /// How many rows a sweep changes in one transaction.
 const SLICE: usize = 200;
+
+/// How many contents a sweep looks at: each costs looking up its message.
+const CONTENTS: usize = 2_000;
 
 /// The columns that [`message`] reads, in its order. Position 1 and 2 are looked at by `list`.
 macro_rules! message_columns {
@@ -174,6 +183,27 @@ impl Messages for SqliteStore {
             .await
     }
 
+    async fn message_with_length(
+        &self,
+        workspace: WorkspaceId,
+        id: MessageId,
+    ) -> Result<Option<(Message, Option<u64>)>, StoreError> {
+        // The length of a value stands at the beginning of its row: the pages that hold it are not read.
+        const SQL: &str = concat!(
+            "SELECT ",
+            message_columns!(),
+            ", (SELECT length(request) FROM message_contents WHERE n = content)
+             FROM messages WHERE workspace = ?1 AND id = ?2"
+        );
+        self.readers
+            .glance(move |connection| {
+                one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| {
+                    Ok((message(workspace, row)?, row.get::<_, Option<u32>>(14)?.map(u64::from)))
+                })
+            })
+            .await
+    }
+
     async fn message_with_content(
         &self,
         workspace: WorkspaceId,
@@ -250,8 +280,30 @@ impl Messages for SqliteStore {
         self.readers.read(move |connection| redact::messages_to(connection, workspace, &addresses, &page)).await
     }
 
+    async fn messages_copying(
+        &self,
+        workspace: WorkspaceId,
+        key: CopyKey,
+        limit: usize,
+    ) -> Result<Vec<MessageId>, StoreError> {
+        self.readers.read(move |connection| copies::copying(connection, workspace, key, limit)).await
+    }
+
+    async fn unlisted_messages_naming(
+        &self,
+        workspace: WorkspaceId,
+        names: &Names,
+        page: PageRequest,
+    ) -> Result<Slice<MessageId>, StoreError> {
+        let names = names.clone();
+        self.readers.read(move |connection| copies::unlisted(connection, workspace, &names, &page)).await
+    }
+
     async fn forget_contents(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        let found = self.readers.read(move |connection| forgettable(connection, before, limit)).await?;
+        let found = {
+            let rows = Arc::clone(&self.due.contents);
+            self.readers.read(move |connection| forgettable(connection, &rows, before, limit)).await?
+        };
         let mut forgotten = 0;
         for slice in found.chunks(SLICE) {
             let slice = slice.to_vec();
@@ -265,27 +317,25 @@ impl Messages for SqliteStore {
 /// A stored content: its row, and whose it is.
 type ContentKey = (i64, [u8; 16], [u8; 16]);
 
-/// The oldest contents of settled messages. Contents stand in the order of acceptance, so the first
-/// that is too young ends the search.
-fn forgettable(connection: &Connection, before: Timestamp, limit: usize) -> Result<Vec<ContentKey>, Fault> {
-    let mut statement = connection.prepare_cached(
-        "SELECT message_contents.n, message_contents.workspace, message_contents.message, messages.created_at,
-             messages.status
+/// The oldest contents of settled messages. Contents stand in the order of acceptance.
+fn forgettable(
+    connection: &Connection,
+    rows: &DueRows,
+    before: Timestamp,
+    limit: usize,
+) -> Result<Vec<ContentKey>, Fault> {
+    const ROWS: &str = "SELECT message_contents.n, message_contents.workspace, message_contents.message,
+             messages.created_at, messages.status
          FROM message_contents CROSS JOIN messages
              ON messages.workspace = message_contents.workspace AND messages.id = message_contents.message
-         ORDER BY message_contents.n",
-    )?;
-    let mut rows = statement.query([])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        if found.len() >= limit || time(row, 3)? >= before {
-            break;
-        }
-        if numbered(&MessageStatus::ALL, row.get(4)?)?.is_settled() {
-            found.push((row.get(0)?, row.get(1)?, row.get(2)?));
-        }
-    }
-    Ok(found)
+         WHERE message_contents.n > ?1 ORDER BY message_contents.n LIMIT ?2";
+    rows.find(CONTENTS, limit, |after| {
+        many(connection, ROWS, params![after, sql_limit(CONTENTS)], |row| {
+            let is_due = time(row, 3)? < before && numbered(&MessageStatus::ALL, row.get(4)?)?.is_settled();
+            let n = row.get(0)?;
+            Ok(Dated { n, due: if is_due { Some((n, row.get(1)?, row.get(2)?)) } else { None } })
+        })
+    })
 }
 
 fn forget(connection: &Connection, contents: &[ContentKey]) -> Result<u64, Fault> {

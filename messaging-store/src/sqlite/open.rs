@@ -7,14 +7,17 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use super::SqliteStore;
+use super::batch::Bench;
 use super::blobs::BlobFiles;
 use super::checkpoint::Checkpoints;
-use super::connection;
+use super::connection::Reopen;
+use super::health::Health;
+use super::log_repair;
 use super::readers::Readers;
 use super::schema::{self, State};
 use super::uploads::UploadFiles;
 use super::writer::Writer;
+use super::{DueTables, SqliteStore};
 
 /// How long a program that may not migrate waits for the one that does.
 const MIGRATION_PATIENCE: Duration = Duration::from_secs(10);
@@ -35,12 +38,23 @@ pub struct SqliteOptions {
     pub readers: usize,
     /// How many commits may wait before further ones are refused as `Unavailable`.
     pub queue_capacity: usize,
+    /// Bytes to be kept free on the disk of the database: below them what adds is refused. Unless given, 32 MiB
+    /// or twice the length of the write-ahead log, whichever is more.
+    pub disk_reserve: Option<u64>,
 }
 
 impl SqliteOptions {
     /// A server's options for a database file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), blobs: None, uploads: None, exclusive: true, readers: 2, queue_capacity: 8192 }
+        Self {
+            path: path.into(),
+            blobs: None,
+            uploads: None,
+            exclusive: true,
+            readers: 2,
+            queue_capacity: 8192,
+            disk_reserve: None,
+        }
     }
 }
 
@@ -81,24 +95,31 @@ impl SqliteStore {
     /// Opens a database, makes it when it is not there, and brings its schema up to date. Blocks for
     /// a few milliseconds.
     pub fn open(options: SqliteOptions) -> Result<Self, OpenError> {
-        let SqliteOptions { path, blobs, uploads, exclusive, readers, queue_capacity } = options;
+        let SqliteOptions { path, blobs, uploads, exclusive, readers, queue_capacity, disk_reserve } = options;
         let blobs = blobs.unwrap_or_else(|| beside(&path, "attachments"));
         let uploads = uploads.unwrap_or_else(|| beside(&path, "uploads"));
         make_files(&path)?;
         let lock = if exclusive { Some(lock(&path)?.ok_or(OpenError::InUse)?) } else { None };
-        let mut connection = connection::writer(&path, exclusive).map_err(failed("open the database"))?;
+        let reopen = Reopen::new(&path, exclusive);
+        let mut connection = reopen.writer().map_err(failed("open the database"))?;
+        if exclusive {
+            // The process before may have ended after a failed sync.
+            log_repair::rewrite(&connection, reopen.log()).map_err(failed("write the write-ahead log again"))?;
+        }
         bring_up_to_date(&mut connection, &path, exclusive)?;
 
+        let health = Arc::new(Health::new(&path, disk_reserve));
         let checkpoints = if exclusive {
-            let checkpoints = Checkpoints::start(&path).map_err(failed("start the checkpoint thread"))?;
-            checkpoints.watch(&mut connection).map_err(failed("watch the write-ahead log"))?;
+            let checkpoints =
+                Checkpoints::start(&path, Arc::clone(&health)).map_err(failed("start the checkpoint thread"))?;
+            checkpoints.watch(&mut connection, &reopen).map_err(failed("watch the write-ahead log"))?;
             checkpoints
         } else {
-            Checkpoints::left_to_sqlite()
+            Checkpoints::left_to_sqlite(Arc::clone(&health))
         };
         let checkpoints = Arc::new(checkpoints);
-        let writer = Writer::start(connection, exclusive, Arc::clone(&checkpoints), queue_capacity)
-            .map_err(failed("start the writer thread"))?;
+        let bench = Bench::new(connection, exclusive, Arc::clone(&checkpoints), Arc::clone(&health), reopen);
+        let writer = Writer::start(bench, queue_capacity).map_err(failed("start the writer thread"))?;
         let readers = Readers::start(&path, readers, queue_capacity).map_err(failed("start the reader threads"))?;
         let scans = Readers::start(&path, 1, queue_capacity).map_err(failed("start the thread for scans"))?;
         Ok(Self {
@@ -106,6 +127,8 @@ impl SqliteStore {
             readers: Arc::new(readers),
             scans: Arc::new(scans),
             checkpoints,
+            health,
+            due: DueTables::default(),
             blobs: BlobFiles::new(blobs),
             uploads: UploadFiles::new(uploads),
             lock: Arc::new(Mutex::new(lock)),
@@ -141,7 +164,7 @@ pub(super) fn make_directory(path: &Path) -> std::io::Result<()> {
 }
 
 /// Makes a file that only the owner may read.
-pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options

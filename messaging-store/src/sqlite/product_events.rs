@@ -7,6 +7,7 @@ mod departed;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use messaging_core::domain::contact::Identifier;
@@ -21,6 +22,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use super::SqliteStore;
 use super::contacts::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, audience, contact_number};
+use super::due_rows::{Dated, WINDOW};
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
 use super::row::{id, one_more, sql_limit, time};
@@ -273,35 +275,38 @@ impl ProductEvents for SqliteStore {
     }
 
     async fn forget_unique_ids(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        // In the order of the events, so what is oldest stands first.
-        const OLDEST: &str = "SELECT received_at < ?1 FROM event_unique_ids ORDER BY event LIMIT 1";
+        const ROWS: &str = "SELECT event, received_at FROM event_unique_ids WHERE event > ?1 ORDER BY event LIMIT ?2";
+        let rows = Arc::clone(&self.due.unique_ids);
+        let old: Vec<i64> = self
+            .readers
+            .read(move |connection| {
+                rows.find(WINDOW, limit, |after| {
+                    many(connection, ROWS, params![after, sql_limit(WINDOW)], |row| {
+                        let event = row.get(0)?;
+                        Ok(Dated { n: event, due: (time(row, 1)? < before).then_some(event) })
+                    })
+                })
+            })
+            .await?;
         let mut forgotten = 0;
-        loop {
-            let is_due = self.readers.glance(move |connection| {
-                Ok(one(connection, OLDEST, [before.as_millis()], |row| Ok(row.get(0)?))?.unwrap_or(false))
-            });
-            let slice = SLICE.min(limit.saturating_sub(usize::try_from(forgotten).unwrap_or(limit)));
-            if slice == 0 || !is_due.await? {
-                return Ok(forgotten);
-            }
+        for slice in old.chunks(SLICE) {
+            let slice = slice.to_vec();
             forgotten += self
                 .writer
-                .errand(move |bench| bench.undurably(|connection, _| forget(connection, before, slice)))
+                .errand(move |bench| bench.undurably(|connection, _| forget(connection, &slice, before)))
                 .await?;
         }
+        Ok(forgotten)
     }
 }
 
-/// Forgets the oldest unique ids, up to the first that is still remembered; answers how many.
-fn forget(connection: &Connection, before: Timestamp, limit: usize) -> Result<u64, Fault> {
-    const OLDEST: &str = "SELECT event, received_at FROM event_unique_ids ORDER BY event LIMIT ?1";
-    let oldest: Vec<(i64, Timestamp)> =
-        many(connection, OLDEST, [sql_limit(limit)], |row| Ok((row.get(0)?, time(row, 1)?)))?;
-    let mut removal = connection.prepare_cached("DELETE FROM event_unique_ids WHERE event = ?1")?;
+/// Forgets unique ids that are still as old as they were; answers how many.
+fn forget(connection: &Connection, events: &[i64], before: Timestamp) -> Result<u64, Fault> {
+    let mut removal =
+        connection.prepare_cached("DELETE FROM event_unique_ids WHERE event = ?1 AND received_at < ?2")?;
     let mut forgotten = 0;
-    for (event, _) in oldest.iter().take_while(|(_, received_at)| *received_at < before) {
-        removal.execute([event])?;
-        forgotten += 1;
+    for event in events {
+        forgotten += removal.execute(params![event, before.as_millis()])? as u64;
     }
     Ok(forgotten)
 }

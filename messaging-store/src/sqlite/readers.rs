@@ -6,8 +6,10 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, TryLockError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use messaging_core::ports::store::StoreError;
 use rusqlite::Connection;
@@ -18,12 +20,56 @@ use super::fault::Fault;
 
 type Errand = Box<dyn FnOnce(Result<&Connection, Fault>) + Send>;
 
+/// The longest read: none of ours takes a part of it. One that does is given up, because the log cannot start
+/// over while somebody reads from its beginning.
+const LONGEST: Duration = Duration::from_secs(15);
+
+/// A connection, and since when it reads.
+#[derive(Debug)]
+struct Reader {
+    connection: Connection,
+    clock: Arc<ReadClock>,
+}
+
+/// Tells a read that its time is over.
+#[derive(Debug)]
+struct ReadClock {
+    epoch: Instant,
+    /// Milliseconds from the epoch until the running read began.
+    began: AtomicU64,
+}
+
+impl Reader {
+    fn open(path: &Path, longest: Duration) -> rusqlite::Result<Self> {
+        let clock = Arc::new(ReadClock { epoch: Instant::now(), began: AtomicU64::new(0) });
+        let handle = Arc::clone(&clock);
+        let connection = connection::reader(path, move || handle.is_over(longest))?;
+        Ok(Self { connection, clock })
+    }
+
+    /// The connection, for one read that begins now.
+    fn begin(&self) -> &Connection {
+        self.clock.began.store(self.clock.millis(), Ordering::Relaxed);
+        &self.connection
+    }
+}
+
+impl ReadClock {
+    fn millis(&self) -> u64 {
+        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn is_over(&self, longest: Duration) -> bool {
+        Duration::from_millis(self.millis().saturating_sub(self.began.load(Ordering::Relaxed))) > longest
+    }
+}
+
 /// Runs reads on a few threads.
 #[derive(Debug)]
 pub(super) struct Readers {
     desk: Arc<Desk>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    glances: Vec<Mutex<Option<Connection>>>,
+    glances: Vec<Mutex<Option<Reader>>>,
     path: PathBuf,
     capacity: usize,
 }
@@ -94,10 +140,10 @@ impl Readers {
                 return Ok(Err(StoreError::Unavailable));
             }
             if connection.is_none() {
-                *connection = connection::reader(&self.path).ok();
+                *connection = Reader::open(&self.path, LONGEST).ok();
             }
-            if let Some(connection) = connection.as_ref() {
-                return Ok(read(connection).map_err(StoreError::from));
+            if let Some(reader) = connection.as_ref() {
+                return Ok(read(reader.begin()).map_err(StoreError::from));
             }
         }
         Err(read)
@@ -132,15 +178,15 @@ impl Readers {
     }
 }
 
-fn serve(connection: &mut Option<Connection>, path: &Path, errand: Errand) {
-    if connection.is_none() {
-        match connection::reader(path) {
-            Ok(opened) => *connection = Some(opened),
+fn serve(reader: &mut Option<Reader>, path: &Path, errand: Errand) {
+    if reader.is_none() {
+        match Reader::open(path, LONGEST) {
+            Ok(opened) => *reader = Some(opened),
             Err(error) => return errand(Err(error.into())),
         }
     }
-    match connection {
-        Some(connection) => errand(Ok(connection)),
+    match reader {
+        Some(reader) => errand(Ok(reader.begin())),
         None => errand(Err(Fault::Panicked)),
     }
 }
@@ -175,5 +221,23 @@ impl Desk {
             waiting = self.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner);
             waiting.sleeping -= 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_without_end_is_given_up_and_the_next_one_works() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("x.db");
+        Connection::open(&path).unwrap().execute_batch("PRAGMA journal_mode = wal; CREATE TABLE t (n);").unwrap();
+        let reader = Reader::open(&path, Duration::from_millis(50)).unwrap();
+        let endless = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n";
+        let ended = reader.begin().query_row(endless, [], |row| row.get::<_, i64>(0)).map_err(Fault::from);
+        assert!(matches!(StoreError::from(ended.unwrap_err()), StoreError::Unavailable));
+        let answer: i64 = reader.begin().query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
+        assert_eq!(answer, 0);
     }
 }

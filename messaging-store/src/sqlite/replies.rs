@@ -1,5 +1,7 @@
 //! Remembered answers to requests with an Idempotency-Key.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use messaging_core::changes::{Reply, ReplyKey};
 use messaging_core::ports::store::{Replies, StoreError};
@@ -7,12 +9,11 @@ use messaging_core::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::SqliteStore;
+use super::due_rows::{Dated, WINDOW};
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
 use super::row::{sql_limit, time};
 
-/// How many of the oldest replies one sweep looks at. They expire nearly in the order they came.
-const SWEEP: i64 = 10_000;
 /// How many rows a sweep removes in one transaction.
 const SLICE: usize = 200;
 
@@ -74,12 +75,17 @@ impl Replies for SqliteStore {
     }
 
     async fn forget_expired(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        const OLDEST: &str = "SELECT n FROM (SELECT n, expires_at FROM replies ORDER BY n LIMIT ?1)
-            WHERE expires_at <= ?2 LIMIT ?3";
+        const ROWS: &str = "SELECT n, expires_at FROM replies WHERE n > ?1 ORDER BY n LIMIT ?2";
+        let rows = Arc::clone(&self.due.replies);
         let expired: Vec<i64> = self
             .readers
             .read(move |connection| {
-                many(connection, OLDEST, params![SWEEP, now.as_millis(), sql_limit(limit)], |row| Ok(row.get(0)?))
+                rows.find(WINDOW, limit, |after| {
+                    many(connection, ROWS, params![after, sql_limit(WINDOW)], |row| {
+                        let n = row.get(0)?;
+                        Ok(Dated { n, due: (time(row, 1)? <= now).then_some(n) })
+                    })
+                })
             })
             .await?;
         let mut forgotten = 0;

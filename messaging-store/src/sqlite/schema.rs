@@ -113,9 +113,7 @@ mod tests {
                 )
                 .unwrap();
         }
-        connection
-            .execute("INSERT INTO soft_bounces VALUES (x'01', 0, 'ann@b\u{fc}cher.example', 3)", [])
-            .unwrap();
+        connection.execute("INSERT INTO soft_bounces VALUES (x'01', 0, 'ann@b\u{fc}cher.example', 3)", []).unwrap();
         migrate(&mut connection).unwrap();
         assert_eq!(
             texts(&connection, "SELECT email FROM contacts ORDER BY n"),

@@ -92,6 +92,7 @@ impl UploadFiles {
 #[async_trait]
 impl Uploads for SqliteStore {
     async fn append_upload(&self, file: UploadFile, at: u64, bytes: Bytes) -> Result<(), StoreError> {
+        self.health.admits_files()?;
         let files = self.uploads.clone();
         Ok(off_thread(move || files.append(file, at, &bytes)).await?)
     }

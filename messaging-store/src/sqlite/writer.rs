@@ -13,11 +13,9 @@ use std::time::{Duration, Instant};
 
 use messaging_core::changes::Changes;
 use messaging_core::ports::store::{CommitError, Priority, StoreError};
-use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::batch::Bench;
-use super::checkpoint::Checkpoints;
 use super::fault::Fault;
 
 /// The most commits of a queue that one transaction takes.
@@ -49,6 +47,9 @@ impl Commit {
         let _ = self.reply.send(outcome);
     }
 }
+
+/// How often the thread looks after the health of the store while there is nothing to do.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 /// Hands work to the thread.
 #[derive(Debug)]
@@ -106,18 +107,11 @@ impl std::fmt::Debug for Desk {
 }
 
 impl Writer {
-    /// Starts the thread. Jobs are claimed through it only if it is a `worker`.
-    pub(super) fn start(
-        connection: Connection,
-        worker: bool,
-        checkpoints: Arc<Checkpoints>,
-        capacity: usize,
-    ) -> std::io::Result<Self> {
+    /// Starts the thread.
+    pub(super) fn start(mut bench: Bench, capacity: usize) -> std::io::Result<Self> {
         let desk = Arc::<Desk>::default();
         let mine = Arc::clone(&desk);
-        let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
-            run(&mine, &mut Bench::new(connection, worker, checkpoints));
-        })?;
+        let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || run(&mine, &mut bench))?;
         Ok(Self { desk, thread: Mutex::new(Some(thread)), capacity })
     }
 
@@ -202,7 +196,8 @@ struct Taken {
 }
 
 impl Taken {
-    /// Waits for work; `false` when there is none and will be none.
+    /// Waits for work, or until it is time to look after the health of the store; `false` when there is no
+    /// work and will be none.
     fn fill(&mut self, desk: &Desk) -> bool {
         // What the last batch had no time for does not wait again.
         let is_left = !self.background.is_empty() && !self.background_waits;
@@ -237,7 +232,13 @@ impl Taken {
             }
             waiting = if self.background.is_empty() {
                 waiting.sleep = Sleep::ForWork;
-                desk.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner)
+                let (mut waiting, timeout) =
+                    desk.wake.wait_timeout(waiting, LOOK_AFTER).unwrap_or_else(PoisonError::into_inner);
+                if timeout.timed_out() {
+                    waiting.sleep = Sleep::Awake;
+                    return true;
+                }
+                waiting
             } else {
                 waiting.sleep = Sleep::ForCrowd;
                 desk.wake.wait_timeout(waiting, alone_in).unwrap_or_else(PoisonError::into_inner).0
@@ -260,6 +261,7 @@ fn take(from: &mut VecDeque<Commit>, into: &mut VecDeque<Commit>) {
 fn run(desk: &Desk, bench: &mut Bench) {
     let mut taken = Taken::default();
     while taken.fill(desk) {
+        survive(bench, Bench::look_after_health);
         // Errands first: a claim that runs before the batch sees only what is durable.
         for errand in taken.errands.drain(..) {
             survive(bench, |bench| errand(bench));

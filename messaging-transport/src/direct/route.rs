@@ -1,7 +1,7 @@
 //! Where mail for a domain goes (RFC 5321 section 5.1).
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use messaging_core::ports::transport::{Outcome, Response};
 use tokio::time::timeout;
 
 use crate::dns::{Dns, LookupFailure, alternate};
+use crate::guard::Guard;
 
 /// The most exchangers of a domain that are tried.
 const MAX_HOSTS: usize = 8;
@@ -73,8 +74,26 @@ pub(super) struct ByDns {
     pub(super) port: u16,
     /// The name this machine would be found by.
     pub(super) own_name: String,
+    /// Judges the addresses of exchangers before they are dialed. An override is the operator's word and
+    /// is not judged.
+    pub(super) guard: Guard,
     /// Orders equal ones.
     pub(super) entropy: SystemEntropy,
+}
+
+/// Why an exchanger has no address to dial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NoAddress {
+    /// The look-up found none.
+    Lookup(LookupFailure),
+    /// All of its addresses are private ones, which are not dialed.
+    Private,
+}
+
+impl From<LookupFailure> for NoAddress {
+    fn from(failure: LookupFailure) -> Self {
+        Self::Lookup(failure)
+    }
 }
 
 impl Routing {
@@ -90,25 +109,32 @@ impl Routing {
         }
     }
 
-    /// The addresses of an exchanger in the order in which they are tried.
-    pub(super) async fn addresses(&self, host: &str, limit: Duration) -> Result<Vec<SocketAddr>, LookupFailure> {
-        let (addresses, port) = match self {
+    /// The addresses of an exchanger in the order in which they are tried, each one permitted.
+    pub(super) async fn addresses(&self, host: &str, limit: Duration) -> Result<Vec<SocketAddr>, NoAddress> {
+        let (addresses, port): (Vec<IpAddr>, u16) = match self {
             Self::Override(fixed) => {
                 // As the system knows it: this host need not be in the DNS.
                 let found = match timeout(limit, tokio::net::lookup_host((host, fixed.port))).await {
                     Ok(Ok(found)) => found.map(|address| address.ip()).collect(),
-                    Ok(Err(error)) => return Err(LookupFailure::Temporary(error.to_string())),
-                    Err(_) => return Err(LookupFailure::Temporary(format!("no answer within {limit:?}"))),
+                    Ok(Err(error)) => return Err(LookupFailure::Temporary(error.to_string()).into()),
+                    Err(_) => return Err(LookupFailure::Temporary(format!("no answer within {limit:?}")).into()),
                 };
                 (found, fixed.port)
             }
             Self::Dns(by) => match timeout(limit, by.dns.addresses(host)).await {
-                Ok(found) => (found?, by.port),
-                Err(_) => return Err(LookupFailure::Temporary(format!("no answer within {limit:?}"))),
+                Ok(found) => (permitted(found?, by.guard)?, by.port),
+                Err(_) => return Err(LookupFailure::Temporary(format!("no answer within {limit:?}")).into()),
             },
         };
         Ok(alternate(addresses).map(|address| SocketAddr::new(address, port)).take(MAX_ADDRESSES).collect())
     }
+}
+
+/// The addresses that may be dialed, at least one. Unlike the host of a URL, an exchanger with addresses of
+/// both kinds is not refused as a whole: many are known inside of their network by a private one too.
+fn permitted(found: Vec<IpAddr>, guard: Guard) -> Result<Vec<IpAddr>, NoAddress> {
+    let permitted: Vec<_> = found.into_iter().filter(|address| guard.permits(*address)).collect();
+    if permitted.is_empty() { Err(NoAddress::Private) } else { Ok(permitted) }
 }
 
 /// Puts the exchangers into order: lower preference values first, equal ones by chance.
@@ -206,6 +232,18 @@ mod tests {
     fn mail_does_not_loop() {
         assert_eq!(ordered(Ok(vec![(10, "a"), (20, "US.test"), (20, "c"), (30, "d")])), "a");
         assert_eq!(ordered(Ok(vec![(10, "us.test"), (20, "c")])), "refused None 5.4.6");
+    }
+
+    #[test]
+    fn only_public_addresses_are_dialed_unless_private_ones_are_allowed() {
+        let found = || ["10.0.0.1", "1.0.0.1", "fd00::1", "2606:4700::1"].map(|text| text.parse().unwrap()).to_vec();
+        let dialed = |found, allow_private| {
+            permitted(found, Guard { allow_private })
+                .map(|dialed| dialed.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(dialed(found(), false).as_deref(), Ok("1.0.0.1 2606:4700::1"));
+        assert_eq!(dialed(found(), true).as_deref(), Ok("10.0.0.1 1.0.0.1 fd00::1 2606:4700::1"));
+        assert_eq!(dialed(vec!["127.0.0.1".parse().unwrap()], false), Err(NoAddress::Private));
     }
 
     #[test]

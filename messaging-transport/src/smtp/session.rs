@@ -392,7 +392,7 @@ impl Session {
     }
 
     /// Says goodbye without waiting for the answer: the peer has nothing to add.
-    pub(super) async fn quit(mut self) {
+    pub(crate) async fn quit(mut self) {
         if self.wire.write(b"QUIT\r\n", FAREWELL).await.is_ok() {
             self.wire.shutdown(FAREWELL).await;
         }

@@ -23,6 +23,9 @@ pub struct Timeouts {
     pub rcpt: Duration,
     /// For DATA.
     pub data: Duration,
+    /// For the replies to pipelined commands whose meaning is known already, because MAIL or every RCPT
+    /// was refused; after that the connection is closed.
+    pub rest_of_group: Duration,
     /// To take each block of the content.
     pub block: Duration,
     /// For the reply to the whole content.
@@ -41,6 +44,7 @@ impl Timeouts {
         mail: Duration::from_mins(5),
         rcpt: Duration::from_mins(5),
         data: Duration::from_mins(2),
+        rest_of_group: Duration::from_secs(5),
         block: Duration::from_mins(3),
         dot: Duration::from_mins(10),
     };
@@ -65,6 +69,7 @@ impl Timeouts {
             mail: limit,
             rcpt: limit,
             data: limit,
+            rest_of_group: limit,
             block: limit,
             dot: limit,
         }

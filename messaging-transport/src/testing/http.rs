@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustls_pki_types::CertificateDer;
@@ -92,6 +93,7 @@ struct Shared {
     script: Mutex<Script>,
     requests: Mutex<Vec<HttpRequest>>,
     count: watch::Sender<usize>,
+    open: AtomicUsize,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -127,8 +129,13 @@ impl ScriptedHttpServer {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
         let address = listener.local_addr().expect("a bound socket");
         let (acceptor, root) = names.map(certify).unzip();
-        let shared =
-            Shared { acceptor, script: Mutex::default(), requests: Mutex::default(), count: watch::Sender::new(0) };
+        let shared = Shared {
+            acceptor,
+            script: Mutex::default(),
+            requests: Mutex::default(),
+            count: watch::Sender::new(0),
+            open: AtomicUsize::new(0),
+        };
         let shared = Arc::new(shared);
         let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
         Self { address, root, shared, task: task.abort_handle() }
@@ -176,6 +183,11 @@ impl ScriptedHttpServer {
         lock(&self.shared.requests).clone()
     }
 
+    /// How many connections are open.
+    pub fn open(&self) -> usize {
+        self.shared.open.load(Ordering::Relaxed)
+    }
+
     /// Waits until there were `count` requests.
     pub async fn received(&self, count: usize) -> Vec<HttpRequest> {
         self.shared.count.subscribe().wait_for(|&received| received >= count).await.expect("the sender is ours");
@@ -190,6 +202,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((stream, _)) = listener.accept().await {
         number += 1;
         let shared = Arc::clone(&shared);
+        shared.open.fetch_add(1, Ordering::Relaxed);
         connections.spawn(async move {
             // A peer that leaves is no fault of ours.
             let _ = match shared.acceptor.clone() {
@@ -199,6 +212,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
                 },
                 None => serve(&shared, stream, number, |stream| stream).await,
             };
+            shared.open.fetch_sub(1, Ordering::Relaxed);
         });
         while connections.try_join_next().is_some() {}
     }

@@ -135,6 +135,8 @@ struct Script {
 #[derive(Default)]
 struct Log {
     connections: usize,
+    open: usize,
+    broken_off: usize,
     commands: Vec<String>,
     pipelined: usize,
     messages: Vec<Received>,
@@ -243,6 +245,16 @@ impl ScriptedSmtpServer {
         lock(&self.shared.log).connections
     }
 
+    /// How many connections are open.
+    pub fn open(&self) -> usize {
+        lock(&self.shared.log).open
+    }
+
+    /// How many connections have ended without QUIT: they were open when the client died, or one side hung up.
+    pub fn broken_off(&self) -> usize {
+        lock(&self.shared.log).broken_off
+    }
+
     /// The commands so far, as sent; the secrets of AUTH too.
     pub fn commands(&self) -> Vec<String> {
         lock(&self.shared.log).commands.clone()
@@ -348,9 +360,16 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, is_implicit: bool) {
         let number = {
             let mut log = lock(&shared.log);
             log.connections += 1;
+            log.open += 1;
             log.connections
         };
-        connections.spawn(connection::serve(Arc::clone(&shared), stream, number, is_implicit));
+        let shared = Arc::clone(&shared);
+        connections.spawn(async move {
+            let ended = connection::serve(Arc::clone(&shared), stream, number, is_implicit).await;
+            let mut log = lock(&shared.log);
+            log.open -= 1;
+            log.broken_off += usize::from(ended.is_err());
+        });
         while connections.try_join_next().is_some() {}
     }
 }

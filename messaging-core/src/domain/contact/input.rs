@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use validator::Validate;
 
 use super::{Contact, Identifier, attributes};
-use crate::domain::address::{self, EmailAddress};
+use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::custom_field::FieldTypes;
 use crate::ops::input::Input;
@@ -72,11 +72,11 @@ pub struct ConsentInput {
 
 impl Input for ContactInput {
     fn check(&self, violations: &mut Violations) {
-        if self.email.as_value().is_some_and(|email| EmailAddress::parse(email).is_err()) {
-            violations.add("/email", FieldCode::InvalidFormat, "not an email address");
+        if let Some(email) = self.email.as_value() {
+            address::check_sent(Channel::Email, email, "/email", "not an email address", violations);
         }
-        if self.phone.as_value().is_some_and(|phone| address::check(Channel::Sms, phone).is_err()) {
-            violations.add("/phone", FieldCode::InvalidFormat, "not a phone number in E.164");
+        if let Some(phone) = self.phone.as_value() {
+            address::check_sent(Channel::Sms, phone, "/phone", "not a phone number in E.164", violations);
         }
         if let Some(sent) = self.attributes.as_value() {
             attributes::check(sent, violations);
@@ -209,7 +209,10 @@ mod tests {
     /// The faults of a body by itself.
     #[track_caller]
     fn check(body: Value, expected: &str) {
-        let (parsed, mut violations) = match input::body_with_faults::<ContactInput>(body.to_string().as_bytes(), input::UnknownMembers::default()) {
+        let (parsed, mut violations) = match input::body_with_faults::<ContactInput>(
+            body.to_string().as_bytes(),
+            input::UnknownMembers::default(),
+        ) {
             Ok(read) => read,
             Err(error) => panic!("{body}: {error}"),
         };
@@ -229,6 +232,8 @@ mod tests {
         check(json!({"email": null, "locale": "en"}), " required");
         check(json!({"email": "ann@example.com"}), "");
         check(json!({"phone": "+14155550123"}), "");
+        check(json!({"email": "a***@example.com", "phone": "+*******0123"}), "/email not_allowed, /phone not_allowed");
+        check(json!({"external_id": "u-1", "email": "***@example.com"}), "/email not_allowed");
         check(json!({"email": "nobody"}), "/email invalid_format");
         check(json!({"email": 5}), "/email invalid_type");
         check(json!({"external_id": ""}), "/external_id too_short");

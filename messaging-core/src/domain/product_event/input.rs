@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use validator::Validate;
 
 use super::{MAX_NAME_LENGTH, MAX_PROPERTY_BYTES, Properties};
-use crate::domain::address::{self, EmailAddress};
+use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::contact::Identifier;
 use crate::ids::ContactId;
@@ -79,8 +79,8 @@ impl Input for ProductEventInput {
 
 impl ContactReference {
     fn check(&self, violations: &mut Violations) {
-        if self.email.as_ref().is_some_and(|email| EmailAddress::parse(email).is_err()) {
-            violations.add("/contact/email", FieldCode::InvalidFormat, "not an email address");
+        if let Some(email) = &self.email {
+            address::check_sent(Channel::Email, email, "/contact/email", "not an email address", violations);
         }
         if self.id.is_none() && self.external_id.is_none() && self.email.is_none() {
             violations.add("/contact", FieldCode::Required, "one of id, external_id, email is required");
@@ -109,7 +109,10 @@ mod tests {
 
     #[track_caller]
     fn check(body: Value, expected: &str) {
-        let violations = match input::body_with_faults::<ProductEventInput>(body.to_string().as_bytes(), input::UnknownMembers::default()) {
+        let violations = match input::body_with_faults::<ProductEventInput>(
+            body.to_string().as_bytes(),
+            input::UnknownMembers::default(),
+        ) {
             Ok((_, violations)) | Err(crate::Error::Validation(violations)) => violations,
             Err(error) => panic!("{body}: {error}"),
         };
@@ -148,12 +151,13 @@ mod tests {
     fn a_contact_is_named_by_something() {
         check(with("contact", Value::Null), "/contact required");
         check(with("contact", json!({})), "/contact required");
-        check(with("contact", json!({"phone": "+14155550123"})), "/contact required");
+        check(with("contact", json!({"phone": "+14155550123"})), "/contact/phone unknown_field");
         check(with("contact", json!({"id": null, "external_id": null, "email": null})), "/contact required");
         check(with("contact", json!("u-1")), "/contact invalid_type");
         check(with("contact", json!({"id": "con_x"})), "");
         check(with("contact", json!({"email": "Ann@Example.com"})), "");
         check(with("contact", json!({"email": "ann"})), "/contact/email invalid_format");
+        check(with("contact", json!({"email": "a***@example.com"})), "/contact/email not_allowed");
         check(with("contact", json!({"email": ""})), "/contact/email invalid_format");
         check(with("contact", json!({"email": 5})), "/contact/email invalid_type");
         check(with("contact", json!({"external_id": ""})), "/contact/external_id too_short");
@@ -177,7 +181,7 @@ mod tests {
         check(with("unique_id", json!(17)), "/unique_id invalid_type");
         check(with("properties", json!({})), "");
         check(with("properties", json!([])), "/properties invalid_type");
-        check(with("properties", json!({"a": {"b": "\u{0}"}})), "/properties/a invalid_format");
+        check(with("properties", json!({"a": {"b": "\u{0}"}})), "/properties/a/b invalid_format");
         // {"a":"…"}
         check(with("properties", json!({"a": "x".repeat(MAX_PROPERTY_BYTES - 8)})), "");
         check(with("properties", json!({"a": "x".repeat(MAX_PROPERTY_BYTES - 7)})), "/properties too_large");

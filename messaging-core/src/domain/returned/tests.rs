@@ -7,7 +7,7 @@ const TO: &str = "ann@example.com";
 const CC: &str = "Boss@example.com";
 
 fn recipient(kind: RecipientKind, address: &str) -> Recipient {
-    Recipient { kind, address: address.to_owned() }
+    Recipient::new(kind, address.to_owned())
 }
 
 fn about(address: &str, action: Action, code: u16, enhanced: &str) -> RecipientReport {

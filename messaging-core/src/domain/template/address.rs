@@ -53,6 +53,23 @@ pub(super) fn level(text: &str) -> Cow<'_, str> {
     if matches!(text, "1" | "2" | "3" | "4" | "5" | "6") { text.into() } else { "6".into() }
 }
 
+/// Tags that may be named by a value: they show text and lead nowhere.
+const TAGS: [&str; 24] = [
+    "p", "div", "span", "b", "i", "u", "em", "strong", "small", "td", "th", "tr", "table", "ul", "ol", "li", "h1",
+    "h2", "h3", "h4", "h5", "h6", "section", "center",
+];
+
+/// A value right after `<`: the name of a tag, or an email address, which is none. Nothing in it begins an
+/// attribute.
+pub(super) fn tag(text: &str) -> Cow<'_, str> {
+    if TAGS.iter().any(|known| known.eq_ignore_ascii_case(text)) {
+        return text.into();
+    }
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '@' | '.' | '_' | '+' | '-');
+    let plain: String = text.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+    if plain.contains('@') { plain.into() } else { format!("x-{plain}").into() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +93,10 @@ mod tests {
             (refresh, "0; url=java\tscript:x", "#"),
             (refresh, ":alert(1)", "#"),
             (refresh, "width=device-width", "width=device-width"),
+            (tag, "div", "div"),
+            (tag, "ann@example.com", "ann@example.com"),
+            (tag, "script", "x-script"),
+            (tag, "img src=x onerror=alert(1)", "x-img-src-x-onerror-alert-1-"),
             (level, "2", "2"),
             (level, "1 onclick=x", "6"),
         ] {

@@ -96,14 +96,18 @@ pub(super) fn script(text: &str) -> String {
 /// Escapes for a style sheet: whatever could end a value, a rule or the sheet is spelled as a number
 /// (CSS Syntax Level 3, section 4.3.7). Addresses that run scripts go.
 pub(super) fn style(text: &str) -> String {
-    let squeezed: String =
-        text.chars().filter(|c| !c.is_control() && !c.is_whitespace() && *c != '\\').flat_map(char::to_lowercase).collect();
+    let squeezed: String = text
+        .chars()
+        .filter(|c| !c.is_control() && !c.is_whitespace() && *c != '\\')
+        .flat_map(char::to_lowercase)
+        .collect();
     if ["script:", "expression", "behavior", "-moz-binding"].iter().any(|bad| squeezed.contains(bad)) {
         return String::new();
     }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        let is_plain = c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | ',' | ':' | '/' | '#' | '?' | '%' | '=' | '+');
+        let is_plain =
+            c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | ',' | ':' | '/' | '#' | '?' | '%' | '=' | '+');
         if is_plain {
             out.push(c);
         } else {

@@ -118,6 +118,7 @@ fn guards(env: &mut Environment<'static>) {
         (guard::SCHEME_REST, address::scheme_rest),
         (guard::REFRESH, address::refresh),
         (guard::LEVEL, address::level),
+        (guard::TAG, address::tag),
     ] {
         env.add_filter(name, move |state: &mut State<'_, '_>, value: Value| rewritten(state, value, rewrite));
     }

@@ -45,6 +45,8 @@ pub(super) const DOCUMENT: &str = "_guard_document";
 pub(super) const REFRESH: &str = "_guard_refresh";
 /// Lets a digit pass.
 pub(super) const LEVEL: &str = "_guard_level";
+/// Lets names of harmless tags pass.
+pub(super) const TAG: &str = "_guard_tag";
 /// Escapes for a text inside a script.
 pub(super) const SCRIPT: &str = "_guard_script";
 
@@ -314,6 +316,7 @@ impl Writer<'_> {
             Danger::Document => DOCUMENT,
             Danger::Refresh => REFRESH,
             Danger::Level => LEVEL,
+            Danger::Tag => TAG,
         });
         let guards: Vec<_> = guard.into_iter().chain(unquoted.then_some(UNQUOTED)).collect();
         let opened = to(self.tokens[self.index_at(start)].1);

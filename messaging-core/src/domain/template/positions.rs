@@ -29,6 +29,8 @@ pub(super) enum Danger {
     Refresh,
     /// The digit of `<h1>`.
     Level,
+    /// The name of a tag, or an address in angle brackets.
+    Tag,
 }
 
 /// A place that wants more than the usual escapes.
@@ -42,14 +44,30 @@ pub(super) struct Place {
 
 /// Attributes that hold addresses.
 const ADDRESSES: [&str; 18] = [
-    "href", "src", "action", "formaction", "background", "poster", "cite", "xlink:href", "data", "codebase",
-    "classid", "longdesc", "manifest", "ping", "dynsrc", "lowsrc", "icon", "profile",
+    "href",
+    "src",
+    "action",
+    "formaction",
+    "background",
+    "poster",
+    "cite",
+    "xlink:href",
+    "data",
+    "codebase",
+    "classid",
+    "longdesc",
+    "manifest",
+    "ping",
+    "dynsrc",
+    "lowsrc",
+    "icon",
+    "profile",
 ];
 
 /// Attributes of `animate` and `set` that become the value of another attribute, maybe an address.
 const ANIMATED: [&str; 4] = ["to", "from", "by", "values"];
 
-const COMPUTED_TAG: &str = "the name of a tag cannot be computed; only the digit of h1 to h6 can";
+const COMPUTED_TAG: &str = "a part of the name of a tag cannot be computed; only the digit of h1 to h6 can";
 const COMPUTED_NAME: &str = "an attribute whose name is computed cannot have a computed value";
 const BLOCK_INSIDE: &str = "call and filter blocks cannot stand inside of a tag, a script or a style sheet";
 
@@ -186,6 +204,7 @@ impl Reader {
         let unquoted = matches!(self.state, State::Tag | State::Name | State::Value(None));
         let danger = match self.state {
             State::TagName if matches!(self.tag.as_str(), "h" | "/h") => Some(Danger::Level),
+            State::TagName if matches!(self.tag.as_str(), "" | "/") => Some(Danger::Tag),
             State::TagName => return Err(COMPUTED_TAG),
             State::Value(_) => self.danger_of_value()?,
             State::Script => Some(Danger::Script),

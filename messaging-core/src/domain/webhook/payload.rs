@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::EventType;
-use crate::domain::address;
 use crate::domain::channel::Channel;
-use crate::domain::message::{Message, MessageEvent, MessageStatus, mask_meta};
+use crate::domain::message::{Message, MessageEvent, MessageStatus};
+use crate::domain::redaction::Redactor;
 use crate::ids::{AutomationId, CampaignId, ContactId, EventId, Id as _, MessageId, TemplateId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -62,15 +62,15 @@ pub struct EventData {
 }
 
 impl EventPayload {
-    /// What is told of an event, with addresses in clear or masked. `None` for one that has no type.
-    pub fn of(event: MessageEvent, message: Message, clear: bool) -> Option<Self> {
+    /// What a reader is told of an event. `None` for one that has no type.
+    pub fn of(event: MessageEvent, message: Message, redactor: Redactor) -> Option<Self> {
         let channel = message.channel;
         let to = Some(message.to).filter(|to| !to.is_empty());
         let data = EventData {
             message_id: message.id,
             status: message.status,
             channel,
-            to: if clear { to } else { to.map(|to| address::mask(channel, &to)) },
+            to: to.map(|to| redactor.address(channel, to)),
             contact_id: message.contact_id,
             campaign_id: message.campaign_id,
             automation_id: message.automation_id,
@@ -78,7 +78,7 @@ impl EventPayload {
             variant: None,
             tags: message.tags,
             metadata: message.metadata,
-            meta: if clear { event.meta } else { mask_meta(channel, event.meta) },
+            meta: redactor.meta(channel, event.meta),
         };
         Some(Self {
             id: event.id,
@@ -183,7 +183,7 @@ mod tests {
             at,
             meta: meta.as_object().cloned().unwrap(),
         };
-        EventPayload::of(event, message, clear).unwrap()
+        EventPayload::of(event, message, Redactor::new(clear)).unwrap()
     }
 
     #[test]

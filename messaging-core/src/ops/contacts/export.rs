@@ -100,7 +100,7 @@ impl Operation for ExportContact {
             contact: view(cx, contact).await?,
             events: events(cx, workspace_id, id).await?,
             messages: exported,
-            suppressions: listed.into_iter().map(|listed| SuppressionView::of(listed, true)).collect(),
+            suppressions: listed.into_iter().map(|listed| SuppressionView::of(listed, cx.redactor())).collect(),
         })
     }
 }

@@ -8,7 +8,6 @@ use validator::Validate;
 
 use super::TemplatePath;
 use crate::app::Unrendered;
-use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::message_input::check_variables;
 use crate::domain::template::engine::RenderFault;
@@ -99,10 +98,9 @@ impl Operation for PreviewTemplate {
                 Some(stored) => {
                     let contact = stored.record;
                     let mut shown = ContactValues::clear(&contact);
-                    if !cx.sees_addresses() {
-                        shown.email = shown.email.map(|email| address::mask(Channel::Email, &email));
-                        shown.phone = shown.phone.map(|phone| address::mask(Channel::Sms, &phone));
-                    }
+                    let redactor = cx.redactor();
+                    shown.email = shown.email.map(|email| redactor.address(Channel::Email, email));
+                    shown.phone = shown.phone.map(|phone| redactor.address(Channel::Sms, phone));
                     values = values.contact(&shown);
                 }
             }

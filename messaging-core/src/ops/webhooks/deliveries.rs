@@ -10,6 +10,7 @@ use validator::Validate;
 
 use super::{WebhookPath, find};
 use crate::changes::Write;
+use crate::domain::redaction::Redactor;
 use crate::domain::webhook::delivery::{Delivery, DeliveryError, DeliveryStatus, Replayed, Subject};
 use crate::domain::webhook::{EventType, Webhook, WebhookStatus};
 use crate::error::Error;
@@ -51,7 +52,8 @@ pub struct DeliveryView {
     pub next_attempt_at: Option<Timestamp>,
     /// The status that the last attempt was answered with.
     pub response_status: Option<u16>,
-    /// The first 4 KiB of that answer's body; an address that was sent is crossed out.
+    /// The first 4 KiB of that answer's body; an address that was sent is crossed out, others are masked without
+    /// `pii:read`.
     pub response_body: Option<String>,
     /// Why the last attempt failed.
     pub error: Option<DeliveryError>,
@@ -68,7 +70,7 @@ pub struct DeliveryView {
 }
 
 impl DeliveryView {
-    fn of(delivery: Delivery) -> Self {
+    fn of(delivery: Delivery, redactor: Redactor) -> Self {
         Self {
             id: delivery.id,
             webhook_id: delivery.webhook_id,
@@ -79,7 +81,7 @@ impl DeliveryView {
             next_attempt_at: delivery.next_attempt_at,
             response_status: delivery.response_status,
             is_test: delivery.is_test(),
-            response_body: delivery.response_body,
+            response_body: delivery.response_body.map(|body| redactor.text(body)),
             error: delivery.error,
             duration_ms: delivery.duration_ms,
             replay_of: delivery.replay_of,
@@ -137,7 +139,7 @@ impl Operation for TestWebhook {
         let receiver = (webhook.workspace_id, webhook.id);
         let delivery = Delivery::new(cx.new_id(), receiver, (cx.new_id(), event_type), subject, cx.now);
         cx.changes.extend(cx.app.start_delivery(webhook.status, delivery.clone()));
-        Ok(DeliveryView::of(delivery))
+        Ok(DeliveryView::of(delivery, cx.redactor()))
     }
 }
 
@@ -180,7 +182,8 @@ impl Operation for ListDeliveries {
         let DeliveryQuery { status, limit, cursor } = call.query;
         let page = cx.page(&PageQuery { limit, cursor })?;
         let slice = cx.store().deliveries(workspace_id, id, status, page).await?;
-        Ok(cx.answer_page(slice, DeliveryView::of))
+        let redactor = cx.redactor();
+        Ok(cx.answer_page(slice, |delivery| DeliveryView::of(delivery, redactor)))
     }
 }
 
@@ -229,7 +232,7 @@ impl Operation for ReplayDelivery {
         });
         cx.changes.extend(writes);
         cx.change(Write::MarkReplayed(workspace_id, original.id));
-        Ok(DeliveryView::of(shown.unwrap_or(replay)))
+        Ok(DeliveryView::of(shown.unwrap_or(replay), cx.redactor()))
     }
 }
 

@@ -99,8 +99,8 @@ impl Operation for ListWebhookEvents {
             let found = cx.store().events_after(workspace, after, limit).await?;
             if let Some((last, _, _)) = found.last() {
                 let next_cursor = cx.cursor(*last);
-                let clear = cx.sees_addresses();
-                let payload = |(_, event, message)| EventPayload::of(event, message, clear);
+                let redactor = cx.redactor();
+                let payload = |(_, event, message)| EventPayload::of(event, message, redactor);
                 return Ok(EventPage { data: found.into_iter().filter_map(payload).collect(), next_cursor });
             }
             if Instant::now() >= deadline {

@@ -3,7 +3,8 @@
 //! One index drives a listing: that of an identifier, else the members of a list, else those of a segment,
 //! else those of a tag, else the contacts themselves. What else the filter asks for is checked row by row, and one call looks
 //! at no more than [`MAX_SCANNED`] rows. Contacts are numbered in the order of their creation, so the
-//! key of a page is a number.
+//! key of a page is a number. The numbers of a workspace are a range; every listing is bounded by it on both
+//! sides, so that a key that was made up reaches nobody else.
 
 use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
 use messaging_core::ids::WorkspaceId;
@@ -24,22 +25,22 @@ const OF_LIST: &str = concat!(
     "SELECT ",
     contact_columns!(),
     " FROM list_members m CROSS JOIN contacts c ON c.n = m.contact
-     WHERE m.list = ?1 AND m.contact < ?2 ORDER BY m.contact DESC"
+     WHERE m.list = ?1 AND m.contact >= ?2 AND m.contact < ?3 ORDER BY m.contact DESC"
 );
 const OF_SEGMENT: &str = concat!(
     "SELECT ",
     contact_columns!(),
     " FROM segment_members m CROSS JOIN contacts c ON c.n = m.contact
-     WHERE m.segment = ?1 AND m.contact < ?2 ORDER BY m.contact DESC"
+     WHERE m.segment = ?1 AND m.contact >= ?2 AND m.contact < ?3 ORDER BY m.contact DESC"
 );
 const OF_TAG: &str = concat!(
     "SELECT ",
     contact_columns!(),
     " FROM tag_members m CROSS JOIN contacts c ON c.n = m.contact
-     WHERE m.tag = ?1 AND m.contact < ?2 ORDER BY m.contact DESC"
+     WHERE m.tag = ?1 AND m.contact >= ?2 AND m.contact < ?3 ORDER BY m.contact DESC"
 );
 const ALL: &str =
-    concat!("SELECT ", contact_columns!(), " FROM contacts c WHERE c.n >= ?1 AND c.n < ?2 ORDER BY c.n DESC");
+    concat!("SELECT ", contact_columns!(), " FROM contacts c WHERE c.n >= ?2 AND c.n < ?3 ORDER BY c.n DESC");
 
 /// A filter whose list, segment and tag were found.
 struct Wanted<'a> {
@@ -77,9 +78,11 @@ pub(super) fn contacts(
         },
         None => None,
     };
+    // The contacts of the workspace, whatever the key says.
+    let (lowest, end) = (audience << COUNT_BITS, (audience + 1) << COUNT_BITS);
     let start = match page.after {
-        Some(key) => i64::from_be_bytes(key[8..].try_into().map_err(|_| Fault::Malformed("a key of a page"))?),
-        None => (audience + 1) << COUNT_BITS,
+        Some(key) => i64::from_be_bytes(key[8..].try_into().map_err(|_| Fault::Malformed("a key of a page"))?).min(end),
+        None => end,
     };
     let wanted = Wanted { list, segment, filter };
     if let Some(identifier) = identifier(filter) {
@@ -99,7 +102,7 @@ pub(super) fn contacts(
         (None, None, None) => ALL,
     };
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query(params![list.or(segment).or(tag).unwrap_or(audience << COUNT_BITS), start])?;
+    let rows = statement.query(params![list.or(segment).or(tag), lowest, start])?;
     wanted.collect(connection, workspace, rows, page.limit)
 }
 

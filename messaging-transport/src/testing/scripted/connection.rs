@@ -34,12 +34,11 @@ enum Turn {
     Done,
 }
 
-/// Serves until somebody hangs up; how it ended is of no interest.
-pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream, number: usize, is_implicit: bool) {
+/// Serves until QUIT; an error is any other end.
+pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream, number: usize, is_implicit: bool) -> io::Result<()> {
     let mut stream: Box<dyn Duplex> = Box::new(stream);
     if let Some(acceptor) = shared.acceptor.as_ref().filter(|_| is_implicit) {
-        let Ok(secured) = acceptor.accept(stream).await else { return };
-        stream = Box::new(secured);
+        stream = Box::new(acceptor.accept(stream).await?);
     }
     let connection = Connection {
         shared,
@@ -50,7 +49,7 @@ pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream, number: usize,
         from: None,
         recipients: Vec::new(),
     };
-    drop(connection.run().await);
+    connection.run().await
 }
 
 fn hang_up<T>() -> io::Result<T> {

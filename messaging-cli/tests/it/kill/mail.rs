@@ -1,0 +1,228 @@
+//! Mail: through a relay, to one mail server in place of all, and to the exchangers that a DNS server names.
+
+use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Mutex;
+
+use messaging_transport::testing::{ScriptedSmtpServer, TestDns};
+use serde_json::{Value, json};
+
+use super::{Installation, load_until, put, rounds, runtime, second_copies};
+use crate::support::{Server, wait_for};
+
+/// Accepted messages after which a round is cut off, on average; the exact number differs by round.
+const ACCEPTED_A_ROUND: usize = 120;
+
+/// Whether an attempt is noted right before its content leaves. While it is noted before its connection is
+/// opened, messages are marked `ambiguous` that were never on the wire.
+const MARKED_AT_THE_WIRE: bool = false;
+
+/// Domains of the recipients, each with both exchangers.
+const DOMAINS: [&str; 3] = ["a.test", "b.test", "c.test"];
+
+/// What the server sends to.
+struct Peers {
+    sinks: Vec<ScriptedSmtpServer>,
+    /// Kept because it answers until it is dropped.
+    _dns: Option<TestDns>,
+}
+
+impl Peers {
+    /// What arrived: for each message its recipient and the whole header field `Message-ID`.
+    fn arrived(&self) -> Vec<(String, String)> {
+        let received = self.sinks.iter().flat_map(ScriptedSmtpServer::messages);
+        let named = received.map(|received| {
+            let content = String::from_utf8(received.content).unwrap();
+            let id = content.lines().find(|line| line.starts_with("Message-ID: <")).expect("every mail has one");
+            (received.recipients.join(" "), id.to_owned())
+        });
+        named.collect()
+    }
+
+    /// Connections that were open when a server was killed, so far. Call it when none is open.
+    fn broken_off(&self) -> usize {
+        wait_for(|| self.sinks.iter().all(|sink| sink.open() == 0).then_some(()));
+        self.sinks.iter().map(ScriptedSmtpServer::broken_off).sum()
+    }
+}
+
+#[test]
+fn every_202_is_relayed_after_a_kill_and_every_second_copy_is_marked() {
+    let runtime = runtime();
+    let sink = runtime.block_on(ScriptedSmtpServer::start());
+    let settings = json!({"provider": "smtp", "config": {"host": "127.0.0.1", "port": sink.port(), "tls": "none"}});
+    let peers = Peers { sinks: vec![sink], _dns: None };
+    kill_again_and_again(&peers, vec!["--allow-private-targets".to_owned()], &settings, "sent");
+}
+
+#[test]
+fn every_202_is_delivered_after_a_kill_and_every_second_copy_is_marked() {
+    let runtime = runtime();
+    let sink = runtime.block_on(ScriptedSmtpServer::start());
+    let flags = vec!["--mx-override".to_owned(), sink.address().to_string()];
+    let peers = Peers { sinks: vec![sink], _dns: None };
+    kill_again_and_again(&peers, flags, &json!({"provider": "builtin", "config": {}}), "delivered");
+}
+
+#[test]
+fn every_202_reaches_its_exchanger_after_a_kill_and_every_second_copy_is_marked() {
+    let runtime = runtime();
+    let Some(exchangers) = exchangers() else {
+        eprintln!("skipped: exchangers listen at port 25, which this user may not");
+        return;
+    };
+    let peers = runtime.block_on(async {
+        let dns = TestDns::start().await;
+        let names = ["mx1.exchangers.test", "mx2.exchangers.test"];
+        for domain in DOMAINS {
+            dns.mx(domain, &[(10, names[0]), (10, names[1])]);
+        }
+        let mut sinks = Vec::new();
+        for (name, address) in names.into_iter().zip(exchangers) {
+            dns.addresses(name, &[address.ip()]);
+            sinks.push(ScriptedSmtpServer::builder().at(address).start().await);
+        }
+        Peers { sinks, _dns: Some(dns) }
+    });
+    let dns = peers._dns.as_ref().unwrap().addr().to_string();
+    let flags = ["--allow-private-targets", "--dns", &dns].map(str::to_owned).to_vec();
+    kill_again_and_again(&peers, flags, &json!({"provider": "builtin", "config": {}}), "delivered");
+    assert!(peers.sinks.iter().all(|sink| sink.connections() > 0), "both exchangers are used");
+}
+
+/// Two addresses of this machine whose port 25 is free; `None` if this user may not listen there.
+fn exchangers() -> Option<[SocketAddr; 2]> {
+    let [.., high, low] = std::process::id().to_be_bytes();
+    let free = |last: u8| {
+        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, high.max(1), low, last)), 25);
+        match TcpListener::bind(address) {
+            Ok(_) => Some(address),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
+            Err(error) => panic!("{address}: {error}"),
+        }
+    };
+    Some([free(1)?, free(2)?])
+}
+
+fn kill_again_and_again(peers: &Peers, flags: Vec<String>, channel: &Value, end: &str) {
+    let installation = Installation::new(flags, |server, workspace, key| {
+        let path = format!("/v1/workspaces/{workspace}/channels/email");
+        let (status, answer) = server.request("PUT", &path, key, channel);
+        assert_eq!(status, 200, "{answer}");
+    });
+    let rounds = rounds();
+    let accepted = Mutex::new(HashSet::new());
+    for round in 0..rounds {
+        load_and_kill(&installation, round, &accepted);
+        peers.broken_off();
+    }
+    let accepted = accepted.into_inner().unwrap();
+    let open_at_kills = peers.broken_off();
+
+    let server = installation.serve();
+    for id in &accepted {
+        let path = format!("/v1/messages/{id}");
+        wait_for(|| (installation.get(&server, &path)["status"] == end).then_some(()));
+    }
+    // A message whose 202 was not heard may have been accepted all the same.
+    let messages = installation.all(&server, "/v1/messages");
+    let ended = |message: &Value| message["status"] == end;
+    wait_for(|| installation.all(&server, "/v1/messages").iter().all(ended).then_some(()));
+
+    let mut ids: HashMap<String, HashSet<String>> = HashMap::new();
+    for (recipient, id) in peers.arrived() {
+        ids.entry(recipient).or_default().insert(id);
+    }
+    assert!(ids.values().all(|ids| ids.len() == 1), "a copy has another Message-ID: {ids:?}");
+    let arrived = super::count(peers.arrived().into_iter().map(|(_, id)| message_id(&id)));
+    let lost: Vec<_> = accepted.iter().filter(|id| !arrived.contains_key(*id)).collect();
+    assert!(lost.is_empty(), "{} of {} lost: {lost:?}", lost.len(), accepted.len());
+    let known: HashSet<_> = messages.iter().map(|message| message["message_id"].as_str().unwrap()).collect();
+    assert_eq!(known.len(), messages.len(), "a message is listed once");
+    assert!(arrived.keys().all(|id| known.contains(id.as_str())), "what arrived is known");
+    assert_eq!(known.len(), arrived.len(), "everything that is known has arrived");
+
+    let mut marked = 0;
+    for id in &known {
+        let report = installation.get(&server, &format!("/v1/messages/{id}"));
+        let is_marked = report["events"].as_array().unwrap().iter().any(|event| event["meta"]["ambiguous"] == true);
+        marked += usize::from(is_marked);
+        let copies = arrived[*id];
+        assert!(copies == 1 || is_marked, "{id} arrived {copies} times without a mark: {report}");
+    }
+    let copies = second_copies(&arrived);
+    eprintln!("{end}: {} messages, {rounds} kills, {open_at_kills} connections open at them", known.len());
+    eprintln!("{end}: {copies} second copies, {marked} messages marked");
+    assert!(copies <= open_at_kills, "{copies} second copies, {open_at_kills} connections open at the kills");
+    if MARKED_AT_THE_WIRE {
+        assert!(marked <= open_at_kills, "{marked} messages are marked, {open_at_kills} may have been on the wire");
+    }
+}
+
+/// The message that a `Message-ID` names.
+fn message_id(field: &str) -> String {
+    field.trim_start_matches("Message-ID: <").split('@').next().unwrap().to_owned()
+}
+
+/// Posts from several clients until enough messages are accepted, then kills the server in mid-work.
+fn load_and_kill(installation: &Installation, round: usize, accepted: &Mutex<HashSet<String>>) {
+    let server = installation.serve();
+    let before = accepted.lock().unwrap().len();
+    let wanted = before + ACCEPTED_A_ROUND / 2 + (round * 37) % ACCEPTED_A_ROUND;
+    let is_enough = || accepted.lock().unwrap().len() >= wanted;
+    load_until(
+        is_enough,
+        || server.kill_in_place(),
+        |n| {
+            let domain = DOMAINS[n % DOMAINS.len()];
+            let to = format!("user-{round}-{n}@{domain}");
+            let message = json!({"channel": "email", "to": to, "subject": "s", "text": format!("number {n}")});
+            // The server may die at any moment: no answer is no promise.
+            let Some((status, answer)) = server.try_request("/v1/messages", &installation.key, &[], &message) else {
+                return;
+            };
+            assert_eq!(status, 202, "{answer}");
+            put(accepted, answer["message_id"].as_str().unwrap().to_owned());
+        },
+    );
+}
+
+#[test]
+fn a_key_that_was_used_before_a_kill_still_makes_one_message() {
+    let runtime = runtime();
+    let sink = runtime.block_on(ScriptedSmtpServer::start());
+    let channel = json!({"provider": "smtp", "config": {"host": "127.0.0.1", "port": sink.port(), "tls": "none"}});
+    let installation = Installation::new(vec!["--allow-private-targets".to_owned()], |server, workspace, key| {
+        let path = format!("/v1/workspaces/{workspace}/channels/email");
+        assert_eq!(server.request("PUT", &path, key, &channel).0, 200);
+    });
+    let ids = Mutex::new(HashSet::new());
+    let message = json!({"channel": "email", "to": "user@example.test", "subject": "s", "text": "t"});
+    let hundred_requests = |server: &Server| {
+        std::thread::scope(|scope| {
+            for _ in 0..100 {
+                scope.spawn(|| {
+                    let headers = [("Idempotency-Key", "the-same")];
+                    match server.try_request("/v1/messages", &installation.key, &headers, &message) {
+                        Some((202, answer)) => put(&ids, answer["message_id"].as_str().unwrap().to_owned()),
+                        Some((409, answer)) => assert_eq!(answer["error"]["code"], "idempotency_in_progress"),
+                        other => panic!("{other:?}"),
+                    }
+                });
+            }
+        });
+    };
+    let server = installation.serve();
+    hundred_requests(&server);
+    assert_eq!(ids.lock().unwrap().len(), 1);
+    server.kill();
+
+    let server = installation.serve();
+    hundred_requests(&server);
+    let ids = ids.into_inner().unwrap();
+    assert_eq!(ids.len(), 1);
+    let path = format!("/v1/messages/{}", ids.iter().next().unwrap());
+    wait_for(|| (installation.get(&server, &path)["status"] == "sent").then_some(()));
+    assert_eq!(installation.all(&server, "/v1/messages").len(), 1);
+}

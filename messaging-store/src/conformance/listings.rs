@@ -1,0 +1,259 @@
+//! What every listing owes whatever key it is asked to go on after: rows of its own workspace and no others.
+//!
+//! Cursors are authenticated before they reach a store; a store does not rely on it.
+
+use std::fmt::Debug;
+
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::erasure::Names;
+use messaging_core::domain::contact::{Contact, ContactFilter};
+use messaging_core::domain::list::ContactList;
+use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
+use messaging_core::domain::segment::Segment;
+use messaging_core::domain::segment::filter::Filter;
+use messaging_core::domain::sending_domain::SendingDomain;
+use messaging_core::domain::suppression::SuppressionFilter;
+use messaging_core::domain::template::Template;
+use messaging_core::domain::webhook::Webhook;
+use messaging_core::domain::webhook::delivery::DeliveryStatus;
+use messaging_core::ids::{UserId, WorkspaceId};
+use messaging_core::ports::store::segments::MemberQuery;
+use messaging_core::ports::store::{PageRequest, Slice, Store, StoreError};
+use messaging_core::scope::Role;
+
+use super::sample::{
+    self, at, capture, contact, contact_list, custom_field, domain, event, id, import, insert, joined, key, member,
+    message, product_event, segment, suppression, template, user, workspace,
+};
+use super::{attempts, events, first, put, segments, templates, webhooks};
+
+/// More rows than a workspace has.
+const ALL: usize = 100;
+
+/// To whom the messages go.
+const RECIPIENT: &str = "grete@example.org";
+
+/// Rows of every kind in one workspace, and what its listings are asked with.
+#[derive(Debug)]
+pub struct World {
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// Its owner, who is a member of others too.
+    pub user: UserId,
+    /// One with attempts and logged events.
+    pub message: Message,
+    /// One with product events.
+    pub contact: Contact,
+    /// One with members.
+    pub list: ContactList,
+    /// One with members.
+    pub segment: Segment,
+    /// One with two versions.
+    pub template: Template,
+    /// One with deliveries.
+    pub webhook: Webhook,
+    /// One of its sending domains.
+    pub domain: SendingDomain,
+}
+
+/// A part of a listing: the name of the listing, its items as text, the key after which the rest begins.
+struct Listed {
+    listing: &'static str,
+    items: Vec<String>,
+    next: Option<[u8; 16]>,
+}
+
+impl World {
+    /// A workspace in which every listing has at least two items.
+    pub async fn populate(store: &dyn Store) -> Self {
+        let own = workspace();
+        let home = own.id;
+        let person = user();
+        let message = Message { to: RECIPIENT.to_owned(), ..message(home) };
+        let (contact, list) = (contact(home), contact_list(home));
+        let (segment, template, webhook) = (segment(home), template(home, Channel::Email), sample::webhook(home));
+        let domain = domain(home, "acme.example");
+        put(
+            store,
+            [
+                Write::PutDomain(domain.clone(), Expect::Absent),
+                Write::PutWorkspace(own, Expect::Absent),
+                Write::PutUser(person.clone(), Expect::Absent),
+                Write::PutMember(member(home, person.id, Role::Owner), Expect::Absent),
+                insert(&message),
+                Write::put_contact(contact.clone(), Expect::Absent),
+                Write::PutList(list.clone(), Expect::Absent),
+                Write::PutSegment(Box::new(segment.clone()), Expect::Absent),
+                Write::PutTemplate(Box::new(template.clone()), Expect::Absent),
+                Write::PutTemplate(Box::new(templates::next(&template, "Second")), Expect::Revision(1)),
+                Write::PutWebhook(Box::new(webhook.clone()), Expect::Absent),
+                Write::JoinList(home, list.id, contact.id),
+            ],
+        )
+        .await;
+        let world =
+            Self { workspace: home, user: person.id, message, contact, list, segment, template, webhook, domain };
+        for n in 0..2 {
+            put(store, world.more(n)).await;
+        }
+        let query = MemberQuery { filter: Filter::Everyone, now: at(0), zone: jiff::tz::TimeZone::UTC };
+        segments::calculate(store, home, world.segment.id, &query).await;
+        world
+    }
+
+    /// One more row of every kind.
+    fn more(&self, n: u32) -> Vec<Write> {
+        let home = self.workspace;
+        let (_, _, [another, membership]) = joined(home, Role::Viewer);
+        let elsewhere = workspace();
+        let joining = Write::PutMember(member(elsewhere.id, self.user, Role::Viewer), Expect::Absent);
+        let other = Contact { tags: self.contact.tags.clone(), ..contact(home) };
+        let sent = Message {
+            contact_id: self.message.contact_id,
+            campaign_id: self.message.campaign_id,
+            automation_id: self.message.automation_id,
+            status: MessageStatus::Sent,
+            to: RECIPIENT.to_owned(),
+            ..message(home)
+        };
+        let delivery = webhooks::delivery(home, self.webhook.id, 1);
+        let failed = webhooks::full(home, self.webhook.id);
+        let mut writes = vec![
+            another,
+            membership,
+            Write::PutWorkspace(elsewhere, Expect::Absent),
+            joining,
+            Write::PutApiKey(key(home), Expect::Absent),
+            insert(&sent),
+            Write::AppendAttempt(Box::new(attempts::attempt(home, self.message.id, n + 1, 0))),
+            Write::PutCapture(Box::new(capture(&sent, "source"))),
+            Write::put_contact(other.clone(), Expect::Absent),
+            Write::JoinList(home, self.list.id, other.id),
+            Write::AppendProductEvents(vec![product_event(&self.contact, "order_placed")]),
+            Write::PutImport(Box::new(import(home)), Expect::Absent),
+            Write::PutList(contact_list(home), Expect::Absent),
+            Write::PutField(custom_field(home, &format!("field{n}")), Expect::Absent),
+            Write::PutSegment(Box::new(segment(home)), Expect::Absent),
+            Write::PutSuppression(suppression(home, Channel::Email, &format!("{n}@example.org")), Expect::Absent),
+            Write::PutTemplate(Box::new(template(home, Channel::Email)), Expect::Absent),
+            Write::PutDomain(domain(home, &format!("{n}.example.org")), Expect::Absent),
+            Write::PutWebhook(Box::new(sample::webhook(home)), Expect::Absent),
+            webhooks::insert(&delivery),
+            webhooks::insert(&failed),
+            Write::PutUrl(home, format!("https://acme.example/{home}/{n}?m=ann@example.com")),
+        ];
+        writes.extend(events::logged(&event(&self.message, EventKind::Sent, 50)));
+        writes
+    }
+
+    /// Every listing, asked for the same page.
+    async fn listings(&self, store: &dyn Store, page: PageRequest) -> Vec<Listed> {
+        let home = self.workspace;
+        let contacts =
+            async |listing, filter: ContactFilter| listed(listing, store.contacts(home, &filter, page).await);
+        let messages =
+            async |listing, filter: MessageFilter| listed(listing, store.messages(home, &filter, page).await);
+        let suppressions =
+            async |listing, filter: SuppressionFilter| listed(listing, store.suppressions(home, &filter, page).await);
+        let deliveries =
+            async |listing, status| listed(listing, store.deliveries(home, self.webhook.id, status, page).await);
+        let (of_contact, of_message) = (ContactFilter::default, MessageFilter::default);
+        let names = Names::new(["ann@example.com".to_owned()]);
+        let recipient = [(Channel::Email, RECIPIENT.to_owned())];
+        let logged = store.events_after(home, page.after, page.limit).await.unwrap();
+        vec![
+            listed("workspaces of a user", store.workspaces_of(self.user, page).await),
+            listed("members", store.members(home, page).await),
+            listed("api keys", store.api_keys(home, page).await),
+            listed("attempts", store.attempts(home, self.message.id, page).await),
+            contacts("contacts", of_contact()).await,
+            contacts("contacts updated since", ContactFilter { updated_since: Some(at(0)), ..of_contact() }).await,
+            contacts("contacts with a tag", ContactFilter { tag: self.contact.tags.first().cloned(), ..of_contact() })
+                .await,
+            contacts("contacts of a list", ContactFilter { list_id: Some(self.list.id), ..of_contact() }).await,
+            contacts("contacts of a segment", ContactFilter { segment_id: Some(self.segment.id), ..of_contact() })
+                .await,
+            listed("members of a segment", store.segment_contacts(home, self.segment.id, page).await),
+            listed("custom fields", store.custom_fields(home, page).await),
+            listed("imports", store.imports(home, page).await),
+            listed("lists", store.lists(home, page).await),
+            messages("messages", of_message()).await,
+            messages("messages of a contact", MessageFilter { contact_id: self.message.contact_id, ..of_message() })
+                .await,
+            messages("messages of a campaign", MessageFilter { campaign_id: self.message.campaign_id, ..of_message() })
+                .await,
+            messages(
+                "messages of an automation",
+                MessageFilter { automation_id: self.message.automation_id, ..of_message() },
+            )
+            .await,
+            messages("messages in a state", MessageFilter { status: Some(MessageStatus::Sent), ..of_message() }).await,
+            listed("messages to somebody", store.messages_to(home, &recipient, page).await),
+            listed("product events", store.product_events(home, self.contact.id, page).await),
+            listed("captures", store.captures(home, page).await),
+            listed("segments", store.segments(home, page).await),
+            listed("domains", store.domains(home, page).await),
+            suppressions("suppressions", SuppressionFilter::default()).await,
+            listed("templates", store.templates(home, None, page).await),
+            listed("templates of a channel", store.templates(home, Some(Channel::Email), page).await),
+            listed("versions of a template", store.template_versions(home, self.template.id, page).await),
+            listed("webhooks", store.webhooks(home, page).await),
+            deliveries("deliveries", None).await,
+            deliveries("pending deliveries", Some(DeliveryStatus::Pending)).await,
+            deliveries("failed deliveries", Some(DeliveryStatus::Failed)).await,
+            listed("urls that name somebody", store.urls_naming(home, &names, page).await),
+            Listed {
+                listing: "event log",
+                next: logged.last().map(|(position, _, _)| *position),
+                items: logged.iter().map(|entry| format!("{entry:?}")).collect(),
+            },
+        ]
+    }
+}
+
+fn listed<T: Debug>(listing: &'static str, slice: Result<Slice<T>, StoreError>) -> Listed {
+    let slice = slice.unwrap_or_else(|error| panic!("{listing}: {error:?}"));
+    Listed { listing, items: slice.items.iter().map(|item| format!("{item:?}")).collect(), next: slice.next }
+}
+
+/// A key as listings by number understand it.
+fn numbered(number: i64) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[8..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// Whatever the key, a listing answers rows of its own workspace, and no row twice.
+pub async fn a_forged_key_stays_in_its_workspace(store: &dyn Store) {
+    let mut worlds = Vec::new();
+    for _ in 0..3 {
+        worlds.push(World::populate(store).await);
+    }
+    let mut forged = vec![[0; 16], [0xFF; 16], [0x7F; 16]];
+    forged.extend([0, 1, -1, 1 << 40, (1 << 40) + 1, 1 << 62, i64::MAX, i64::MIN].map(numbered));
+    // Where other workspaces' pages end, of all their listings.
+    for world in &worlds {
+        for Listed { listing, items, next } in world.listings(store, first(1)).await {
+            assert_eq!(items.len(), 1, "{listing}");
+            forged.push(next.unwrap_or_else(|| panic!("{listing} has one item only")));
+        }
+    }
+    for world in &worlds {
+        let own = world.listings(store, first(ALL)).await;
+        for after in forged.iter().copied().map(Some) {
+            let asked = world.listings(store, PageRequest { after, limit: ALL }).await;
+            for (own, asked) in own.iter().zip(asked) {
+                let mut rest = own.items.iter();
+                let is_part = asked.items.iter().all(|item| rest.any(|own| own == item));
+                assert!(is_part, "{} after {after:02x?}: {:?}", own.listing, asked.items);
+            }
+        }
+    }
+    let nobody = World { workspace: id(), user: id(), ..World::populate(store).await };
+    for after in forged.iter().copied().map(Some) {
+        for Listed { listing, items, .. } in nobody.listings(store, PageRequest { after, limit: ALL }).await {
+            assert_eq!(items, Vec::<String>::new(), "{listing} of nobody after {after:02x?}");
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Whether the store takes writes, and how much disk is left.
+//!
+//! Who finds something wrong reports it: the writer a failed commit, the checkpoint thread a failed sync. What
+//! refuses and what waits reads one atomic. Only the writer declares the store healthy again, by writing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use messaging_core::changes::Changes;
+use messaging_core::ports::store::{StoreGauges, StoreHealth};
+use tokio::sync::watch;
+
+use super::connection::WAL_LIMIT;
+use super::fault::Fault;
+
+/// The least that is kept free unless the installation says otherwise (contract section 22).
+const MIN_RESERVE: u64 = 32 << 20;
+/// On a small disk the log is moved into the database when it is longer than this part of what is free.
+const LOG_SHARE: u64 = 8;
+/// A log shorter than this is never called long.
+const MIN_LOG: u64 = 4 << 20;
+/// Stands for a free space that the system does not tell.
+const UNKNOWN: u64 = u64::MAX;
+
+/// The state of the store, shared by its threads.
+#[derive(Debug)]
+pub(super) struct Health {
+    database: PathBuf,
+    log: PathBuf,
+    /// What [`Health::state`] answers; an index into [`StoreHealth::ALL`].
+    published: AtomicU8,
+    parts: Mutex<Parts>,
+    changes: watch::Sender<StoreHealth>,
+    /// Bytes to be kept free; `None` for the default.
+    reserve: Option<u64>,
+    free: AtomicU64,
+    log_bytes: AtomicU64,
+}
+
+/// What the state is made of: a fault outweighs the space that is left.
+#[derive(Debug, Clone, Copy)]
+struct Parts {
+    fault: StoreHealth,
+    space: StoreHealth,
+}
+
+/// The write-ahead log of a database.
+pub(super) fn log_path(database: &Path) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-wal");
+    path.into()
+}
+
+impl Health {
+    /// The health of a database that nothing is known against; looks at the space at once.
+    pub(super) fn new(database: &Path, reserve: Option<u64>) -> Self {
+        let parts = Parts { fault: StoreHealth::Healthy, space: StoreHealth::Healthy };
+        let health = Self {
+            database: database.to_owned(),
+            log: log_path(database),
+            published: AtomicU8::new(0),
+            parts: Mutex::new(parts),
+            changes: watch::Sender::new(StoreHealth::Healthy),
+            reserve,
+            free: AtomicU64::new(UNKNOWN),
+            log_bytes: AtomicU64::new(0),
+        };
+        health.look_at_space();
+        health
+    }
+
+    /// The state.
+    pub(super) fn state(&self) -> StoreHealth {
+        StoreHealth::ALL[usize::from(self.published.load(Ordering::Acquire))]
+    }
+
+    /// Whether something is wrong that only the writer can find to be right again.
+    pub(super) fn fault(&self) -> Option<StoreHealth> {
+        let state = self.state();
+        let is_space = matches!(state, StoreHealth::BelowReserve | StoreHealth::ReserveUsed);
+        (!state.is_healthy() && !is_space).then_some(state)
+    }
+
+    /// Whether the log must not be moved into the database: it may have a hole.
+    pub(super) fn distrusts_log(&self) -> bool {
+        matches!(self.state(), StoreHealth::IoError | StoreHealth::SyncFailed | StoreHealth::Broken)
+    }
+
+    /// Whether changes may be committed now.
+    pub(super) fn admits(&self, changes: &Changes) -> bool {
+        match self.state() {
+            StoreHealth::Healthy => true,
+            StoreHealth::BelowReserve | StoreHealth::ReserveUsed => !changes.adds(),
+            _ => false,
+        }
+    }
+
+    /// Whether files may be written now.
+    pub(super) fn admits_files(&self) -> Result<(), Fault> {
+        if self.state().is_healthy() { Ok(()) } else { Err(Fault::Unhealthy) }
+    }
+
+    pub(super) fn watch(&self) -> watch::Receiver<StoreHealth> {
+        self.changes.subscribe()
+    }
+
+    pub(super) fn gauges(&self) -> StoreGauges {
+        let free = self.free.load(Ordering::Relaxed);
+        StoreGauges {
+            wal_bytes: self.log_bytes.load(Ordering::Relaxed),
+            disk_free_bytes: (free != UNKNOWN).then_some(free),
+        }
+    }
+
+    /// Takes notice of what failed, if it was the disk or the lock.
+    pub(super) fn report(&self, fault: &Fault) {
+        if let Some(trouble) = fault.trouble() {
+            self.set(|parts| {
+                // A worse fault is not hidden by a later, lesser one: the log stays distrusted.
+                let is_worse = |one: StoreHealth| StoreHealth::ALL.iter().position(|known| *known == one);
+                if is_worse(trouble) > is_worse(parts.fault) {
+                    parts.fault = trouble;
+                }
+            });
+        }
+    }
+
+    /// Takes notice of what failed in a checkpoint. That there is no space or that somebody is in the way says
+    /// nothing about commits, and the checkpoint is tried again.
+    pub(super) fn report_of_checkpoint(&self, fault: &Fault) {
+        if matches!(fault.trouble(), Some(StoreHealth::IoError | StoreHealth::SyncFailed)) {
+            self.report(fault);
+        }
+    }
+
+    /// The writer has written.
+    pub(super) fn recovered(&self) {
+        self.set(|parts| {
+            if !parts.fault.is_final() {
+                parts.fault = StoreHealth::Healthy;
+            }
+        });
+    }
+
+    /// Nothing will be written any more.
+    pub(super) fn end(&self, how: StoreHealth) {
+        self.set(|parts| {
+            if parts.fault != StoreHealth::Broken {
+                parts.fault = how;
+            }
+        });
+    }
+
+    /// Looks how much space is left, and how long the log is.
+    pub(super) fn look_at_space(&self) {
+        let log = fs::metadata(&self.log).map_or(0, |metadata| metadata.len());
+        self.log_bytes.store(log, Ordering::Relaxed);
+        let Some(free) = free_bytes(&self.database) else { return };
+        self.free.store(free, Ordering::Relaxed);
+        let reserve = self.reserve.unwrap_or_else(|| MIN_RESERVE.max(log.saturating_mul(2)));
+        let space = if free < reserve / 2 {
+            StoreHealth::ReserveUsed
+        } else if free < reserve {
+            StoreHealth::BelowReserve
+        } else {
+            StoreHealth::Healthy
+        };
+        self.set(|parts| parts.space = space);
+    }
+
+    /// From which length in bytes the log is long: it is kept short where there is little space.
+    pub(super) fn log_limit(&self) -> u64 {
+        let most = WAL_LIMIT.unsigned_abs();
+        (self.free.load(Ordering::Relaxed) / LOG_SHARE).clamp(MIN_LOG, most)
+    }
+
+    fn set(&self, change: impl FnOnce(&mut Parts)) {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut parts);
+        let state = if parts.fault.is_healthy() { parts.space } else { parts.fault };
+        let before = self.state();
+        if state == before {
+            return;
+        }
+        let index = StoreHealth::ALL.iter().position(|known| *known == state).unwrap_or_default();
+        self.published.store(u8::try_from(index).unwrap_or_default(), Ordering::Release);
+        self.changes.send_replace(state);
+        let (from, to) = (before.as_str(), state.as_str());
+        match state {
+            StoreHealth::Closed => {}
+            StoreHealth::Healthy => tracing::info!(from, "the store is healthy again"),
+            _ => tracing::error!(from, to, free = self.free.load(Ordering::Relaxed), "the store is not healthy"),
+        }
+    }
+}
+
+/// What whoever is not privileged may still write on the disk of a file.
+fn free_bytes(path: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(path).ok()?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state_with(reserve: impl Fn(u64) -> u64) -> StoreHealth {
+        let place = tempfile::tempdir().unwrap();
+        let free = free_bytes(place.path()).unwrap();
+        Health::new(place.path(), Some(reserve(free))).state()
+    }
+
+    #[test]
+    fn the_reserve_is_compared_with_what_is_free() {
+        assert_eq!(state_with(|_| 0), StoreHealth::Healthy);
+        assert_eq!(state_with(|free| free / 2 * 3), StoreHealth::BelowReserve);
+        assert_eq!(state_with(|free| free * 3), StoreHealth::ReserveUsed);
+    }
+
+    #[test]
+    fn a_lesser_fault_hides_no_worse_one() {
+        let place = tempfile::tempdir().unwrap();
+        let health = Health::new(place.path(), Some(0));
+        let failed = |code| Fault::Sqlite(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None));
+        health.report(&failed(rusqlite::ffi::SQLITE_IOERR_FSYNC));
+        assert_eq!(health.state(), StoreHealth::SyncFailed);
+        health.report(&failed(rusqlite::ffi::SQLITE_BUSY));
+        assert_eq!(health.state(), StoreHealth::SyncFailed);
+        health.recovered();
+        assert_eq!(health.state(), StoreHealth::Healthy);
+        health.report(&failed(rusqlite::ffi::SQLITE_FULL));
+        assert_eq!(health.state(), StoreHealth::Full);
+        health.report(&Fault::Conflict);
+        assert_eq!(health.state(), StoreHealth::Full);
+        health.end(StoreHealth::Broken);
+        health.recovered();
+        assert_eq!(health.state(), StoreHealth::Broken);
+    }
+}

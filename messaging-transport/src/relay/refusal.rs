@@ -1,0 +1,191 @@
+//! Whether a relay refuses us or the recipient.
+//!
+//! What a relay says before it hears of a recipient can only be about us. Later replies are judged by
+//! their codes where those are plain (RFC 4954 section 6, RFC 5248), and by words that name what belongs to
+//! a sender: a login, the permission to relay or to send as somebody, a sending quota, an account that is
+//! "yours". In doubt the reply is about the recipient or the message, as it would be from a mail exchanger:
+//! a refusal that is taken for ours is tried again until the message expires.
+
+use messaging_core::ports::transport::{Outcome, Response};
+
+/// Enhanced codes that are about whoever sends: the sender's address, credentials, encryption, the account
+/// that logged in, permission to send as somebody (the last one is Exchange's).
+const SENDER_CODES: &[(u16, u16)] = &[(1, 7), (1, 8), (7, 8), (7, 9), (7, 10), (7, 11), (7, 13), (7, 14), (7, 60)];
+
+/// Enhanced codes that are about the size or form of the message: no to MAIL for such a reason is an answer
+/// about the message.
+const MESSAGE_CODES: &[(u16, u16)] = &[(2, 3), (3, 4)];
+
+/// What says that a reply quotes somebody else, who spoke of the recipient.
+const QUOTES: &[&str] = &[" said:", "in reply to", "remote host", "remote server", "remote mail"];
+
+/// What says that a reply is about a recipient or the message's origin on the internet, whatever else it
+/// holds.
+const OTHERS: &[&str] = &["recipient", "receiv", "mailbox", "spf", "dkim", "dmarc", "you tried to reach"];
+
+/// What says that a reply is about us.
+const OURS: &[&str] = &[
+    "authentication required",
+    "authentication is required",
+    "must authenticate",
+    "authenticate first",
+    "please authenticate",
+    "not authenticated",
+    "login required",
+    "log in first",
+    "must issue a starttls",
+    "relay access denied",
+    "unable to relay",
+    "cannot relay",
+    "do not relay",
+    "not owned by user",
+    "to send as",
+    "sendasdenied",
+    "not authorized to send",
+    "not authorised to send",
+    "not authorized to perform",
+    "is not verified",
+    "sending limit",
+    "sending quota",
+    "sending rate",
+    "message quota",
+    "credits exceeded",
+    "hourly limit",
+    "daily limit",
+    "monthly limit",
+    "exceeded your",
+    "your plan",
+    "billing",
+    "your account",
+    "sending account",
+    "sender's account",
+];
+
+/// What says, beside the word "relay", that it is refused.
+const RELAYING: &[&str] = &["denied", "not permitted", "not allowed", "prohibited", "refused"];
+
+/// A refusal or deferral as one that is about us.
+pub(super) fn of_us(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Deferred(response) | Outcome::Refused(response) => Outcome::ProviderFailed(response),
+        other => other,
+    }
+}
+
+/// What an answer of the relay means; `at_mail`: it was given to MAIL.
+pub(super) fn judge(outcome: Outcome, at_mail: bool) -> Outcome {
+    let is_ours = match &outcome {
+        Outcome::Deferred(response) | Outcome::Refused(response) => {
+            if at_mail {
+                !is_about_message(response)
+            } else {
+                is_about_account(response)
+            }
+        }
+        _ => false,
+    };
+    if is_ours { of_us(outcome) } else { outcome }
+}
+
+fn is_about_message(response: &Response) -> bool {
+    match detail(response) {
+        Some(code) => code.0 == 6 || MESSAGE_CODES.contains(&code),
+        None => response.code == Some(552),
+    }
+}
+
+fn is_about_account(response: &Response) -> bool {
+    if matches!(response.code, Some(530 | 534 | 535 | 538)) {
+        return true;
+    }
+    let text = response.text.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    if has(QUOTES) {
+        return false;
+    }
+    if detail(response).is_some_and(|code| SENDER_CODES.contains(&code)) {
+        return true;
+    }
+    // Postfix puts the refused address between "relay" and what it says of it.
+    let is_relaying = text.contains("relay") && has(RELAYING);
+    is_relaying || (has(OURS) && !has(OTHERS))
+}
+
+/// Subject and detail of the enhanced code.
+fn detail(response: &Response) -> Option<(u16, u16)> {
+    let mut parts = response.enhanced.as_deref()?.split('.').skip(1).map(str::parse);
+    Some((parts.next()?.ok()?, parts.next()?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(at_mail: bool, reply: &str, is_ours: bool) {
+        let (code, text) = reply.split_once(' ').unwrap();
+        let enhanced = text.split(' ').next().filter(|word| word.split('.').count() == 3);
+        let response = Response {
+            code: Some(code.parse().unwrap()),
+            enhanced: enhanced.map(str::to_owned),
+            text: text.to_owned(),
+            host: None,
+        };
+        let judged = judge(Outcome::Refused(response), at_mail);
+        assert_eq!(matches!(judged, Outcome::ProviderFailed(_)), is_ours, "{reply}");
+    }
+
+    #[test]
+    fn what_speaks_of_our_account_is_about_us() {
+        for reply in [
+            "530 5.7.0 Authentication Required",
+            "535 5.7.8 Error: authentication failed",
+            "538 5.7.11 Encryption required for requested authentication mechanism",
+            "554 5.7.1 <ann@example.com>: Relay access denied",
+            "550 5.7.1 Relaying denied",
+            "550 5.7.1 Unable to relay for ann@example.com",
+            "550 relay not permitted, authentication required",
+            "553 5.7.1 <shop@acme.com>: Sender address rejected: not owned by user acme",
+            "550 5.7.60 SMTP; Client does not have permissions to send as this sender",
+            "554 Message rejected: Email address is not verified.",
+            "454 Throttling failure: Daily message quota exceeded",
+            "454 Throttling failure: Maximum sending rate exceeded.",
+            "550 5.4.5 Daily user sending limit exceeded.",
+            "451 Authentication failed: Maximum credits exceeded",
+            "550 5.7.0 Your account has been suspended",
+            "554 Access denied: User acme is not authorized to perform this action",
+            "550 5.1.8 Access denied, bad outbound sender",
+        ] {
+            check(false, reply, true);
+        }
+    }
+
+    #[test]
+    fn what_speaks_of_a_recipient_or_the_message_is_not() {
+        for reply in [
+            "550 5.1.1 no such user",
+            "550 5.2.1 The email account that you tried to reach is disabled",
+            "552 5.2.2 The recipient's mailbox is over quota and has exceeded your limit",
+            "550 5.7.1 Recipient has exceeded the daily limit of received messages",
+            "550 5.7.26 Unauthenticated email from acme.com is not accepted: DMARC, authentication required",
+            "550 5.7.1 Message rejected as spam by content scanning",
+            "554 5.7.1 host mx.example.com said: 550 relay access denied",
+            "450 4.2.1 The user you are trying to contact is receiving mail too quickly",
+            "552 5.3.4 message too large",
+            "550 user unknown",
+        ] {
+            check(false, reply, false);
+        }
+    }
+
+    #[test]
+    fn no_to_mail_is_about_us_unless_it_is_about_the_message() {
+        check(true, "550 5.7.1 no", true);
+        check(true, "451 4.3.0 later", true);
+        check(true, "553 sorry", true);
+        check(true, "552 too large", false);
+        check(true, "552 5.3.4 too large", false);
+        check(true, "554 5.6.7 no SMTPUTF8", false);
+        check(true, "552 5.7.1 quota", true);
+    }
+}
