@@ -137,6 +137,7 @@ impl Product {
             body: Bytes::from(body),
             idempotency_key: Some(key.as_bytes()),
             client: None,
+            lenient: false,
         };
         (Endpoint::of::<SendMessage>().call)(request).await.is_ok()
     }
@@ -179,6 +180,7 @@ impl Product {
             body,
             idempotency_key: None,
             client: None,
+            lenient: false,
         };
         let answer = (Endpoint::of::<BulkUpsertContacts>().call)(request).await.map(|answer| answer.body);
         let report = answer.ok().and_then(|body| serde_json::from_slice::<BulkReport>(&body).ok());
@@ -197,6 +199,7 @@ impl Product {
             body,
             idempotency_key: None,
             client: None,
+            lenient: false,
         };
         let answer = (Endpoint::of::<SendEvents>().call)(request).await.map(|answer| answer.body);
         let report = answer.ok().and_then(|body| serde_json::from_slice::<BulkEventsReport>(&body).ok());

@@ -178,6 +178,7 @@ impl App {
             path_parameters,
             idempotency_key: None,
             client: None,
+            lenient: false,
         })
         .await?;
         O::Output::from_body(&answer.body).map_err(Error::internal)

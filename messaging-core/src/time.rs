@@ -1,12 +1,16 @@
 //! Points in time, in whole milliseconds.
 //!
-//! Contract section 1.2: out as `2026-01-31T09:15:00.000Z`, in as RFC 3339 with `Z` or an offset.
+//! Contract section 1.2: out as `2026-01-31T09:15:00.000Z`, in as RFC 3339 with `Z` or an offset. Zones by the
+//! names of the IANA database.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::str::FromStr;
+use std::sync::LazyLock;
 use std::time::Duration;
+
+use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -104,8 +108,55 @@ impl fmt::Display for Timestamp {
 impl FromStr for Timestamp {
     type Err = MalformedTime;
     fn from_str(text: &str) -> Result<Self, MalformedTime> {
+        // The parser takes more than RFC 3339 does: a space for the T, no seconds, offsets of 25 hours.
+        if !is_rfc3339(text) {
+            return Err(MalformedTime);
+        }
         text.parse::<jiff::Timestamp>().map(Self::from).map_err(|_| MalformedTime)
     }
+}
+
+/// Whether a text has the form `date-time` of RFC 3339 section 5.6, whose letters may be lower case, with at
+/// most nine digits of a second. Whether there is such a day is not looked at.
+fn is_rfc3339(text: &str) -> bool {
+    let Some((start, rest)) = text.as_bytes().split_at_checked("2026-01-31T09:15:00".len()) else { return false };
+    let fits = |bytes: &[u8], form: &[u8]| {
+        bytes.len() == form.len()
+            && bytes.iter().zip(form).all(|(byte, form)| match form {
+                b'0' => byte.is_ascii_digit(),
+                _ => byte.eq_ignore_ascii_case(form),
+            })
+    };
+    let offset = match rest.split_first() {
+        Some((b'.', fraction)) => {
+            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if !(1..=9).contains(&digits) {
+                return false;
+            }
+            &fraction[digits..]
+        }
+        _ => rest,
+    };
+    let is_offset = match offset.split_first() {
+        Some((b'Z' | b'z', [])) => true,
+        Some((b'+' | b'-', time)) => fits(time, b"00:00") && &time[..2] <= b"23".as_slice() && time[3] <= b'5',
+        _ => false,
+    };
+    is_offset && fits(start, b"0000-00-00T00:00:00")
+}
+
+/// Names in the database that are no places: what a system has set, and that nothing was set.
+const NO_ZONES: [&str; 4] = ["Factory", "localtime", "posixrules", "Etc/Unknown"];
+
+/// A time zone by its name in the IANA database, in any case, and the name as the database spells it.
+pub fn zone(name: &str) -> Option<(TimeZone, String)> {
+    static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+    if NO_ZONES.iter().any(|none| none.eq_ignore_ascii_case(name)) {
+        return None;
+    }
+    let zone = DATABASE.get(name).ok()?;
+    let spelled = zone.iana_name()?.to_owned();
+    Some((zone, spelled))
 }
 
 impl Serialize for Timestamp {
@@ -144,9 +195,70 @@ mod tests {
     }
 
     #[test]
-    fn an_offset_is_required() {
-        for bad in ["2026-01-31T09:15:00", "2026-01-31", "yesterday", ""] {
+    fn times_are_rfc_3339_and_nothing_else() {
+        for good in [
+            "2026-01-31T09:15:00Z",
+            "2026-01-31t09:15:00z",
+            "2026-01-31T09:15:00.1Z",
+            "2026-01-31T09:15:00.123456789Z",
+            "2026-01-31T09:15:00+23:59",
+            "2026-01-31T09:15:00.000-23:00",
+            "2024-02-29T00:00:00Z",
+        ] {
+            assert!(good.parse::<Timestamp>().is_ok(), "{good}");
+        }
+        for bad in [
+            "2026-01-31T09:15:00",
+            "2026-01-31",
+            "yesterday",
+            "",
+            "2026-01-31 09:15:00Z",
+            "2026-01-31T09:15Z",
+            "2026-01-31T0915:00Z",
+            "20260131T091500Z",
+            "2026-01-31T09:15:00,5Z",
+            "2026-01-31T09:15:00.Z",
+            "2026-01-31T09:15:00.1234567891Z",
+            "2026-01-31T09:15:00+24:00",
+            "2026-01-31T09:15:00+25:00",
+            "2026-01-31T09:15:00+01:60",
+            "2026-01-31T09:15:00+0100",
+            "2026-01-31T09:15:00+01",
+            "2026-01-31T09:15:00+01:00:00",
+            "2026-01-31T09:15:00Z[UTC]",
+            "2026-01-31T09:15:00+01:00[Europe/Berlin]",
+            " 2026-01-31T09:15:00Z",
+            "2026-01-31T09:15:00Z ",
+            "+002026-01-31T09:15:00Z",
+            "2026-02-30T09:15:00Z",
+            "2026-01-31T24:00:00Z",
+            "2026-01-31T09:60:00Z",
+            "2026-01-31T09:15:00\u{2212}01:00",
+        ] {
             assert_eq!(bad.parse::<Timestamp>(), Err(MalformedTime), "{bad}");
+        }
+    }
+
+    #[test]
+    fn zones_have_the_names_of_the_database() {
+        let spelled = |name: &str| zone(name).map(|(_, spelled)| spelled);
+        for name in ["Europe/Berlin", "UTC", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "US/Eastern"] {
+            assert_eq!(spelled(name).as_deref(), Some(name));
+            assert_eq!(spelled(&name.to_ascii_uppercase()).as_deref(), Some(name));
+        }
+        for name in [
+            "",
+            "Berlin",
+            "localtime",
+            "posixrules",
+            "Factory",
+            "FACTORY",
+            "Etc/Unknown",
+            "posix/UTC",
+            "right/UTC",
+            "+01:00",
+        ] {
+            assert_eq!(spelled(name), None, "{name}");
         }
     }
 }

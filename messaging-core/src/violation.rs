@@ -175,3 +175,28 @@ pub fn refuse(pointer: &str, code: FieldCode, message: impl Display) -> crate::E
 pub fn escape(member: &str) -> String {
     member.replace('~', "~0").replace('/', "~1")
 }
+
+/// What is wrong with a member that is not among the `known` ones: it names the one that is nearest by edit
+/// distance, never what was sent.
+pub(crate) fn unknown_member<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> String {
+    /// The longest beginning of a name that is compared.
+    const COMPARED: usize = 64;
+    /// As alike as a name and its misspelling.
+    const ALIKE: f64 = 0.5;
+    let given: String = name.chars().take(COMPARED).flat_map(char::to_lowercase).collect();
+    // Of two that are as near the one that begins the same way counts: `ccc` is rather `cc` than `bcc`.
+    let likeness = |known: &str| {
+        let common = known.chars().zip(given.chars()).take_while(|(known, given)| known == given).count();
+        (strsim::normalized_damerau_levenshtein(known, &given), common)
+    };
+    let nearest = known
+        .map(|known| (known, likeness(known)))
+        .max_by(|(_, one), (_, other)| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+    match nearest {
+        Some((nearest, (likeness, _))) if likeness >= ALIKE => {
+            format!("is not a member of this; did you mean {nearest}?")
+        }
+        Some((nearest, _)) => format!("is not a member of this; the nearest known name is {nearest}"),
+        None => "is not a member of this, which has none".to_owned(),
+    }
+}

@@ -40,6 +40,7 @@ use crate::uploads;
 use crate::visits::{self, Visit};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const PREFER: HeaderName = HeaderName::from_static("prefer");
 const X_WORKSPACE_ID: HeaderName = HeaderName::from_static("x-workspace-id");
 
 /// Bytes of a request's target.
@@ -255,6 +256,7 @@ impl Pipeline {
             body: received.bytes.clone(),
             idempotency_key: head.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes),
             client: Some(client),
+            lenient: prefers_leniency(&head.headers),
         };
         let answer = self.call(endpoint, request, request_id).await?;
         Ok(reply::answer(answer))
@@ -428,6 +430,18 @@ fn bearer(headers: &HeaderMap) -> Result<&str, Error> {
         return Err(Error::MissingCredentials);
     }
     Ok(token.trim_start())
+}
+
+/// Whether unknown members shall be ignored: `Prefer: handling=lenient` (RFC 7240 section 4.4), where the first
+/// `handling` counts.
+fn prefers_leniency(headers: &HeaderMap) -> bool {
+    let preferences = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
+    let named = preferences.flat_map(|text| text.split(',')).map(|preference| {
+        let preference = preference.split_once(';').map_or(preference, |(preference, _)| preference);
+        preference.split_once('=').unwrap_or((preference, ""))
+    });
+    let mut handling = named.filter(|(name, _)| name.trim().eq_ignore_ascii_case("handling"));
+    handling.next().is_some_and(|(_, value)| value.trim().trim_matches('"').eq_ignore_ascii_case("lenient"))
 }
 
 /// Whether the body is declared as `application/json`, parameters aside.

@@ -49,13 +49,20 @@ impl Guard {
             "http" => self.allow_private,
             _ => false,
         };
-        if !is_scheme_allowed || !url.username().is_empty() || url.password().is_some() || has_user_info(text) {
+        // Port 0 is none that anybody listens on (RFC 6335 section 6).
+        let is_port_allowed = url.port() != Some(0);
+        if !is_scheme_allowed
+            || !is_port_allowed
+            || !url.username().is_empty()
+            || url.password().is_some()
+            || has_user_info(text)
+        {
             return Err(UrlFault::NotAllowed);
         }
         let is_allowed = match url.host().ok_or(UrlFault::Malformed)? {
             Host::Ipv4(address) => self.permits(address.into()),
             Host::Ipv6(address) => self.permits(address.into()),
-            Host::Domain(name) => self.allow_private || !is_this_machine(name),
+            Host::Domain(name) => has_labels(name) && (self.allow_private || !is_this_machine(name)),
         };
         if !is_allowed {
             return Err(UrlFault::NotAllowed);
@@ -118,6 +125,12 @@ fn has_user_info(text: &str) -> bool {
     let Some((_, rest)) = text.split_once(':') else { return false };
     let rest = rest.trim_start_matches(['/', '\\']);
     rest.split(['/', '\\', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
+}
+
+/// Whether a name is one that DNS can hold: labels of 1 to 63 octets, 253 in all (RFC 1035 section 2.3.4).
+fn has_labels(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name.len() <= 253 && name.split('.').all(|label| (1..=63).contains(&label.len()))
 }
 
 fn is_this_machine(name: &str) -> bool {

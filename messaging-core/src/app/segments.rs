@@ -15,7 +15,7 @@ use crate::error::{Chain, Error};
 use crate::ids::{SegmentId, WorkspaceId};
 use crate::ports::store::segments::MemberQuery;
 use crate::ports::store::{PageRequest, StoreError, Stored};
-use crate::time::Timestamp;
+use crate::time::{self, Timestamp};
 use crate::work::Job as _;
 use crate::work::follow_changes::FollowChanges;
 use crate::work::recalculate_segment::RecalculateSegment;
@@ -68,7 +68,7 @@ impl App {
     pub(crate) async fn member_query(&self, workspace: WorkspaceId, filter: Filter) -> Result<MemberQuery, StoreError> {
         // Not from the cache: another process may just have changed the zone and asked for a calculation.
         let timezone = self.store().workspace(workspace).await?.map(|stored| stored.record.timezone);
-        let zone = timezone.and_then(|name| jiff::tz::TimeZone::get(&name).ok()).unwrap_or(jiff::tz::TimeZone::UTC);
+        let zone = timezone.and_then(|name| time::zone(&name)).map_or(jiff::tz::TimeZone::UTC, |(zone, _)| zone);
         Ok(MemberQuery { filter, now: self.now(), zone })
     }
 

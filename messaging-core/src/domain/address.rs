@@ -29,7 +29,9 @@ impl EmailAddress {
     /// Parses an address without display name. The spelling is kept.
     pub fn parse(text: &str) -> Result<Self, MalformedAddress> {
         let (local, domain) = text.rsplit_once('@').ok_or(MalformedAddress)?;
-        let grammatical = text.len() <= MAX_EMAIL_LENGTH
+        let ascii = ascii_domain(domain).ok_or(MalformedAddress)?;
+        // What is sent is the A-label form, which is the longer one.
+        let grammatical = local.len() + 1 + ascii.len().max(domain.len()) <= MAX_EMAIL_LENGTH
             && !local.starts_with('"')
             && email_address::EmailAddress::parse_with_options(
                 text,
@@ -37,7 +39,7 @@ impl EmailAddress {
             )
             .is_ok()
             && !text.chars().any(|c| c.is_control() || c.is_whitespace());
-        if grammatical && is_domain(domain) { Ok(Self(text.to_owned())) } else { Err(MalformedAddress) }
+        if grammatical { Ok(Self(text.to_owned())) } else { Err(MalformedAddress) }
     }
 
     /// The address as given.
@@ -60,9 +62,9 @@ impl EmailAddress {
         ascii_domain(self.domain()).unwrap_or_else(|| self.domain().to_ascii_lowercase())
     }
 
-    /// How suppressions and contacts spell it: lower case.
+    /// How suppressions and contacts spell it; see [`normalize_email`].
     pub fn normalized(&self) -> String {
-        self.0.to_lowercase()
+        normalize_email(&self.0)
     }
 
     /// What a caller without `pii:read` sees: `j***@example.org` (contract section 2.4).
@@ -124,10 +126,6 @@ pub fn ascii_domain(domain: &str) -> Option<String> {
     (labels_fit && !top.bytes().all(|byte| byte.is_ascii_digit())).then_some(ascii)
 }
 
-fn is_domain(domain: &str) -> bool {
-    ascii_domain(domain).is_some()
-}
-
 /// Checks an address of a channel and answers it as the store spells it.
 pub fn check(channel: Channel, text: &str) -> Result<(), MalformedAddress> {
     let well_formed = match channel {
@@ -176,7 +174,28 @@ pub fn has_masked_form(text: &str) -> bool {
 
 /// How suppressions and contacts spell an address that [`check`] accepted.
 pub fn normalize(channel: Channel, text: &str) -> String {
-    if channel == Channel::Email { text.to_lowercase() } else { text.to_owned() }
+    if channel == Channel::Email { normalize_email(text) } else { text.to_owned() }
+}
+
+/// The one spelling of an email address: ASCII letters in lower case, the domain in its A-labels
+/// (contract section 10).
+///
+/// Other letters of the local part stay as they are: lower-casing them by Unicode would make one person of
+/// two, as U+212A KELVIN SIGN and `k`. What is no address, such as `admin@localhost`, is lower-cased only.
+pub fn normalize_email(text: &str) -> String {
+    let spelled = text.rsplit_once('@').and_then(|(local, domain)| Some((local, ascii_domain(domain)?)));
+    match spelled {
+        Some((local, domain)) => format!("{}@{domain}", local.to_ascii_lowercase()),
+        None => text.to_ascii_lowercase(),
+    }
+}
+
+/// The spelling with the domain in letters that people read, where it is another than [`normalize_email`]
+/// answers.
+pub fn unicode_spelling(text: &str) -> Option<String> {
+    let (local, domain) = text.rsplit_once('@')?;
+    let (readable, errors) = idna::domain_to_unicode(domain);
+    (errors.is_ok() && readable != domain).then(|| format!("{local}@{readable}"))
 }
 
 /// `^\+[1-9]\d{6,14}$`
@@ -285,6 +304,42 @@ mod tests {
         ] {
             check_channel(Channel::Email, bad, false);
         }
+    }
+
+    #[test]
+    fn an_email_address_has_one_spelling() {
+        for (text, expected) in [
+            ("Ann@Example.COM", "ann@example.com"),
+            ("ann@b\u{fc}cher.example", "ann@xn--bcher-kva.example"),
+            ("ANN@B\u{dc}CHER.example", "ann@xn--bcher-kva.example"),
+            ("ann@XN--BCHER-KVA.Example", "ann@xn--bcher-kva.example"),
+            // Two people, whatever Unicode says of their letters.
+            ("\u{212a}im@example.com", "\u{212a}im@example.com"),
+            ("Kim@example.com", "kim@example.com"),
+            ("J\u{d6}rg@example.com", "j\u{d6}rg@example.com"),
+            ("Admin@localhost", "admin@localhost"),
+        ] {
+            assert_eq!(normalize(Channel::Email, text), expected, "{text}");
+            assert_eq!(normalize(Channel::Email, expected), expected, "{text}");
+        }
+        assert_eq!(normalize(Channel::Telegram, "@SomeOne"), "@SomeOne");
+        assert_eq!(unicode_spelling("a@xn--bcher-kva.example").as_deref(), Some("a@b\u{fc}cher.example"));
+        assert_eq!(unicode_spelling("a@example.com"), None);
+    }
+
+    #[test]
+    fn the_a_labels_must_fit_too() {
+        let long = |label: &str| format!("{}@{}.example", "a".repeat(60), vec![label.to_owned(); 3].join("."));
+        check_channel(Channel::Email, &long(&"b".repeat(55)), true);
+        let short = format!("a@{}.example", vec!["\u{fc}".repeat(8); 12].join("."));
+        assert!(short.len() < MAX_EMAIL_LENGTH && normalize_email(&short).len() < MAX_EMAIL_LENGTH);
+        check_channel(Channel::Email, &short, true);
+        let local = "a".repeat(64);
+        check_channel(
+            Channel::Email,
+            &format!("{local}{}", &short[1..]),
+            short.len() + 63 <= MAX_EMAIL_LENGTH && normalize_email(&short).len() + 63 <= MAX_EMAIL_LENGTH,
+        );
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub const MAX_TOTAL_BYTES: usize = 15 << 20;
 
 /// A file as it is sent in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct AttachmentInput {
     /// The name the recipient sees, 1 to 255 characters.
     #[validate(length(min = 1, max = 255))]

@@ -12,6 +12,7 @@ use crate::domain::attachment::StoredFile;
 use crate::domain::message::MessageContent;
 use crate::domain::message_input::MessageInput;
 use crate::ids::TemplateId;
+use crate::ops::input;
 
 /// Never the first byte of a JSON text.
 const ENVELOPE: u8 = 0x01;
@@ -97,10 +98,6 @@ pub fn decode(content: &MessageContent) -> Result<RequestContent, Unreadable> {
         let Envelope { input, files, template } = serde_json::from_slice(rest).map_err(Unreadable)?;
         return Ok(RequestContent { input, files, template });
     }
-    let input = serde_json::from_slice::<MessageInput>(&content.request).or_else(|_| {
-        // A member that is given twice: the last counts, as when the request was accepted.
-        let value: serde_json::Value = serde_json::from_slice(&content.request)?;
-        serde_json::from_value(value)
-    });
-    Ok(RequestContent { input: input.map_err(Unreadable)?, files: Vec::new(), template: None })
+    let input = input::kept::<MessageInput>(&content.request).map_err(Unreadable)?;
+    Ok(RequestContent { input, files: Vec::new(), template: None })
 }

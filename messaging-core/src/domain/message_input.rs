@@ -30,6 +30,7 @@ pub const MAX_SUBJECT_LENGTH: usize = 998;
 
 /// A message to send.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct MessageInput {
     /// The channel.
     pub channel: Channel,
@@ -51,9 +52,9 @@ pub struct MessageInput {
     /// Email only: the sender; belongs to a verified domain of the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_email: Option<String>,
-    /// Email only: the sender's display name.
+    /// Email only: the sender's display name, at most 128 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(length(max = 255))]
+    #[validate(length(max = 128))]
     pub from_name: Option<String>,
     /// Email only: where replies go.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,6 +6,7 @@
 
 use serde_json::json;
 
+use crate::domain::address::normalize_email;
 use crate::domain::bounce::classify;
 use crate::domain::delivery::{Judgment, bounce};
 use crate::domain::message::{EventKind, MessageEvent, MessageStatus};
@@ -67,7 +68,7 @@ impl Returned<'_> {
 }
 
 fn is_same(one: &str, other: &str) -> bool {
-    one.to_lowercase() == other.trim().to_lowercase()
+    normalize_email(one) == normalize_email(other.trim())
 }
 
 struct Judging<'a> {

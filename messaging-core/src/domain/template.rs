@@ -6,6 +6,7 @@
 //! bounded in three places: [`gate`] before anything that calls itself sees a source, `guard` in what is
 //! compiled, [`budget`] in what is rendered.
 
+mod address;
 pub mod budget;
 pub mod compiled;
 pub mod css;

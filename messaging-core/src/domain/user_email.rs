@@ -9,13 +9,15 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::domain::address::normalize_email;
+
 /// The longest sign-in name, in octets.
 pub const MAX_LENGTH: usize = 254;
 
 /// A user's email.
 ///
 /// Invariant: one `@` with something on both sides, no white space, no control characters, at most
-/// [`MAX_LENGTH`] octets, lower case. Two spellings that differ in case are one user.
+/// [`MAX_LENGTH`] octets, spelled as [`normalize_email`] does.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct UserEmail(String);
 
@@ -25,7 +27,7 @@ pub struct UserEmail(String);
 pub struct MalformedUserEmail;
 
 impl UserEmail {
-    /// The email in lower case.
+    /// The email in its one spelling.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -35,7 +37,7 @@ impl FromStr for UserEmail {
     type Err = MalformedUserEmail;
     fn from_str(text: &str) -> Result<Self, MalformedUserEmail> {
         let (local, domain) = text.split_once('@').ok_or(MalformedUserEmail)?;
-        let email = text.to_lowercase();
+        let email = normalize_email(text);
         let well_formed = !local.is_empty()
             && !domain.is_empty()
             && !domain.contains('@')
@@ -83,7 +85,8 @@ mod tests {
     fn loose_but_not_shapeless() {
         check("admin@localhost", Some("admin@localhost"));
         check("Ann.Lee@Example.COM", Some("ann.lee@example.com"));
-        check("jörg@bücher.example", Some("jörg@bücher.example"));
+        check("jörg@bücher.example", Some("jörg@xn--bcher-kva.example"));
+        check("\u{212a}im@example.com", Some("\u{212a}im@example.com"));
         for bad in ["", "@", "a@", "@b", "ab", "a@b@c", "a b@c", "a@b\n", "a\u{0}@b", "a@b\u{a0}c"] {
             check(bad, None);
         }

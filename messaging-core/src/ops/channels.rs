@@ -107,6 +107,7 @@ pub struct ChannelPath {
 
 /// New settings of a channel; they replace the old ones as a whole.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct ChannelInput {
     /// The provider's name.
     #[validate(length(min = 1))]

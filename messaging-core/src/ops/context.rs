@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use schemars::JsonSchema;
 use tokio::sync::SemaphorePermit;
 
 use crate::app::App;
@@ -11,6 +12,7 @@ use crate::changes::{Changes, Write};
 use crate::domain::redaction::Redactor;
 use crate::error::Error;
 use crate::ids::{BlobId, Id, WorkspaceId};
+use crate::ops::input::{UnknownMembers, schema_of};
 use crate::ops::parts::Progress;
 use crate::ports::Store;
 use crate::scope::Scope;
@@ -38,6 +40,8 @@ pub struct Request<'a> {
     pub idempotency_key: Option<&'a [u8]>,
     /// The caller's address, where there is one.
     pub client: Option<IpAddr>,
+    /// Whether unknown members are ignored: `Prefer: handling=lenient` (contract section 1.1).
+    pub lenient: bool,
 }
 
 /// The surroundings of one run of an operation.
@@ -61,6 +65,8 @@ pub struct Context<'a> {
     pub(super) files: Vec<NewFile>,
     /// The Idempotency-Key, and the parts of the request that are done.
     pub(super) progress: Progress<'a>,
+    /// Whether unknown members are ignored.
+    pub(super) lenient: bool,
     /// The turn to commit a long list, held until that is done.
     pub(super) turn: Option<SemaphorePermit<'a>>,
     /// [`Operation::ID`](crate::ops::Operation::ID)
@@ -85,6 +91,12 @@ impl<'a> Context<'a> {
     /// The workspace that the call is about.
     pub fn workspace(&self) -> Result<WorkspaceId, Error> {
         self.workspace.ok_or(Error::WorkspaceForbidden)
+    }
+
+    /// How unknown members of items are treated that are judged one by one: like those of a body whose answer
+    /// is `R`.
+    pub(super) fn unknown_members<R: JsonSchema + 'static>(&self) -> UnknownMembers {
+        UnknownMembers { ignored: self.lenient, resource: Some(schema_of::<R>) }
     }
 
     /// The store, for reading. Writes go into [`Context::changes`].

@@ -72,6 +72,7 @@ impl Operation for ListCustomFields {
 
 /// A new custom field.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct CustomFieldInput {
     /// The key of the attribute: 1 to 64 letters, digits, underscores and hyphens, not a digit first.
     #[validate(length(min = 1, max = 64))]
@@ -143,6 +144,7 @@ pub struct CustomFieldPath {
 
 /// A change of a custom field.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct CustomFieldPatch {
     /// What people call it, 1 to 200 characters; null for nothing.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]

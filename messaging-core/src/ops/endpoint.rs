@@ -44,6 +44,8 @@ pub struct Endpoint {
     pub body_schema: fn(&mut SchemaGenerator) -> Schema,
     /// The schema of a JSON answer.
     pub output_schema: fn(&mut SchemaGenerator) -> Option<Schema>,
+    /// Reads a body as the operation does, and does nothing.
+    pub check_body: fn(&[u8]) -> Result<(), Error>,
     /// Decodes, runs and commits.
     pub call: for<'a> fn(Request<'a>) -> BoxFuture<'a, Result<Answer, Error>>,
 }
@@ -67,6 +69,7 @@ impl Endpoint {
             query_schema: |generator| generator.root_schema_for::<O::Query>(),
             body_schema: |generator| generator.subschema_for::<O::Body>(),
             output_schema: <O::Output as Output>::schema,
+            check_body: invoke::check_body::<O>,
             call: |request| Box::pin(invoke::invoke::<O>(request)),
         }
     }

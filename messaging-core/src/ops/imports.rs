@@ -119,6 +119,7 @@ impl ImportView {
 
 /// A file of contacts that will be uploaded.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct ImportInput {
     /// What the file is called, 1 to 255 characters.
     #[validate(length(min = 1, max = 255))]

@@ -10,7 +10,7 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -18,7 +18,7 @@ use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::schema_check::{Place, SchemaCheck};
-use crate::violation::{FieldCode, Violations};
+use crate::violation::{FieldCode, Violations, escape};
 
 /// Whether an operation reads a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,10 @@ pub enum BodyKind {
 pub trait Input: Serialize + DeserializeOwned + JsonSchema + Validate + Send + 'static {
     /// Whether a body is read.
     const BODY: BodyKind = BodyKind::Required;
+
+    /// Members of the outermost object that are taken and ignored, besides those of the operation's answer:
+    /// the resource's own, which only we set.
+    const READ_ONLY: &'static [&'static str] = &[];
 
     /// Rules that concern more than one member, or that no schema can say. Adds what is broken.
     fn check(&self, _violations: &mut Violations) {}
@@ -62,15 +66,29 @@ pub struct PageQuery {
 
 impl Input for PageQuery {}
 
+/// What becomes of members that a body has and its type does not know (contract section 1.1).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UnknownMembers {
+    /// Whether all are ignored, which `Prefer: handling=lenient` asks for (RFC 7240 section 4.4).
+    pub ignored: bool,
+    /// The schema of the resource as it is answered: what it shows may be sent back.
+    pub resource: Option<fn() -> Arc<Value>>,
+}
+
+impl UnknownMembers {
+    /// Every one is ignored.
+    pub const LENIENT: Self = Self { ignored: true, resource: None };
+}
+
 /// Reads a body.
 pub fn body<T: Input>(bytes: &[u8]) -> Result<T, Error> {
-    let (input, violations) = body_with_faults(bytes)?;
+    let (input, violations) = body_with_faults(bytes, UnknownMembers::default())?;
     violations.into_result().map(|()| input)
 }
 
 /// Reads a body as far as it can be read: what is left without its broken members, and what is broken.
 /// For operations that find more faults by looking things up.
-pub(crate) fn body_with_faults<T: Input>(bytes: &[u8]) -> Result<(T, Violations), Error> {
+pub(crate) fn body_with_faults<T: Input>(bytes: &[u8], unknown: UnknownMembers) -> Result<(T, Violations), Error> {
     let bytes = match T::BODY {
         BodyKind::None => b"{}",
         BodyKind::Optional if bytes.trim_ascii().is_empty() => b"{}",
@@ -90,7 +108,18 @@ pub(crate) fn body_with_faults<T: Input>(bytes: &[u8]) -> Result<(T, Violations)
     let Ok(Value::Object(object)) = serde_json::from_slice::<Value>(bytes) else {
         return Err(Error::InvalidJson);
     };
-    explain(object, Place::Body)
+    explain(object, Place::Body, unknown)
+}
+
+/// Reads a body that was accepted and kept as it was sent: what it has that its type does not know is ignored,
+/// and nothing is checked.
+pub(crate) fn kept<T: Input>(bytes: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_slice(bytes).or_else(|_| {
+        let object = serde_json::from_slice::<Map<String, Value>>(bytes)?;
+        let schema = schema_of::<T>();
+        let rest = SchemaCheck::new(&schema, Place::Body).ignoring(UnknownMembers::LENIENT, &[]).object(object);
+        serde_json::from_value(Value::Object(rest))
+    })
 }
 
 /// Reads a query string. Unknown parameters are ignored, of repeated ones the last counts.
@@ -99,6 +128,8 @@ pub fn query<T: Input>(query: &str) -> Result<T, Error> {
     let mut object = Map::new();
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         let Some(property) = schema["properties"].get(name.as_ref()) else { continue };
+        // No cursor holds U+0000: it is refused as one that nobody made, not as a text that breaks a rule.
+        let value = if is_cursor(&name) { value.replace('\0', "\u{fffd}").into() } else { value };
         let value = if accepts(property, "integer") || accepts(property, "number") || accepts(property, "boolean") {
             // Not a number or boolean: stays a string and is refused as one.
             serde_json::from_str::<Value>(&value)
@@ -119,18 +150,29 @@ pub fn query<T: Input>(query: &str) -> Result<T, Error> {
         input.check(&mut violations);
         return violations.of_parameters().into_result().map(|()| input);
     }
-    let (input, violations) = explain(object, Place::Query)?;
+    let (input, violations) = explain(object, Place::Query, UnknownMembers::default())?;
     violations.into_result().map(|()| input)
 }
 
+/// Whether a query parameter is a place in a listing.
+fn is_cursor(name: &str) -> bool {
+    matches!(name, "cursor" | "after")
+}
+
 /// Finds everything that is wrong. Answers the input all the same when it turns out to be good: serde's
-/// derived code is stricter than the contract in one point, members that are given twice.
-fn explain<T: Input>(object: Map<String, Value>, place: Place) -> Result<(T, Violations), Error> {
+/// derived code is stricter than the contract in two points, members that are given twice and unknown ones
+/// that are ignored.
+fn explain<T: Input>(
+    object: Map<String, Value>,
+    place: Place,
+    unknown: UnknownMembers,
+) -> Result<(T, Violations), Error> {
     let schema = schema_of::<T>();
-    let mut check = SchemaCheck::new(&schema, place);
+    let mut check = SchemaCheck::new(&schema, place).ignoring(unknown, T::READ_ONLY);
     let mut rest = check.object(object);
     let mut violations = check.finish();
     stand_in(&schema, &mut rest);
+    name_unreadable::<T>(&schema, &mut rest, place, &mut violations);
     match serde_json::from_value::<T>(Value::Object(rest)) {
         Ok(input) => {
             let mut meaning = Violations::new();
@@ -155,6 +197,34 @@ fn explain<T: Input>(object: Map<String, Value>, place: Place) -> Result<(T, Vio
     }
 }
 
+/// Takes out the members that their type refuses although the schema has nothing against them, and names them.
+fn name_unreadable<T: Input>(schema: &Value, rest: &mut Map<String, Value>, place: Place, violations: &mut Violations) {
+    let reads = |members: &Map<String, Value>| serde_json::from_value::<T>(Value::Object(members.clone())).is_ok();
+    if reads(rest) {
+        return;
+    }
+    let is_required =
+        |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
+    let (base, optional): (Map<_, _>, Map<_, _>) = rest.clone().into_iter().partition(|(name, _)| is_required(name));
+    if !reads(&base) {
+        return;
+    }
+    for (name, member) in optional {
+        let mut alone = base.clone();
+        alone.insert(name.clone(), member);
+        if !reads(&alone) {
+            rest.remove(&name);
+            let message = "cannot be read";
+            match place {
+                Place::Body => {
+                    violations.add(format!("/{}", escape(&name)), FieldCode::InvalidFormat, message);
+                }
+                Place::Query => violations.add_parameter(name, FieldCode::InvalidFormat, message),
+            }
+        }
+    }
+}
+
 /// Puts empty values where required members were cut out, so that the others get their meaning checked.
 ///
 /// What the check says about an empty value is not reported: its place has a fault already. Where no
@@ -175,13 +245,14 @@ fn stand_in(schema: &Value, rest: &mut Map<String, Value>) {
 
 /// The JSON Schema of a type, made once.
 pub fn schema_of<T: JsonSchema + 'static>() -> Arc<Value> {
+    schema_by(TypeId::of::<T>(), |generator| generator.into_root_schema_for::<T>().to_value())
+}
+
+/// A schema that is kept under a type, made once.
+pub(super) fn schema_by(kind: TypeId, make: impl FnOnce(SchemaGenerator) -> Value) -> Arc<Value> {
     static SCHEMAS: LazyLock<Mutex<HashMap<TypeId, Arc<Value>>>> = LazyLock::new(Mutex::default);
     let mut schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
-    Arc::clone(
-        schemas
-            .entry(TypeId::of::<T>())
-            .or_insert_with(|| Arc::new(schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value())),
-    )
+    Arc::clone(schemas.entry(kind).or_insert_with(|| Arc::new(make(SchemaGenerator::default()))))
 }
 
 fn accepts(property: &Value, wanted: &str) -> bool {

@@ -1,20 +1,22 @@
 //! Runs an operation: decode, run, commit; again when the data changed meanwhile; once per Idempotency-Key.
 
+use std::any::TypeId;
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde::de::value::{Error as ValueError, MapDeserializer};
+use serde_json::Value;
 
 use crate::app::App;
 use crate::changes::{Changes, Reply, ReplyKey, Write};
 use crate::error::Error;
 use crate::ops::context::{Context, NewFile, Request};
 use crate::ops::fingerprint::fingerprint;
-use crate::ops::input::{self, BodyKind, Input};
+use crate::ops::input::{self, BodyKind, Input, UnknownMembers};
 use crate::ops::operation::{Answer, Call, JSON, Operation, Output};
 use crate::ops::parts::Progress;
 use crate::ports::store::{CommitError, StoreError};
@@ -92,6 +94,7 @@ async fn run_until_committed<O: Operation>(
             client: request.client,
             files: Vec::new(),
             progress: Progress::new(key),
+            lenient: request.lenient,
             turn: None,
             operation: O::ID,
             workspace: request.workspace,
@@ -176,9 +179,19 @@ async fn commit_with_files(app: &App, changes: Changes, files: Vec<NewFile>) -> 
     outcome
 }
 
+/// Reads a body as the operation does, and does nothing.
+pub(crate) fn check_body<O: Operation>(body: &[u8]) -> Result<(), Error> {
+    let (_, violations) = input::body_with_faults::<O::Body>(body, unknown_members::<O>(false))?;
+    violations.into_result()
+}
+
+fn unknown_members<O: Operation>(ignored: bool) -> UnknownMembers {
+    UnknownMembers { ignored, resource: Some(resource_of::<O::Output>) }
+}
+
 fn decode<O: Operation>(request: &Request<'_>) -> Result<(Call<O>, Violations), Error> {
     // Check 9 goes before check 11: a body that is no JSON is refused even if the resource is not there.
-    let body = input::body_with_faults::<O::Body>(&request.body);
+    let body = input::body_with_faults::<O::Body>(&request.body, unknown_members::<O>(request.lenient));
     if let Err(Error::InvalidJson) = body {
         return Err(Error::InvalidJson);
     }
@@ -201,6 +214,23 @@ fn decode<O: Operation>(request: &Request<'_>) -> Result<(Call<O>, Violations), 
         }
     }
 }
+
+/// The schema of what an operation answers, made once; `null` if that is no JSON.
+fn resource_of<T: Output>() -> Arc<Value> {
+    input::schema_by(TypeId::of::<(Resource, T)>(), |mut generator| match T::schema(&mut generator) {
+        Some(schema) => {
+            let mut schema = schema.to_value();
+            if let Some(members) = schema.as_object_mut() {
+                members.insert("$defs".to_owned(), Value::Object(generator.take_definitions(true)));
+            }
+            schema
+        }
+        None => Value::Null,
+    })
+}
+
+/// Marks the schemas of answers among those that are kept.
+struct Resource;
 
 /// 1 to 64 visible ASCII characters; one surrounding pair of double quotes is removed.
 fn parse_key(header: &[u8]) -> Result<String, Error> {

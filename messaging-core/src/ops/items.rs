@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use validator::ValidateLength;
 
 use crate::error::Error;
-use crate::ops::input::{self, Input};
+use crate::ops::input::{self, Input, UnknownMembers};
 use crate::violation::{FieldCode, Violations};
 
 /// Marks the items of such a list in its schema: the check of the whole body passes them by.
@@ -19,10 +19,17 @@ pub(super) const JUDGED_ALONE: &str = "x-judged-alone";
 #[derive(Debug, Clone)]
 pub struct Items<T> {
     raw: Vec<Box<RawValue>>,
+    unknown: UnknownMembers,
     kind: PhantomData<fn() -> T>,
 }
 
 impl<T: Input> Items<T> {
+    /// The items, in which unknown members are treated like those of the body around them.
+    #[must_use]
+    pub(crate) fn reading(self, unknown: UnknownMembers) -> Self {
+        Self { unknown, ..self }
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.raw.len()
@@ -41,7 +48,7 @@ impl<T: Input> Items<T> {
     /// Reads an item as far as it can be read, and what is wrong with it; pointers are relative to it.
     pub fn judge(&self, index: usize) -> Result<(T, Violations), Violations> {
         let text = self.raw.get(index).map_or("null", |raw| raw.get());
-        match input::body_with_faults(text.as_bytes()) {
+        match input::body_with_faults(text.as_bytes(), self.unknown) {
             Ok(read) => Ok(read),
             Err(Error::Validation(violations)) => Err(violations),
             Err(_) => {
@@ -57,7 +64,7 @@ impl<T: Serialize> TryFrom<Vec<T>> for Items<T> {
     type Error = serde_json::Error;
     fn try_from(items: Vec<T>) -> Result<Self, serde_json::Error> {
         let raw = items.iter().map(serde_json::value::to_raw_value).collect::<Result<_, _>>()?;
-        Ok(Self { raw, kind: PhantomData })
+        Ok(Self { raw, unknown: UnknownMembers::default(), kind: PhantomData })
     }
 }
 
@@ -69,7 +76,7 @@ impl<T> Serialize for Items<T> {
 
 impl<'de, T> Deserialize<'de> for Items<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self { raw: Vec::deserialize(deserializer)?, kind: PhantomData })
+        Ok(Self { raw: Vec::deserialize(deserializer)?, unknown: UnknownMembers::default(), kind: PhantomData })
     }
 }
 

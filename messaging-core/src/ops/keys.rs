@@ -98,6 +98,7 @@ impl Operation for ListApiKeys {
 
 /// A new API key.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct ApiKeyInput {
     /// 1 to 100 characters.
     #[validate(length(min = 1, max = 100))]

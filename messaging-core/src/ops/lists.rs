@@ -71,6 +71,7 @@ impl Operation for ListLists {
 
 /// A new list.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct ListInput {
     /// 1 to 200 characters; several lists may have one name.
     #[validate(length(min = 1, max = 200))]
@@ -144,6 +145,7 @@ impl Operation for GetList {
 
 /// A change of a list.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct ListPatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
@@ -233,6 +235,7 @@ impl Operation for ListListContacts {
 
 /// Contacts to add to a list.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct MembersInput {
     /// 1 to 1000 contacts.
     #[validate(length(min = 1, max = 1000))]

@@ -78,6 +78,7 @@ impl Operation for ListMembers {
 
 /// A new member.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct MemberInput {
     /// The person's sign-in name. Where nobody has it, a user without password is created, who cannot
     /// sign in until `messaging admin create-user --email E --password P` sets one.
@@ -144,6 +145,7 @@ pub struct MemberPath {
 
 /// A change of a membership.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct MemberPatch {
     /// What the person may do. Only an owner can change to or from owner.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]

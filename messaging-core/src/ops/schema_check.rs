@@ -10,9 +10,10 @@ use serde_json::{Map, Value};
 use crate::domain::address::EmailAddress;
 use crate::domain::ip_block::IpBlock;
 use crate::domain::user_email::UserEmail;
+use crate::ops::input::UnknownMembers;
 use crate::ops::items::JUDGED_ALONE;
 use crate::time::Timestamp;
-use crate::violation::{FieldCode, Violations, escape};
+use crate::violation::{FieldCode, Violations, escape, unknown_member};
 
 /// Where the value came from; decides whether faults carry pointers or parameter names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,12 +32,19 @@ pub(super) struct SchemaCheck<'a> {
     root: &'a Value,
     place: Place,
     found: Violations,
+    unknown: UnknownMembers,
+    read_only: &'static [&'static str],
 }
 
 impl<'a> SchemaCheck<'a> {
     /// A walk beside `root`.
     pub(super) fn new(root: &'a Value, place: Place) -> Self {
-        Self { root, place, found: Violations::new() }
+        Self { root, place, found: Violations::new(), unknown: UnknownMembers::default(), read_only: &[] }
+    }
+
+    /// The walk, which ignores some unknown members: what `unknown` says, and `read_only` in the outermost object.
+    pub(super) fn ignoring(self, unknown: UnknownMembers, read_only: &'static [&'static str]) -> Self {
+        Self { unknown, read_only, ..self }
     }
 
     /// What was found.
@@ -49,6 +57,38 @@ impl<'a> SchemaCheck<'a> {
         match self.value(self.root, Value::Object(object), "", 0) {
             Some(Value::Object(rest)) => rest,
             _ => Map::new(),
+        }
+    }
+
+    /// Whether an unknown member is taken without a word: all are, or the resource has it.
+    fn is_ignored(&self, pointer: &str, at: &str, name: &str) -> bool {
+        self.unknown.ignored
+            || (pointer.is_empty() && self.read_only.contains(&name))
+            || self.unknown.resource.is_some_and(|resource| describes(&resource(), at))
+    }
+
+    /// Reports every U+0000 in a value that is free otherwise, and answers whether there is one.
+    fn has_nul(&mut self, value: &Value, pointer: &str, depth: usize) -> bool {
+        match value {
+            _ if depth > MAX_DEPTH => true,
+            Value::String(text) if text.contains('\0') => {
+                self.fault(pointer, FieldCode::InvalidFormat, "must not contain U+0000");
+                true
+            }
+            Value::Array(items) => {
+                let judged = items.iter().enumerate();
+                judged.fold(false, |found, (index, item)| {
+                    self.has_nul(item, &format!("{pointer}/{index}"), depth + 1) || found
+                })
+            }
+            Value::Object(members) => members.iter().fold(false, |found, (name, member)| {
+                if name.contains('\0') {
+                    self.fault(pointer, FieldCode::InvalidFormat, "must not contain U+0000");
+                    return true;
+                }
+                self.has_nul(member, &format!("{pointer}/{}", escape(name)), depth + 1) || found
+            }),
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
 
@@ -226,7 +266,10 @@ impl<'a> SchemaCheck<'a> {
             let property = match schema["properties"].get(&name) {
                 Some(property) => property,
                 None if schema["additionalProperties"] == Value::Bool(false) => {
-                    self.fault(&at, FieldCode::UnknownField, "is not a member of this object");
+                    if !self.is_ignored(pointer, &at, &name) {
+                        let known = schema["properties"].as_object().into_iter().flat_map(Map::keys);
+                        self.fault(&at, FieldCode::UnknownField, &unknown_member(known.map(String::as_str), &name));
+                    }
                     continue;
                 }
                 None if schema["additionalProperties"].is_object() => &schema["additionalProperties"],
@@ -234,8 +277,7 @@ impl<'a> SchemaCheck<'a> {
                 None => &Value::Bool(true),
             };
             if property.as_bool() == Some(true) {
-                if has_nul(&member, 0) {
-                    self.fault(&at, FieldCode::InvalidFormat, "must not contain U+0000");
+                if self.has_nul(&member, &at, 0) {
                     continue;
                 }
                 kept.insert(name, member);
@@ -252,21 +294,42 @@ impl<'a> SchemaCheck<'a> {
     }
 }
 
+/// Whether a schema has something at a pointer: a member of a member, an item of an array.
+fn describes(root: &Value, pointer: &str) -> bool {
+    let mut schema = root;
+    for step in pointer.split('/').skip(1) {
+        let step = step.replace("~1", "/").replace("~0", "~");
+        match next(root, schema, &step, 0) {
+            Some(Value::Bool(true)) => return true,
+            Some(found) => schema = found,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// The schema of a member or item, through references and alternatives.
+fn next<'s>(root: &'s Value, schema: &'s Value, step: &str, depth: usize) -> Option<&'s Value> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    if let Some(target) = schema["$ref"].as_str().and_then(|link| link.strip_prefix('#')) {
+        return next(root, root.pointer(target)?, step, depth + 1);
+    }
+    let own = schema["properties"].get(step).or_else(|| {
+        let is_index = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
+        if is_index { schema.get("items") } else { None }
+    });
+    own.or_else(|| {
+        let parts = ["anyOf", "allOf", "oneOf"].into_iter().filter_map(|word| schema[word].as_array()).flatten();
+        parts.into_iter().find_map(|part| next(root, part, step, depth + 1))
+    })
+    .or_else(|| schema.get("additionalProperties").filter(|more| **more == Value::Bool(true) || more.is_object()))
+}
+
 /// Contract section 1.4: an empty string in a required member counts as missing; so does `null` (1.1).
 fn is_missing(value: &Value) -> bool {
     value.is_null() || value.as_str().is_some_and(str::is_empty)
-}
-
-fn has_nul(value: &Value, depth: usize) -> bool {
-    match value {
-        _ if depth > MAX_DEPTH => true,
-        Value::String(text) => text.contains('\0'),
-        Value::Array(items) => items.iter().any(|item| has_nul(item, depth + 1)),
-        Value::Object(members) => {
-            members.iter().any(|(name, member)| name.contains('\0') || has_nul(member, depth + 1))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
 }
 
 fn type_fits(types: &Value, value: &Value) -> bool {

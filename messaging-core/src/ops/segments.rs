@@ -131,6 +131,7 @@ impl Operation for ListSegments {
 
 /// A new segment.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct SegmentInput {
     /// 1 to 200 characters.
     #[validate(length(min = 1, max = 200))]
@@ -290,6 +291,7 @@ impl Operation for GetSegment {
 
 /// A change of a segment.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct SegmentPatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]

@@ -68,6 +68,7 @@ impl Operation for ListSendingDomains {
 
 /// A new sending domain.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct SendingDomainInput {
     /// A domain whose DNS records you can publish; no public suffix, and none of a mailbox provider.
     /// Senders may be at the domain or below it.
@@ -176,6 +177,7 @@ impl Operation for GetSendingDomain {
 
 /// A change of a sending domain.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct SendingDomainPatch {
     /// Whether HTML email gets a pixel.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]

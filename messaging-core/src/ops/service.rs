@@ -18,7 +18,7 @@ use crate::ops::operation::{Call, InWorkspace, Operation};
 use crate::ops::page::Page;
 use crate::patch::{Patch, Replace};
 use crate::scope::{Access, Role};
-use crate::time::Timestamp;
+use crate::time::{Timestamp, zone};
 use crate::violation::{FieldCode, Violations};
 
 /// Whether the server can do its work.
@@ -115,6 +115,7 @@ impl Operation for ListWorkspaces {
 
 /// A new workspace.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct WorkspaceInput {
     /// 1 to 200 characters.
     #[validate(length(min = 1, max = 200))]
@@ -153,6 +154,7 @@ impl Operation for CreateWorkspace {
 
 /// A change of a workspace.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct WorkspacePatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
@@ -166,7 +168,7 @@ pub struct WorkspacePatch {
 impl Input for WorkspacePatch {
     fn check(&self, violations: &mut Violations) {
         if let Patch::Set(timezone) = &self.timezone
-            && jiff::tz::TimeZone::get(timezone).is_err()
+            && zone(timezone).is_none()
         {
             violations.add("/timezone", FieldCode::InvalidFormat, "is not an IANA time zone name");
         }
@@ -199,7 +201,7 @@ impl Operation for UpdateWorkspace {
             Patch::Absent => {}
             // Clearing the zone means its default.
             Patch::Null => "UTC".clone_into(&mut workspace.timezone),
-            Patch::Set(timezone) => workspace.timezone = timezone,
+            Patch::Set(name) => workspace.timezone = zone(&name).map_or(name, |(_, spelled)| spelled),
         }
         if workspace.timezone != stored.record.timezone {
             let segments = cx.app.segments_with_zone(workspace.id).await?;

@@ -13,6 +13,7 @@ use crate::app::{App, SESSION_MARKER};
 use crate::caller::{Caller, SignedIn};
 use crate::changes::Write;
 use crate::domain::account::{Member, Session, User, Workspace};
+use crate::domain::address::normalize_email;
 use crate::domain::api_key::random_text;
 use crate::domain::digest::Digest;
 use crate::domain::secret::Secret;
@@ -54,6 +55,7 @@ impl UserView {
 
 /// What a person signs in with.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct LoginInput {
     /// The sign-in name, in any case of letters. What is no email is nobody's, and answered so.
     #[validate(length(min = 1, max = 254))]
@@ -94,7 +96,7 @@ impl Operation for Login {
     type Output = LoginReport;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<LoginReport, Error> {
-        let email = call.body.email.to_lowercase();
+        let email = normalize_email(&call.body.email);
         let attempt = cx.app.admit_sign_in(&email, cx.client).await?;
         let turn = cx.app.password_turn(cx.client).await?;
         // The only commit outside of `changes`. It is safe here: nothing this operation writes can be a

@@ -54,6 +54,7 @@ impl SuppressionView {
 
 /// An address to suppress.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct SuppressionInput {
     /// The channel.
     pub channel: Channel,

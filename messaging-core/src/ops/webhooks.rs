@@ -147,6 +147,7 @@ impl Operation for ListWebhooks {
 
 /// A new webhook.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct WebhookInput {
     /// An absolute https URL of a public host.
     #[validate(length(min = 1, max = MAX_URL))]
@@ -269,6 +270,7 @@ impl Operation for DeleteWebhook {
 
 /// A change of a webhook.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct WebhookPatch {
     /// An absolute https URL of a public host.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]

@@ -4,6 +4,7 @@
 //! is put on record before content leaves (`transaction_log.rs`); a crash before the outcome leaves the record open,
 //! and the attempt is repeated with the same Message-ID and called `ambiguous`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};

@@ -186,6 +186,7 @@ pub(crate) async fn send(app: &App, call: Call<'_>) -> Reply {
         body: call.body.into(),
         idempotency_key: call.idempotency_key.map(str::as_bytes),
         client: call.client,
+        lenient: call.lenient,
     };
     match (endpoint.call)(request).await {
         Ok(answer) => {
@@ -212,11 +213,21 @@ pub(crate) struct Call<'a> {
     idempotency_key: Option<&'a str>,
     in_header: Option<&'a str>,
     client: Option<IpAddr>,
+    lenient: bool,
 }
 
 impl<'a> Call<'a> {
     pub(crate) fn new(caller: &'a Caller, method: Method, target: &'a str) -> Self {
-        Self { caller, method, target, body: Vec::new(), idempotency_key: None, in_header: None, client: None }
+        Self {
+            caller,
+            method,
+            target,
+            body: Vec::new(),
+            idempotency_key: None,
+            in_header: None,
+            client: None,
+            lenient: false,
+        }
     }
 
     pub(crate) fn body(self, body: &Value) -> Self {
@@ -229,6 +240,11 @@ impl<'a> Call<'a> {
 
     pub(crate) fn key(self, key: &'a str) -> Self {
         Self { idempotency_key: Some(key), ..self }
+    }
+
+    /// As with the header `Prefer: handling=lenient`.
+    pub(crate) fn leniently(self) -> Self {
+        Self { lenient: true, ..self }
     }
 
     pub(crate) fn from(self, client: &str) -> Self {

@@ -46,6 +46,7 @@ async fn call_as(
         body: body.to_string().into_bytes().into(),
         idempotency_key: key.filter(|_| (endpoint.method)() == Method::POST),
         client: None,
+        lenient: false,
     })
     .await;
     match answer {
@@ -67,6 +68,7 @@ async fn upsert(product: &Product, body: Value) -> Value {
         body: body.to_string().into_bytes().into(),
         idempotency_key: None,
         client: None,
+        lenient: false,
     })
     .await
     .unwrap();

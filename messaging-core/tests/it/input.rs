@@ -14,6 +14,7 @@ use validator::Validate;
 use crate::bed::fault;
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 struct Order {
     #[validate(length(min = 1, max = 5))]
     name: String,
@@ -40,6 +41,7 @@ struct Order {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 struct Line {
     #[validate(length(min = 1, max = 4))]
     sku: String,
@@ -48,6 +50,7 @@ struct Line {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 struct Address {
     #[validate(length(min = 2))]
     city: String,
@@ -66,6 +69,8 @@ enum Kind {
 }
 
 impl Input for Order {
+    const READ_ONLY: &'static [&'static str] = &["id"];
+
     fn check(&self, violations: &mut Violations) {
         if self.coupon.as_deref().is_some_and(|coupon| !coupon.starts_with("C-")) {
             violations.add("/coupon", FieldCode::InvalidFormat, "must start with C-");
@@ -165,10 +170,16 @@ fn required_members() {
 }
 
 #[test]
-fn optional_members_take_null_and_unknown_ones_are_ignored() {
+fn optional_members_take_null_and_unknown_ones_are_refused() {
     check(&json!({"priority": null, "kind": null, "due": null, "gift": null, "address": null, "metadata": null}), "ok");
-    check(&json!({"unknown": {"deep": [1, "x"]}}), "ok");
-    check(&json!({"lines": [{"sku": "x", "quantity": 1, "unknown": null}]}), "ok");
+    check(&json!({"unknown": {"deep": [1, "x"]}}), "/unknown unknown_field");
+    check(&json!({"unknown": null, "priority": 11}), "/priority out_of_range, /unknown unknown_field");
+    check(&json!({"lines": [{"sku": "x", "quantity": 1, "unknown": null}]}), "/lines/0/unknown unknown_field");
+    check(&json!({"address": {"city": "Bonn", "a/b": 1}}), "/address/a~1b unknown_field");
+    check(&json!({"metadata": {"unknown": {"deep": 1}}}), "ok");
+    // What only we set may be sent back, and is nothing inside of something else.
+    check(&json!({"id": "ord_1"}), "ok");
+    check(&json!({"address": {"city": "Bonn", "id": 1}}), "/address/id unknown_field");
 }
 
 #[test]
@@ -225,7 +236,8 @@ fn lengths_ranges_counts_and_values_at_their_limits() {
 fn no_text_holds_u0000() {
     check_text(r#"{"name":"a\u0000","lines":[{"sku":"x","quantity":1}]}"#, "/name invalid_format");
     check_text(r#"{"name":"a","lines":[{"sku":"\u0000","quantity":1}]}"#, "/lines/0/sku invalid_format");
-    check(&json!({"metadata": {"a": ["x", {"b": "\0"}]}}), "/metadata/a invalid_format");
+    check(&json!({"metadata": {"a": ["x", {"b": "\0"}]}}), "/metadata/a/1/b invalid_format");
+    check(&json!({"metadata": {"a": "\0", "b": ["\0"]}}), "/metadata/a invalid_format, /metadata/b/0 invalid_format");
     check(&json!({"metadata": {"a\0": 1}}), "/metadata invalid_format");
     check(&json!({"coupon": "\0"}), "/coupon invalid_format");
     // An escaped backslash before u0000 is no U+0000.

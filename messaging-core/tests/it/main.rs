@@ -37,6 +37,7 @@ mod sweep;
 mod template_messages;
 mod templates;
 mod transactions;
+mod unknown_members;
 mod unsubscribe;
 mod visits;
 mod webhook_deliveries;

@@ -90,7 +90,7 @@ impl Product {
 
     /// Calls `POST /messages` as a front end does.
     pub(crate) async fn post(&self, body: &Value, key: Option<&str>) -> Result<(Value, bool), Error> {
-        self.post_through(&self.app, body, key).await
+        self.post_as(&self.app, body, key, false).await
     }
 
     /// The same through another process, such as [`Product::beside`].
@@ -100,6 +100,10 @@ impl Product {
         body: &Value,
         key: Option<&str>,
     ) -> Result<(Value, bool), Error> {
+        self.post_as(app, body, key, false).await
+    }
+
+    async fn post_as(&self, app: &App, body: &Value, key: Option<&str>, lenient: bool) -> Result<(Value, bool), Error> {
         let answer = (Endpoint::of::<SendMessage>().call)(Request {
             app,
             caller: &self.caller,
@@ -110,6 +114,7 @@ impl Product {
             body: body.to_string().into_bytes().into(),
             idempotency_key: key.map(str::as_bytes),
             client: None,
+            lenient,
         })
         .await?;
         Ok((serde_json::from_slice(&answer.body).unwrap(), answer.replayed))
@@ -129,6 +134,12 @@ impl Product {
     /// Sends a message and answers its id.
     pub(crate) async fn send(&self, body: &Value) -> MessageId {
         let (answer, _) = self.post(body, None).await.unwrap();
+        answer["message_id"].as_str().unwrap().parse().unwrap()
+    }
+
+    /// Sends a message as with `Prefer: handling=lenient` and answers its id.
+    pub(crate) async fn send_leniently(&self, body: &Value) -> MessageId {
+        let (answer, _) = self.post_as(&self.app, body, None, true).await.unwrap();
         answer["message_id"].as_str().unwrap().parse().unwrap()
     }
 

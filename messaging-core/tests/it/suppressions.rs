@@ -51,6 +51,20 @@ async fn an_address_is_listed_once_and_its_reason_only_rises() {
 }
 
 #[tokio::test]
+async fn both_spellings_of_a_domain_are_one_address() {
+    let (bed, workspace, key) = bed().await;
+    let first = add(&bed, &key, workspace, "email", "Ann@B\u{dc}CHER.example", "manual").await;
+    assert_eq!((first.status, &first["address"]), (201, &json!("ann@xn--bcher-kva.example")));
+    for spelling in ["ann@xn--bcher-kva.example", "ANN@XN--BCHER-KVA.EXAMPLE", "ann@b\u{fc}cher.example"] {
+        let again = add(&bed, &key, workspace, "email", spelling, "manual").await;
+        assert_eq!((again.status, &again["id"]), (200, &first["id"]), "{spelling}");
+    }
+    // Not the letter k, whatever Unicode lower-cases it to.
+    add(&bed, &key, workspace, "email", "\u{212a}im@example.com", "manual").await;
+    assert_eq!(add(&bed, &key, workspace, "email", "kim@example.com", "manual").await.status, 201);
+}
+
+#[tokio::test]
 async fn addresses_have_the_format_of_their_channel() {
     let (bed, workspace, key) = bed().await;
     for (channel, good, bad) in [

@@ -27,6 +27,7 @@ async fn call(product: &Product, id: &str, path: &[(&str, &Value)], body: Value)
         },
         idempotency_key: None,
         client: None,
+        lenient: false,
     })
     .await
     .unwrap();

@@ -1,5 +1,7 @@
 //! The numbered migrations, forward only.
 
+use messaging_core::domain::address::normalize_email;
+use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::open::{OpenError, failed};
@@ -29,11 +31,19 @@ pub(super) fn state(connection: &Connection) -> Result<State, OpenError> {
 
 /// Applies what is missing, in one transaction.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
+    define_functions(connection).map_err(failed("prepare to bring the schema up to date"))?;
     embedded::migrations::runner()
         .set_grouped(true)
         .run(connection)
         .map(drop)
         .map_err(failed("bring the schema up to date"))
+}
+
+/// Gives the connection what migrations call: rules of ours that SQL cannot say.
+fn define_functions(connection: &Connection) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
+    connection
+        .create_scalar_function("normalized_email", 1, flags, |call| Ok(normalize_email(call.get_raw(0).as_str()?)))
 }
 
 fn latest() -> i64 {
@@ -54,4 +64,73 @@ fn version(connection: &Connection) -> rusqlite::Result<Option<i64>> {
         return Ok(None);
     }
     connection.query_row("SELECT max(version) FROM refinery_schema_history", [], |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A database as it was before addresses had one spelling.
+    fn before_v23() -> Connection {
+        let mut connection = Connection::open_in_memory().unwrap();
+        define_functions(&connection).unwrap();
+        embedded::migrations::runner().set_target(refinery::Target::Version(22)).run(&mut connection).unwrap();
+        connection
+    }
+
+    fn texts(connection: &Connection, sql: &str) -> Vec<String> {
+        let mut statement = connection.prepare(sql).unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn addresses_get_their_one_spelling_and_nobody_is_lost() {
+        let mut connection = before_v23();
+        for (n, email) in ["ann@b\u{fc}cher.example", "bob@b\u{fc}cher.example", "bob@xn--bcher-kva.example", "c@d.co"]
+            .into_iter()
+            .enumerate()
+        {
+            connection
+                .execute(
+                    "INSERT INTO contacts (n, audience, id, revision, created_at, updated_at, email)
+                     VALUES (?1, 1, x'00' || ?1, 1, 0, 0, ?2)",
+                    rusqlite::params![i64::try_from(n).unwrap(), email],
+                )
+                .unwrap();
+        }
+        for (address, reason, id) in [
+            ("ann@b\u{fc}cher.example", "manual", "1"),
+            ("bob@b\u{fc}cher.example", "complaint", "2"),
+            ("bob@xn--bcher-kva.example", "unsubscribe", "3"),
+            ("eve@b\u{fc}cher.example", "manual", "4"),
+            ("eve@xn--bcher-kva.example", "bounce", "5"),
+        ] {
+            let doc = format!(r#"{{"id":"{id}","address":"{address}","reason":"{reason}"}}"#);
+            connection
+                .execute(
+                    "INSERT INTO suppressions (workspace, channel, address, revision, doc) VALUES (x'01', 0, ?1, 1, ?2)",
+                    [address, &doc],
+                )
+                .unwrap();
+        }
+        connection.execute("INSERT INTO soft_bounces VALUES (x'01', 0, 'ann@b\u{fc}cher.example', 3)", []).unwrap();
+        migrate(&mut connection).unwrap();
+        assert_eq!(
+            texts(&connection, "SELECT email FROM contacts ORDER BY n"),
+            ["ann@xn--bcher-kva.example", "bob@b\u{fc}cher.example", "bob@xn--bcher-kva.example", "c@d.co"]
+        );
+        assert_eq!(
+            texts(
+                &connection,
+                "SELECT address || ' ' || (doc ->> '$.address' = address) || ' ' || (doc ->> '$.reason')
+                 FROM suppressions ORDER BY 1"
+            ),
+            [
+                "ann@xn--bcher-kva.example 1 manual",
+                "bob@xn--bcher-kva.example 1 complaint",
+                "eve@xn--bcher-kva.example 1 bounce"
+            ]
+        );
+        assert_eq!(texts(&connection, "SELECT address FROM soft_bounces"), ["ann@xn--bcher-kva.example"]);
+    }
 }

@@ -34,6 +34,29 @@ fn public_addresses_pass() {
 }
 
 #[test]
+fn names_and_ports_that_nobody_has_are_refused() {
+    let longest = "a".repeat(63);
+    check(&format!("https://{longest}.example/"), Ok(()));
+    check("https://acme.com:1/", Ok(()));
+    let too_long_name = vec!["b".repeat(60); 5].join(".");
+    for text in [
+        format!("https://{longest}a.example/"),
+        format!("https://{too_long_name}.example/"),
+        "https://acme..com/".to_owned(),
+        "https://acme.com../".to_owned(),
+        "https://acme.com:0/".to_owned(),
+        "https://93.184.216.34:0/".to_owned(),
+    ] {
+        let judged = STRICT.check(&text).map(|_| ());
+        assert!(matches!(judged, Err(UrlFault::NotAllowed)), "{text} {judged:?}");
+        assert!(OPEN.check(&text).is_err(), "{text}");
+    }
+    for text in ["https://", "https://acme.com:99999/", "https://acme.com:x/", "acme.com/hook", "https://[::1/"] {
+        check(text, Err(UrlFault::Malformed));
+    }
+}
+
+#[test]
 fn every_spelling_of_a_private_address_is_refused() {
     for host in [
         // Loopback: plain, short, decimal, octal, hexadecimal, mixed, with a final dot, percent-encoded, wide.

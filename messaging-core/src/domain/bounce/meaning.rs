@@ -81,7 +81,8 @@ pub(super) fn names_domain(reading: &Reading) -> bool {
 /// Whether the text says that the recipient's domain does not exist, and not that asking failed.
 pub(super) fn is_missing_domain(reading: &Reading) -> bool {
     let is_unsure = [words::SENDER, words::TEMPORARY, words::FOUND].into_iter().any(|words| reading.says(words));
-    names_domain(reading) && !is_unsure
+    let is_missing = reading.says_of(words::DOMAIN, words::MISSING, BESIDE + 1) || reading.says(words::NO_SUCH_DOMAIN);
+    is_missing && !is_unsure
 }
 
 /// Whether the text says that the mailbox is unknown or disabled, and gives no other reason: then it is plain

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use crate::domain::address;
 use crate::domain::message::{Message, MessageEvent};
 
 pub use copies::ErasedAddresses;
@@ -27,7 +28,12 @@ pub struct Names(HashSet<String>);
 impl Names {
     /// The names of somebody. Very short ones would match by chance and are left out.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
-        Self(names.into_iter().map(|name| name.to_lowercase()).filter(|name| name.len() >= 4).collect())
+        let spelled = names.into_iter().flat_map(|name| {
+            // Texts spell an internationalized domain in either way.
+            let readable = address::unicode_spelling(&name);
+            [Some(name), readable].into_iter().flatten()
+        });
+        Self(spelled.map(|name| name.to_lowercase()).filter(|name| name.len() >= 4).collect())
     }
 
     /// Whether a text names the person, plainly or as part of a URL.

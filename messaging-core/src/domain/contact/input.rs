@@ -14,6 +14,7 @@ use crate::domain::channel::Channel;
 use crate::domain::custom_field::FieldTypes;
 use crate::ops::input::Input;
 use crate::patch::Patch;
+use crate::time::zone;
 use crate::violation::{FieldCode, Violations};
 
 /// Characters of a tag.
@@ -21,6 +22,7 @@ const MAX_TAG_LENGTH: usize = 64;
 
 /// What is known of a contact. A member that is left out stays as it is; null clears it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct ContactInput {
     /// Your own name of the contact, 1 to 255 characters.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
@@ -58,6 +60,7 @@ pub struct ContactInput {
 
 /// What a contact agreed to. A member that is left out stays as it is; null means never asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ConsentInput {
     /// Marketing by email.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
@@ -89,7 +92,7 @@ impl Input for ContactInput {
         if self.locale.as_value().is_some_and(|locale| !is_locale(locale)) {
             violations.add("/locale", FieldCode::InvalidFormat, "is not a language tag");
         }
-        if self.timezone.as_value().is_some_and(|timezone| jiff::tz::TimeZone::get(timezone).is_err()) {
+        if self.timezone.as_value().is_some_and(|timezone| zone(timezone).is_none()) {
             violations.add("/timezone", FieldCode::InvalidFormat, "is not an IANA time zone name");
         }
     }
@@ -157,7 +160,11 @@ impl ContactInput {
             Patch::Set(tags) => contact.tags = each_once(tags),
         }
         self.locale.apply(&mut contact.locale);
-        self.timezone.apply(&mut contact.timezone);
+        match self.timezone {
+            Patch::Absent => {}
+            Patch::Null => contact.timezone = None,
+            Patch::Set(name) => contact.timezone = Some(zone(&name).map_or(name, |(_, spelled)| spelled)),
+        }
         match self.consent {
             Patch::Absent => {}
             Patch::Null => contact.consent = super::Consent::default(),
@@ -202,7 +209,10 @@ mod tests {
     /// The faults of a body by itself.
     #[track_caller]
     fn check(body: Value, expected: &str) {
-        let (parsed, mut violations) = match input::body_with_faults::<ContactInput>(body.to_string().as_bytes()) {
+        let (parsed, mut violations) = match input::body_with_faults::<ContactInput>(
+            body.to_string().as_bytes(),
+            input::UnknownMembers::default(),
+        ) {
             Ok(read) => read,
             Err(error) => panic!("{body}: {error}"),
         };
@@ -244,6 +254,8 @@ mod tests {
         }
         check(with("timezone", json!("Europe/Berlin")), "");
         check(with("timezone", json!("Berlin")), "/timezone invalid_format");
+        check(with("timezone", json!("localtime")), "/timezone invalid_format");
+        check(with("timezone", json!("Factory")), "/timezone invalid_format");
         check(with("timezone", json!(7)), "/timezone invalid_type");
         check(with("tags", json!(["x".repeat(64), "ü".repeat(64)])), "");
         check(with("tags", json!(["", "ü".repeat(65)])), "/tags/0 too_short, /tags/1 too_long");

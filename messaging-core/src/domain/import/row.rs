@@ -11,7 +11,7 @@ use super::columns::{Header, Target};
 use crate::domain::contact::input::{ConsentInput, ContactInput};
 use crate::domain::custom_field::{FieldType, FieldTypes};
 use crate::error::Error;
-use crate::ops::input::{Input as _, body_with_faults};
+use crate::ops::input::{Input as _, UnknownMembers, body_with_faults};
 use crate::patch::Patch;
 use crate::violation::{FieldCode, Violations};
 
@@ -84,7 +84,7 @@ fn judge(input: ContactInput, mut faults: Violations, has_nul: bool) -> Read {
         return Ok((input, faults));
     }
     let body = serde_json::to_vec(&input).expect("plain data serializes");
-    match body_with_faults(&body) {
+    match body_with_faults(&body, UnknownMembers::default()) {
         Ok((input, found)) => {
             faults.merge(found);
             Ok((input, faults))

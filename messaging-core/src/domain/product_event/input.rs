@@ -21,6 +21,7 @@ const RESERVED: char = '$';
 
 /// Something that a contact did.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct ProductEventInput {
     /// What happened, 1 to 128 characters, not beginning with `$`; space around it is removed.
     #[validate(length(min = 1))]
@@ -43,6 +44,7 @@ pub struct ProductEventInput {
 
 /// A contact by what names it, looked for in the order of the members.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct ContactReference {
     /// Its id, which must be there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +109,10 @@ mod tests {
 
     #[track_caller]
     fn check(body: Value, expected: &str) {
-        let violations = match input::body_with_faults::<ProductEventInput>(body.to_string().as_bytes()) {
+        let violations = match input::body_with_faults::<ProductEventInput>(
+            body.to_string().as_bytes(),
+            input::UnknownMembers::default(),
+        ) {
             Ok((_, violations)) | Err(crate::Error::Validation(violations)) => violations,
             Err(error) => panic!("{body}: {error}"),
         };
@@ -146,7 +151,7 @@ mod tests {
     fn a_contact_is_named_by_something() {
         check(with("contact", Value::Null), "/contact required");
         check(with("contact", json!({})), "/contact required");
-        check(with("contact", json!({"phone": "+14155550123"})), "/contact required");
+        check(with("contact", json!({"phone": "+14155550123"})), "/contact/phone unknown_field");
         check(with("contact", json!({"id": null, "external_id": null, "email": null})), "/contact required");
         check(with("contact", json!("u-1")), "/contact invalid_type");
         check(with("contact", json!({"id": "con_x"})), "");
@@ -176,7 +181,7 @@ mod tests {
         check(with("unique_id", json!(17)), "/unique_id invalid_type");
         check(with("properties", json!({})), "");
         check(with("properties", json!([])), "/properties invalid_type");
-        check(with("properties", json!({"a": {"b": "\u{0}"}})), "/properties/a invalid_format");
+        check(with("properties", json!({"a": {"b": "\u{0}"}})), "/properties/a/b invalid_format");
         // {"a":"…"}
         check(with("properties", json!({"a": "x".repeat(MAX_PROPERTY_BYTES - 8)})), "");
         check(with("properties", json!({"a": "x".repeat(MAX_PROPERTY_BYTES - 7)})), "/properties too_large");

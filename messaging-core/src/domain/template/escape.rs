@@ -93,6 +93,39 @@ pub(super) fn script(text: &str) -> String {
     out
 }
 
+/// Escapes for a style sheet: whatever could end a value, a rule or the sheet is spelled as a number
+/// (CSS Syntax Level 3, section 4.3.7). Addresses that run scripts go.
+pub(super) fn style(text: &str) -> String {
+    let squeezed: String = text
+        .chars()
+        .filter(|c| !c.is_control() && !c.is_whitespace() && *c != '\\')
+        .flat_map(char::to_lowercase)
+        .collect();
+    if ["script:", "expression", "behavior", "-moz-binding"].iter().any(|bad| squeezed.contains(bad)) {
+        return String::new();
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let is_plain =
+            c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | ',' | ':' | '/' | '#' | '?' | '%' | '=' | '+');
+        if is_plain {
+            out.push(c);
+        } else {
+            let _ = write!(out, "\\{:x} ", u32::from(c));
+        }
+    }
+    out
+}
+
+/// Escapes for an attribute whose value is markup itself: once for that markup and once for the attribute.
+pub(super) fn document(text: &str) -> String {
+    let (mut once, mut twice) = (String::new(), String::new());
+    // Writing to a text does not fail.
+    let _ = html(&mut once, text);
+    let _ = html(&mut twice, &once);
+    twice
+}
+
 /// Whether an address would run a script instead of leading somewhere. Programs that follow addresses
 /// skip control characters and space in a scheme.
 pub(super) fn runs_scripts(address: &str) -> bool {

@@ -3,9 +3,12 @@
 //! They are the engine's own. In front of each stands a guard that charges what it will look through and
 //! behind it one for what it made; a few whose numbers say how much to make are asked first.
 
+use std::borrow::Cow;
+
 use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, Value, filters, functions};
 
+use super::address;
 use super::budget::{self, charge, charge_tree, made};
 use super::escape;
 use super::guard;
@@ -105,17 +108,38 @@ fn guards(env: &mut Environment<'static>) {
         budget::plain(state, &value, 0).map(|()| value)
     });
     env.add_filter(guard::UNQUOTED, |state: &mut State<'_, '_>, value: Value| special(state, value, escape::unquoted));
-    env.add_filter(guard::ADDRESS, |state: &mut State<'_, '_>, value: Value| {
-        let runs_scripts = value.as_str().is_some_and(|text| !value.is_safe() && escape::runs_scripts(text));
-        charge(state, 1)?;
-        Ok::<_, Error>(if runs_scripts { Value::from_safe_string("#".to_owned()) } else { value })
-    });
     env.add_filter(guard::SCRIPT, |state: &mut State<'_, '_>, value: Value| special(state, value, escape::script));
+    env.add_filter(guard::STYLE, |state: &mut State<'_, '_>, value: Value| special(state, value, escape::style));
+    env.add_filter(guard::DOCUMENT, |state: &mut State<'_, '_>, value: Value| special(state, value, escape::document));
+    for (name, rewrite) in [
+        (guard::ADDRESS, address::whole as fn(&str) -> Cow<'_, str>),
+        (guard::ADDRESS_REST, address::rest),
+        (guard::SCHEME, address::scheme),
+        (guard::SCHEME_REST, address::scheme_rest),
+        (guard::REFRESH, address::refresh),
+        (guard::LEVEL, address::level),
+        (guard::TAG, address::tag),
+    ] {
+        env.add_filter(name, move |state: &mut State<'_, '_>, value: Value| rewritten(state, value, rewrite));
+    }
 }
 
-/// Escapes an output in its own way, unless its author called it safe.
+/// Rewrites an output; whether it is escaped later stays as it was.
+fn rewritten(state: &mut State<'_, '_>, value: Value, rewrite: fn(&str) -> Cow<'_, str>) -> Result<Value, Error> {
+    if matches!(value.kind(), ValueKind::Undefined | ValueKind::None | ValueKind::Number) {
+        return Ok(value);
+    }
+    let text = escape::printed(state, &value)?;
+    let new = match rewrite(&text) {
+        Cow::Borrowed(same) if same == text => return Ok(value),
+        new => new.into_owned(),
+    };
+    made(state, if value.is_safe() { Value::from_safe_string(new) } else { Value::from(new) })
+}
+
+/// Escapes an output in its own way.
 fn special(state: &mut State<'_, '_>, value: Value, escape: fn(&str) -> String) -> Result<Value, Error> {
-    if value.is_safe() || matches!(value.kind(), ValueKind::Undefined | ValueKind::None | ValueKind::Number) {
+    if matches!(value.kind(), ValueKind::Undefined | ValueKind::None | ValueKind::Number) {
         return Ok(value);
     }
     let text = escape::printed(state, &value)?;

@@ -13,7 +13,7 @@ use minijinja::machinery::ast::{BinOpKind, CallArg, Expr, Stmt};
 use minijinja::machinery::{Span, Token};
 
 use super::gate::Tokens;
-use super::positions::{self, Danger};
+use super::positions::{self, Danger, Place};
 
 /// Charges what was made, and makes a list of what would be computed again and again.
 pub(super) const MADE: &str = "_guard_made";
@@ -31,6 +31,22 @@ pub(super) const PLAIN: &str = "_guard_plain";
 pub(super) const UNQUOTED: &str = "_guard_unquoted";
 /// Takes the scheme from addresses that run scripts.
 pub(super) const ADDRESS: &str = "_guard_address";
+/// Lets no scheme begin in the rest of an address.
+pub(super) const ADDRESS_REST: &str = "_guard_address_rest";
+/// Lets only harmless schemes pass.
+pub(super) const SCHEME: &str = "_guard_scheme";
+/// Lets nothing pass that a scheme could be completed with.
+pub(super) const SCHEME_REST: &str = "_guard_scheme_rest";
+/// Escapes for a style sheet.
+pub(super) const STYLE: &str = "_guard_style";
+/// Escapes for an attribute whose value is markup.
+pub(super) const DOCUMENT: &str = "_guard_document";
+/// Takes addresses that run scripts from where `meta` leads.
+pub(super) const REFRESH: &str = "_guard_refresh";
+/// Lets a digit pass.
+pub(super) const LEVEL: &str = "_guard_level";
+/// Lets names of harmless tags pass.
+pub(super) const TAG: &str = "_guard_tag";
 /// Escapes for a text inside a script.
 pub(super) const SCRIPT: &str = "_guard_script";
 
@@ -44,7 +60,7 @@ pub(super) fn guarded(
     tree: &Stmt<'_>,
     is_markup: bool,
 ) -> Result<String, &'static str> {
-    let dangers = if is_markup { positions::dangers(source, tokens) } else { Vec::new() };
+    let dangers = if is_markup { positions::dangers(source, tokens)? } else { Vec::new() };
     let mut writer = Writer { tokens: &tokens.tokens, dangers: &dangers, inserts: Vec::new(), macros: 0, rule: None };
     writer.statement(tree);
     if let Some(rule) = writer.rule {
@@ -66,7 +82,7 @@ pub(super) fn guarded(
 
 struct Writer<'a> {
     tokens: &'a [(Token<'a>, Span)],
-    dangers: &'a [(usize, Danger)],
+    dangers: &'a [(usize, Place)],
     /// What is to be written, and before which byte; inner things first.
     inserts: Vec<(usize, String)>,
     macros: usize,
@@ -106,6 +122,14 @@ fn first(expr: &Expr<'_>) -> usize {
     }
 }
 
+/// The filter that an output goes through last.
+fn last_filter<'e>(expr: &Expr<'e>) -> Option<&'e str> {
+    match expr {
+        Expr::Filter(filter) => Some(filter.name),
+        _ => None,
+    }
+}
+
 impl Writer<'_> {
     fn insert(&mut self, at: usize, text: impl Into<String>) {
         self.inserts.push((at, text.into()));
@@ -132,7 +156,7 @@ impl Writer<'_> {
             Stmt::Template(template) => self.statements(&template.children),
             Stmt::EmitExpr(emit) => {
                 self.expression(&emit.expr);
-                self.place(from(emit.span()), to(emit.span()));
+                self.place(from(emit.span()), to(emit.span()), last_filter(&emit.expr));
             }
             Stmt::ForLoop(for_loop) => {
                 if for_loop.recursive {
@@ -268,17 +292,37 @@ impl Writer<'_> {
     }
 
     /// Guards an output whose place in the markup wants more than the usual escapes.
-    fn place(&mut self, start: usize, end: usize) {
+    ///
+    /// What its author calls safe is left alone, and JSON inside a script is as it should be. The results of
+    /// macros and blocks are not: nobody looked at what they are made of.
+    fn place(&mut self, start: usize, end: usize, last_filter: Option<&str>) {
         let Ok(found) = self.dangers.binary_search_by_key(&start, |(at, _)| *at) else { return };
-        let guard = match self.dangers[found].1 {
-            Danger::Unquoted => UNQUOTED,
-            Danger::Address => ADDRESS,
-            Danger::Script => SCRIPT,
+        let Place { danger, unquoted } = self.dangers[found].1;
+        let is_trusted = match last_filter {
+            Some("safe") => true,
+            Some("tojson") => danger == Some(Danger::Script) && !unquoted,
+            _ => false,
         };
+        if is_trusted {
+            return;
+        }
+        let guard = danger.map(|danger| match danger {
+            Danger::Address => ADDRESS,
+            Danger::AddressRest => ADDRESS_REST,
+            Danger::Scheme => SCHEME,
+            Danger::SchemeRest => SCHEME_REST,
+            Danger::Script => SCRIPT,
+            Danger::Style => STYLE,
+            Danger::Document => DOCUMENT,
+            Danger::Refresh => REFRESH,
+            Danger::Level => LEVEL,
+            Danger::Tag => TAG,
+        });
+        let guards: Vec<_> = guard.into_iter().chain(unquoted.then_some(UNQUOTED)).collect();
         let opened = to(self.tokens[self.index_at(start)].1);
         // A space, because `{{(` may follow a sign that the engine reads with it.
         self.insert(opened, " (");
-        self.insert(end, format!(")|{guard}"));
+        self.insert(end, format!(")|{}", guards.join("|")));
     }
 
     fn optional(&mut self, expr: Option<&Expr<'_>>) {

@@ -11,36 +11,85 @@ use super::gate::Tokens;
 /// Why a place is dangerous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Danger {
-    /// Inside a tag, but not inside quotes.
-    Unquoted,
     /// At the beginning of an address.
     Address,
-    /// Inside a script or an event handler.
+    /// In an address, behind other text, where the scheme may still come.
+    AddressRest,
+    /// At the beginning of an address, before the colon that ends its scheme.
+    Scheme,
+    /// In an address, behind other text and before the colon that ends its scheme.
+    SchemeRest,
+    /// Inside a script, an event handler, or an address that is one.
     Script,
+    /// Inside a style sheet or a `style` attribute.
+    Style,
+    /// Inside an attribute that holds a document.
+    Document,
+    /// Inside the `content` of a `meta` element, which may lead somewhere else.
+    Refresh,
+    /// The digit of `<h1>`.
+    Level,
+    /// The name of a tag, or an address in angle brackets.
+    Tag,
+}
+
+/// A place that wants more than the usual escapes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// What is dangerous about it, besides quotes.
+    pub(super) danger: Option<Danger>,
+    /// Whether it is inside a tag, but not inside quotes.
+    pub(super) unquoted: bool,
 }
 
 /// Attributes that hold addresses.
-const ADDRESSES: [&str; 8] = ["href", "src", "action", "formaction", "background", "poster", "cite", "xlink:href"];
+const ADDRESSES: [&str; 18] = [
+    "href",
+    "src",
+    "action",
+    "formaction",
+    "background",
+    "poster",
+    "cite",
+    "xlink:href",
+    "data",
+    "codebase",
+    "classid",
+    "longdesc",
+    "manifest",
+    "ping",
+    "dynsrc",
+    "lowsrc",
+    "icon",
+    "profile",
+];
 
-/// The outputs in dangerous places, by where they begin, in order.
-pub(super) fn dangers(source: &str, tokens: &Tokens<'_>) -> Vec<(usize, Danger)> {
+/// Attributes of `animate` and `set` that become the value of another attribute, maybe an address.
+const ANIMATED: [&str; 4] = ["to", "from", "by", "values"];
+
+const COMPUTED_TAG: &str = "a part of the name of a tag cannot be computed; only the digit of h1 to h6 can";
+const COMPUTED_NAME: &str = "an attribute whose name is computed cannot have a computed value";
+const BLOCK_INSIDE: &str = "call and filter blocks cannot stand inside of a tag, a script or a style sheet";
+
+/// The outputs in dangerous places, by where they begin, in order; or the rule that the source breaks.
+pub(super) fn dangers(source: &str, tokens: &Tokens<'_>) -> Result<Vec<(usize, Place)>, &'static str> {
     let mut reader = Reader::default();
-    let mut found = Vec::new();
     let mut texts = tokens.text.iter().peekable();
-    for (token, span) in &tokens.tokens {
-        if !matches!(token, Token::VariableStart) {
+    for (index, (token, span)) in tokens.tokens.iter().enumerate() {
+        if !matches!(token, Token::VariableStart | Token::BlockStart) {
             continue;
         }
         let at = span.start_offset as usize;
         while let Some(text) = texts.next_if(|text| text.start < at) {
             reader.read(&source[text.clone()]);
         }
-        if let Some(danger) = reader.danger() {
-            found.push((at, danger));
+        match (token, tokens.tokens.get(index + 1)) {
+            (Token::VariableStart, _) => reader.see_output(at)?,
+            (_, Some((Token::Ident(name), _))) => reader.see_block(name)?,
+            _ => {}
         }
-        reader.see_output();
     }
-    found
+    Ok(reader.found)
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
@@ -64,6 +113,27 @@ enum State {
     Style,
 }
 
+/// How far the scheme of an address is decided.
+#[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
+enum Scheme {
+    /// A colon may still end one.
+    #[default]
+    Open,
+    /// It is a harmless one, or there is none.
+    Decided,
+    /// What follows is a script.
+    Script,
+}
+
+/// An `if` or `for` that began inside an address, and what was known there.
+struct Block {
+    is_loop: bool,
+    scheme: Scheme,
+    literal: String,
+    outputs: usize,
+    pending: Vec<usize>,
+}
+
 #[derive(Default)]
 struct Reader {
     state: State,
@@ -71,30 +141,205 @@ struct Reader {
     tag: String,
     /// The name of the attribute, lower case.
     name: String,
-    /// Whether the attribute's value has begun.
-    has_begun: bool,
+    /// Whether an output is part of the attribute's name.
+    is_computed: bool,
+    /// Of an address: whether its scheme is decided, the literal text before that, the outputs so far.
+    scheme: Scheme,
+    literal: String,
+    outputs: usize,
+    /// The outputs in `found` that the scheme of the address may be made of.
+    pending: Vec<usize>,
+    /// The beginning of a character reference.
+    reference: Option<String>,
+    /// What is open inside the address.
+    blocks: Vec<Block>,
     /// The last characters, for finding what ends a comment or a script.
     tail: String,
+    found: Vec<(usize, Place)>,
 }
 
 impl Reader {
-    fn danger(&self) -> Option<Danger> {
-        match self.state {
-            State::Tag | State::Name | State::BeforeValue | State::Value(None) => Some(Danger::Unquoted),
-            State::Value(Some(_)) if self.name.starts_with("on") => Some(Danger::Script),
-            State::Value(Some(_)) if !self.has_begun && ADDRESSES.contains(&self.name.as_str()) => {
-                Some(Danger::Address)
+    /// What the attribute holds that its value would be dangerous in.
+    fn danger_of_value(&mut self) -> Result<Option<Danger>, &'static str> {
+        if self.is_computed {
+            return Err(COMPUTED_NAME);
+        }
+        Ok(match self.name.as_str() {
+            name if name.starts_with("on") => Some(Danger::Script),
+            "style" => Some(Danger::Style),
+            "srcdoc" => Some(Danger::Document),
+            "content" if self.tag == "meta" => Some(Danger::Refresh),
+            _ if self.is_address() => self.danger_of_address(),
+            _ => None,
+        })
+    }
+
+    fn is_address(&self) -> bool {
+        let name = self.name.as_str();
+        ADDRESSES.contains(&name)
+            || (ANIMATED.contains(&name) && (self.tag.starts_with("animate") || self.tag == "set"))
+    }
+
+    fn danger_of_address(&mut self) -> Option<Danger> {
+        self.end_reference();
+        match self.scheme {
+            Scheme::Decided => None,
+            Scheme::Script => Some(Danger::Script),
+            Scheme::Open => {
+                self.pending.push(self.found.len());
+                let is_first = self.outputs == 0 && self.literal.is_empty();
+                // What a loop repeats comes behind itself.
+                let is_repeated = self.blocks.iter().any(|block| block.is_loop);
+                self.outputs += 1;
+                Some(if is_first && !is_repeated { Danger::Address } else { Danger::AddressRest })
             }
-            State::Script => Some(Danger::Script),
-            State::Text | State::TagName | State::Value(_) | State::Comment | State::Style => None,
         }
     }
 
-    /// An output stands here.
-    fn see_output(&mut self) {
-        match self.state {
-            State::BeforeValue => self.state = State::Value(None),
-            State::Value(_) => self.has_begun = true,
+    /// An output begins at `at`.
+    fn see_output(&mut self, at: usize) -> Result<(), &'static str> {
+        if self.state == State::BeforeValue {
+            self.begin_value(None);
+        }
+        let unquoted = matches!(self.state, State::Tag | State::Name | State::Value(None));
+        let danger = match self.state {
+            State::TagName if matches!(self.tag.as_str(), "h" | "/h") => Some(Danger::Level),
+            State::TagName if matches!(self.tag.as_str(), "" | "/") => Some(Danger::Tag),
+            State::TagName => return Err(COMPUTED_TAG),
+            State::Value(_) => self.danger_of_value()?,
+            State::Script => Some(Danger::Script),
+            State::Style => Some(Danger::Style),
+            State::Tag | State::Name => {
+                if self.state == State::Tag {
+                    self.name.clear();
+                }
+                self.is_computed = true;
+                self.state = State::Name;
+                None
+            }
+            State::Text | State::Comment | State::BeforeValue => None,
+        };
+        if danger.is_some() || unquoted {
+            self.found.push((at, Place { danger, unquoted }));
+        }
+        Ok(())
+    }
+
+    /// A statement of this name begins.
+    fn see_block(&mut self, name: &str) -> Result<(), &'static str> {
+        let is_inside = !matches!(self.state, State::Text | State::Comment);
+        if matches!(name, "call" | "filter") && is_inside {
+            return Err(BLOCK_INSIDE);
+        }
+        let is_in_address = matches!(self.state, State::Value(_)) && self.is_address();
+        match name {
+            "if" | "for" if is_in_address => {
+                self.end_reference();
+                self.blocks.push(Block {
+                    is_loop: name == "for",
+                    scheme: self.scheme,
+                    literal: self.literal.clone(),
+                    outputs: self.outputs,
+                    pending: self.pending.clone(),
+                });
+            }
+            "elif" | "else" => {
+                if let Some(block) = self.blocks.last() {
+                    (self.scheme, self.outputs) = (block.scheme, block.outputs);
+                    self.literal.clone_from(&block.literal);
+                    self.pending.extend(&block.pending);
+                }
+            }
+            "endif" | "endfor" => {
+                if let Some(block) = self.blocks.pop() {
+                    // Nobody knows which branch it was: what was open before is open again, behind something.
+                    self.scheme = block.scheme;
+                    self.outputs += 1;
+                    self.pending.extend(block.pending);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn begin_value(&mut self, quote: Option<char>) {
+        self.state = State::Value(quote);
+        (self.scheme, self.outputs, self.reference) = (Scheme::Open, 0, None);
+        self.literal.clear();
+        self.pending.clear();
+        self.blocks.clear();
+    }
+
+    /// A character of a value that the author wrote, maybe a part of a character reference.
+    fn see_value(&mut self, c: char) {
+        if self.scheme != Scheme::Open || !self.is_address() {
+            return;
+        }
+        if let Some(reference) = &mut self.reference {
+            if (c.is_ascii_alphanumeric() || c == '#') && reference.len() < 10 {
+                reference.push(c.to_ascii_lowercase());
+                return;
+            }
+            self.end_reference();
+            if c == ';' {
+                return;
+            }
+        }
+        if c == '&' {
+            self.reference = Some(String::new());
+        } else {
+            self.see_address(c);
+        }
+    }
+
+    /// Reads a character reference as what it stands for. Of the names only those matter that a scheme is
+    /// made of.
+    fn end_reference(&mut self) {
+        let Some(reference) = self.reference.take() else { return };
+        let number = match reference.strip_prefix("#x") {
+            Some(digits) => u32::from_str_radix(digits, 16).ok(),
+            None => reference.strip_prefix('#').and_then(|digits| digits.parse().ok()),
+        };
+        match reference.as_str() {
+            "colon" => self.see_address(':'),
+            "sol" => self.see_address('/'),
+            "quest" => self.see_address('?'),
+            "num" => self.see_address('#'),
+            "tab" | "newline" => {}
+            _ => self.see_address(number.and_then(char::from_u32).unwrap_or('&')),
+        }
+    }
+
+    /// A character of an address whose scheme is not decided.
+    fn see_address(&mut self, c: char) {
+        if self.scheme != Scheme::Open || c.is_whitespace() || c.is_control() {
+            return;
+        }
+        let is_data = self.outputs == 0 && self.literal.starts_with("data:");
+        match c {
+            // What the type says, decides: an image runs nothing.
+            '/' | ',' | ';' if is_data => {
+                self.scheme = if self.literal == "data:image" { Scheme::Decided } else { Scheme::Script };
+            }
+            '/' | '?' | '#' | '\\' => self.scheme = Scheme::Decided,
+            ':' if self.outputs == 0 && self.literal == "data" => self.literal.push(':'),
+            ':' if self.outputs == 0 => {
+                let runs = matches!(self.literal.as_str(), "javascript" | "vbscript" | "livescript");
+                self.scheme = if runs { Scheme::Script } else { Scheme::Decided };
+            }
+            ':' => {
+                for index in self.pending.drain(..) {
+                    let danger = &mut self.found[index].1.danger;
+                    *danger = match *danger {
+                        Some(Danger::Address) => Some(Danger::Scheme),
+                        Some(Danger::AddressRest) => Some(Danger::SchemeRest),
+                        other => other,
+                    };
+                }
+                self.scheme = Scheme::Decided;
+            }
+            c if self.literal.len() < 16 => self.literal.push(c.to_ascii_lowercase()),
             _ => {}
         }
     }
@@ -129,7 +374,10 @@ impl Reader {
             State::Tag => match c {
                 '>' => self.close_tag(),
                 c if c.is_ascii_whitespace() || c == '/' => {}
+                // Space is allowed before the equals sign.
+                '=' if !self.name.is_empty() => self.state = State::BeforeValue,
                 c => {
+                    self.is_computed = false;
                     self.name.clear();
                     self.name.push(c.to_ascii_lowercase());
                     self.state = State::Name;
@@ -137,10 +385,7 @@ impl Reader {
             },
             State::Name => match c {
                 '>' => self.close_tag(),
-                '=' => {
-                    self.state = State::BeforeValue;
-                    self.has_begun = false;
-                }
+                '=' => self.state = State::BeforeValue,
                 c if c.is_ascii_whitespace() => self.state = State::Tag,
                 c => {
                     if self.name.len() < 16 {
@@ -150,19 +395,19 @@ impl Reader {
             },
             State::BeforeValue => match c {
                 '>' => self.close_tag(),
-                '"' | '\'' => self.state = State::Value(Some(c)),
+                '"' | '\'' => self.begin_value(Some(c)),
                 c if c.is_ascii_whitespace() => {}
-                _ => {
-                    self.state = State::Value(None);
-                    self.has_begun = true;
+                c => {
+                    self.begin_value(None);
+                    self.see_value(c);
                 }
             },
-            State::Value(Some(quote)) if c == quote => self.state = State::Tag,
-            State::Value(Some(_)) => self.has_begun |= !c.is_whitespace(),
+            State::Value(Some(quote)) if c == quote => self.end_value(),
+            State::Value(Some(_)) => self.see_value(c),
             State::Value(None) => match c {
                 '>' => self.close_tag(),
-                c if c.is_ascii_whitespace() => self.state = State::Tag,
-                _ => self.has_begun = true,
+                c if c.is_ascii_whitespace() => self.end_value(),
+                c => self.see_value(c),
             },
             State::Comment => self.until(c, "-->"),
             State::Script => self.until(c, "</script"),
@@ -187,7 +432,16 @@ impl Reader {
         }
     }
 
+    /// Goes back to between the attributes.
+    fn end_value(&mut self) {
+        self.state = State::Tag;
+        self.name.clear();
+        self.is_computed = false;
+        self.blocks.clear();
+    }
+
     fn close_tag(&mut self) {
+        self.end_value();
         self.tail.clear();
         self.state = match self.tag.as_str() {
             "script" => State::Script,

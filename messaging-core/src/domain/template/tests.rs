@@ -185,6 +185,163 @@ fn values_stay_values_wherever_they_stand() {
     }
 }
 
+/// Where `javascript:` can come in, and what is made of the parts of it. Each row would run a script if its
+/// values were only escaped.
+#[test]
+fn no_place_lets_a_script_in() {
+    let rows = [
+        // Several expressions in one attribute, with the author's text between them.
+        ("<a href=\"{{ a }}{{ b }}\">t</a>", "java", "script:alert(1)"),
+        ("<a href=\"{{ a }}:{{ b }}\">t</a>", "javascript", "alert(1)"),
+        ("<a href='{{ a }}&colon;{{ b }}'>t</a>", "javascript", "alert(1)"),
+        ("<a href='{{ a }}&#x3a;{{ b }}'>t</a>", "javascript", "alert(1)"),
+        ("<a href=\"java{{ a }}:{{ b }}\">t</a>", "script", "alert(1)"),
+        ("<a href=\"java{{ a }}{{ b }}\">t</a>", "script", ":alert(1)"),
+        ("<a href=\" {{ a }}&#9;{{ b }}\">t</a>", "java", "script:alert(1)"),
+        ("<a href={{ a }}{{ b }}>t</a>", "java", "script:alert(1)"),
+        ("<a href={{ a }}:{{ b }}>t</a>", "javascript", "alert(1)"),
+        ("<a href = \"{{ a }}\">t</a>", "javascript:alert(1)", ""),
+        // Branches and loops.
+        ("<a href=\"{% if b %}https://a.example/{% endif %}{{ a }}\">t</a>", "javascript:alert(1)", ""),
+        ("<a href=\"{% if b %}x/{% else %}{{ a }}{% endif %}\">t</a>", "javascript:alert(1)", ""),
+        ("<a href=\"{% for c in a %}{{ c }}{% endfor %}\">t</a>", "javascript:alert(1)", ""),
+        // Results of macros and blocks, which count as escaped already.
+        ("{% macro m(u) %}{{ u }}{% endmacro %}<a href=\"{{ m(a) }}\">t</a>", "javascript:alert(1)", ""),
+        ("{% macro m(u) %}<a href=\"{{ u }}\">t</a>{% endmacro %}{{ m(a) }}", "javascript:alert(1)", ""),
+        ("{% set u %}{{ a }}{{ b }}{% endset %}<a href=\"{{ u }}\">t</a>", "java", "script:alert(1)"),
+        ("{% set u = a ~ b %}<a href=\"{{ u }}\">t</a>", "java", "script:alert(1)"),
+        // Every attribute that leads somewhere.
+        ("<object data=\"{{ a }}\"></object>", "javascript:alert(1)", ""),
+        ("<embed src=\"{{ a }}\">", "javascript:alert(1)", ""),
+        ("<form action=\"{{ a }}\"></form>", "javascript:alert(1)", ""),
+        ("<button formaction=\"{{ a }}\">t</button>", "javascript:alert(1)", ""),
+        ("<input type=\"submit\" formaction=\"{{ a }}\">", "javascript:alert(1)", ""),
+        ("<svg><a xlink:href=\"{{ a }}\">t</a></svg>", "javascript:alert(1)", ""),
+        ("<svg><a href=\"{{ a }}\">t</a></svg>", "javascript:alert(1)", ""),
+        ("<svg><animate attributeName=\"href\" to=\"{{ a }}\"/></svg>", "javascript:alert(1)", ""),
+        ("<iframe src=\"{{ a }}\"></iframe>", "javascript:alert(1)", ""),
+        ("<base href=\"{{ a }}\">", "javascript:alert(1)//", ""),
+        ("<body background=\"{{ a }}\">t</body>", "javascript:alert(1)", ""),
+        ("<meta http-equiv=\"refresh\" content=\"0;url={{ a }}\">", "javascript:alert(1)", ""),
+        ("<meta http-equiv=\"refresh\" content=\"{{ a }}\">", "0;url=javascript:alert(1)", ""),
+        ("<meta http-equiv=\"refresh\" content=\"0;url={{ a }}{{ b }}\">", "javascript", ":alert(1)"),
+        // Markup inside of an attribute, styles, handlers, scripts.
+        ("<iframe srcdoc=\"{{ a }}\"></iframe>", "<script>alert(1)</script>", ""),
+        ("<p style=\"{{ a }}\">t</p>", "background:url(javascript:alert(1))", ""),
+        ("<p style=\"color:{{ a }}\">t</p>", "red;background:url(x)", ""),
+        ("<style>p{color:{{ a }}}</style>", "red}body{background:url(x)", ""),
+        ("<p onclick=\"f({{ a }})\">t</p>", "1);alert(1", ""),
+        ("<a href=\"javascript:f('{{ a }}')\">t</a>", "');alert(1);('", ""),
+        ("<script>{% set s %}{{ a }}{% endset %}f({{ s }})</script>", "1);alert(1", ""),
+    ];
+    for (place, a, b) in rows {
+        let html = render(place, Kind::Markup, &json!({"a": a, "b": b})).unwrap();
+        assert!(!lets_script_in(&html), "{place} became {html}");
+    }
+    // The check itself sees what these rows would become.
+    for html in [
+        "<a href=\"javascript:alert(1)\">",
+        "<a href=' java&#9;script&colon;alert(1)'>",
+        "<iframe srcdoc=\"&lt;script&gt;alert(1)&lt;/script&gt;\">",
+        "<p style=\"color:red;background:url(x)\">",
+        "<style>p{color:red}body{background:url(x)}</style>",
+        "<p onclick=\"f(1);alert(1)\">",
+        "<script>f(1);alert(1)</script>",
+        "<meta http-equiv=refresh content='0;url=javascript:alert(1)'>",
+    ] {
+        assert!(lets_script_in(html), "{html}");
+    }
+}
+
+/// Whether one of the values above does in this HTML what it was made for.
+fn lets_script_in(html: &str) -> bool {
+    let squeeze = |text: &[u8]| -> String {
+        let text = String::from_utf8_lossy(text).to_lowercase();
+        text.chars().filter(|c| !c.is_control() && !c.is_whitespace()).collect()
+    };
+    let runs = |name: &str, value: &str| match name {
+        "content" => value.contains("url=javascript:"),
+        "srcdoc" => value.contains("<script"),
+        "style" => value.contains("url("),
+        _ if name.starts_with("on") => value.contains(");alert("),
+        _ => value.starts_with("javascript:alert") || value.contains("');alert(1)"),
+    };
+    let mut emitter = html5gum::DefaultEmitter::default();
+    emitter.naively_switch_states(true);
+    let mut inside = String::new();
+    html5gum::Tokenizer::new_with_emitter(html, emitter).flatten().any(|token| match token {
+        html5gum::Token::StartTag(tag) => {
+            inside = squeeze(&tag.name);
+            tag.attributes.iter().any(|(name, value)| runs(&squeeze(name), &squeeze(&value.value)))
+        }
+        html5gum::Token::String(text) => match inside.as_str() {
+            "script" => squeeze(&text).contains(");alert("),
+            "style" => squeeze(&text).contains("url("),
+            _ => false,
+        },
+        _ => false,
+    })
+}
+
+#[test]
+fn ordinary_addresses_stay_as_they_are() {
+    for (place, values, expected) in [
+        (
+            "<a href=\"{{ a }}\">",
+            json!({"a": "https://a.example/?x=a:b&y"}),
+            "<a href=\"https://a.example/?x=a:b&amp;y\">",
+        ),
+        (
+            "<a href=\"{{ a }}{{ b }}\">",
+            json!({"a": "https://a.example", "b": "/x:y"}),
+            "<a href=\"https://a.example/x:y\">",
+        ),
+        (
+            "<a href=\"{{ a }}://{{ b }}/\">",
+            json!({"a": "https", "b": "a.example:8080"}),
+            "<a href=\"https://a.example:8080/\">",
+        ),
+        ("<a href=\"{{ a }}:8080/\">", json!({"a": "https://a.example"}), "<a href=\"https://a.example:8080/\">"),
+        ("<a href=\"mailto:{{ a }}\">", json!({"a": "a@b.co"}), "<a href=\"mailto:a@b.co\">"),
+        ("<a href=\"{{ a }}&utm=1\">", json!({"a": "https://a.example/?x"}), "<a href=\"https://a.example/?x&utm=1\">"),
+        (
+            "<a href=\"{% if a %}{{ a }}{% else %}{{ b }}{% endif %}\">",
+            json!({"b": "https://b.example/"}),
+            "<a href=\"https://b.example/\">",
+        ),
+        (
+            "<img src=\"data:image/png;base64,{{ a }}\">",
+            json!({"a": "AA+/="}),
+            "<img src=\"data:image/png;base64,AA+/=\">",
+        ),
+        (
+            "<p style=\"color:{{ a }};width:{{ b }}px\">",
+            json!({"a": "#fff", "b": 12}),
+            "<p style=\"color:#fff;width:12px\">",
+        ),
+        ("<h{{ a }}>t</h{{ a }}>", json!({"a": 2}), "<h2>t</h2>"),
+        ("<script>var x = {{ a|tojson }};</script>", json!({"a": {"b": 1}}), "<script>var x = {\"b\": 1};</script>"),
+        ("<a href=\"{{ a|safe }}\">", json!({"a": "https://a.example/?x&y"}), "<a href=\"https://a.example/?x&y\">"),
+    ] {
+        assert_eq!(render(place, Kind::Markup, &values).unwrap(), expected, "{place}");
+    }
+}
+
+#[test]
+fn computed_names_are_refused_where_they_decide() {
+    for source in [
+        "<s{{ a }}>alert(1)</s{{ a }}>",
+        "<a {{ a }}=\"{{ b }}\">t</a>",
+        "<a on{{ a }}=\"{{ b }}\">t</a>",
+        "<a h{{ a }}f='{{ b }}'>t</a>",
+        "{% macro m(u) %}{{ u }}{{ caller() }}{% endmacro %}<a href=\"{% call m(a) %}{% endcall %}\">t</a>",
+        "<a href=\"{% filter lower %}{{ a }}{% endfilter %}\">t</a>",
+        "<script>{% filter lower %}{{ a }}{% endfilter %}</script>",
+    ] {
+        assert!(render(source, Kind::Markup, &json!({"a": "x", "b": "y"})).is_err(), "{source}");
+    }
+}
+
 /// Tags and names of attributes, as a browser finds them.
 fn shape(html: &str) -> Vec<String> {
     let mut shape = Vec::new();

@@ -12,6 +12,7 @@ use crate::domain::contact::input::ContactInput;
 use crate::domain::custom_field::FieldTypes;
 use crate::error::{Chain, Error};
 use crate::ids::{ContactId, WorkspaceId};
+use crate::ops::contacts::ContactView;
 use crate::ops::context::Context;
 use crate::ops::input::{Empty, Input};
 use crate::ops::items::Items;
@@ -25,6 +26,7 @@ const PART_BYTES: usize = 512 << 10;
 
 /// Contacts to create or update.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct BulkInput {
     /// 1 to 1000 contacts, done in order; each is refused or done alone.
     #[validate(length(min = 1, max = 1000))]
@@ -116,7 +118,7 @@ impl Operation for BulkUpsertContacts {
         // The operator can name any workspace, also one that is not there.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let types = cx.app.field_types(workspace).await?;
-        let items = call.body.contacts;
+        let items = call.body.contacts.reading(cx.unknown_members::<ContactView>());
         let mut report = BulkReport { results: Vec::with_capacity(items.len()), ..BulkReport::default() };
         let mut start = 0;
         let mut part = judge_part(&items, start);

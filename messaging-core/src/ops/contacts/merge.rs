@@ -22,6 +22,7 @@ use crate::work::move_messages::{EVENTS, MoveMessages};
 
 /// Which contacts become one.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct MergeInput {
     /// The contact that stays.
     #[validate(length(min = 1))]

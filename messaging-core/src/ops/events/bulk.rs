@@ -23,6 +23,7 @@ const PART_BYTES: usize = 1 << 20;
 
 /// Product events.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct BulkEventsInput {
     /// 1 to 1000 events, done in order; each is refused or taken alone.
     #[validate(length(min = 1, max = 1000))]
@@ -97,7 +98,7 @@ impl Operation for SendEvents {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<BulkEventsReport, Error> {
         let workspace = super::workspace(cx).await?;
-        let items = call.body.events;
+        let items = call.body.events.reading(cx.unknown_members::<Empty>());
         let mut report = BulkEventsReport::default();
         let mut start = 0;
         while start < items.len() {

@@ -21,6 +21,7 @@ const MAX_CONDITIONS: usize = 20;
 
 /// A filter to try out.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct PreviewInput {
     /// Whom to look for.
     pub filter: FilterInput,

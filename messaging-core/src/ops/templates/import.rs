@@ -30,6 +30,7 @@ const MAX_SUBJECT: usize = 998;
 
 /// HTML to make a template of.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct ImportHtmlInput {
     /// 1 to 200 characters.
     #[validate(length(min = 1, max = 200))]
@@ -89,6 +90,7 @@ impl Operation for ImportHtmlTemplate {
 
 /// A page to make a template of.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct ImportUrlInput {
     /// 1 to 200 characters.
     #[validate(length(min = 1, max = 200))]

@@ -13,6 +13,7 @@ use crate::violation::{FieldCode, Violations};
 
 /// A template to create, or what changes of one.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct TemplateInput {
     /// 1 to 200 characters; several templates may have one name.
     #[validate(length(min = 1, max = 200))]

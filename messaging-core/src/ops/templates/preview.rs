@@ -24,6 +24,7 @@ use crate::violation::{FieldCode, Violations};
 
 /// What a preview is made with.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct PreviewInput {
     /// Values for the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]

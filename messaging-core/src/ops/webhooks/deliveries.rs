@@ -94,6 +94,7 @@ impl DeliveryView {
 
 /// A test of a webhook.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct WebhookTestInput {
     /// What the test says has happened; `test` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -253,6 +254,7 @@ fn require_recorded(webhook: &Webhook) -> Result<(), Error> {
 
 /// What is to be replayed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
 pub struct ReplayInput {
     /// Deliveries created at this time or later.
     pub since: Timestamp,

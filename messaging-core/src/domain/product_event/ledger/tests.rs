@@ -42,7 +42,8 @@ impl World {
         let mut ledger = Ledger::new(self.known.clone(), NOW);
         let mut told = Vec::new();
         for body in bodies {
-            let (sent, faults) = input::body_with_faults(body.to_string().as_bytes()).unwrap();
+            let (sent, faults) =
+                input::body_with_faults(body.to_string().as_bytes(), input::UnknownMembers::default()).unwrap();
             let on =
                 Occasion { workspace_id: self.workspace, event_id: self.new_id(), contact_id: self.new_id(), now: NOW };
             told.push(match ledger.enter(sent, faults, on) {

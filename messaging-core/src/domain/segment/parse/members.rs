@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{MAX_VALUES, Reader};
-use crate::violation::{FieldCode, escape};
+use crate::violation::{FieldCode, escape, unknown_member};
 
 /// An object and where it stands.
 pub(super) struct Members<'a> {
@@ -32,7 +32,8 @@ impl Reader<'_> {
     /// Refuses members that are not known.
     pub(super) fn no_members_but(&mut self, object: &Map<String, Value>, pointer: &str, known: &[&str]) {
         for name in object.keys().filter(|name| !known.contains(&name.as_str())) {
-            self.fault(format!("{pointer}/{}", escape(name)), FieldCode::UnknownField, "is not a member of this");
+            let message = unknown_member(known.iter().copied(), name);
+            self.fault(format!("{pointer}/{}", escape(name)), FieldCode::UnknownField, &message);
         }
     }
 

@@ -1,0 +1,106 @@
+//! What becomes of values that an address, or a part of one, is made of.
+
+use std::borrow::Cow;
+
+use super::escape::runs_scripts;
+
+/// Schemes that may be put together from a value and text of the author.
+const SCHEMES: [&str; 9] = ["http", "https", "mailto", "tel", "sms", "ftp", "ftps", "webcal", "cid"];
+
+/// What stands for an address that is not let through.
+const NOWHERE: &str = "#";
+
+/// Characters behind which no scheme can be.
+const ENDS: [char; 4] = ['/', '?', '#', '\\'];
+
+/// A value at the beginning of an address.
+pub(super) fn whole(text: &str) -> Cow<'_, str> {
+    if runs_scripts(text) { NOWHERE.into() } else { text.into() }
+}
+
+/// A value behind other text of which a scheme may be made: its colons end none.
+pub(super) fn rest(text: &str) -> Cow<'_, str> {
+    let end = text.find(ENDS).unwrap_or(text.len());
+    if text[..end].contains(':') {
+        format!("{}{}", text[..end].replace(':', "%3A"), &text[end..]).into()
+    } else {
+        text.into()
+    }
+}
+
+/// A value at the beginning of an address that goes on with a colon: a scheme that is known, or an address.
+pub(super) fn scheme(text: &str) -> Cow<'_, str> {
+    let is_known = SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(text));
+    if is_known || text.contains(ENDS) || text.contains(':') { whole(text) } else { NOWHERE.into() }
+}
+
+/// A value between other text and a colon: the end of `https`, or an end of the scheme before it.
+pub(super) fn scheme_rest(text: &str) -> Cow<'_, str> {
+    let is_harmless = text.is_empty() || text == "s" || text.contains(ENDS);
+    if is_harmless { rest(text) } else { NOWHERE.into() }
+}
+
+/// A value in the `content` of `meta`, which may say where to go: `0; url=…`.
+pub(super) fn refresh(text: &str) -> Cow<'_, str> {
+    let squeezed: String =
+        text.chars().filter(|c| !c.is_control() && !c.is_whitespace()).flat_map(char::to_lowercase).collect();
+    let runs = squeezed.starts_with(':') || ["script:", "data:"].iter().any(|scheme| squeezed.contains(scheme));
+    if runs { NOWHERE.into() } else { text.into() }
+}
+
+/// The digit of a heading.
+pub(super) fn level(text: &str) -> Cow<'_, str> {
+    if matches!(text, "1" | "2" | "3" | "4" | "5" | "6") { text.into() } else { "6".into() }
+}
+
+/// Tags that may be named by a value: they show text and lead nowhere.
+const TAGS: [&str; 24] = [
+    "p", "div", "span", "b", "i", "u", "em", "strong", "small", "td", "th", "tr", "table", "ul", "ol", "li", "h1",
+    "h2", "h3", "h4", "h5", "h6", "section", "center",
+];
+
+/// A value right after `<`: the name of a tag, or an email address, which is none. Nothing in it begins an
+/// attribute.
+pub(super) fn tag(text: &str) -> Cow<'_, str> {
+    if TAGS.iter().any(|known| known.eq_ignore_ascii_case(text)) {
+        return text.into();
+    }
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '@' | '.' | '_' | '+' | '-');
+    let plain: String = text.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+    if plain.contains('@') { plain.into() } else { format!("x-{plain}").into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_scheme_is_made_of_parts() {
+        for (rewrite, text, expected) in [
+            (whole as fn(&str) -> Cow<'_, str>, "https://a.example/x:y", "https://a.example/x:y"),
+            (whole, "javascript:alert(1)", "#"),
+            (rest, "script:alert(1)", "script%3Aalert(1)"),
+            (rest, ":alert(1)/:", "%3Aalert(1)/:"),
+            (rest, "/a:b", "/a:b"),
+            (scheme, "https", "https"),
+            (scheme, "javascript", "#"),
+            (scheme, "https://a.example", "https://a.example"),
+            (scheme, "javascript:x", "#"),
+            (scheme_rest, "s", "s"),
+            (scheme_rest, "script", "#"),
+            (scheme_rest, ":x", "#"),
+            (refresh, "0; url=https://a.example/", "0; url=https://a.example/"),
+            (refresh, "0; url=java\tscript:x", "#"),
+            (refresh, ":alert(1)", "#"),
+            (refresh, "width=device-width", "width=device-width"),
+            (tag, "div", "div"),
+            (tag, "ann@example.com", "ann@example.com"),
+            (tag, "script", "x-script"),
+            (tag, "img src=x onerror=alert(1)", "x-img-src-x-onerror-alert-1-"),
+            (level, "2", "2"),
+            (level, "1 onclick=x", "6"),
+        ] {
+            assert_eq!(rewrite(text), expected, "{text}");
+        }
+    }
+}
