@@ -103,6 +103,7 @@ impl Database {
                     body: request.body.clone(),
                     idempotency_key: request.idempotency_key.as_deref().map(str::as_bytes),
                     client: None,
+                    lenient: false,
                 };
                 (request.endpoint.call)(call).await
             }
