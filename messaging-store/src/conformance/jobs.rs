@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use messaging_core::changes::{Expect, JobHandle, Reschedule, Write};
+use messaging_core::changes::{Expect, JobHandle, NewJob, Reschedule, Write};
 use messaging_core::ports::store::Store;
 use messaging_core::ports::store::jobs::Claim;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{Expect, NewJob, Write};
 use messaging_core::domain::message::MessageFilter;
 use messaging_core::ids::{BlobId, WorkspaceId};
 use messaging_core::ports::store::jobs::Claim;
