@@ -90,7 +90,7 @@ impl Product {
         let domains = self.app.sending_domains(self.workspace).await?;
         let domain = domains.iter().find(|domain| domain.domain == DOMAIN).ok_or("there is a domain to send from")?;
         Ok(Email {
-            envelope_from: EmailAddress::parse("bounce@bounce.sandbox.test")?,
+            envelope_from: EmailAddress::parse("bounce@bounce.sandbox.test")?.into(),
             from: Mailbox { name: Some(text("from_name")), address: address("from_email")? },
             to: address("to")?,
             cc: Vec::new(),
@@ -154,7 +154,7 @@ impl Product {
         let path = InWorkspace { workspace_id: self.workspace };
         let import = self.app.call::<CreateImport>(&self.caller, &path, &Empty {}, &input).await?;
         let token = import.upload_url.as_deref().and_then(|url| url.rsplit('/').next()).unwrap_or_default();
-        let mut uploading = self.app.receive_upload(token).await?;
+        let mut uploading = self.app.receive_upload(token, None).await?;
         for piece in file.chunks(64 << 10) {
             uploading.add(piece).await?;
         }

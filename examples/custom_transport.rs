@@ -11,7 +11,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::ops::Empty;
 use messaging_core::ops::messages::SendMessage;
 use messaging_core::ports::transport::{
-    Acceptance, Content, Outcome, Outgoing, Response, Sent, Transport, TransportError,
+    Acceptance, Admitted, Content, Outcome, Outgoing, Response, Sent, Transport, TransportError,
 };
 use messaging_core::{App, Caller, admin};
 use messaging_store::{SqliteOptions, SqliteStore, key_file};
@@ -28,6 +28,12 @@ impl Transport for MailDirectory {
             return Err(TransportError::Content("this transport carries email only".to_owned()));
         };
         let bytes = mime::build(email).map_err(|error| TransportError::Content(error.to_string()))?;
+        // From here on the message may have left: that is put on record, so that a crash is noticed.
+        let admitted = outgoing.last_look.begin(&outgoing.recipients).await;
+        let refused: Vec<_> = admitted.into_iter().filter_map(Admitted::refusal).collect();
+        if !refused.is_empty() {
+            return Ok(Sent { outcomes: refused, ..Sent::default() });
+        }
         let path = self.0.join(format!("{}.eml", outgoing.message_id));
         // A full disk is no reason to give up: the message is tried again later.
         tokio::fs::write(&path, bytes).await.map_err(|error| TransportError::Unreachable(error.to_string()))?;

@@ -19,10 +19,12 @@ pub(crate) mod ingesting;
 mod known_urls;
 mod last_uses;
 mod lookups;
+mod memory_budget;
 mod passwords;
 mod reports;
 mod segments;
 mod settings;
+mod sign_ins;
 mod suppressing;
 mod templates;
 mod unsubscribe;
@@ -30,8 +32,10 @@ mod until_committed;
 mod uploading;
 pub(crate) mod upserting;
 mod visits;
+pub(crate) mod write_queues;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
@@ -41,11 +45,11 @@ use crate::caller::Caller;
 use crate::changes::{Changes, Write};
 use crate::domain::channel::Channel;
 use crate::domain::link_token::LinkKey;
-use crate::domain::login_attempts::LoginAttempts;
 use crate::domain::machine::RecentClicks;
 use crate::domain::page_cursor::CursorKey;
 use crate::domain::settings::ChannelSettings;
 use crate::error::Error;
+use crate::fair_semaphore::FairSemaphore;
 use crate::ids::{Id, IdSource, WebhookId, WorkspaceId};
 use crate::ops::invoke::RunningKeys;
 use crate::ops::{Operation, Output as _, Request};
@@ -71,16 +75,21 @@ use last_uses::LastUses;
 pub use lookups::Provider;
 use lookups::{Lookups, Touched};
 pub(crate) use lookups::{MAX_LOOKED_AT, SESSION_MARKER};
+use memory_budget::MemoryBudget;
 pub use reports::ReturnAddress;
 use segments::SegmentTurns;
 pub use settings::Settings;
 use templates::CompiledVersions;
 pub(crate) use templates::Unrendered;
+use uploading::Receiving;
 pub use uploading::Uploading;
 pub use visits::{Click, Visitor};
+use write_queues::WriteQueues;
 
-/// Attachments that are being sent at one time, in KiB; each is there twice, once as MIME.
-const FILE_MEMORY_KIB: u32 = 32 << 10;
+/// Bytes of stored contents, and of what is made of them for sending, that may be in memory at one time.
+const CONTENT_MEMORY: u64 = 32 << 20;
+/// The same for attachments.
+const FILE_MEMORY: u64 = 48 << 20;
 
 /// A handle to the application.
 #[derive(Clone)]
@@ -103,8 +112,8 @@ struct Shared {
     recent_clicks: Mutex<RecentClicks>,
     last_uses: LastUses,
     running_keys: RunningKeys,
-    login_attempts: Mutex<LoginAttempts>,
-    passwords: HeavyWork,
+    write_queues: WriteQueues,
+    passwords: FairSemaphore,
     dkim_keys: HeavyWork,
     signers: Signers,
     domain_looks: DomainLooks,
@@ -114,14 +123,20 @@ struct Shared {
     work: WorkSignal,
     events: EventSignal,
     gates: Gates,
-    /// KiB of attachments that background work may hold in memory.
-    file_memory: Semaphore,
+    /// Attempts that ended without anybody knowing whether the message arrived.
+    ambiguous_attempts: AtomicU64,
+    /// Room for contents of messages in work.
+    content_memory: Arc<MemoryBudget>,
+    /// Room for attachments of messages in work.
+    file_memory: Arc<MemoryBudget>,
     /// Parts of long lists that may be committed at one time.
     parts: Semaphore,
     /// Imports whose rows are read at one time.
     imports: Semaphore,
     /// Files that are received at one time.
-    uploads: Arc<Semaphore>,
+    uploads: FairSemaphore,
+    /// Imports whose file is being received.
+    receiving: Receiving,
 }
 
 impl App {
@@ -151,11 +166,11 @@ impl App {
             )
             .finish();
         let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
-        let workspace = caller.admit(O::ACCESS, in_path, None)?;
+        let (caller, workspace) = self.admit(caller.clone(), O::ACCESS, in_path, None).await?;
         let path = crate::ops::fill_path(O::PATH, &path_parameters);
         let answer = crate::ops::invoke::invoke::<O>(Request {
             app: self,
-            caller,
+            caller: &caller,
             workspace,
             path: &path,
             query: &query,
@@ -243,6 +258,18 @@ impl App {
         &self.0.cursor_key
     }
 
+    /// How many attempts at a recipient ended, since this process started, without it being known whether the message
+    /// arrived: the reply to the content was lost, or a process ended while the transaction was open. The latter are
+    /// counted when they are found.
+    pub fn ambiguous_attempts(&self) -> u64 {
+        self.0.ambiguous_attempts.load(Ordering::Relaxed)
+    }
+
+    /// Counts ambiguous attempts.
+    pub(crate) fn count_ambiguous(&self, attempts: u64) {
+        self.0.ambiguous_attempts.fetch_add(attempts, Ordering::Relaxed);
+    }
+
     /// Commits the changes of a request.
     pub(crate) async fn commit(&self, changes: Changes) -> Result<(), CommitError> {
         self.commit_as(changes, Priority::Foreground).await
@@ -265,6 +292,7 @@ impl App {
             .filter_map(|write| match write {
                 Write::Enqueue(job) | Write::EnqueueOnce(job) => Some(job.due_at),
                 Write::RescheduleJob(_, next) => Some(next.due_at),
+                Write::PutJobBack(_, due_at, _) => Some(*due_at),
                 _ => None,
             })
             .min();
@@ -298,10 +326,14 @@ impl App {
         &self.0.work
     }
 
-    /// Waits for the room to hold `bytes` of attachments in memory. More than the whole room counts as all of it.
-    pub(crate) async fn file_memory(&self, bytes: u64) -> SemaphorePermit<'_> {
-        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(FILE_MEMORY_KIB);
-        self.0.file_memory.acquire_many(kib).await.expect("the semaphore is never closed")
+    /// Room for the contents of messages in work.
+    pub(crate) fn content_memory(&self) -> &Arc<MemoryBudget> {
+        &self.0.content_memory
+    }
+
+    /// Room for attachments of messages in work. Whoever takes both takes it after that for the content.
+    pub(crate) fn file_memory(&self) -> &Arc<MemoryBudget> {
+        &self.0.file_memory
     }
 
     /// Waits for the turn to commit a part of a long list.
@@ -309,13 +341,13 @@ impl App {
         self.0.parts.acquire().await.expect("the semaphore is never closed")
     }
 
-    pub(crate) fn running_keys(&self) -> &RunningKeys {
-        &self.0.running_keys
+    /// Puts calls that change one resource in order.
+    pub(crate) fn write_queues(&self) -> &WriteQueues {
+        &self.0.write_queues
     }
 
-    /// Failed sign-ins of the last minutes.
-    pub(crate) fn login_attempts<T>(&self, look: impl FnOnce(&mut LoginAttempts) -> T) -> T {
-        look(&mut self.0.login_attempts.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn running_keys(&self) -> &RunningKeys {
+        &self.0.running_keys
     }
 
     /// The clicks of the last moment.
@@ -327,7 +359,7 @@ impl App {
         &self.0.known_urls
     }
 
-    fn passwords(&self) -> &HeavyWork {
+    fn passwords(&self) -> &FairSemaphore {
         &self.0.passwords
     }
 

@@ -37,14 +37,15 @@ pub struct SignedIn {
     pub expires_at: Timestamp,
     /// The person.
     pub user: User,
-    /// Where the person is a member.
-    pub roles: Vec<(WorkspaceId, Role)>,
+    /// The workspace that the call names, and what the person may do there; `None` where it names none and
+    /// where the person is no member. [`App::admit`](crate::App::admit) looks it up for every call.
+    pub membership: Option<(WorkspaceId, Role)>,
 }
 
 impl SignedIn {
-    /// The person's role in a workspace.
+    /// The person's role in the workspace that the call names; `None` in every other.
     pub fn role_in(&self, workspace: WorkspaceId) -> Option<Role> {
-        self.roles.iter().find(|(id, _)| *id == workspace).map(|(_, role)| *role)
+        self.membership.filter(|(id, _)| *id == workspace).map(|(_, role)| role)
     }
 }
 
@@ -88,6 +89,7 @@ impl Caller {
 
     /// Whether the caller may do what the operation asks for, and in which workspace (checks 2, 5 to 7).
     ///
+    /// A session is judged by [`SignedIn::membership`]; [`App::admit`](crate::App::admit) looks that up first.
     /// `in_path` is the path's workspace id where the path has one; `in_header` that of `X-Workspace-Id`.
     pub fn admit(
         &self,

@@ -10,15 +10,16 @@ use serde_json::{Map, Value};
 
 use crate::domain::account::{Member, Session, User, Workspace};
 use crate::domain::api_key::ApiKey;
-use crate::domain::attempt::MessageAttempt;
+use crate::domain::attempt::{Dialog, MessageAttempt};
 use crate::domain::channel::Channel;
 use crate::domain::contact::Contact;
 use crate::domain::custom_field::CustomField;
 use crate::domain::digest::Digest;
 use crate::domain::import::Import;
 use crate::domain::import::report::RowErrors;
-use crate::domain::link_token::UrlKey;
+use crate::domain::link_token::{CopyKey, UrlKey};
 use crate::domain::list::ContactList;
+use crate::domain::login_attempts::SignInAttempt;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
 use crate::domain::product_event::ProductEvent;
 use crate::domain::segment::Segment;
@@ -99,6 +100,10 @@ pub enum Write {
     PutSession(Session),
     /// Ends a session; no conflict when it is gone already.
     DeleteSession(Digest),
+    /// Counts an attempt to sign in as failed. A conflict when the failures before it use up a limit.
+    CountSignIn(SignInAttempt),
+    /// Forgets the failures of an attempt's email from its network, the attempt itself among them.
+    ForgetSignIns(SignInAttempt),
     /// Creates or replaces a workspace.
     PutWorkspace(Workspace, Expect),
     /// Creates or replaces a membership.
@@ -170,6 +175,14 @@ pub enum Write {
     AttributeMessage(AttributeMessage),
     /// Removes whom a message went to and what it said: its content, attempts, capture.
     RedactMessage(Box<RedactMessage>),
+    /// Takes somebody who was copied out of a message of somebody else.
+    EraseCopy(Box<EraseCopy>),
+    /// Notes whom a new message copies, so that erasing finds it.
+    ListCopies(WorkspaceId, MessageId, Vec<CopyKey>),
+    /// Forgets that a message copies somebody; no conflict when that was not noted.
+    UnlistCopy(WorkspaceId, MessageId, CopyKey),
+    /// Changes nothing. A conflict when a message is not at the revision that was read.
+    ExpectMessage(WorkspaceId, MessageId, u32),
     /// Adds an event to a message.
     AppendEvent(Box<MessageEvent>),
     /// Adds an event, which is appended with it, to the log of its workspace.
@@ -210,6 +223,13 @@ pub enum Write {
     FinishJob(JobHandle),
     /// Puts a claimed job back for later. A conflict when the lease was lost.
     RescheduleJob(JobHandle, Reschedule),
+    /// Puts a claimed job back for later as it is stored, because its run failed: [`SaveJob`](Self::SaveJob)
+    /// may have changed it since it was claimed. Its failures are counted up. A conflict when the lease was lost.
+    /// The first time is when it is due, the second when that was decided.
+    PutJobBack(JobHandle, Timestamp, Timestamp),
+    /// Replaces the payload of a claimed job, which stays claimed: what has to be known if its run does not end.
+    /// A conflict when the lease was lost.
+    SaveJob(JobHandle, Bytes),
     /// Remembers the answer to a request with an Idempotency-Key. A conflict when there is one that
     /// has not expired.
     Remember(Box<Reply>),
@@ -287,6 +307,9 @@ impl Write {
                 | Self::MoveMessage(..)
                 | Self::AttributeMessage(..)
                 | Self::RedactMessage(..)
+                | Self::EraseCopy(..)
+                | Self::UnlistCopy(..)
+                | Self::ExpectMessage(..)
                 | Self::AppendEvent(..)
                 | Self::LogEvent(..)
                 | Self::FollowEvents(..)
@@ -304,6 +327,8 @@ impl Write {
                 | Self::EnqueueOnce(..)
                 | Self::FinishJob(..)
                 | Self::RescheduleJob(..)
+                | Self::PutJobBack(..)
+                | Self::SaveJob(..)
                 | Self::Remember(..)
         )
     }
@@ -360,6 +385,29 @@ pub struct RedactMessage {
     pub tags: Vec<String>,
     /// The events that change: when, which, and what is left of their meta.
     pub events: Vec<(Timestamp, EventId, Map<String, Value>)>,
+}
+
+/// What changes of a message when somebody who was copied on it is erased.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EraseCopy {
+    /// Workspace that owns the message.
+    pub workspace_id: WorkspaceId,
+    /// The message.
+    pub message_id: MessageId,
+    /// The revision that was read; any other is a conflict.
+    pub revision: u32,
+    /// The tags it keeps.
+    pub tags: Vec<String>,
+    /// The metadata it keeps.
+    pub metadata: Map<String, Value>,
+    /// Replaces the stored request, unless that stays or is not kept any more.
+    pub content: Option<MessageContent>,
+    /// The events that change: when, which, and what is left of their meta.
+    pub events: Vec<(Timestamp, EventId, Map<String, Value>)>,
+    /// The attempts that change, and what is left of what was said.
+    pub attempts: Vec<(EventId, Dialog)>,
+    /// Replaces what the sandbox captured, unless that stays or there is nothing.
+    pub capture: Option<Capture>,
 }
 
 /// A job to be done, written in the transaction of its cause.
@@ -429,4 +477,12 @@ pub struct ReplyKey {
     pub route: String,
     /// The key as sent.
     pub key: String,
+}
+
+impl ReplyKey {
+    /// What the result of a part of the request is remembered under; no path has this form.
+    #[must_use]
+    pub fn of_part(&self, part: usize) -> Self {
+        Self { route: format!("{} #{part}", self.route), ..self.clone() }
+    }
 }

@@ -9,6 +9,7 @@ mod compose;
 pub mod deliver_message;
 pub mod deliver_webhook;
 mod delivery;
+mod delivery_progress;
 pub mod drain_webhook;
 pub mod erase_contact;
 pub mod follow_changes;
@@ -21,6 +22,7 @@ pub mod replay_webhook;
 mod runner;
 pub(crate) mod signal;
 pub mod sweep;
+mod transaction_log;
 pub mod verify_domain;
 mod webhook_attempt;
 

@@ -90,6 +90,8 @@ pub(crate) struct Facts {
     pub(crate) store: StoreGauges,
     /// Bytes of bodies in memory.
     pub(crate) body_bytes: u64,
+    /// Attempts to deliver that ended without it being known whether the message arrived.
+    pub(crate) ambiguous_attempts: u64,
     /// Log lines dropped because the disk or terminal was too slow.
     pub(crate) log_lines_dropped: u64,
 }
@@ -148,6 +150,12 @@ impl Metrics {
             ("messaging_http_rate_limited_total", "counter", "Requests over a rate limit.", count(&self.rate_limited)),
             ("messaging_http_panics_total", "counter", "Operations that ended in a bug.", count(&self.panics)),
             ("messaging_http_body_bytes", "gauge", "Memory set aside for long bodies.", facts.body_bytes.to_string()),
+            (
+                "messaging_attempts_ambiguous_total",
+                "counter",
+                "Attempts of which it is not known whether the message arrived; it is sent again.",
+                facts.ambiguous_attempts.to_string(),
+            ),
             ("messaging_log_lines_dropped_total", "counter", "Log lines lost.", facts.log_lines_dropped.to_string()),
             ("messaging_wal_bytes", "gauge", "Length of the write-ahead log.", facts.store.wal_bytes.to_string()),
             ("process_start_time_seconds", "gauge", "When the server started.", format!("{:.3}", facts.started)),
@@ -224,7 +232,8 @@ mod tests {
         let _one = metrics.in_flight.enter();
         let store = StoreGauges { wal_bytes: 77, disk_free_bytes: Some(99) };
         let health = StoreHealth::Full;
-        let page = metrics.page(Facts { started: 1.5, jobs: Some(3), health, store, ..Facts::default() });
+        let facts = Facts { started: 1.5, jobs: Some(3), health, store, ambiguous_attempts: 2, ..Facts::default() };
+        let page = metrics.page(facts);
         for line in [
             r#"messaging_http_requests_total{method="GET",route="/health",status="2xx"} 1"#,
             r#"messaging_http_requests_total{method="GET",route="/health",status="5xx"} 1"#,
@@ -236,6 +245,7 @@ mod tests {
             r#"messaging_http_request_duration_seconds_sum{method="GET",route="/health"} 0.0705"#,
             "messaging_http_requests_in_flight 1",
             "messaging_jobs_waiting 3",
+            "messaging_attempts_ambiguous_total 2",
             "messaging_wal_bytes 77",
             "messaging_disk_free_bytes 99",
             r#"messaging_store_health{state="full"} 1"#,

@@ -1,8 +1,10 @@
 //! The server as a program of its own: data directory, database, keys, signals.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+mod data_directory;
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -117,7 +119,8 @@ pub enum Role {
 ///
 /// `base` is where links point when the settings do not say.
 pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartError> {
-    make_private_directory(&settings.data)?;
+    data_directory::make_private(&settings.data, &settings.database, &settings.secret_key_file)?;
+    raise_file_limit();
     let mut options = SqliteOptions::new(&settings.database);
     options.exclusive = role == Role::Server;
     options.disk_reserve = settings.disk_reserve;
@@ -280,7 +283,14 @@ impl Standalone {
 }
 
 fn write_address(file: &Path, address: std::net::SocketAddr) {
-    if let Err(error) = fs::write(file, format!("{address}\n")) {
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(file)
+        .and_then(|mut file| file.write_all(format!("{address}\n").as_bytes()));
+    if let Err(error) = written {
         tracing::error!(file = %file.display(), %error, "the address could not be written");
     }
 }
@@ -349,9 +359,13 @@ fn file(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StartEr
     move |source| StartError::File { attempt, path, source }
 }
 
-fn make_private_directory(path: &Path) -> Result<(), StartError> {
-    if path.is_dir() {
-        return Ok(());
+/// Allows the process as many open files as the system lets it: a connection is one.
+fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum
+        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })
+    {
+        tracing::debug!(%error, "the limit of open files stays as it is");
     }
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(file("make the directory", path))
 }

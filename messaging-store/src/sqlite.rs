@@ -40,6 +40,7 @@ mod sandbox;
 mod schema;
 mod segments;
 mod sending_domains;
+mod sign_ins;
 mod soft_bounces;
 mod suppressions;
 mod templates;
@@ -201,6 +202,11 @@ fn close(writer: &Writer, readers: &[&Readers], checkpoints: &Checkpoints, lock:
 fn redacted_message(write: &Write) -> Option<(WorkspaceId, MessageId)> {
     match write {
         Write::RedactMessage(redaction) => Some((redaction.workspace_id, redaction.message_id)),
+        // What was in a file and is short now stands in its row.
+        Write::EraseCopy(erasure) => {
+            let capture = erasure.capture.as_ref().filter(|capture| !blobs::is_large(&capture.source))?;
+            Some((capture.workspace_id, capture.message_id))
+        }
         _ => None,
     }
 }

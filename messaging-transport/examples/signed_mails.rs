@@ -128,7 +128,7 @@ fn email(dice: &Dice, number: usize) -> Result<Email, Box<dyn Error>> {
     let to = if dice.one_in(10) { "jürgen@grüße.example" } else { "ann@example.com" };
     let kind = dice.below(4);
     Ok(Email {
-        envelope_from: address("bounce@bounce.mail.acme.example")?,
+        envelope_from: address("bounce@bounce.mail.acme.example")?.into(),
         from: Mailbox {
             name: (!dice.one_in(4)).then(|| phrase(dice, 3)),
             address: address(&format!("shop@{DOMAIN}"))?,

@@ -1,8 +1,9 @@
 //! The provider `builtin`: email straight to the mail exchangers of its recipients.
 //!
-//! The recipients of a message are grouped by domain. Each domain gets one transaction with all of its
-//! recipients, several domains at the same time. Within a domain the exchangers are tried in the order
-//! of RFC 5321 section 5.1, until one of them answers for the message:
+//! The recipients of a message are grouped by domain, several domains are served at the same time. The
+//! recipients of a domain that have an envelope sender of their own get a transaction each, one after the other
+//! over the same connection; those who share one share a transaction. Within a domain the exchangers are tried in
+//! the order of RFC 5321 section 5.1, until one of them answers for the message:
 //!
 //! | what happened | next exchanger | outcome, if there is none |
 //! |---|---|---|
@@ -10,9 +11,10 @@
 //! | only private addresses, where those are not allowed | yes | deferred |
 //! | 421 or 4yz before MAIL was accepted by it | yes | deferred |
 //! | 5yz in place of a greeting or to EHLO and HELO | yes | refused, if all say so |
-//! | 4yz or 5yz to MAIL, RCPT, DATA, the content | no | as it says |
+//! | 4yz or 5yz to MAIL, 421 | no | as it says, for all who are open |
+//! | 4yz or 5yz to RCPT, DATA, the content | no | as it says, for those of the transaction |
 //! | a connection that breaks within the content | no | deferred |
-//! | the reply to the content was lost | no | ambiguous |
+//! | the reply to the content was lost | no | ambiguous; deferred for those whose transaction had not begun |
 //!
 //! Without an exchanger to talk to, the DNS decides: a domain that does not exist, a null MX (RFC 7505)
 //! and a domain without any address are refused, a look-up that failed is deferred.
@@ -30,7 +32,7 @@ mod plain;
 mod route;
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -38,7 +40,7 @@ use futures_util::stream::{self, StreamExt as _};
 use messaging_core::domain::attempt::Dialog;
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::transport::{
-    Acceptance, Content, Email, Outcome, Outgoing, Sent, Transport, TransportError,
+    Acceptance, Content, Email, Outcome, Outgoing, Reservation, Route, Sent, Transport, TransportError,
 };
 use tokio::time::Instant;
 
@@ -51,7 +53,7 @@ pub use self::route::{MalformedMxOverride, MxOverride};
 use crate::dns::Dns;
 use crate::guard::Guard;
 use crate::mime;
-use crate::smtp::{Letter, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, clean_name, wire_address};
+use crate::smtp::{Letter, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, as_said, clean_name};
 
 /// Domains of one message that are delivered to at the same time.
 const DOMAINS: usize = 8;
@@ -105,11 +107,18 @@ impl DirectDelivery {
         self.pool.close().await;
     }
 
+    async fn turn(&self, domain: &str) -> Turn {
+        self.lanes.lane(domain).turn(Instant::now() + self.timeouts.queue).await
+    }
+
     /// Delivers to the recipients of one domain.
     async fn to_domain(&self, group: &Group, parcel: &Parcel<'_>) -> Result<Arrived, TransportError> {
-        let lane = self.lanes.lane(&group.domain);
         let everyone = |outcome| Arrived { outcomes: vec![outcome; group.recipients.len()], dialogs: Vec::new() };
-        let permit = match lane.turn(Instant::now() + self.timeouts.queue).await {
+        let turn = match parcel.reserved(&group.domain) {
+            Some(turn) => turn,
+            None => self.turn(&group.domain).await,
+        };
+        let permit = match turn {
             Turn::Go(permit) => permit,
             Turn::Unreachable(mut last, ago) => {
                 let text = format!("{} (not tried again: the same failed {} s ago)", last.text, ago.as_secs());
@@ -122,12 +131,12 @@ impl DirectDelivery {
             }
         };
         let letter = Letter {
-            from: &parcel.from,
             recipients: &group.recipients,
             needs_utf8: parcel.needs_utf8,
             content: parcel.content()?,
             last_look: &parcel.outgoing.last_look,
             since: parcel.since,
+            verdict: as_said,
         };
         let mut attempt = Attempt::new(self, &letter, &group.domain);
         permit.report(attempt.run().await);
@@ -145,15 +154,27 @@ struct Arrived {
 struct Parcel<'a> {
     outgoing: &'a Outgoing,
     email: &'a Email,
-    from: String,
     needs_utf8: bool,
     /// Made when the first domain is ready for it: signing is dear, and a domain that cannot be reached
     /// never is.
     content: OnceLock<Result<WireContent, String>>,
+    /// The turn in the lane of one of the domains, had before the content was read.
+    reserved: Mutex<Option<Reserved>>,
     since: Instant,
 }
 
+/// What came of the wait for a turn.
+struct Reserved {
+    domain: String,
+    turn: Turn,
+}
+
 impl Parcel<'_> {
+    fn reserved(&self, domain: &str) -> Option<Turn> {
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        reserved.take_if(|reserved| reserved.domain == domain).map(|reserved| reserved.turn)
+    }
+
     fn content(&self) -> Result<&WireContent, TransportError> {
         let build = || mime::build(self.email).map(WireContent::new).map_err(|error| error.to_string());
         self.content.get_or_init(build).as_ref().map_err(|error| TransportError::Content(error.clone()))
@@ -170,10 +191,9 @@ struct Group {
 }
 
 impl Group {
-    fn all(recipients: &[String]) -> Result<Vec<Self>, TransportError> {
+    fn all(recipients: Vec<Recipient>) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
-        for (place, given) in recipients.iter().enumerate() {
-            let recipient = Recipient::parse(given)?;
+        for (place, recipient) in recipients.into_iter().enumerate() {
             match groups.iter_mut().find(|group| group.domain == recipient.domain()) {
                 Some(group) => {
                     group.recipients.push(recipient);
@@ -186,21 +206,35 @@ impl Group {
                 }),
             }
         }
-        Ok(groups)
+        groups
     }
 }
 
 #[async_trait]
 impl Transport for DirectDelivery {
+    async fn reserve(&self, route: &Route) -> Reservation {
+        match &route.domain {
+            Some(domain) => Reservation::holding(Reserved { domain: domain.clone(), turn: self.turn(domain).await }),
+            None => Reservation::default(),
+        }
+    }
+
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
         let since = Instant::now();
         let Content::Email(email) = &outgoing.content else {
             return Err(TransportError::Content("this provider carries email only".to_owned()));
         };
-        let from = wire_address(&email.envelope_from)?;
-        let groups = Group::all(&outgoing.recipients)?;
-        let needs_utf8 = mime::needs_utf8(email) || !from.is_ascii();
-        let parcel = Parcel { outgoing, email, from, needs_utf8, content: OnceLock::new(), since };
+        let recipients = Recipient::all(outgoing, email)?;
+        let needs_utf8 = mime::needs_utf8(email) || recipients.iter().any(|one| !one.from.is_ascii());
+        let groups = Group::all(recipients);
+        let parcel = Parcel {
+            outgoing,
+            email,
+            needs_utf8,
+            content: OnceLock::new(),
+            reserved: Mutex::new(outgoing.reservation.take()),
+            since,
+        };
         let mut outcomes = vec![None; outgoing.recipients.len()];
         let mut dialogs = Vec::new();
         let attempts: Vec<_> = groups.iter().map(|group| self.to_domain(group, &parcel)).collect();

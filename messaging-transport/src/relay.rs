@@ -19,7 +19,9 @@
 //! | no as greeting or to EHLO and HELO, 421 to MAIL | the provider failed |
 //! | 4yz to STARTTLS or AUTH, no connection, a connection that breaks | the provider failed, [`Unreachable`] |
 //! | STARTTLS missing or refused, a certificate that does not fit, 5yz to AUTH, a host with a private address | the provider failed, [`Misconfigured`] |
-//! | the content was sent and its reply lost | ambiguous |
+//! | the content was sent and its reply lost | ambiguous; deferred for those whose transaction had not begun |
+//!
+//! Recipients with envelope senders of their own get a transaction each, one after the other.
 //!
 //! That the provider failed ([`Outcome::ProviderFailed`]) puts the message off and says nothing about a
 //! recipient: a relay that does not let us in has not looked at them.
@@ -40,10 +42,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::transport::{
-    Acceptance, Content, Outcome, Outgoing, Response, Sent, SettingsFault, Transport, TransportError,
+    Acceptance, Content, Outcome, Outgoing, Reservation, Response, Route, Sent, SettingsFault, Transport,
+    TransportError,
 };
 use rustls_pki_types::CertificateDer;
 use serde_json::{Map, Value};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
@@ -52,14 +56,23 @@ use crate::guard::{Guard, private_address};
 use crate::mime;
 use crate::smtp::{
     Answers, Failure, Letter, Limits, OpenError, Opener, Peer, Pool, Recipient, Session, Timeouts, Tls, Transcript,
-    Trust, WireContent, clean_name, wire_address,
+    Trust, WireContent, clean_name,
 };
 
 /// The most addresses of a host that are tried.
 const MAX_ADDRESSES: usize = 8;
 
+/// What recipients are told whose transaction had not begun when the one before lost its reply.
+const NOT_TRIED: &str = "not tried: the transaction before lost its reply";
+
 /// Whose connection, and to where.
 type Key = (WorkspaceId, Settings);
+
+/// What came of the wait for a turn with a relay; without a permit none came up in time.
+struct Turn {
+    key: Key,
+    permit: Option<OwnedSemaphorePermit>,
+}
 
 /// Sends through the relay of the workspace's settings.
 pub struct SmtpRelay {
@@ -87,15 +100,30 @@ impl SmtpRelay {
         self.pool.close().await;
     }
 
+    async fn turn(&self, key: &Key) -> Turn {
+        let permit = timeout(self.timeouts.queue, self.pool.gate(key).acquire_owned()).await;
+        let permit = permit.ok().map(|permit| permit.expect("nobody closes the gate"));
+        Turn { key: key.clone(), permit }
+    }
+
     /// Sends to everyone in `answers`, who then have an outcome.
-    async fn deliver(&self, key: &Key, letter: &Letter<'_>, transcript: &mut Transcript, answers: &mut Answers) {
-        let limit = self.timeouts.queue;
-        let Ok(permit) = timeout(limit, self.pool.gate(key).acquire_owned()).await else {
-            let failure = TransportError::Unreachable(format!("no turn within {limit:?}"));
+    async fn deliver(
+        &self,
+        key: &Key,
+        turn: Option<Turn>,
+        letter: &Letter<'_>,
+        transcript: &mut Transcript,
+        answers: &mut Answers,
+    ) {
+        let turn = match turn.filter(|turn| turn.key == *key) {
+            Some(turn) => turn,
+            None => self.turn(key).await,
+        };
+        let Some(_permit) = turn.permit else {
+            let failure = TransportError::Unreachable(format!("no turn within {:?}", self.timeouts.queue));
             transcript.note(&failure);
             return settle(answers, &failure);
         };
-        let _permit = permit.expect("nobody closes the gate");
         let host = key.1.host.as_str();
         let mut kept = self.pool.take(key).await;
         loop {
@@ -116,8 +144,6 @@ impl SmtpRelay {
             match letter.send(&mut session, host, &self.timeouts, transcript, answers).await {
                 Ok(()) => {
                     debug!(host, is_reused, transactions = session.transactions(), "a transaction ended");
-                    let is_refused_at_mail = answers.is_refused_at_mail();
-                    answers.revise(|outcome| refusal::judge(outcome, is_refused_at_mail));
                     if session.reset(&self.timeouts).await {
                         self.pool.give(key, session).await;
                     } else {
@@ -126,9 +152,11 @@ impl SmtpRelay {
                     return;
                 }
                 // A relay may close an idle connection whenever it likes; that says nothing about this message.
-                Err(Failure::BeforeContent(_) | Failure::Closing(_)) if is_reused => {
+                // The same between the transactions of a message, each of which settles somebody.
+                Err(Failure::BeforeContent(_) | Failure::Closing(_)) if is_reused || session.transactions() > 1 => {
                     transcript.note("the kept connection had ended");
                 }
+                Err(Failure::Spent) => transcript.note("the rest needs another connection"),
                 Err(Failure::Closing(reply)) => return answers.settle(&refusal::of_us(reply.refusal(host))),
                 Err(Failure::BeforeContent(error)) => {
                     return settle(answers, &TransportError::Unreachable(format!("before the content: {error}")));
@@ -138,7 +166,8 @@ impl SmtpRelay {
                 }
                 Err(Failure::AfterContent(error)) => {
                     let failure = TransportError::Ambiguous(error.to_string());
-                    return answers.settle(&Outcome::Ambiguous(response(&failure, host)));
+                    answers.settle_transaction(&Outcome::Ambiguous(response(&failure, host)));
+                    return settle(answers, &TransportError::Unreachable(NOT_TRIED.to_owned()));
                 }
             }
         }
@@ -192,29 +221,36 @@ fn response(failure: &TransportError, host: &str) -> Response {
 
 #[async_trait]
 impl Transport for SmtpRelay {
+    async fn reserve(&self, route: &Route) -> Reservation {
+        match Settings::parse(&route.settings) {
+            Ok(settings) => Reservation::holding(self.turn(&(route.workspace_id, settings)).await),
+            // Sending tells what is wrong with them.
+            Err(_) => Reservation::default(),
+        }
+    }
+
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
         let settings = Settings::parse(&outgoing.settings)?;
         let Content::Email(email) = &outgoing.content else {
             return Err(TransportError::Content("this provider carries email only".to_owned()));
         };
-        let from = wire_address(&email.envelope_from)?;
-        let recipients =
-            outgoing.recipients.iter().map(|given| Recipient::parse(given)).collect::<Result<Vec<_>, _>>()?;
+        let recipients = Recipient::all(outgoing, email)?;
         let content = mime::build(email).map_err(|error| TransportError::Content(error.to_string()))?;
         if recipients.is_empty() {
             return Ok(Sent::default());
         }
         let letter = Letter {
-            from: &from,
             recipients: &recipients,
-            needs_utf8: mime::needs_utf8(email) || !from.is_ascii(),
+            needs_utf8: mime::needs_utf8(email) || recipients.iter().any(|one| !one.from.is_ascii()),
             content: &WireContent::new(content),
             last_look: &outgoing.last_look,
             since: Instant::now(),
+            verdict: refusal::judge,
         };
         let mut transcript = Transcript::new(&settings.host);
         let mut answers = Answers::new(recipients.len());
-        self.deliver(&(outgoing.workspace_id, settings), &letter, &mut transcript, &mut answers).await;
+        let turn = outgoing.reservation.take();
+        self.deliver(&(outgoing.workspace_id, settings), turn, &letter, &mut transcript, &mut answers).await;
         let outcomes = answers.into_outcomes();
         let dialogs = vec![transcript.into_dialog(outcomes.iter())];
         Ok(Sent { outcomes, captured: None, dialogs })

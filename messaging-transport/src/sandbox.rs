@@ -23,7 +23,12 @@ impl Transport for Sandbox {
             Content::Email(email) => mime::build(email).map_err(|error| TransportError::Content(error.to_string()))?,
             Content::Text(message) => document(outgoing, message),
         };
-        let outcomes = outgoing.recipients.iter().map(|_| Outcome::Accepted(accepted())).collect();
+        let admitted = outgoing.last_look.begin(&outgoing.recipients).await;
+        let outcomes: Vec<_> =
+            admitted.into_iter().map(|one| one.refusal().unwrap_or_else(|| Outcome::Accepted(accepted()))).collect();
+        if !outcomes.iter().any(|outcome| matches!(outcome, Outcome::Accepted(_))) {
+            return Ok(Sent { outcomes, ..Sent::default() });
+        }
         Ok(Sent { outcomes, captured: Some(Bytes::from(captured)), ..Sent::default() })
     }
 

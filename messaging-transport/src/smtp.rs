@@ -20,7 +20,7 @@ mod transcript;
 mod wire;
 
 pub(crate) use content::WireContent;
-pub(crate) use letter::{Answers, Letter, Recipient, wire_address};
+pub(crate) use letter::{Answers, Letter, Recipient, as_said};
 pub(crate) use pool::{Limits, Pool};
 #[cfg(feature = "testing")]
 pub(crate) use reply::Reply;

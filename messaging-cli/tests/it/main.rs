@@ -5,6 +5,7 @@ mod completions;
 mod dev;
 mod domains;
 mod exit_codes;
+mod faults;
 mod help;
 mod import;
 mod kill;

@@ -19,12 +19,12 @@ use crate::domain::sending_domain::SendingDomain;
 use crate::domain::template::Template;
 use crate::domain::webhook::{MAX_WEBHOOKS, Webhook};
 use crate::error::Error;
-use crate::ids::{Id as _, TemplateId, WorkspaceId};
+use crate::ids::{Id as _, TemplateId, UserId, WorkspaceId};
 use crate::ports::store::{PageRequest, StoreError};
+use crate::scope::{Access, Role};
 use crate::time::Timestamp;
 
-/// A person is a member of at most this many workspaces, and a workspace has at most this many domains,
-/// as far as decisions look.
+/// A workspace has at most this many sending domains.
 pub(crate) const MAX_LOOKED_AT: usize = 1000;
 
 /// The text before the random part of a session token.
@@ -33,8 +33,10 @@ pub(crate) const SESSION_MARKER: &str = "ms_";
 /// The caches.
 #[derive(Debug)]
 pub(super) struct Lookups {
-    keys: Cache<String, Arc<ApiKey>>,
+    /// By the digest of the secret.
+    keys: Cache<[u8; 32], Arc<ApiKey>>,
     sessions: Cache<[u8; 32], Arc<SignedIn>>,
+    roles: Cache<(UserId, WorkspaceId), Role>,
     workspaces: Cache<WorkspaceId, Arc<Workspace>>,
     domains: Cache<WorkspaceId, Arc<Vec<SendingDomain>>>,
     providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
@@ -68,6 +70,7 @@ impl Lookups {
         Self {
             keys: Cache::new(),
             sessions: Cache::new(),
+            roles: Cache::new(),
             workspaces: Cache::new(),
             domains: Cache::new(),
             providers: Cache::new(),
@@ -84,6 +87,7 @@ impl Lookups {
         if touched.credentials {
             self.keys.clear();
             self.sessions.clear();
+            self.roles.clear();
         }
         if touched.workspaces {
             self.workspaces.clear();
@@ -161,15 +165,14 @@ impl App {
             return Ok(Caller::Session(session));
         }
         let text = KeyText::parse(token).ok_or(Error::InvalidCredentials)?;
-        let prefix = text.prefix.to_owned();
-        let load = async { Ok::<_, StoreError>(self.store().api_key_by_prefix(&prefix).await?.map(Arc::new)) };
-        let key = self.lookups().keys.get(&prefix, self.now(), load).await?;
-        // The digest is compared also when there is no such key, so that time tells nothing.
+        // By the secret, never by the prefix: a wrong secret takes the same way, in the cache and in the store,
+        // whether or not there is a key with this prefix, so that time does not tell which prefixes exist.
         let digest = Digest::of(text.secret);
-        let nobody = Digest::from_bytes([0; 32]);
-        let matches = digest == key.as_ref().map_or(nobody, |key| key.secret_digest);
+        let load =
+            async { Ok::<_, StoreError>(self.store().api_key_by_secret(&digest, text.prefix).await?.map(Arc::new)) };
+        let key = self.lookups().keys.get(digest.as_bytes(), self.now(), load).await?;
         match key {
-            Some(key) if matches && key.is_live(self.now()) => {
+            Some(key) if key.prefix == text.prefix && key.is_live(self.now()) => {
                 self.note_use(&key);
                 Ok(Caller::Key(key))
             }
@@ -182,17 +185,48 @@ impl App {
         let load = async {
             let Some(session) = self.store().session(&digest).await? else { return Ok(None) };
             let Some(user) = self.store().user(session.user_id).await? else { return Ok(None) };
-            let page = PageRequest { after: None, limit: MAX_LOOKED_AT };
-            let memberships = self.store().workspaces_of(session.user_id, page).await?;
+            if session.password_version != user.record.password_version {
+                return Ok(None);
+            }
             Ok::<_, StoreError>(Some(Arc::new(SignedIn {
                 token_digest: session.token_digest,
                 expires_at: session.expires_at,
                 user: user.record,
-                roles: memberships.items.into_iter().map(|(workspace, member)| (workspace.id, member.role)).collect(),
+                membership: None,
             })))
         };
         let session = self.lookups().sessions.get(digest.as_bytes(), now, load).await?;
         Ok(session.filter(|session| now < session.expires_at))
+    }
+
+    /// Whether a caller may do what an operation asks for, and in which workspace: [`Caller::admit`] after the one
+    /// membership that the call is about was looked up. Answers the caller to call the operation with.
+    ///
+    /// However many workspaces somebody is a member of, by their own will or not, this is one look-up by key.
+    pub async fn admit(
+        &self,
+        mut caller: Caller,
+        access: Access,
+        in_path: Option<&str>,
+        in_header: Option<&str>,
+    ) -> Result<(Caller, Option<WorkspaceId>), Error> {
+        if let Caller::Session(session) = &caller {
+            let named = in_path.or(in_header).and_then(|text| text.parse().ok());
+            let membership = match named {
+                Some(workspace) => self.role_of(session.user.id, workspace).await?.map(|role| (workspace, role)),
+                None => None,
+            };
+            if membership != session.membership {
+                caller = Caller::Session(Arc::new(SignedIn { membership, ..SignedIn::clone(session) }));
+            }
+        }
+        let workspace = caller.admit(access, in_path, in_header)?;
+        Ok((caller, workspace))
+    }
+
+    async fn role_of(&self, user: UserId, workspace: WorkspaceId) -> Result<Option<Role>, StoreError> {
+        let load = async { Ok(self.store().member(workspace, user).await?.map(|stored| stored.record.role)) };
+        self.lookups().roles.get(&(user, workspace), self.now(), load).await
     }
 
     /// A workspace.

@@ -7,7 +7,7 @@ use futures_util::future::try_join_all;
 
 use crate::app::App;
 use crate::changes::{Changes, MoveMessage, Write};
-use crate::domain::link_token::ReturnPurpose;
+use crate::domain::link_token::{RecipientTag, ReturnPurpose};
 use crate::domain::message::{Message, MessageContent};
 use crate::domain::recipients::{self, Recipient};
 use crate::domain::report::Report;
@@ -35,6 +35,9 @@ pub struct ReturnAddress {
     pub message_id: MessageId,
     /// What mail to the address is about.
     pub purpose: ReturnPurpose,
+    /// The one recipient whom it concerns; `None` in mail of earlier versions, and where the address stands in
+    /// content that all recipients share.
+    pub recipient: Option<RecipientTag>,
 }
 
 impl App {
@@ -47,8 +50,8 @@ impl App {
         let domains = self.store().domains_named(name, MAX_NAMESAKES).await?;
         Ok(domains.iter().find_map(|domain| {
             let workspace_id = domain.workspace_id;
-            let (purpose, message_id) = self.link_key().read_local_part(workspace_id, local_part)?;
-            Some(ReturnAddress { workspace_id, message_id, purpose })
+            let (purpose, message_id, recipient) = self.link_key().read_local_part(workspace_id, local_part)?;
+            Some(ReturnAddress { workspace_id, message_id, purpose, recipient })
         }))
     }
 
@@ -74,7 +77,12 @@ impl App {
     async fn judge(&self, to: &ReturnAddress, report: &Report) -> Result<(Changes, ()), Error> {
         let found = self.store().message_with_content(to.workspace_id, to.message_id).await?;
         let Some((message, content)) = found else { return Ok((Changes::default(), ())) };
-        let (recipients, complete) = recipients_of(&message, content.as_ref());
+        let (mut recipients, mut complete) = recipients_of(&message, content.as_ref());
+        if let Some(tag) = to.recipient {
+            // Whatever the letter names, it is about whom the address was made for.
+            recipients.retain(|known| self.link_key().recipient_tag(message.id, &known.address) == tag);
+            complete = true;
+        }
         let of_kind = |kind| self.store().message_events_of_kind(to.workspace_id, to.message_id, kind, MAX_EVENTS);
         let past = try_join_all(returned::kinds(report).iter().map(|kind| of_kind(*kind))).await?.concat();
         let judgment =

@@ -184,6 +184,7 @@ fn concern(write: &Write) -> Option<(WorkspaceId, Aspects)> {
         Write::MoveProductEvents(change) => Some((change.workspace_id, Aspects::EVENTS)),
         Write::AttributeMessage(change) => Some((change.workspace_id, Aspects::MESSAGES)),
         Write::RedactMessage(redaction) => Some((redaction.workspace_id, Aspects::MESSAGES)),
+        Write::EraseCopy(erasure) => Some((erasure.workspace_id, Aspects::MESSAGES)),
         _ => None,
     }
 }

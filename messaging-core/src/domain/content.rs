@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::domain::attachment::StoredFile;
 use crate::domain::message::MessageContent;
@@ -68,6 +69,26 @@ pub fn encode(
     let mut request = vec![ENVELOPE];
     serde_json::to_writer(&mut request, &Envelope { input, files, template }).expect("plain data serializes");
     MessageContent { request: request.into() }
+}
+
+/// The stored form with its request changed; `None` when `change` says that it changed nothing.
+pub fn edit(
+    content: &MessageContent,
+    change: impl FnOnce(&mut Map<String, Value>) -> bool,
+) -> Result<Option<MessageContent>, Unreadable> {
+    let (mark, json) = match content.request.split_first() {
+        Some((&ENVELOPE, rest)) => (&content.request[..1], rest),
+        _ => (&[][..], &content.request[..]),
+    };
+    let mut whole: Value = serde_json::from_slice(json).map_err(Unreadable)?;
+    let request = if mark.is_empty() { Some(&mut whole) } else { whole.get_mut("input") };
+    let Some(Value::Object(members)) = request else { return Ok(None) };
+    if !change(members) {
+        return Ok(None);
+    }
+    let mut request = mark.to_vec();
+    serde_json::to_writer(&mut request, &whole).expect("plain data serializes");
+    Ok(Some(MessageContent { request: request.into() }))
 }
 
 /// Reads the stored form.

@@ -12,9 +12,6 @@ use crate::domain::suppression::SuppressionReason;
 use crate::ports::transport::{Acceptance, Outcome, Response};
 use crate::time::Timestamp;
 
-/// What the event of a held message says.
-const HELD: &str = "not sent: the server cannot store outcomes at the moment";
-
 /// The circumstances of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
@@ -24,10 +21,19 @@ pub struct Attempt {
     pub acceptance: Acceptance,
     /// When to try again, if anybody is put off; `None` when the message has expired.
     pub next_attempt_at: Option<Timestamp>,
-    /// When to try again those who were not tried because the outcome could not be stored.
-    pub held_until: Timestamp,
-    /// Whether the peer may have had the message before: an earlier attempt was cut off by a crash, or
-    /// this one lost the final reply.
+    /// When to look again after what was no attempt, because it was not admitted.
+    pub withheld_until: Timestamp,
+}
+
+/// What happened to one recipient, and what is known from before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecipientResult {
+    /// Who.
+    pub recipient: Recipient,
+    /// What happened now.
+    pub result: Result,
+    /// Whether the peer may have had the message before: an earlier attempt was cut off by a crash, or lost the
+    /// final reply.
     pub ambiguous: bool,
 }
 
@@ -40,7 +46,12 @@ pub enum Result {
     Complained(Response),
     /// The address is on the suppression list.
     Suppressed(SuppressionReason),
+    /// Too many attempts were cut off while the message was on the wire: another might end the same way.
+    GivenUp,
 }
+
+/// After so many attempts at a recipient that were cut off by the end of the process there is no further one.
+pub const MAX_CUT_OFF: u8 = 5;
 
 /// What is to be written.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -53,6 +64,8 @@ pub struct Judgment {
     pub open: Vec<Recipient>,
     /// When; set when anybody is open.
     pub next_attempt_at: Option<Timestamp>,
+    /// Whether everybody who is open was withheld: there was no attempt at them.
+    pub is_withheld: bool,
     /// Addresses to suppress.
     pub suppress: Vec<(String, SuppressionReason)>,
     /// Addresses that were delivered to.
@@ -84,37 +97,68 @@ impl Judgment {
         judgment.event(EventKind::Failed, json!({"reason": reason, "message": message}));
         judgment
     }
+
+    /// The message could not be sent to some of those who get a copy; what becomes of it for its `to` recipient is
+    /// decided elsewhere.
+    pub fn failed_for(copies: &[Recipient], reason: &str, message: &str) -> Self {
+        let mut judgment = Self::default();
+        for copy in copies {
+            let meta = json!({"recipient": copy.address, "reason": reason, "message": message});
+            judgment.event(EventKind::Failed, meta);
+        }
+        judgment
+    }
 }
 
 /// Judges an attempt by what happened to each recipient.
-pub fn judge(attempt: Attempt, results: &[(Recipient, Result)]) -> Judgment {
+pub fn judge(attempt: Attempt, results: &[RecipientResult]) -> Judgment {
     let mut judgment = Judgment::default();
-    for (recipient, result) in results {
-        let status = one(&mut judgment, attempt, recipient, result);
-        if recipient.kind == RecipientKind::To {
-            judgment.status = Some(status);
+    for result in results {
+        let status = one(&mut judgment, attempt, result);
+        if result.recipient.kind == RecipientKind::To {
+            judgment.status = status;
         }
+    }
+    let withheld = |one: &&RecipientResult| matches!(one.result, Result::Tried(Outcome::Withheld(_)));
+    for one in results.iter().filter(withheld) {
+        let next = judgment.next_attempt_at.unwrap_or(attempt.withheld_until);
+        judgment.is_withheld |= judgment.open.is_empty();
+        judgment.next_attempt_at = Some(next.min(attempt.withheld_until));
+        judgment.open.push(one.recipient.clone());
     }
     judgment
 }
 
-fn one(judgment: &mut Judgment, attempt: Attempt, recipient: &Recipient, result: &Result) -> MessageStatus {
+/// What follows for one recipient, and the state that it brings its message to.
+fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Option<MessageStatus> {
+    let RecipientResult { recipient, result, ambiguous } = tried;
     let address = recipient.address.as_str();
     let is_lost = matches!(result, Result::Tried(Outcome::Ambiguous(_)));
-    let ambiguous = (attempt.ambiguous || is_lost).then_some(true);
+    let ambiguous = (*ambiguous || is_lost).then_some(true);
     let (outcome, complains) = match result {
         Result::Suppressed(reason) => {
             judgment.event(EventKind::Suppressed, json!({"recipient": address, "reason": reason.as_str()}));
-            return MessageStatus::Suppressed;
+            return Some(MessageStatus::Suppressed);
+        }
+        Result::GivenUp => {
+            let why = format!(
+                "the server stopped {MAX_CUT_OFF} times while the message was on its way to this recipient, and \
+                 whether a copy arrived is not known: it is not sent again"
+            );
+            judgment.event(
+                EventKind::Failed,
+                json!({"recipient": address, "reason": "provider_error", "message": why, "ambiguous": ambiguous}),
+            );
+            return Some(MessageStatus::Failed);
         }
         Result::Complained(response) => (Outcome::Accepted(response.clone()), true),
         Result::Tried(outcome) => (outcome.clone(), false),
     };
-    match outcome {
+    Some(match outcome {
         Outcome::Accepted(response) => {
             judgment.event(EventKind::Sent, json!({"recipient": address, "ambiguous": ambiguous}));
             if attempt.acceptance == Acceptance::Relayed {
-                return MessageStatus::Sent;
+                return Some(MessageStatus::Sent);
             }
             judgment.event(
                 EventKind::Delivered,
@@ -122,7 +166,7 @@ fn one(judgment: &mut Judgment, attempt: Attempt, recipient: &Recipient, result:
             );
             judgment.reached.push(address.to_owned());
             if !complains {
-                return MessageStatus::Delivered;
+                return Some(MessageStatus::Delivered);
             }
             judgment.event(EventKind::Complaint, json!({"recipient": address, "feedback_type": "abuse"}));
             judgment.suppress.push((address.to_owned(), SuppressionReason::Complaint));
@@ -132,20 +176,8 @@ fn one(judgment: &mut Judgment, attempt: Attempt, recipient: &Recipient, result:
             judgment.event(EventKind::Suppressed, json!({"recipient": address, "reason": reason.as_str()}));
             MessageStatus::Suppressed
         }
-        Outcome::Held => {
-            // Always one more attempt: the message shall not bounce for what is the matter here.
-            let next = attempt.next_attempt_at.map_or(attempt.held_until, |next| next.min(attempt.held_until));
-            judgment.event(
-                EventKind::Deferred,
-                json!({
-                    "recipient": address, "response": HELD, "attempt": attempt.number, "next_attempt_at": next,
-                    "ambiguous": ambiguous,
-                }),
-            );
-            judgment.open.push(recipient.clone());
-            judgment.next_attempt_at = Some(next);
-            MessageStatus::Deferred
-        }
+        // No attempt: it stays in its state.
+        Outcome::Withheld(_) => return None,
         Outcome::Deferred(response) | Outcome::Ambiguous(response) => {
             let recipient = Recipient { was_deferred: true, ..recipient.clone() };
             put_off(judgment, attempt, recipient, &response, ambiguous)
@@ -155,7 +187,7 @@ fn one(judgment: &mut Judgment, attempt: Attempt, recipient: &Recipient, result:
             bounce(judgment, address, &response, classify(&response), ambiguous);
             MessageStatus::Bounced
         }
-    }
+    })
 }
 
 /// Tries a recipient again, or gives it up when the message has expired: it bounced, unless nothing but
@@ -233,8 +265,7 @@ mod tests {
             number: 2,
             acceptance: Acceptance::Delivered,
             next_attempt_at: Some(Timestamp::from_millis(0)),
-            held_until: Timestamp::from_millis(5),
-            ambiguous: false,
+            withheld_until: Timestamp::from_millis(0),
         }
     }
 
@@ -243,7 +274,11 @@ mod tests {
     fn check(attempt: Attempt, results: &[(RecipientKind, &str, Result)], expected: &str) {
         let results: Vec<_> = results
             .iter()
-            .map(|(kind, address, result)| (Recipient::new(*kind, (*address).to_owned()), result.clone()))
+            .map(|(kind, address, result)| RecipientResult {
+                recipient: Recipient::new(*kind, (*address).to_owned()),
+                result: result.clone(),
+                ambiguous: false,
+            })
             .collect();
         let judgment = judge(attempt, &results);
         let status = judgment.status.map_or("-", MessageStatus::as_str);
@@ -267,10 +302,6 @@ mod tests {
         check(relayed, &[(To, TO, accepted.clone())], "sent; Sent; open 0; suppress []");
         check(attempt(), &[(To, TO, deferred.clone())], "deferred; Deferred; open 1; suppress []");
         check(expired, &[(To, TO, deferred.clone())], "bounced; Bounce; open 0; suppress []");
-        // What was held says nothing about the recipient, not even at the end of the message's time.
-        let held = Result::Tried(Outcome::Held);
-        check(expired, &[(To, TO, held.clone())], "deferred; Deferred; open 1; suppress []");
-        check(attempt(), &[(To, TO, held)], "deferred; Deferred; open 1; suppress []");
         check(attempt(), &[(To, TO, policy)], "bounced; Bounce; open 0; suppress []");
         check(
             attempt(),
@@ -293,6 +324,25 @@ mod tests {
             &[(To, TO, Result::Complained(reply(250, "2.0.0")))],
             r#"complained; Sent Delivered Complaint; open 0; suppress [("ann@example.com", Complaint)]"#,
         );
+        check(attempt(), &[(To, TO, Result::GivenUp)], "failed; Failed; open 0; suppress []");
+        let withheld = Result::Tried(Outcome::Withheld("the disk is full".to_owned()));
+        check(attempt(), &[(To, TO, withheld)], "-; ; open 1; suppress []");
+    }
+
+    #[test]
+    fn what_was_withheld_is_no_attempt_and_what_was_put_off_beside_it_is() {
+        let of = |address: &str, outcome| RecipientResult {
+            recipient: Recipient::new(RecipientKind::Cc, address.to_owned()),
+            result: Result::Tried(outcome),
+            ambiguous: false,
+        };
+        let withheld = || of("c@b.co", Outcome::Withheld(String::new()));
+        let soon = Attempt { withheld_until: Timestamp::from_millis(-1), ..attempt() };
+        let judgment = judge(soon, &[withheld()]);
+        assert_eq!((judgment.is_withheld, judgment.next_attempt_at), (true, Some(soon.withheld_until)));
+        let judgment = judge(soon, &[withheld(), of("d@b.co", Outcome::Deferred(reply(450, "4.2.1")))]);
+        assert_eq!((judgment.is_withheld, judgment.next_attempt_at), (false, Some(soon.withheld_until)));
+        assert_eq!(judgment.open.len(), 2);
     }
 
     #[test]
@@ -305,9 +355,10 @@ mod tests {
         check(expired, &[(To, TO, failed())], "failed; Failed; open 0; suppress []");
         check(expired, &[(Cc, "c@b.co", failed())], "-; Failed; open 0; suppress []");
         for (first, expected) in [(failed(), EventKind::Failed), (deferred, EventKind::Bounce)] {
-            let open = judge(attempt(), &[(Recipient::new(To, TO.to_owned()), first)]).open;
-            let again = judge(attempt(), &[(open[0].clone(), failed())]).open;
-            let end = judge(expired, &[(again[0].clone(), failed())]);
+            let of = |recipient, result| RecipientResult { recipient, result, ambiguous: false };
+            let open = judge(attempt(), &[of(Recipient::new(To, TO.to_owned()), first)]).open;
+            let again = judge(attempt(), &[of(open[0].clone(), failed())]).open;
+            let end = judge(expired, &[of(again[0].clone(), failed())]);
             assert_eq!(end.events[0].0, expected);
             assert_eq!(end.soft_bounces.is_empty(), expected == EventKind::Failed);
         }

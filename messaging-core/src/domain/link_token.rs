@@ -18,8 +18,18 @@ const LINK_MAC: usize = 16;
 /// Octets of the MAC in an address, where a token must be short: guessing one takes 2^79 letters.
 const ADDRESS_MAC: usize = 10;
 
+/// Octets that name one of the at most 101 recipients of a message: two of them are alike once in 10^8 messages.
+const RECIPIENT_TAG: usize = 5;
+
+/// Names a recipient of a message in a return address, without telling the address: octets of a MAC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecipientTag([u8; RECIPIENT_TAG]);
+
 /// The first octet of the token of an upload; those of [`Link`] are 1 to 3.
 const UPLOAD: u8 = 4;
+
+/// The first octet of what [`CopyKey`] is made of.
+const COPY: u8 = 5;
 
 /// What a link is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +53,11 @@ impl UrlKey {
         Self(digest.as_ref()[..16].try_into().expect("SHA-256 has 32 bytes"))
     }
 }
+
+/// Stands for somebody who is copied on messages: the first 16 octets of a MAC over workspace and address, so that
+/// nobody without the key file can tell whose it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CopyKey(pub [u8; 16]);
 
 /// What an address is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -127,6 +142,15 @@ impl LinkKey {
         Some((WorkspaceId::from_bytes(id(1)?), ImportId::from_bytes(id(17)?)))
     }
 
+    /// The key of an email address (normalised) that is copied on messages of a workspace.
+    pub fn copy(&self, workspace: WorkspaceId, address: &str) -> CopyKey {
+        let mut octets = vec![COPY];
+        octets.extend(workspace.to_bytes());
+        octets.extend(address.as_bytes());
+        let mac = hmac::sign(&self.0, &octets);
+        CopyKey(mac.as_ref()[..16].try_into().expect("SHA-256 has 32 bytes"))
+    }
+
     /// What a token says before its MAC, if that is right.
     fn read(&self, token: &str) -> Option<Vec<u8>> {
         // The longest is 65 octets, 87 characters.
@@ -136,30 +160,52 @@ impl LinkKey {
         bool::from(expected.as_ref()[..LINK_MAC].ct_eq(&mac)).then_some(octets)
     }
 
-    /// The local part of a return address: at most 54 characters, lower case, because mail systems may
-    /// change the case.
+    /// The tag of a recipient of a message, whose address is spelled as in the stored request.
+    pub fn recipient_tag(&self, message: MessageId, address: &str) -> RecipientTag {
+        let mac = hmac::sign(&self.0, &[b"recipient\0", &message.to_bytes()[..], address.as_bytes()].concat());
+        RecipientTag(mac.as_ref()[..RECIPIENT_TAG].try_into().expect("SHA-256 has 32 octets"))
+    }
+
+    /// The local part of a return address: at most 62 characters, lower case, because mail systems may
+    /// change the case. With a recipient, what comes back concerns that one alone.
     ///
     /// The workspace is not in it, to keep it short; whoever reads it tries the workspaces that the
     /// domain belongs to.
-    pub fn local_part(&self, purpose: ReturnPurpose, workspace: WorkspaceId, message: MessageId) -> String {
+    pub fn local_part(
+        &self,
+        purpose: ReturnPurpose,
+        workspace: WorkspaceId,
+        message: MessageId,
+        recipient: Option<RecipientTag>,
+    ) -> String {
         let mut octets = message.to_bytes().to_vec();
-        octets.extend(&self.address_mac(purpose, workspace, message));
+        octets.extend(recipient.iter().flat_map(|tag| tag.0));
+        octets.extend(&self.address_mac(purpose, workspace, &octets));
         format!("{}+{}", purpose.word(), base32(&octets))
     }
 
-    /// The message that a local part names, if it is one of ours for this workspace.
-    pub fn read_local_part(&self, workspace: WorkspaceId, local_part: &str) -> Option<(ReturnPurpose, MessageId)> {
+    /// The message that a local part names, and the recipient if it names one, if it is one of ours for this
+    /// workspace.
+    pub fn read_local_part(
+        &self,
+        workspace: WorkspaceId,
+        local_part: &str,
+    ) -> Option<(ReturnPurpose, MessageId, Option<RecipientTag>)> {
         let (word, token) = local_part.split_once('+')?;
         let purpose = ReturnPurpose::ALL.into_iter().find(|purpose| purpose.word().eq_ignore_ascii_case(word))?;
-        let octets = from_base32(token, 16 + ADDRESS_MAC)?;
-        let (id, mac) = octets.split_at(16);
-        let message = MessageId::from_bytes(id.try_into().ok()?);
-        let expected = self.address_mac(purpose, workspace, message);
-        bool::from(expected.ct_eq(mac)).then_some((purpose, message))
+        let octets =
+            from_base32(token, 16 + ADDRESS_MAC).or_else(|| from_base32(token, 16 + RECIPIENT_TAG + ADDRESS_MAC))?;
+        let (named, mac) = octets.split_at(octets.len() - ADDRESS_MAC);
+        if !bool::from(self.address_mac(purpose, workspace, named).ct_eq(mac)) {
+            return None;
+        }
+        let (id, tag) = named.split_at(16);
+        Some((purpose, MessageId::from_bytes(id.try_into().ok()?), tag.try_into().ok().map(RecipientTag)))
     }
 
-    fn address_mac(&self, purpose: ReturnPurpose, workspace: WorkspaceId, message: MessageId) -> [u8; ADDRESS_MAC] {
-        let text = [purpose.word().as_bytes(), b"\0", &workspace.to_bytes(), &message.to_bytes()].concat();
+    /// The MAC over what an address names: a message, and perhaps a recipient of it.
+    fn address_mac(&self, purpose: ReturnPurpose, workspace: WorkspaceId, named: &[u8]) -> [u8; ADDRESS_MAC] {
+        let text = [purpose.word().as_bytes(), b"\0", &workspace.to_bytes(), named].concat();
         hmac::sign(&self.0, &text).as_ref()[..ADDRESS_MAC].try_into().expect("SHA-256 has 32 bytes")
     }
 }
@@ -258,19 +304,44 @@ mod tests {
     fn local_parts_round_trip_in_any_case() {
         let (workspace, message) = ids();
         let key = LinkKey::new(&[7; 32]);
-        for purpose in ReturnPurpose::ALL {
-            let local = key.local_part(purpose, workspace, message);
-            assert!(local.len() <= 54, "{local}");
-            assert_eq!(key.read_local_part(workspace, &local), Some((purpose, message)));
-            assert_eq!(key.read_local_part(workspace, &local.to_uppercase()), Some((purpose, message)));
+        let tag = key.recipient_tag(message, "ann@example.com");
+        for (purpose, tag) in ReturnPurpose::ALL.into_iter().flat_map(|purpose| [(purpose, None), (purpose, Some(tag))])
+        {
+            let local = key.local_part(purpose, workspace, message, tag);
+            assert!(local.len() <= 62, "{local}");
+            assert_eq!(key.read_local_part(workspace, &local), Some((purpose, message, tag)));
+            assert_eq!(key.read_local_part(workspace, &local.to_uppercase()), Some((purpose, message, tag)));
             let other = "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGK".parse().unwrap();
             assert_eq!(key.read_local_part(other, &local), None);
             let elsewhere = local.replace(purpose.word(), "postmaster");
             assert_eq!(key.read_local_part(workspace, &elsewhere), None);
         }
-        let swapped = key.local_part(ReturnPurpose::Bounce, workspace, message).replace("bounce", "unsubscribe");
+        let swapped = key.local_part(ReturnPurpose::Bounce, workspace, message, None).replace("bounce", "unsubscribe");
         for bad in ["", "bounce", "bounce+", "bounce+0", &swapped] {
             assert_eq!(key.read_local_part(workspace, bad), None);
+        }
+    }
+
+    #[test]
+    fn an_address_in_mail_of_earlier_versions_is_still_read() {
+        let (workspace, message) = ids();
+        let read =
+            LinkKey::new(&[7; 32]).read_local_part(workspace, "bounce+069cex3wpmvgzn3s7x9dhnsy2b0k4axexmae889k4r");
+        assert_eq!(read, Some((ReturnPurpose::Bounce, message, None)));
+    }
+
+    #[test]
+    fn a_recipient_cannot_be_exchanged_for_another() {
+        let (workspace, message) = ids();
+        let key = LinkKey::new(&[7; 32]);
+        let tag = |address| key.recipient_tag(message, address);
+        assert_ne!(tag("ann@example.com"), tag("bob@example.com"));
+        assert_ne!(LinkKey::new(&[8; 32]).recipient_tag(message, "ann@example.com"), tag("ann@example.com"));
+        let local = key.local_part(ReturnPurpose::Bounce, workspace, message, Some(tag("ann@example.com")));
+        for at in "bounce+".len()..local.len() {
+            let mut forged = local.clone().into_bytes();
+            forged[at] = if forged[at] == b'a' { b'b' } else { b'a' };
+            assert_eq!(key.read_local_part(workspace, std::str::from_utf8(&forged).unwrap()), None);
         }
     }
 }

@@ -4,6 +4,9 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::address::EmailAddress;
+use crate::ids::{Id as _, MessageId};
+
 /// Where a recipient was named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -48,6 +51,40 @@ pub fn all(to: &str, cc: &[String], bcc: &[String]) -> Vec<Recipient> {
         .collect()
 }
 
+impl Recipient {
+    /// The domain of an email address in A-labels, by which delivery is divided; the whole address in lower case
+    /// where it has none.
+    pub fn domain(&self) -> String {
+        EmailAddress::parse(&self.address)
+            .map_or_else(|_| self.address.to_lowercase(), |address| address.ascii_domain())
+    }
+}
+
+/// Names a recipient of a message without its address: the first 8 octets of a SHA-256 digest of both.
+///
+/// Jobs keep it instead of addresses, so that what is erased from the stored request is gone from them as well,
+/// and instead of a position, which would shift.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RecipientDigest(u64);
+
+impl RecipientDigest {
+    /// The digest of a recipient, whose address is spelled as in the stored request.
+    pub fn of(message: MessageId, address: &str) -> Self {
+        let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+        context.update(&message.to_bytes());
+        context.update(address.as_bytes());
+        let octets = context.finish();
+        Self(u64::from_be_bytes(octets.as_ref()[..8].try_into().expect("SHA-256 has 32 octets")))
+    }
+}
+
+/// The domains of recipients, each once, in the order of the recipients.
+pub fn domains(recipients: &[Recipient]) -> Vec<String> {
+    let mut seen = HashSet::new();
+    recipients.iter().map(Recipient::domain).filter(|domain| seen.insert(domain.clone())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +98,21 @@ mod tests {
             shown,
             [(RecipientKind::To, "a@b.co"), (RecipientKind::Cc, "c@b.co"), (RecipientKind::Bcc, "d@b.co")]
         );
+    }
+
+    #[test]
+    fn both_spellings_of_a_domain_are_one() {
+        let copies = ["b@BÜCHER.example", "c@xn--bcher-kva.example", "d@b.co", "e@B.CO"];
+        let found = all("a@bücher.example", &copies.map(ToOwned::to_owned), &[]);
+        assert_eq!(domains(&found), ["xn--bcher-kva.example", "b.co"]);
+    }
+
+    #[test]
+    fn a_digest_names_one_recipient_of_one_message() {
+        let ids = ["msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", "msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ"].map(|id| id.parse().unwrap());
+        let of = |id: usize, address| RecipientDigest::of(ids[id], address);
+        assert_eq!(of(0, "a@b.co"), of(0, "a@b.co"));
+        assert_ne!(of(0, "a@b.co"), of(0, "c@b.co"));
+        assert_ne!(of(0, "a@b.co"), of(1, "a@b.co"));
     }
 }

@@ -7,12 +7,16 @@
 //! report or HTML may give the `@`, and a return address that holds another address (VERP) loses both. What is
 //! not found: an address inside base64 and a local part without its `@`.
 
+mod cross_out;
+
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
 use crate::domain::address;
 use crate::domain::channel::Channel;
+
+pub use cross_out::cross_out;
 
 /// What stands for what is not shown.
 const STARS: &str = "***";

@@ -20,7 +20,8 @@ pub struct Returned<'a> {
     pub status: MessageStatus,
     /// Its recipients.
     pub recipients: &'a [Recipient],
-    /// Whether these are all of them: the copies are forgotten with the content.
+    /// Whether these are all whom it can be about: a return address names one recipient, and those in mail of earlier
+    /// versions all; of them the copies are forgotten with the content.
     pub complete: bool,
     /// Its events of the kinds that [`kinds`] names.
     pub past: &'a [MessageEvent],

@@ -12,7 +12,7 @@ pub const ONE_CLICK: (&str, &str) = ("List-Unsubscribe-Post", "List-Unsubscribe=
 /// `List-Unsubscribe` and `List-Unsubscribe-Post` of a marketing email: a page and an address, of which
 /// mail programs take the one they like.
 pub fn headers(links: &Links<'_>, bounce_domain: &str) -> [(&'static str, String); 2] {
-    let mailbox = links.key.local_part(ReturnPurpose::Unsubscribe, links.workspace, links.message);
+    let mailbox = links.key.local_part(ReturnPurpose::Unsubscribe, links.workspace, links.message, None);
     let value = format!("<{}>, <mailto:{mailbox}@{bounce_domain}>", links.unsubscribe_url());
     [("List-Unsubscribe", value), (ONE_CLICK.0, ONE_CLICK.1.to_owned())]
 }
@@ -44,7 +44,7 @@ mod tests {
         let mailbox = address.strip_prefix("mailto:").unwrap().strip_suffix("@bounce.acme.com").unwrap();
         // A plus sign is itself in a mailto link (RFC 6068 section 5).
         let read = key.read_local_part(links.workspace, mailbox);
-        assert_eq!(read, Some((ReturnPurpose::Unsubscribe, links.message)));
+        assert_eq!(read, Some((ReturnPurpose::Unsubscribe, links.message, None)));
         // Header fields are folded at spaces; no part may be longer than a line (RFC 5322 section 2.1.1).
         assert!(value.split(' ').all(|part| part.len() < 200), "{value}");
     }

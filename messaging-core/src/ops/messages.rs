@@ -11,11 +11,12 @@ use serde_json::{Map, Value};
 use validator::Validate;
 
 use crate::changes::Write;
-use crate::domain::address::EmailAddress;
+use crate::domain::address::{self, EmailAddress};
 use crate::domain::attachment::{self, StoredFile};
 use crate::domain::channel::Channel;
 use crate::domain::contact::{Contact, Identifier};
 use crate::domain::content::TemplateUse;
+use crate::domain::link_token::CopyKey;
 use crate::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
 use crate::domain::message_input::MessageInput;
 use crate::domain::sending_domain::SendingDomain;
@@ -23,7 +24,7 @@ use crate::domain::template::Template;
 use crate::domain::{content, sender};
 use crate::error::{Error, Unprocessable};
 use crate::ids::{AutomationId, BlobId, CampaignId, ContactId, MessageId, TemplateId, WorkspaceId};
-use crate::ops::context::Context;
+use crate::ops::context::{Context, NewFile};
 use crate::ops::input::{Empty, Input, PageQuery};
 use crate::ops::operation::{Call, Operation};
 use crate::ops::page::Page;
@@ -100,15 +101,32 @@ impl Operation for SendMessage {
             created_at: cx.now,
             updated_at: cx.now,
         };
-        let files = store_files(cx, workspace, &input).await?;
+        let copies = copy_keys(cx, workspace, &input);
+        let files = collect_files(cx, workspace, &input);
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
+        let jobs = DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref());
         let content = content::encode(&cx.body, input, files, template);
-        let job = DeliverMessage::first(&message).enqueue(cx.new_id(), cx.now)?;
         let message_id = message.id;
         cx.change(Write::InsertMessage(Box::new(message), content));
-        cx.change(Write::Enqueue(job));
+        if !copies.is_empty() {
+            cx.change(Write::ListCopies(workspace, message_id, copies));
+        }
+        for job in jobs {
+            let job = job.enqueue(cx.new_id(), cx.now)?;
+            cx.change(Write::Enqueue(job));
+        }
         Ok(AcceptedMessage { message_id, status: MessageStatus::Queued })
     }
+}
+
+/// What erasing finds the message by, for each of its copies once.
+fn copy_keys(cx: &Context<'_>, workspace: WorkspaceId, input: &MessageInput) -> Vec<CopyKey> {
+    let copies = input.cc.iter().chain(&input.bcc).flatten();
+    let mut keys: Vec<_> =
+        copies.map(|copy| cx.app.link_key().copy(workspace, &address::normalize(Channel::Email, copy))).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// Looks up what the request names. What is not there is added to the violations.
@@ -232,9 +250,8 @@ async fn require_transport(cx: &Context<'_>, workspace: WorkspaceId, channel: Ch
     if known { Ok(()) } else { Err(Unprocessable::ChannelNotConfigured.into()) }
 }
 
-/// Stores attachments beside the message. They are durable before the message is; what a crash leaves
-/// between is swept.
-async fn store_files(cx: &Context<'_>, workspace: WorkspaceId, input: &MessageInput) -> Result<Vec<StoredFile>, Error> {
+/// Names the attachments, which are stored beside the message. They are durable before the message is.
+fn collect_files(cx: &mut Context<'_>, workspace: WorkspaceId, input: &MessageInput) -> Vec<StoredFile> {
     let mut files = Vec::new();
     for file in input.attachments.iter().flatten() {
         let blob: BlobId = cx.new_id();
@@ -245,9 +262,9 @@ async fn store_files(cx: &Context<'_>, workspace: WorkspaceId, input: &MessageIn
             size: bytes.len() as u64,
             blob,
         });
-        cx.store().put_blob(workspace, blob, bytes).await?;
+        cx.files.push(NewFile { workspace, id: blob, bytes });
     }
-    Ok(files)
+    files
 }
 
 /// What a message shows in a listing.

@@ -9,10 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
-use crate::app::SESSION_MARKER;
+use crate::app::{App, SESSION_MARKER};
 use crate::caller::{Caller, SignedIn};
 use crate::changes::Write;
-use crate::domain::account::{Session, User};
+use crate::domain::account::{Member, Session, User, Workspace};
 use crate::domain::api_key::random_text;
 use crate::domain::digest::Digest;
 use crate::domain::secret::Secret;
@@ -21,6 +21,7 @@ use crate::ids::{UserId, WorkspaceId};
 use crate::ops::context::Context;
 use crate::ops::input::{Empty, Input};
 use crate::ops::operation::{Call, NoContent, Operation};
+use crate::ports::store::PageRequest;
 use crate::scope::{Access, Role};
 use crate::time::Timestamp;
 
@@ -29,6 +30,8 @@ const LIFETIME: Duration = Duration::from_hours(12);
 /// Random characters of a token: 256 bits.
 const TOKEN_LENGTH: usize = 43;
 const TOKEN_ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+/// Memberships that `GET /auth/me` shows.
+const MAX_MEMBERSHIPS: usize = 1000;
 
 /// A person as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -92,23 +95,24 @@ impl Operation for Login {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<LoginReport, Error> {
         let email = call.body.email.to_lowercase();
-        let client = cx.client;
-        // The only effect outside of `changes`. It is safe here: nothing this operation writes can be a
+        let attempt = cx.app.admit_sign_in(&email, cx.client).await?;
+        let turn = cx.app.password_turn(cx.client).await?;
+        // The only commit outside of `changes`. It is safe here: nothing this operation writes can be a
         // conflict, so it runs once.
-        cx.app
-            .login_attempts(|attempts| attempts.begin(&email, client, cx.now))
-            .map_err(|retry_after| Error::RateLimited { retry_after })?;
+        cx.app.count_sign_in(attempt).await?;
         let user = cx.store().user_by_email(&email).await?.map(|stored| stored.record);
         let hash = user.as_ref().and_then(|user| user.password_hash.clone());
-        let matches = cx.app.password_matches(call.body.password.into_inner(), hash).await?;
+        let matches = App::password_matches(turn, call.body.password.into_inner(), hash).await?;
         let user = user.filter(|_| matches).ok_or(Error::InvalidCredentials)?;
-        cx.app.login_attempts(|attempts| attempts.succeeded(&email, client));
 
         let token = format!("{SESSION_MARKER}{}", random_text(cx.app.entropy(), TOKEN_ALPHABET, TOKEN_LENGTH));
         let expires_at = cx.now + LIFETIME;
+        cx.change(Write::ForgetSignIns(attempt));
         cx.change(Write::PutSession(Session {
             token_digest: Digest::of(&token),
             user_id: user.id,
+            // A password that is set meanwhile ends this session too.
+            password_version: user.password_version,
             created_at: cx.now,
             expires_at,
         }));
@@ -154,7 +158,7 @@ pub struct Membership {
 pub struct MeReport {
     /// The person.
     pub user: UserView,
-    /// Where the person is a member, newest workspace first.
+    /// Where the person is a member, newest workspace first; at most 1000, `GET /workspaces` lists them all.
     pub workspaces: Vec<Membership>,
 }
 
@@ -176,7 +180,11 @@ impl Operation for GetMe {
 
     async fn run(cx: &mut Context<'_>, _: Call<Self>) -> Result<MeReport, Error> {
         let session = signed_in(cx.caller)?;
-        let workspaces = session.roles.iter().map(|&(workspace_id, role)| Membership { workspace_id, role }).collect();
+        let page = PageRequest { after: None, limit: MAX_MEMBERSHIPS };
+        let found = cx.store().workspaces_of(session.user.id, page).await?.items;
+        let membership =
+            |(workspace, member): (Workspace, Member)| Membership { workspace_id: workspace.id, role: member.role };
+        let workspaces = found.into_iter().map(membership).collect();
         Ok(MeReport { user: UserView::of(session.user.clone()), workspaces })
     }
 }

@@ -4,11 +4,13 @@
 //! channel and provider name (contract section 16), receives the workspace's provider settings with
 //! every call, and keeps whatever connections it likes between calls.
 
-use std::fmt::Debug;
-use std::sync::Arc;
+use std::any::Any;
+use std::fmt::{self, Debug};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::address::EmailAddress;
@@ -26,6 +28,13 @@ use crate::time::Timestamp;
 /// the peer has taken responsibility.
 #[async_trait]
 pub trait Transport: Debug + Send + Sync {
+    /// Waits for the place that a message needs among those that are sent at the same time: whoever waits here
+    /// holds no content. The wait is bounded, and without a place [`Transport::send`] says so in its outcomes. A
+    /// transport without such limits reserves nothing.
+    async fn reserve(&self, _route: &Route) -> Reservation {
+        Reservation::default()
+    }
+
     /// Attempts to deliver one message to its recipients.
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError>;
 
@@ -38,8 +47,8 @@ pub trait Transport: Debug + Send + Sync {
     /// What a recipient's `sent` means here.
     fn acceptance(&self) -> Acceptance;
 
-    /// Whether nothing leaves the process. Core then saves itself the note that an attempt has begun,
-    /// which after a crash tells that somebody outside may have the message.
+    /// Whether nothing leaves the process. Core then keeps no record of transactions that have begun,
+    /// which after a crash tells that somebody outside may have the message: [`LastLook`] grants everything.
     fn is_local(&self) -> bool {
         false
     }
@@ -77,22 +86,72 @@ pub struct Outgoing {
     pub recipients: Vec<String>,
     /// What they receive.
     pub content: Content,
-    /// Tells who must not be sent to after all.
+    /// Asked before each transaction, and told what became of it.
     pub last_look: LastLook,
+    /// What [`Transport::reserve`] gave, if it was asked.
+    pub reservation: Reservation,
 }
 
-/// The suppression list, asked once more when everything else is ready.
-///
-/// Between the check of core and the moment a connection is open may lie minutes. A transport that
-/// had to wait asks right before it names the recipients to the peer.
-#[derive(Debug, Clone, Default)]
-pub struct LastLook(Option<Arc<dyn Suppressed>>);
+/// Where a message is going, before its content is read.
+#[derive(Debug, Clone)]
+pub struct Route {
+    /// Whose message.
+    pub workspace_id: WorkspaceId,
+    /// The workspace's settings of the provider, secrets in clear.
+    pub settings: Arc<Map<String, Value>>,
+    /// The domain of the recipients in A-labels, where they have one.
+    pub domain: Option<String>,
+}
 
-/// Who must not be sent to now.
+/// A place that a transport keeps for a message; given back when dropped. Only the transport knows what it is.
+#[derive(Clone, Default)]
+pub struct Reservation(Option<Arc<Mutex<Option<Box<dyn Any + Send>>>>>);
+
+impl Reservation {
+    /// A reservation that holds this.
+    pub fn holding(place: impl Any + Send) -> Self {
+        Self(Some(Arc::new(Mutex::new(Some(Box::new(place))))))
+    }
+
+    /// Takes out what it holds, if that is a `T` and was not taken before.
+    pub fn take<T: Any>(&self) -> Option<T> {
+        let place = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        place.downcast().ok().map(|place| *place)
+    }
+}
+
+impl fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Reservation(..)" } else { "Reservation(none)" })
+    }
+}
+
+/// Core's word on every transaction, asked by the transport when everything else is ready.
+///
+/// Between the check of core and the moment a connection is open may lie minutes, and what leaves the process has
+/// to be on record before it leaves: a crash must not make a second copy that nobody knows of. So a transport owes,
+/// for each transaction:
+///
+/// 1. where it had to wait, [`LastLook::suppressed`] before it names the recipients to the peer;
+/// 2. [`LastLook::begin`] right before content or request leaves, when the peer takes everything that comes before:
+///    after RCPT was accepted, and not while it waits for a connection. To whom it is not granted nothing is sent;
+/// 3. [`LastLook::ended`] for each recipient when the outcome is known, before the next transaction begins.
+///
+/// The default grants everything and keeps nothing.
+#[derive(Debug, Clone, Default)]
+pub struct LastLook(Option<Arc<dyn Admission>>);
+
+/// Admits transactions and keeps a record of them.
 #[async_trait]
-pub trait Suppressed: Debug + Send + Sync {
-    /// For each recipient why it must not be sent to, or `None` where it may.
+pub trait Admission: Debug + Send + Sync {
+    /// For each recipient why it must not be sent to, or `None` where it may. Changes nothing.
     async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>>;
+    /// Puts on record, durably, that the transaction with these recipients begins, and answers for each whether it
+    /// may. Nothing is on record for those it is not granted to. Bounded in time by the caller.
+    async fn begin(&self, recipients: &[String]) -> Vec<Admitted>;
+    /// Takes note of what became of a recipient of a transaction that ended. Made durable by the next `begin`, or
+    /// by the end of the attempt.
+    fn ended(&self, recipient: &str, outcome: &Outcome);
 
     /// Whether nothing may be sent at the moment, to anybody, because its outcome could not be stored.
     fn is_held(&self) -> bool {
@@ -100,24 +159,62 @@ pub trait Suppressed: Debug + Send + Sync {
     }
 }
 
+/// Whether a transaction may begin for a recipient.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Admitted {
+    /// It is on record: the content may leave.
+    Granted,
+    /// The address was suppressed meanwhile.
+    Suppressed(SuppressionReason),
+    /// Not now, and why: it cannot be put on record, or somebody else delivers the message, or nobody shall any
+    /// more. The outcome is [`Outcome::Withheld`].
+    NotNow(String),
+}
+
 impl LastLook {
-    /// Asks `list`.
-    pub fn at(list: Arc<dyn Suppressed>) -> Self {
-        Self(Some(list))
+    /// Asks `admission`.
+    pub fn at(admission: Arc<dyn Admission>) -> Self {
+        Self(Some(admission))
     }
 
     /// For each recipient why it must not be sent to, or `None` where it may.
     pub async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>> {
         match &self.0 {
-            Some(list) => list.suppressed(recipients).await,
+            Some(admission) => admission.suppressed(recipients).await,
             None => vec![None; recipients.len()],
         }
     }
 
-    /// Whether nothing may be sent at the moment: everybody's outcome is [`Outcome::Held`] then. Costs an
+    /// Whether nothing may be sent at the moment: everybody's outcome is [`Outcome::Withheld`] then. Costs an
     /// atomic load; a transport asks right before it begins a transaction.
     pub fn is_held(&self) -> bool {
         self.0.as_ref().is_some_and(|list| list.is_held())
+    }
+
+    /// Whether the transaction with these recipients may go on to its content; see [`Admission::begin`].
+    pub async fn begin(&self, recipients: &[String]) -> Vec<Admitted> {
+        match &self.0 {
+            Some(admission) => admission.begin(recipients).await,
+            None => vec![Admitted::Granted; recipients.len()],
+        }
+    }
+
+    /// Takes note of an outcome; see [`Admission::ended`].
+    pub fn ended(&self, recipient: &str, outcome: &Outcome) {
+        if let Some(admission) = &self.0 {
+            admission.ended(recipient, outcome);
+        }
+    }
+}
+
+impl Admitted {
+    /// The outcome of a recipient to whom it is not granted.
+    pub fn refusal(self) -> Option<Outcome> {
+        match self {
+            Self::Granted => None,
+            Self::Suppressed(reason) => Some(Outcome::Suppressed(reason)),
+            Self::NotNow(why) => Some(Outcome::Withheld(why)),
+        }
     }
 }
 
@@ -135,7 +232,7 @@ pub enum Content {
 #[derive(Debug, Clone)]
 pub struct Email {
     /// The envelope sender (RFC 5321 MAIL FROM).
-    pub envelope_from: EmailAddress,
+    pub envelope_from: EnvelopeFrom,
     /// `From`.
     pub from: Mailbox,
     /// `To`.
@@ -169,6 +266,32 @@ pub struct Mailbox {
     pub name: Option<String>,
     /// The address.
     pub address: EmailAddress,
+}
+
+/// Whom an email comes from on the envelope, where bounces go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EnvelopeFrom {
+    /// The same for all recipients, who may share a transaction.
+    Shared(EmailAddress),
+    /// One for each recipient of [`Outgoing::recipients`], in their order: what comes back tells who it is about.
+    /// Recipients with different senders never share a transaction.
+    PerRecipient(Vec<EmailAddress>),
+}
+
+impl EnvelopeFrom {
+    /// The sender for the recipient at this position; `None` when there is none.
+    pub fn of(&self, recipient: usize) -> Option<&EmailAddress> {
+        match self {
+            Self::Shared(sender) => Some(sender),
+            Self::PerRecipient(senders) => senders.get(recipient),
+        }
+    }
+}
+
+impl From<EmailAddress> for EnvelopeFrom {
+    fn from(sender: EmailAddress) -> Self {
+        Self::Shared(sender)
+    }
 }
 
 /// A file of an email.
@@ -207,7 +330,8 @@ pub struct Sent {
 }
 
 /// What the peer said about one recipient.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The peer took responsibility.
     Accepted(Response),
@@ -224,12 +348,12 @@ pub enum Outcome {
     Ambiguous(Response),
     /// Nothing was sent: [`LastLook`] found the recipient suppressed.
     Suppressed(SuppressionReason),
-    /// Nothing was sent: [`LastLook::is_held`]. Says nothing about the recipient.
-    Held,
+    /// Nothing was sent: [`LastLook`] said not now, and why. It is no attempt and is soon tried again.
+    Withheld(String),
 }
 
 /// The peer's reply, for events and classification.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
     /// The SMTP reply code, or the HTTP status of a provider.
     pub code: Option<u16>,

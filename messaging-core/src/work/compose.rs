@@ -15,7 +15,7 @@ use crate::domain::template::values::{ContactValues, Values};
 use crate::domain::tracking::{self, Links, Tracked};
 use crate::domain::{plain_text, unsubscribe_header};
 use crate::ports::store::StoreError;
-use crate::ports::transport::{AttachedFile, Content, Email, Mailbox, TextMessage};
+use crate::ports::transport::{AttachedFile, Content, Email, EnvelopeFrom, Mailbox, TextMessage};
 use crate::work::delivery::{Impossible, Unprepared};
 
 /// What is sent, and what has to be stored for it.
@@ -115,15 +115,16 @@ impl From<Unrendered> for Unprepared {
     }
 }
 
-/// Composes the message for everybody but those left out.
+/// Composes the message, whose copies name everybody but those left out, for an attempt at some of its recipients.
 pub(super) async fn compose(
     app: &App,
     message: &Message,
     request: &RequestContent,
     left_out: &[String],
+    recipients: &[String],
 ) -> Result<Composed, Unprepared> {
     if message.channel == Channel::Email {
-        return email(app, message, request, left_out).await;
+        return email(app, message, request, left_out, recipients).await;
     }
     let Parts { subject, html, text } = parts(app, message, request).await?;
     let content =
@@ -136,6 +137,7 @@ async fn email(
     message: &Message,
     request: &RequestContent,
     left_out: &[String],
+    recipients: &[String],
 ) -> Result<Composed, Unprepared> {
     let input = &request.input;
     let from = parsed(message.from_email.as_deref().unwrap_or_default())?;
@@ -167,7 +169,7 @@ async fn email(
     }
     let signers = domain.map(|domain| app.signers(domain)).transpose()?.unwrap_or_default();
     let content = Content::Email(Box::new(Email {
-        envelope_from: return_path(app, message, domain).unwrap_or_else(|| from.clone()),
+        envelope_from: return_paths(app, message, domain, recipients).unwrap_or_else(|| from.clone().into()),
         from: Mailbox { name: input.from_name.clone().filter(|name| !name.is_empty()), address: from },
         to: parsed(&message.to)?,
         cc: input
@@ -206,11 +208,21 @@ async fn attachments(app: &App, message: &Message, request: &RequestContent) -> 
     Ok(attachments)
 }
 
-/// Where bounces come back to (contract section 14): an address that names the message.
-fn return_path(app: &App, message: &Message, domain: Option<&SendingDomain>) -> Option<EmailAddress> {
-    let domain = domain?.bounce_domain();
-    let local_part = app.link_key().local_part(ReturnPurpose::Bounce, message.workspace_id, message.id);
-    EmailAddress::parse(&format!("{local_part}@{domain}")).ok()
+/// Where bounces come back to (contract section 14): addresses that name the message and one recipient each, so
+/// that nobody can send back what concerns another.
+fn return_paths(
+    app: &App,
+    message: &Message,
+    domain: Option<&SendingDomain>,
+    recipients: &[String],
+) -> Option<EnvelopeFrom> {
+    let (key, domain) = (app.link_key(), domain?.bounce_domain());
+    let path = |recipient: &String| {
+        let tag = key.recipient_tag(message.id, recipient);
+        let local_part = key.local_part(ReturnPurpose::Bounce, message.workspace_id, message.id, Some(tag));
+        EmailAddress::parse(&format!("{local_part}@{domain}")).ok()
+    };
+    Some(EnvelopeFrom::PerRecipient(recipients.iter().map(path).collect::<Option<_>>()?))
 }
 
 /// Messages of a campaign carry the offer to unsubscribe (contract section 10); the others are

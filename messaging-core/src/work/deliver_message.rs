@@ -1,27 +1,47 @@
-//! The job that delivers a message: one attempt, then done or later.
+//! The job that delivers a message to its recipients of one domain: one attempt, then done or later.
 //!
-//! Contract section 4.2. Delivery is at least once: the attempt is made, then its outcome committed; a
-//! crash between the two repeats the attempt with the same Message-ID and marks it `ambiguous`.
+//! Contract section 4.2. Delivery is at least once: the attempt is made, then its outcome committed. What has begun
+//! is put on record before content leaves (`transaction_log.rs`); a crash before the outcome leaves the record open,
+//! and the attempt is repeated with the same Message-ID and called `ambiguous`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::changes::{Changes, MoveMessage, Write};
 use crate::domain::address::EmailAddress;
 use crate::domain::attempt::{Dialog, MessageAttempt};
 use crate::domain::channel::Channel;
+use crate::domain::contact::erasure::ErasedAddresses;
 use crate::domain::content::{self, RequestContent};
 use crate::domain::delivery::Judgment;
 use crate::domain::message::{Capture, Message, MessageStatus};
-use crate::domain::recipients::{self, Recipient, RecipientKind};
+use crate::domain::recipients::{self, Recipient, RecipientDigest, RecipientKind};
 use crate::ids::{MessageId, WorkspaceId};
 use crate::ports::store::{CommitError, StoreError};
-use crate::work::delivery::{Impossible, Performed, Prepared, Unprepared, perform, prepare};
+use crate::ports::transport::{Acceptance, LastLook, Outcome};
+use crate::time::Timestamp;
+use crate::work::delivery::{Impossible, Performed, Unprepared, conclude, perform, prepare, reserve};
+use crate::work::delivery_progress::{Addressee, RecipientProgress, Transaction};
 use crate::work::job::{Job, JobContext, JobError, insist};
+use crate::work::transaction_log::{LogState, TransactionLog};
 
 /// How often an outcome is decided again because the message changed meanwhile.
 const MAX_COMMITS: usize = 8;
 
-/// Delivers a message to those of its recipients that are still open.
+/// What a message in work takes in memory besides its content and attachments, in bytes.
+const MESSAGE_OVERHEAD: u64 = 8 << 10;
+
+/// How often the content of a message is in memory at most: as it was sent, as parts, as MIME, which may need
+/// more than twice as much.
+const CONTENT_COPIES: u64 = 4;
+
+/// Twice how often an attachment is in memory: as it is and in base64, which is a third and a line end longer.
+const FILE_COPIES_HALVES: u64 = 5;
+
+/// Delivers a message to those of its recipients of one domain that are still open.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DeliverMessage {
     workspace_id: WorkspaceId,
@@ -29,33 +49,52 @@ pub struct DeliverMessage {
     lane: String,
     /// Counts from 1.
     attempt: u32,
-    /// Who is still open; `None` before the first attempt: everybody.
+    /// The domain, in A-labels, of the recipients that it serves; `None`: all recipients of the message, because
+    /// they have one domain, or none, or because an earlier version wrote the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    domain: Option<String>,
+    /// Who is still open, as earlier versions wrote it.
+    #[serde(default, skip_serializing)]
     open: Option<Vec<Recipient>>,
+    /// Who is still open; `None` before anything was sent: everybody whom it serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    progress: Option<Vec<RecipientProgress>>,
 }
 
 impl DeliverMessage {
-    /// The job of a new message.
-    pub fn first(message: &Message) -> Self {
-        Self {
+    /// The jobs of a new message: one for each domain of its recipients, so that nothing that happens at one domain
+    /// repeats or delays what another has taken. Each shares a lane with all mail to its domain; the other channels
+    /// share lanes by workspace, each of which has its own provider account.
+    pub fn of(message: &Message, cc: Option<&[String]>, bcc: Option<&[String]>) -> Vec<Self> {
+        let (cc, bcc) = (cc.unwrap_or_default(), bcc.unwrap_or_default());
+        let job = |lane, domain| Self {
             workspace_id: message.workspace_id,
             message_id: message.id,
-            lane: lane_of(message),
+            lane,
             attempt: 1,
+            domain,
             open: None,
+            progress: None,
+        };
+        if message.channel != Channel::Email {
+            return vec![job(format!("{}:{}", message.channel, message.workspace_id), None)];
+        }
+        if cc.is_empty() && bcc.is_empty() {
+            let domain = EmailAddress::parse(&message.to).map(|to| to.ascii_domain());
+            return vec![job(email_lane(&domain.unwrap_or_else(|_| message.to.to_lowercase())), None)];
+        }
+        match &recipients::domains(&recipients::all(&message.to, cc, bcc))[..] {
+            [only] => vec![job(email_lane(only), None)],
+            several => several.iter().map(|domain| job(email_lane(domain), Some(domain.clone()))).collect(),
         }
     }
 }
 
-/// Email shares a lane by the recipient's domain, so that one dead domain delays nobody else; the other
-/// channels by workspace, each of which has its own provider account.
-fn lane_of(message: &Message) -> String {
-    if message.channel == Channel::Email
-        && let Ok(to) = EmailAddress::parse(&message.to)
-    {
-        return format!("email:{}", to.ascii_domain());
-    }
-    format!("{}:{}", message.channel, message.workspace_id)
+/// Lanes of email begin with this; the recipients' domain follows.
+const EMAIL_LANE: &str = "email:";
+
+fn email_lane(domain: &str) -> String {
+    format!("{EMAIL_LANE}{domain}")
 }
 
 impl Job for DeliverMessage {
@@ -67,100 +106,221 @@ impl Job for DeliverMessage {
 
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let store = cx.app.store();
-        let Some((mut message, stored)) = store.message_with_content(self.workspace_id, self.message_id).await? else {
+        let Some((message, length)) = store.message_with_length(self.workspace_id, self.message_id).await? else {
             return Ok(cx.finish(Changes::default()).await?);
         };
         if message.status == MessageStatus::Cancelled {
             return Ok(cx.finish(Changes::default()).await?);
         }
-        // Only an attempt that was cut off leaves a message in this state.
-        let interrupted = message.status == MessageStatus::Sending;
-        let request = match stored.map(|stored| content::decode(&stored)) {
-            Some(Ok(request)) => request,
-            Some(Err(error)) => {
-                let impossible = Impossible::new("render_error", error);
-                return self.record(cx, message, Performed::only(impossible.judgment())).await;
-            }
-            None => {
-                let impossible = Impossible::new("render_error", "the content is no longer stored");
-                return self.record(cx, message, Performed::only(impossible.judgment())).await;
-            }
+        // Whoever waits, for the turn of its domain or for memory, holds no content.
+        let reservation = reserve(&cx.app, &message, self.single_domain()).await?;
+        let weight = MESSAGE_OVERHEAD + CONTENT_COPIES * length.unwrap_or_default();
+        let _room = cx.app.content_memory().take(&self.lane, weight).await;
+        let Some((message, stored)) = store.message_with_content(self.workspace_id, self.message_id).await? else {
+            return Ok(cx.finish(Changes::default()).await?);
         };
-        let recipients = self.recipients(&message, &request);
-        if recipients.is_empty() {
+        if message.status == MessageStatus::Cancelled {
             return Ok(cx.finish(Changes::default()).await?);
         }
-        let memory = cx.app.file_memory(request.files.iter().map(|file| file.size).sum()).await;
-        let performed = match prepare(&cx.app, &message, &request, recipients).await {
-            Ok(mut prepared) => {
-                announce(cx, &mut message, &mut prepared).await?;
-                perform(&cx.app, &message, self.attempt, interrupted, prepared).await
+        let mut run = Run { job: self, message, addressees: Vec::new(), found_ambiguous: 0 };
+        let request = match stored.map(|stored| content::decode(&stored)) {
+            Some(Ok(request)) => request,
+            Some(Err(error)) => return run.fail(cx, &Impossible::new("render_error", error)).await,
+            // Nobody is left to whom anything could be said.
+            None if run.message.is_redacted() && run.message.status.is_settled() => {
+                return Ok(cx.finish(Changes::default()).await?);
             }
-            Err(Unprepared::Impossible(impossible)) => Performed::only(impossible.judgment()),
+            None => return run.fail(cx, &Impossible::new("render_error", "the content is no longer stored")).await,
+        };
+        let everyone = run.find_addressees(&request);
+        if run.addressees.is_empty() {
+            return Ok(cx.finish(Changes::default()).await?);
+        }
+        if let Some(judgment) = conclude(&cx.app, &run.message, run.job.attempt, &run.addressees) {
+            return run.record(cx, Performed::only(judgment)).await;
+        }
+        if cx.failures > 0 && cx.app.now() >= run.message.created_at + cx.app.settings().message_expiry {
+            let why = "every attempt ended in a fault of the server until the message expired";
+            return run.fail(cx, &Impossible::new("provider_error", why)).await;
+        }
+        let files: u64 = request.files.iter().map(|file| file.size).sum();
+        let _room_for_files = match files {
+            0 => None,
+            files => Some(cx.app.file_memory().take(&run.job.lane, files / 2 * FILE_COPIES_HALVES).await),
+        };
+        let prepared = prepare(&cx.app, &run.message, &request, run.addressees.clone(), &everyone, reservation).await;
+        // What is sent is made of it, and is as large.
+        drop(request);
+        let performed = match prepared {
+            Ok(mut prepared) => {
+                let log = prepared.to_record().map(|(acceptance, urls)| Arc::new(run.log(cx, acceptance, urls)));
+                if let Some(log) = &log {
+                    prepared.ask(LastLook::at(Arc::clone(log) as _));
+                }
+                let mut performed = perform(&cx.app, &run.message, run.job.attempt, prepared).await;
+                if let Some(log) = log {
+                    run.follow(&mut performed, &log).await;
+                }
+                performed
+            }
+            Err(Unprepared::Impossible(impossible)) => Performed::only(impossible.judgment(&run.addressees)),
             Err(Unprepared::Store(error)) => return Err(error.into()),
             Err(Unprepared::PutOff(reason)) => return Err(StoreError::Failed(reason.into()).into()),
         };
-        drop(memory);
-        self.record(cx, message, performed).await
+        run.record(cx, performed).await
     }
-}
-
-/// Notes, before anything leaves the process, that an attempt has begun, and where the links of the
-/// message lead. What stays in the process does both with its outcome.
-///
-/// A message whose `to` recipient is served, with a copy still open, keeps its state.
-async fn announce(cx: &JobContext, message: &mut Message, prepared: &mut Prepared) -> Result<(), JobError> {
-    if !prepared.leaves_the_process() {
-        return Ok(());
-    }
-    let mut changes: Changes = cx.app.store_urls(message.workspace_id, prepared.take_urls()).into_iter().collect();
-    let is_marked = message.status.may_become(MessageStatus::Sending);
-    if is_marked {
-        changes.push(Write::MoveMessage(MoveMessage {
-            workspace_id: message.workspace_id,
-            message_id: message.id,
-            revision: message.revision,
-            status: MessageStatus::Sending,
-            at: cx.app.now(),
-        }));
-    }
-    if !changes.is_empty() {
-        cx.app.commit_in_background(changes).await?;
-    }
-    if is_marked {
-        message.status = MessageStatus::Sending;
-        message.revision += 1;
-    }
-    Ok(())
 }
 
 impl DeliverMessage {
-    /// Who is still to be served. A report may have settled the message between two attempts, a bounce
-    /// after the reply to the content was lost: then only the copies are left.
-    fn recipients(&self, message: &Message, request: &RequestContent) -> Vec<Recipient> {
-        let mut open = self.open.clone().unwrap_or_else(|| {
-            let list = |copies: &Option<Vec<String>>| copies.clone().unwrap_or_default();
-            recipients::all(&message.to, &list(&request.input.cc), &list(&request.input.bcc))
-        });
-        if message.status.is_settled() {
-            open.retain(|recipient| recipient.kind != RecipientKind::To);
+    /// The one domain of its recipients. Jobs of earlier versions may serve others besides that of their lane.
+    fn single_domain(&self) -> Option<&str> {
+        self.domain.as_deref().or_else(|| self.lane.strip_prefix(EMAIL_LANE))
+    }
+
+    /// Notes that a transaction with these recipients begins.
+    pub(super) fn note_begun(&mut self, recipients: &[&String]) {
+        let begun: HashSet<_> = recipients.iter().map(|one| RecipientDigest::of(self.message_id, one)).collect();
+        for known in self.progress.iter_mut().flatten().filter(|known| begun.iter().any(|digest| known.is_of(*digest)))
+        {
+            known.transaction = Transaction::Begun;
         }
-        open
+    }
+
+    /// Notes what became of a recipient.
+    pub(super) fn note_ended(&mut self, recipient: &str, outcome: &Outcome, acceptance: Acceptance) {
+        let digest = RecipientDigest::of(self.message_id, recipient);
+        let relayed = acceptance == Acceptance::Relayed;
+        for known in self.progress.iter_mut().flatten().filter(|known| known.is_of(digest)) {
+            known.transaction = Transaction::Ended { outcome: outcome.clone(), relayed };
+        }
+    }
+
+    /// Who of all recipients is still to be served, with what is known of each.
+    fn open_of(&self, everyone: &[Recipient]) -> Vec<Addressee> {
+        let of = |recipient: &Recipient, progress: RecipientProgress| {
+            let was_deferred = recipient.was_deferred || progress.was_deferred;
+            Addressee { recipient: Recipient { was_deferred, ..recipient.clone() }, progress }
+        };
+        let untried = |recipient: &Recipient| of(recipient, RecipientProgress::new(self.message_id, recipient));
+        if let Some(known) = &self.progress {
+            let found = everyone.iter().filter_map(|recipient| {
+                let digest = RecipientDigest::of(self.message_id, &recipient.address);
+                Some(of(recipient, known.iter().find(|known| known.is_of(digest))?.clone()))
+            });
+            return found.collect();
+        }
+        if let Some(open) = &self.open {
+            let is_open = |one: &&Recipient| open.iter().any(|open| open.address == one.address);
+            return everyone.iter().filter(is_open).map(untried).collect();
+        }
+        let is_served = |one: &&Recipient| self.domain.as_ref().is_none_or(|domain| one.domain() == *domain);
+        everyone.iter().filter(is_served).map(untried).collect()
+    }
+}
+
+/// One run of the job.
+struct Run {
+    job: DeliverMessage,
+    /// As it is stored, as far as this run knows.
+    message: Message,
+    addressees: Vec<Addressee>,
+    /// Attempts that were found to have been cut off and are not counted yet.
+    found_ambiguous: u64,
+}
+
+impl Run {
+    /// Finds out who is still to be served; answers all recipients of the message.
+    ///
+    /// A report may have settled the message between two attempts, a bounce after the reply to the content was lost:
+    /// then only the copies are left.
+    fn find_addressees(&mut self, request: &RequestContent) -> Vec<Recipient> {
+        let list = |copies: &Option<Vec<String>>| copies.clone().unwrap_or_default();
+        let everyone = recipients::all(&self.message.to, &list(&request.input.cc), &list(&request.input.bcc));
+        let mut found = self.job.open_of(&everyone);
+        if self.message.status.is_settled() {
+            let is_ended = |one: &Addressee| matches!(one.progress.transaction, Transaction::Ended { .. });
+            found.retain(|one| one.recipient.kind != RecipientKind::To || is_ended(one));
+        }
+        // Earlier versions marked the message before they connected, and kept no record of transactions.
+        let was_marked = self.job.progress.is_none()
+            && self.message.status == MessageStatus::Sending
+            && found.iter().any(|one| one.recipient.kind == RecipientKind::To);
+        for one in &mut found {
+            if was_marked || one.progress.transaction == Transaction::Begun {
+                one.progress.note_cut_off();
+                self.found_ambiguous += 1;
+            }
+        }
+        self.addressees = found;
+        everyone
+    }
+
+    /// What is asked before every transaction of this run.
+    fn log(&self, cx: &JobContext, acceptance: Acceptance, urls: Vec<String>) -> TransactionLog {
+        let progress = self.addressees.iter().map(|one| one.progress.clone()).collect();
+        let state = LogState {
+            job: DeliverMessage { progress: Some(progress), ..self.job.clone() },
+            message: self.message.clone(),
+            urls,
+            found_ambiguous: self.found_ambiguous,
+            looked_at: cx.app.now(),
+        };
+        TransactionLog::new(cx.clone(), acceptance, state)
+    }
+
+    /// Takes over what the log committed.
+    async fn follow(&mut self, performed: &mut Performed, log: &TransactionLog) {
+        let mut state = log.state().await;
+        self.message = state.message.clone();
+        self.found_ambiguous = state.found_ambiguous;
+        performed.urls = std::mem::take(&mut state.urls);
+    }
+
+    /// Nothing can be sent to whom the job serves.
+    async fn fail(self, cx: &JobContext, impossible: &Impossible) -> Result<(), JobError> {
+        let judgment = impossible.judgment(&self.addressees);
+        self.record(cx, Performed::only(judgment)).await
+    }
+
+    /// The job with what is left of it.
+    fn rest(&self, judgment: &Judgment, lost_replies: &[String]) -> DeliverMessage {
+        let progress = judgment.open.iter().map(|recipient| {
+            let known = self.addressees.iter().find(|one| one.recipient.address == recipient.address);
+            let known = known.map(|one| one.progress.clone());
+            let mut progress = known.unwrap_or_else(|| RecipientProgress::new(self.job.message_id, recipient));
+            progress.transaction = Transaction::Waiting;
+            progress.was_deferred |= recipient.was_deferred;
+            progress.ambiguous |= lost_replies.contains(&recipient.address);
+            progress
+        });
+        let attempt = if judgment.is_withheld { self.job.attempt } else { self.job.attempt + 1 };
+        DeliverMessage { attempt, open: None, progress: Some(progress.collect()), ..self.job.clone() }
+    }
+
+    /// Whether the outcome is about copies only: then the state of the message is not its business.
+    fn is_for_copies(&self) -> bool {
+        self.addressees.iter().all(|one| one.recipient.kind != RecipientKind::To)
     }
 
     /// Commits the outcome. What left cannot be taken back: when the message changed meanwhile, the same
     /// outcome is written over its new state.
-    async fn record(self, cx: &JobContext, mut message: Message, performed: Performed) -> Result<(), JobError> {
-        let Performed { mut judgment, mut captured, subject, mut dialogs, urls } = performed;
+    async fn record(mut self, cx: &JobContext, performed: Performed) -> Result<(), JobError> {
+        let Performed { mut judgment, mut captured, subject, mut dialogs, urls, lost_replies } = performed;
+        let ambiguous = self.found_ambiguous + lost_replies.len() as u64;
         for _ in 0..MAX_COMMITS {
-            let mut changes = insist(&cx.app, || self.outcome(cx, &message, &judgment)).await?;
-            for write in cx.app.store_urls(self.workspace_id, urls.clone()) {
+            let message = &self.message;
+            let mut changes = insist(&cx.app, || self.outcome(cx, &judgment)).await?;
+            for write in cx.app.store_urls(message.workspace_id, urls.clone()) {
                 changes.push(write);
             }
             for dialog in &dialogs {
                 changes.push(Write::AppendAttempt(Box::new(self.attempt(cx, dialog))));
             }
             if let Some(source) = &captured {
+                if self.is_for_copies() {
+                    // It stays in its state, but what is captured must not outlive its erasure.
+                    changes.push(self.movement(message.status, message.updated_at));
+                }
                 changes.push(Write::PutCapture(Box::new(Capture {
                     workspace_id: message.workspace_id,
                     message_id: message.id,
@@ -173,55 +333,71 @@ impl DeliverMessage {
                 })));
             }
             let committed = match judgment.next_attempt_at {
-                Some(due_at) => {
-                    let again = Self { attempt: self.attempt + 1, open: Some(judgment.open.clone()), ..self.clone() };
-                    cx.again_at(due_at, &again, changes).await
-                }
+                Some(due_at) => cx.again_at(due_at, &self.rest(&judgment, &lost_replies), changes).await,
                 None => cx.finish(changes).await.map_err(JobError::from),
             };
             match committed {
                 Err(JobError::Commit(CommitError::Conflict)) => {
-                    let read = || cx.app.store().message(self.workspace_id, self.message_id);
+                    let read = || cx.app.store().message(message.workspace_id, message.id);
                     let read = insist(&cx.app, read).await?;
                     let Some(fresh) = read else { return Ok(cx.finish(Changes::default()).await?) };
-                    message = fresh;
-                    if message.to.is_empty() {
+                    self.message = fresh;
+                    if self.message.is_redacted() {
                         // The recipient was erased meanwhile: that it was sent stays, to whom does not.
                         judgment.forget_recipients();
                         (captured, dialogs) = (None, Vec::new());
+                    } else if let Some(erased) = erased_copies(cx, &self.message, &judgment).await? {
+                        erased.out_of_judgment(&mut judgment);
+                        for dialog in &mut dialogs {
+                            *dialog = erased.out_of_dialog(dialog).unwrap_or_else(|| dialog.clone());
+                        }
+                        captured = captured.map(|source| erased.out_of_source(&source).unwrap_or(source));
                     }
                 }
-                other => return other,
+                other => {
+                    if other.is_ok() {
+                        cx.app.count_ambiguous(ambiguous);
+                    }
+                    return other;
+                }
             }
         }
         Err(JobError::Commit(CommitError::Conflict))
+    }
+
+    fn movement(&self, status: MessageStatus, at: Timestamp) -> Write {
+        Write::MoveMessage(MoveMessage {
+            workspace_id: self.message.workspace_id,
+            message_id: self.message.id,
+            revision: self.message.revision,
+            status,
+            at,
+        })
     }
 
     fn attempt(&self, cx: &JobContext, dialog: &Dialog) -> MessageAttempt {
         let at = cx.app.now();
         MessageAttempt {
             id: cx.app.new_id(at),
-            workspace_id: self.workspace_id,
-            message_id: self.message_id,
-            attempt: self.attempt,
+            workspace_id: self.job.workspace_id,
+            message_id: self.job.message_id,
+            attempt: self.job.attempt,
             at,
             dialog: dialog.clone(),
         }
     }
 
-    async fn outcome(&self, cx: &JobContext, message: &Message, judgment: &Judgment) -> Result<Changes, StoreError> {
-        let now = cx.app.now();
+    async fn outcome(&self, cx: &JobContext, judgment: &Judgment) -> Result<Changes, StoreError> {
+        let message = &self.message;
         let mut changes = Changes::default();
         if let Some(status) = judgment.status
             && (message.status.may_become(status) || moves_through_sending(message.status, status))
         {
-            changes.push(Write::MoveMessage(MoveMessage {
-                workspace_id: message.workspace_id,
-                message_id: message.id,
-                revision: message.revision,
-                status,
-                at: now,
-            }));
+            changes.push(self.movement(status, cx.app.now()));
+        }
+        if changes.is_empty() && !copies_in(judgment, message).is_empty() {
+            // Somebody who is copied may have been erased since the message was read.
+            changes.push(Write::ExpectMessage(message.workspace_id, message.id, message.revision));
         }
         changes.extend(cx.app.append_events(message.workspace_id, message.id, judgment.events.clone()).await?);
         for write in cx.app.address_writes(message, judgment).await? {
@@ -231,8 +407,35 @@ impl DeliverMessage {
     }
 }
 
-/// An attempt that stays in the process is not marked; its message moves through `sending` in one step.
-/// One that found its recipient suppressed at the last look was marked although nothing left.
+/// The copied recipients that an outcome names.
+fn copies_in<'a>(judgment: &'a Judgment, message: &Message) -> Vec<&'a str> {
+    let named = judgment.events.iter().filter_map(|(_, meta)| meta.get("recipient").and_then(Value::as_str));
+    named.filter(|recipient| !recipient.eq_ignore_ascii_case(&message.to)).collect()
+}
+
+/// The copied recipients of an outcome who were erased while the attempt was under way: the message does not copy
+/// them any more.
+async fn erased_copies(
+    cx: &JobContext,
+    message: &Message,
+    judgment: &Judgment,
+) -> Result<Option<ErasedAddresses>, StoreError> {
+    let named = copies_in(judgment, message);
+    if named.is_empty() {
+        return Ok(None);
+    }
+    let found = cx.app.store().message_with_content(message.workspace_id, message.id).await?;
+    let stored = found.and_then(|(_, content)| content);
+    let Some(Ok(request)) = stored.map(|stored| content::decode(&stored)) else { return Ok(None) };
+    let copied: Vec<_> =
+        request.input.cc.iter().chain(&request.input.bcc).flatten().map(|copy| copy.to_lowercase()).collect();
+    let erased = ErasedAddresses::new(named.into_iter().filter(|named| !copied.contains(&named.to_lowercase())));
+    Ok((!erased.is_empty()).then_some(erased))
+}
+
+/// An attempt of which nothing was put on record moves its message through `sending` in one step: it stayed in the
+/// process, or ended before the content. One that was found suppressed after an earlier one had been cut off is
+/// marked although nothing left.
 const fn moves_through_sending(from: MessageStatus, to: MessageStatus) -> bool {
     if matches!((from, to), (MessageStatus::Sending, MessageStatus::Suppressed)) {
         return true;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::app::{App, Provider};
@@ -11,30 +10,31 @@ use crate::domain::address::EmailAddress;
 use crate::domain::attempt::Dialog;
 use crate::domain::channel::Channel;
 use crate::domain::content::RequestContent;
-use crate::domain::delivery::{Attempt, Judgment, Result as RecipientResult, judge};
-use crate::domain::message::Message;
+use crate::domain::delivery::{Attempt, Judgment, MAX_CUT_OFF, RecipientResult, Result as Fate, judge};
+use crate::domain::message::{Message, MessageStatus};
 use crate::domain::recipients::{Recipient, RecipientKind};
 use crate::domain::simulator::simulate;
 use crate::domain::suppression::SuppressionReason;
 use crate::domain::{address, retry, sender};
-use crate::error::Chain;
 use crate::ids::WorkspaceId;
 use crate::ports::Transport;
 use crate::ports::store::StoreError;
-use crate::ports::transport::{self, Acceptance, Content, LastLook, Outcome, Outgoing, Response, Sent, TransportError};
+use crate::ports::transport::{
+    Acceptance, Content, LastLook, Outcome, Outgoing, Reservation, Response, Route, Sent, TransportError,
+};
 use crate::time::Timestamp;
 use crate::work::compose::{Composed, compose};
+use crate::work::delivery_progress::{Addressee, Transaction};
 
-/// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
-/// store is healthy.
-const HELD_FOR: Duration = Duration::from_secs(5);
+/// What was not admitted is looked at again after this.
+const WITHHELD_FOR: Duration = Duration::from_secs(5);
 
 /// What an attempt starts with.
 pub(super) struct Prepared {
-    /// Recipients whose result is known without a transport: suppressed or simulated.
-    known: Vec<(Recipient, RecipientResult)>,
+    /// Recipients whose result is known without a transport: suppressed, simulated or given up.
+    known: Vec<RecipientResult>,
     /// Recipients to try, in order.
-    tried: Vec<Recipient>,
+    tried: Vec<Addressee>,
     /// Who carries it, and what; `None` when nobody is left to try.
     parcel: Option<(Arc<dyn Transport>, Outgoing)>,
     urls: Vec<String>,
@@ -49,12 +49,15 @@ pub(super) struct Performed {
     pub(super) dialogs: Vec<Dialog>,
     /// Where redirected links lead, if that is not stored yet.
     pub(super) urls: Vec<String>,
+    /// Recipients of whom it is not known whether they have it: the reply to the content was lost.
+    pub(super) lost_replies: Vec<String>,
 }
 
 impl Performed {
     /// What came of it without a peer.
-    pub(super) const fn only(judgment: Judgment) -> Self {
-        Self { judgment, captured: None, subject: None, dialogs: Vec::new(), urls: Vec::new() }
+    pub(super) fn only(judgment: Judgment) -> Self {
+        let (dialogs, urls, lost_replies) = (Vec::new(), Vec::new(), Vec::new());
+        Self { judgment, captured: None, subject: None, dialogs, urls, lost_replies }
     }
 }
 
@@ -69,8 +72,14 @@ impl Impossible {
         Self { reason, message: format!("{message}") }
     }
 
-    pub(super) fn judgment(&self) -> Judgment {
-        Judgment::failed(self.reason, &self.message)
+    /// What follows where these are the recipients: the message fails with its `to` recipient, a job for copies
+    /// speaks for them alone.
+    pub(super) fn judgment(&self, addressees: &[Addressee]) -> Judgment {
+        let recipients: Vec<_> = addressees.iter().map(|one| one.recipient.clone()).collect();
+        if recipients.is_empty() || recipients.iter().any(|one| one.kind == RecipientKind::To) {
+            return Judgment::failed(self.reason, &self.message);
+        }
+        Judgment::failed_for(&recipients, self.reason, &self.message)
     }
 }
 
@@ -97,51 +106,80 @@ impl From<StoreError> for Unprepared {
 }
 
 impl Prepared {
-    /// Whether somebody outside may end up with the message.
-    pub(super) fn leaves_the_process(&self) -> bool {
-        self.parcel.as_ref().is_some_and(|(transport, _)| !transport.is_local())
+    /// What is put on record before a transaction begins: the meaning of acceptance and the targets of links.
+    /// `None` where nothing leaves the process.
+    pub(super) fn to_record(&mut self) -> Option<(Acceptance, Vec<String>)> {
+        let (transport, _) = self.parcel.as_ref().filter(|(transport, _)| !transport.is_local())?;
+        Some((transport.acceptance(), std::mem::take(&mut self.urls)))
     }
 
-    /// Where the redirected links of the message lead: to be stored before anybody can follow one.
-    pub(super) fn take_urls(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.urls)
+    /// Has the transport ask before every transaction.
+    pub(super) fn ask(&mut self, last_look: LastLook) {
+        if let Some((_, outgoing)) = &mut self.parcel {
+            outgoing.last_look = last_look;
+        }
     }
 }
 
+/// Waits for the turn of a message with the transport that will carry it. Without one there is nothing to wait
+/// for; what that means is found out later.
+pub(super) async fn reserve(app: &App, message: &Message, domain: Option<&str>) -> Result<Reservation, StoreError> {
+    let Some(Provider { name, settings }) = app.provider(message.workspace_id, message.channel).await? else {
+        return Ok(Reservation::default());
+    };
+    let Some(transport) = app.transport(message.channel, &name) else { return Ok(Reservation::default()) };
+    let route = Route { workspace_id: message.workspace_id, settings, domain: domain.map(str::to_owned) };
+    Ok(transport.reserve(&route).await)
+}
+
 /// Finds out who is tried and with what. Reads; changes nothing.
+///
+/// `everyone` are all recipients of the message, whichever job serves them: a copy that is suppressed is left out of
+/// the header, and a message whose `to` is suppressed goes to nobody.
 pub(super) async fn prepare(
     app: &App,
     message: &Message,
     request: &RequestContent,
-    recipients: Vec<Recipient>,
+    addressees: Vec<Addressee>,
+    everyone: &[Recipient],
+    reservation: Reservation,
 ) -> Result<Prepared, Unprepared> {
+    let addresses = everyone.iter().map(|recipient| &recipient.address);
+    let reasons = stopping_reasons(app, message.workspace_id, message.channel, addresses).await?;
+    let reason_of = |address: &str| {
+        let place = everyone.iter().position(|recipient| recipient.address == address);
+        place.and_then(|place| reasons.get(place).copied().flatten())
+    };
     let mut known = Vec::new();
     let mut tried = Vec::new();
-    let mut left_out = Vec::new();
-    let addresses = recipients.iter().map(|recipient| &recipient.address);
-    let reasons = stopping_reasons(app, message.workspace_id, message.channel, addresses).await?;
-    for (recipient, suppressed) in recipients.into_iter().zip(reasons) {
-        if let Some(reason) = suppressed {
-            left_out.push(recipient.address.clone());
-            known.push((recipient, RecipientResult::Suppressed(reason)));
-            continue;
-        }
+    for addressee in addressees {
+        let recipient = &addressee.recipient;
         let simulated = match message.channel {
             Channel::Email => EmailAddress::parse(&recipient.address).ok().and_then(|address| simulate(&address)),
             _ => None,
         };
-        match simulated.map(|simulated| (simulated.complains, simulated.outcome)) {
-            Some((true, Outcome::Accepted(response))) => known.push((recipient, RecipientResult::Complained(response))),
-            Some((_, outcome)) => known.push((recipient, RecipientResult::Tried(outcome))),
-            None => tried.push(recipient),
-        }
+        let fate = match (reason_of(&recipient.address), simulated.map(|one| (one.complains, one.outcome))) {
+            (Some(reason), _) => Fate::Suppressed(reason),
+            _ if addressee.progress.cut_off >= MAX_CUT_OFF => Fate::GivenUp,
+            (None, Some((true, Outcome::Accepted(response)))) => Fate::Complained(response),
+            (None, Some((_, outcome))) => Fate::Tried(outcome),
+            (None, None) => {
+                tried.push(addressee);
+                continue;
+            }
+        };
+        known.push(addressee.ended(fate));
     }
     // A message whose own recipient is suppressed goes to nobody (contract section 4.1).
-    let to_is_suppressed = known.iter().any(|(recipient, result)| {
-        recipient.kind == RecipientKind::To && matches!(result, RecipientResult::Suppressed(_))
-    });
-    if to_is_suppressed {
-        known.retain(|(_, result)| matches!(result, RecipientResult::Suppressed(_)));
+    let serves_to = known.iter().map(|one| one.recipient.kind).chain(tried.iter().map(|one| one.recipient.kind));
+    let to_is_listed = reason_of(&message.to).is_some();
+    let is_stopped = if serves_to.into_iter().any(|kind| kind == RecipientKind::To) {
+        to_is_listed
+    } else {
+        is_stopped_elsewhere(app, message, to_is_listed).await?
+    };
+    if is_stopped {
+        known.retain(|one| matches!(one.result, Fate::Suppressed(_)));
         tried.clear();
     }
     if let Some(from) = message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok())
@@ -158,11 +196,14 @@ pub(super) async fn prepare(
     let Some(transport) = app.transport(message.channel, &name) else {
         return Err(Impossible::new("channel_not_configured", "no transport of this name is installed").into());
     };
-    let Composed { content, urls } = match compose(app, message, request, &left_out).await {
+    let recipients: Vec<_> = tried.iter().map(|one| one.recipient.address.clone()).collect();
+    let is_listed = |(recipient, reason): (&Recipient, Option<_>)| reason.map(|_| recipient.address.clone());
+    let left_out: Vec<_> = everyone.iter().zip(reasons.iter().copied()).filter_map(is_listed).collect();
+    let Composed { content, urls } = match compose(app, message, request, &left_out, &recipients).await {
         Ok(composed) => composed,
         Err(Unprepared::PutOff(reason)) => {
             let ours = Outcome::ProviderFailed(Response { text: shorten(&reason), ..Response::default() });
-            known.extend(tried.drain(..).map(|who| (who, RecipientResult::Tried(ours.clone()))));
+            known.extend(tried.drain(..).map(|who| who.ended(Fate::Tried(ours.clone()))));
             return Ok(Prepared { known, tried, parcel: None, urls: Vec::new() });
         }
         Err(other) => return Err(other),
@@ -171,45 +212,30 @@ pub(super) async fn prepare(
         workspace_id: message.workspace_id,
         message_id: message.id,
         settings,
-        recipients: tried.iter().map(|recipient| recipient.address.clone()).collect(),
+        recipients,
         content,
-        last_look: LastLook::at(Arc::new(List {
-            app: app.clone(),
-            workspace_id: message.workspace_id,
-            channel: message.channel,
-        })),
+        last_look: LastLook::default(),
+        reservation,
     };
     Ok(Prepared { known, tried, parcel: Some((Arc::clone(transport), outgoing)), urls })
 }
 
-/// The suppression list as a transport asks it.
-#[derive(Debug)]
-struct List {
-    app: App,
-    workspace_id: WorkspaceId,
-    channel: Channel,
-}
-
-#[async_trait]
-impl transport::Suppressed for List {
-    async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>> {
-        match stopping_reasons(&self.app, self.workspace_id, self.channel, recipients.iter()).await {
-            Ok(reasons) => reasons,
-            // The first check stands.
-            Err(error) => {
-                tracing::warn!(error = %Chain(&error), "the suppression list was not looked at again");
-                vec![None; recipients.len()]
-            }
-        }
+/// Whether a message goes to nobody, because its `to` recipient, whom another job serves, is suppressed.
+///
+/// That job decides from the same list. What it did already counts: an address that is listed because this very
+/// message bounced there stops no copy.
+async fn is_stopped_elsewhere(app: &App, message: &Message, to_is_listed: bool) -> Result<bool, StoreError> {
+    if !to_is_listed {
+        return Ok(message.status == MessageStatus::Suppressed);
     }
-
-    fn is_held(&self) -> bool {
-        !self.app.store().health().takes_work()
-    }
+    // Read after the list: what a bounce writes to both is one commit.
+    let fresh = app.store().message(message.workspace_id, message.id).await?;
+    let status = fresh.map_or(message.status, |fresh| fresh.status);
+    Ok(matches!(status, MessageStatus::Queued | MessageStatus::Deferred | MessageStatus::Suppressed))
 }
 
 /// For each address why it must not be sent to, or `None` where it may.
-async fn stopping_reasons<'a>(
+pub(super) async fn stopping_reasons<'a>(
     app: &App,
     workspace: WorkspaceId,
     channel: Channel,
@@ -225,13 +251,7 @@ async fn stopping_reasons<'a>(
 }
 
 /// Makes the attempt and judges it.
-pub(super) async fn perform(
-    app: &App,
-    message: &Message,
-    number: u32,
-    interrupted: bool,
-    prepared: Prepared,
-) -> Performed {
+pub(super) async fn perform(app: &App, message: &Message, number: u32, prepared: Prepared) -> Performed {
     let Prepared { known, tried, parcel, urls } = prepared;
     let mut results = known;
     let (mut captured, mut subject, mut dialogs) = (None, None, Vec::new());
@@ -245,7 +265,7 @@ pub(super) async fn perform(
         let sent = match transport.send(&outgoing).await {
             Ok(sent) => sent,
             Err(TransportError::Content(cause)) => {
-                return Performed::only(Impossible::new("provider_error", cause).judgment());
+                return Performed::only(Impossible::new("provider_error", cause).judgment(&tried));
             }
             Err(error) => {
                 let response = Response { text: shorten(&error.to_string()), ..Response::default() };
@@ -260,12 +280,42 @@ pub(super) async fn perform(
         let missing =
             Outcome::Deferred(Response { text: "the transport gave no outcome".to_owned(), ..Response::default() });
         let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(missing));
-        results.extend(tried.into_iter().zip(outcomes).map(|(who, outcome)| (who, RecipientResult::Tried(outcome))));
+        results.extend(tried.into_iter().zip(outcomes).map(|(one, outcome)| one.ended(Fate::Tried(outcome))));
     }
-    let next_attempt_at = next_attempt(app, message, number);
-    let attempt =
-        Attempt { number, acceptance, next_attempt_at, held_until: app.now() + HELD_FOR, ambiguous: interrupted };
-    Performed { judgment: judge(attempt, &results), captured, subject, dialogs, urls }
+    let judgment = judge(circumstances(app, message, number, acceptance), &results);
+    let is_lost = |one: &RecipientResult| matches!(one.result, Fate::Tried(Outcome::Ambiguous(_)));
+    let lost_replies = results.into_iter().filter(is_lost).map(|one| one.recipient.address).collect();
+    Performed { judgment, captured, subject, dialogs, urls, lost_replies }
+}
+
+/// Judges what a run that was cut off had put on record already. The others stay open, for an attempt at once.
+pub(super) fn conclude(app: &App, message: &Message, number: u32, addressees: &[Addressee]) -> Option<Judgment> {
+    let mut acceptance = Acceptance::Delivered;
+    let (mut results, mut open) = (Vec::new(), Vec::new());
+    for addressee in addressees {
+        match &addressee.progress.transaction {
+            Transaction::Ended { outcome, relayed } => {
+                acceptance = if *relayed { Acceptance::Relayed } else { Acceptance::Delivered };
+                results.push(addressee.clone().ended(Fate::Tried(outcome.clone())));
+            }
+            Transaction::Waiting | Transaction::Begun => open.push(addressee.recipient.clone()),
+        }
+    }
+    if results.is_empty() {
+        return None;
+    }
+    let mut judgment = judge(circumstances(app, message, number, acceptance), &results);
+    if !open.is_empty() {
+        judgment.is_withheld = judgment.open.is_empty();
+        judgment.open.append(&mut open);
+        judgment.next_attempt_at = Some(app.now());
+    }
+    Some(judgment)
+}
+
+fn circumstances(app: &App, message: &Message, number: u32, acceptance: Acceptance) -> Attempt {
+    let withheld_until = app.now() + WITHHELD_FOR;
+    Attempt { number, acceptance, next_attempt_at: next_attempt(app, message, number), withheld_until }
 }
 
 fn next_attempt(app: &App, message: &Message, number: u32) -> Option<Timestamp> {

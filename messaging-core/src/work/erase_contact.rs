@@ -1,35 +1,47 @@
 //! The job that deletes what an erased person did, and takes them out of the messages sent to them.
 //!
-//! Contract section 6.2. First the product events, then the messages attributed to the contact, then those
-//! that went to one of its addresses without being attributed, then the targets of links that hold its email
-//! address or phone number: a page after another, so that no commit is long. What is not looked through:
-//! copies of other people's messages.
+//! Contract section 6.2. First the product events, then the messages attributed to the contact, then other
+//! people's messages that copy it, then those that went to one of its addresses without being attributed, then
+//! the targets of links that hold its email address or phone number: a page after another, so that no commit is
+//! long.
+//!
+//! Messages are being sent meanwhile, and whoever commits second decides again. So each message is a commit of
+//! its own, tried again when its row changed; only the commit of the job's progress can tell that the lease is
+//! lost.
+
+mod messages;
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::app::App;
-use crate::changes::{Changes, RedactMessage, Write};
+use crate::changes::{Changes, Write};
+use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::contact::Contact;
-use crate::domain::contact::erasure::{self, Names};
-use crate::domain::content;
-use crate::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
-use crate::ids::{ContactId, WorkspaceId};
-use crate::ports::store::{PageRequest, StoreError};
+use crate::domain::contact::erasure::{ErasedAddresses, Names};
+use crate::domain::link_token::CopyKey;
+use crate::domain::message::MessageFilter;
+use crate::ids::{ContactId, MessageId, WorkspaceId};
+use crate::ports::store::PageRequest;
+use crate::time::Timestamp;
 use crate::work::job::{Job, JobContext, JobError};
 use crate::work::move_messages::LOOK_AGAIN;
 
-/// Messages of one commit.
+/// Messages that are decided together, each with a commit of its own.
 const PAGE: usize = 20;
+
+/// Pages of one run: then the progress is kept, and others have their turn.
+const PAGES: usize = 8;
+
+/// A message that changed whenever it was to be redacted is looked at again after this.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Product events of one commit.
 const EVENTS: usize = 200;
 
 /// Targets of links of one commit.
 const URLS: usize = 200;
-
-/// Events of one message that are looked through; opens and clicks may be many.
-const MAX_EVENTS: usize = 100_000;
 
 /// Takes a person out of their messages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -40,7 +52,7 @@ pub struct EraseContact {
     addresses: Vec<(Channel, String)>,
     /// Other texts that name the person.
     names: Vec<String>,
-    /// How far the messages to the addresses are looked through.
+    /// How far the messages are looked through.
     progress: Progress,
 }
 
@@ -49,6 +61,10 @@ pub struct EraseContact {
 enum Progress {
     /// Messages attributed to the contact.
     Attributed,
+    /// Messages that are known to copy one of its addresses.
+    Copied,
+    /// Messages that may copy one without anybody having noted it, newer than the one with this key.
+    Unlisted(Option<[u8; 16]>),
     /// Messages to its addresses, older than the one with this key.
     Addressed(Option<[u8; 16]>),
     /// Targets of links, after the one with this key.
@@ -72,6 +88,37 @@ impl EraseContact {
     fn names(&self) -> Names {
         Names::new(self.addresses.iter().map(|(_, address)| address.clone()).chain(self.names.iter().cloned()))
     }
+
+    /// What is taken out of texts of other people: addresses that nobody else has, and no words.
+    fn erased_addresses(&self) -> ErasedAddresses {
+        ErasedAddresses::new(self.unmistakable())
+    }
+
+    /// Email addresses and phone numbers; other names may be words that also stand in messages of everybody.
+    fn unmistakable(&self) -> impl Iterator<Item = &str> {
+        let addresses = self.addresses.iter();
+        let own = addresses.filter(|(channel, _)| matches!(channel, Channel::Email | Channel::Sms));
+        own.map(|(_, address)| address.as_str())
+    }
+
+    /// What messages that copy it are found by.
+    fn copy_keys(&self, cx: &JobContext) -> Vec<CopyKey> {
+        let emails = self.addresses.iter().filter(|(channel, _)| *channel == Channel::Email);
+        let key = |(channel, address): &(Channel, String)| {
+            cx.app.link_key().copy(self.workspace_id, &address::normalize(*channel, address))
+        };
+        emails.map(key).collect()
+    }
+}
+
+/// What follows a page.
+enum Step {
+    /// The next page, from where the job is now.
+    Next,
+    /// The next page, but not before some time has passed.
+    NextAt(Timestamp, Changes),
+    /// Nothing.
+    Done,
 }
 
 impl Job for EraseContact {
@@ -81,90 +128,103 @@ impl Job for EraseContact {
         format!("contacts:{}", self.workspace_id)
     }
 
-    async fn run(self, cx: &JobContext) -> Result<(), JobError> {
-        let (app, now) = (&cx.app, cx.app.now());
-        if app.store().has_left_events(self.workspace_id, self.contact_id).await? {
-            let deletion = Write::DeleteProductEvents(self.workspace_id, self.contact_id, EVENTS);
-            return cx.again_at(now, &self, Changes::from_iter([deletion])).await;
+    async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
+        for _ in 0..PAGES {
+            match self.page(cx).await? {
+                Step::Next => {}
+                Step::NextAt(due_at, changes) => return cx.again_at(due_at, &self, changes).await,
+                Step::Done => return Ok(cx.finish(Changes::default()).await?),
+            }
         }
-        match self.progress {
-            Progress::Addressed(after) => return self.erase_addressed(cx, after).await,
-            Progress::Linked(after) => return self.erase_links(cx, after).await,
-            Progress::Attributed | Progress::Again => {}
-        }
-        let page = PageRequest { after: None, limit: PAGE };
-        let filter = MessageFilter { contact_id: Some(self.contact_id), ..MessageFilter::default() };
-        let messages = app.store().messages(self.workspace_id, &filter, page).await?.items;
-        let changes = redact(app, &messages, &self.names()).await?;
-        match (messages.is_empty(), self.progress) {
-            // A redacted message belongs to nobody, so the next page is the first again.
-            (false, _) => cx.again_at(now, &self, changes).await,
-            (true, Progress::Again) => Ok(cx.finish(changes).await?),
-            (true, _) => cx.again_at(now, &Self { progress: Progress::Addressed(None), ..self }, changes).await,
-        }
+        cx.again_at(cx.app.now(), &self, Changes::default()).await
     }
 }
 
 impl EraseContact {
-    /// A page of the messages that went to one of its addresses.
-    async fn erase_addressed(self, cx: &JobContext, after: Option<[u8; 16]>) -> Result<(), JobError> {
-        let page = PageRequest { after, limit: PAGE };
-        let slice = cx.app.store().messages_to(self.workspace_id, &self.addresses, page).await?;
-        let changes = redact(&cx.app, &slice.items, &self.names()).await?;
-        let progress = match slice.next {
-            Some(next) => Progress::Addressed(Some(next)),
-            None => Progress::Linked(None),
-        };
-        cx.again_at(cx.app.now(), &Self { progress, ..self }, changes).await
+    /// Does a page of the work, and moves on to the next one.
+    async fn page(&mut self, cx: &JobContext) -> Result<Step, JobError> {
+        let store = cx.app.store();
+        if store.has_left_events(self.workspace_id, self.contact_id).await? {
+            let deletion = Write::DeleteProductEvents(self.workspace_id, self.contact_id, EVENTS);
+            return Ok(Step::NextAt(cx.app.now(), Changes::from_iter([deletion])));
+        }
+        match self.progress {
+            Progress::Attributed | Progress::Again => self.attributed(cx).await,
+            Progress::Copied => self.copied(cx).await,
+            Progress::Unlisted(after) => self.unlisted(cx, after).await,
+            Progress::Addressed(after) => self.addressed(cx, after).await,
+            Progress::Linked(after) => self.linked(cx, after).await,
+        }
     }
 
-    /// A page of the targets of links that name it.
-    async fn erase_links(self, cx: &JobContext, after: Option<[u8; 16]>) -> Result<(), JobError> {
-        // Other names may be words that also stand in links of everybody.
-        let is_unmistakable = |channel: &Channel| matches!(channel, Channel::Email | Channel::Sms);
-        let addresses = self.addresses.iter().filter(|(channel, _)| is_unmistakable(channel));
-        let names = Names::new(addresses.map(|(_, address)| address.clone()));
+    /// Goes on to `progress` unless some message of the page has to be looked at again.
+    fn after(&mut self, cx: &JobContext, is_done: bool, progress: Progress) -> Step {
+        if !is_done {
+            return Step::NextAt(cx.app.now() + PAUSE, Changes::default());
+        }
+        self.progress = progress;
+        Step::Next
+    }
+
+    async fn attributed(&mut self, cx: &JobContext) -> Result<Step, JobError> {
+        let page = PageRequest { after: None, limit: PAGE };
+        let filter = MessageFilter { contact_id: Some(self.contact_id), ..MessageFilter::default() };
+        let found = cx.app.store().messages(self.workspace_id, &filter, page).await?.items;
+        if found.is_empty() && self.progress == Progress::Again {
+            return Ok(Step::Done);
+        }
+        let ids: Vec<MessageId> = found.iter().map(|message| message.id).collect();
+        let is_done = messages::redact(&cx.app, self.workspace_id, &ids, &self.names()).await?;
+        // A redacted message belongs to nobody, so the next page is the first again.
+        let progress = if ids.is_empty() { Progress::Copied } else { self.progress };
+        Ok(self.after(cx, is_done, progress))
+    }
+
+    async fn copied(&mut self, cx: &JobContext) -> Result<Step, JobError> {
+        for key in self.copy_keys(cx) {
+            let ids = cx.app.store().messages_copying(self.workspace_id, key, PAGE).await?;
+            if !ids.is_empty() {
+                let erased = self.erased_addresses();
+                let is_done = messages::take_out(&cx.app, self.workspace_id, &ids, &erased, &[key]).await?;
+                // What was taken out is not found again.
+                return Ok(self.after(cx, is_done, Progress::Copied));
+            }
+        }
+        Ok(self.after(cx, true, Progress::Addressed(None)))
+    }
+
+    async fn addressed(&mut self, cx: &JobContext, after: Option<[u8; 16]>) -> Result<Step, JobError> {
+        let page = PageRequest { after, limit: PAGE };
+        let slice = cx.app.store().messages_to(self.workspace_id, &self.addresses, page).await?;
+        let ids: Vec<MessageId> = slice.items.iter().map(|message| message.id).collect();
+        let is_done = messages::redact(&cx.app, self.workspace_id, &ids, &self.names()).await?;
+        let progress = slice.next.map_or(Progress::Unlisted(None), |next| Progress::Addressed(Some(next)));
+        Ok(self.after(cx, is_done, progress))
+    }
+
+    async fn unlisted(&mut self, cx: &JobContext, after: Option<[u8; 16]>) -> Result<Step, JobError> {
+        let names = Names::new(self.unmistakable().map(ToOwned::to_owned));
+        let page = PageRequest { after, limit: PAGE };
+        let slice = cx.app.store().unlisted_messages_naming(self.workspace_id, &names, page).await?;
+        let erased = self.erased_addresses();
+        let is_done = messages::take_out(&cx.app, self.workspace_id, &slice.items, &erased, &[]).await?;
+        let progress = slice.next.map_or(Progress::Linked(None), |next| Progress::Unlisted(Some(next)));
+        Ok(self.after(cx, is_done, progress))
+    }
+
+    async fn linked(&mut self, cx: &JobContext, after: Option<[u8; 16]>) -> Result<Step, JobError> {
+        let names = Names::new(self.unmistakable().map(ToOwned::to_owned));
         let page = PageRequest { after, limit: URLS };
         let slice = cx.app.store().urls_naming(self.workspace_id, &names, page).await?;
         let changes = slice.items.iter().map(|key| Write::DeleteUrl(self.workspace_id, *key)).collect();
         let now = cx.app.now();
         if let Some(next) = slice.next {
-            return cx.again_at(now, &Self { progress: Progress::Linked(Some(next)), ..self }, changes).await;
+            self.progress = Progress::Linked(Some(next));
+            return Ok(Step::NextAt(now, changes));
         }
-        let (addresses, names) = (Vec::new(), Vec::new());
-        let again = Self { addresses, names, progress: Progress::Again, ..self };
-        cx.again_at(now + LOOK_AGAIN, &again, changes).await
+        self.progress = Progress::Again;
+        self.addresses.clear();
+        self.names.clear();
+        Ok(Step::NextAt(now + LOOK_AGAIN, changes))
     }
-}
-
-/// The writes that leave of the messages what names nobody.
-async fn redact(app: &App, messages: &[Message], names: &Names) -> Result<Changes, StoreError> {
-    let mut changes = Changes::default();
-    for message in messages {
-        let workspace = message.workspace_id;
-        let events = app.store().message_events(workspace, message.id, MAX_EVENTS).await?;
-        let redacted = events.iter().filter_map(|event| Some((event.at, event.id, erasure::meta(event, names)?)));
-        // Nothing goes to an erased person any more.
-        let is_cancelled = message.status.may_become(MessageStatus::Cancelled);
-        let now = app.now();
-        changes.push(Write::RedactMessage(Box::new(RedactMessage {
-            workspace_id: workspace,
-            message_id: message.id,
-            revision: message.revision,
-            status: if is_cancelled { MessageStatus::Cancelled } else { message.status },
-            updated_at: if is_cancelled { now } else { message.updated_at },
-            tags: erasure::tags(message, names),
-            events: redacted.collect(),
-        })));
-        if is_cancelled {
-            let cancelled = [(EventKind::Cancelled, serde_json::Map::new())];
-            changes.extend(app.append_events(workspace, message.id, cancelled).await?);
-        }
-        let stored = app.store().message_with_content(workspace, message.id).await?.and_then(|(_, content)| content);
-        let files = stored.and_then(|stored| content::decode(&stored).ok()).map(|request| request.files);
-        for file in files.into_iter().flatten() {
-            changes.push(Write::DeleteBlob(workspace, file.blob));
-        }
-    }
-    Ok(changes)
 }

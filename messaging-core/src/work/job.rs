@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,7 +20,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(50);
 /// The longest wait between two tries, before jitter: so soon after the store has recovered an outcome is
 /// stored.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// Of the tries of one outcome the first of so many is logged.
+/// Of the tries of one outcome every so many-th is logged.
 const LOG_EVERY: u32 = 16;
 
 /// A kind of background work. The value itself is the payload.
@@ -68,16 +67,29 @@ impl JobError {
 }
 
 /// The surroundings of one run of a job.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct JobContext {
     /// The application.
     pub app: App,
+    /// How many runs of the job before this one failed, in a row.
+    pub failures: u32,
     handle: JobHandle,
 }
 
 impl JobContext {
-    pub(super) const fn new(app: App, handle: JobHandle) -> Self {
-        Self { app, handle }
+    pub(super) const fn new(app: App, failures: u32, handle: JobHandle) -> Self {
+        Self { app, failures, handle }
+    }
+
+    /// Commits changes together with what the job has to know if this run does not end: it stays claimed, and a
+    /// later run gets `job` as its payload. A conflict when the claim was lost.
+    ///
+    /// Requests do not wait for each other's commits, and somebody waits for this one with a connection open, so
+    /// it is not held back to gather company as the commits of background work are.
+    pub async fn save<J: Job>(&self, job: &J, mut changes: Changes) -> Result<(), JobError> {
+        let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
+        changes.push(Write::SaveJob(self.handle.clone(), payload.into()));
+        Ok(self.app.commit(changes).await?)
     }
 
     /// Commits the outcome and removes the job.
@@ -99,8 +111,9 @@ impl JobContext {
         Ok(self.settle(changes).await?)
     }
 
-    pub(super) async fn again_unchanged(&self, due_at: Timestamp, payload: Bytes) -> Result<(), CommitError> {
-        let write = Write::RescheduleJob(self.handle.clone(), Reschedule { due_at, at: self.app.now(), payload });
+    /// Puts the job back after a failed run, as it was saved last.
+    pub(super) async fn put_back(&self, due_at: Timestamp) -> Result<(), CommitError> {
+        let write = Write::PutJobBack(self.handle.clone(), due_at, self.app.now());
         self.settle(Changes::from_iter([write])).await
     }
 
@@ -129,7 +142,8 @@ where
             return Err(error);
         }
         unsettled.get_or_insert_with(|| app.work().unsettled());
-        if tries.is_multiple_of(LOG_EVERY) {
+        // Hundreds may wait for one disk, which tells of itself; an outcome that waits for long is a case of its own.
+        if tries.is_multiple_of(LOG_EVERY) && tries > 0 {
             tracing::warn!(tries, error = %Chain(&error), "an outcome waits for the store");
         }
         tries = tries.saturating_add(1);

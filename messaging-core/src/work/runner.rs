@@ -20,8 +20,12 @@ const LEASE: Duration = Duration::from_hours(1);
 const MANY: usize = 24;
 /// Jobs that come one by one are claimed together after this: a claim costs the store as much as some jobs.
 const GATHER: Duration = Duration::from_millis(40);
-/// A job that could not be done is tried again after this.
+/// A job that the store kept from being done is tried again after this.
 const RETRY: Duration = Duration::from_secs(30);
+/// A job whose data changed while it decided is run again after this.
+const CONFLICT_RETRY: Duration = Duration::from_secs(1);
+/// A job that would fail again the same way waits twice as long after every failure, at most this.
+const LONGEST_RETRY: Duration = Duration::from_hours(6);
 /// Jobs that another process committed (the command line beside a server) announce nothing here.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// A job that the store kept from its work, and that has done nothing, is tried again after this.
@@ -199,18 +203,25 @@ async fn claim(app: &App, in_work: &InWork) -> Result<Vec<ClaimedJob>, StoreErro
 
 /// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again.
 async fn run(app: &App, job: ClaimedJob) {
-    let cx = JobContext::new(app.clone(), job.handle.clone());
+    let cx = JobContext::new(app.clone(), job.failures, job.handle.clone());
     let Some(job_type) = all().iter().find(|one| one.kind == job.kind) else {
         // Written by a newer version; it stays for that version.
         tracing::error!(kind = job.kind, "a job of an unknown kind is left for later");
-        put_back(&cx, &job, RETRY).await;
+        put_back(&cx, &job, back_off(job.failures)).await;
         return;
     };
     let outcome = std::panic::AssertUnwindSafe((job_type.run)(&cx, &job)).catch_unwind().await;
     match outcome {
         Ok(Ok(())) => {}
         Ok(Err(JobError::Commit(CommitError::Conflict))) => {
-            tracing::warn!(kind = job.kind, job = %job.handle.id, "a job lost its lease");
+            // A row had changed that the job expected otherwise, or the lease is lost: only the job's own row tells
+            // which. The job decides again on what is there now.
+            match cx.put_back(app.now() + CONFLICT_RETRY).await {
+                Ok(()) => tracing::debug!(kind = job.kind, job = %job.handle.id, "a job decides again"),
+                Err(error) => {
+                    tracing::warn!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job lost its lease");
+                }
+            }
         }
         // Not the job's fault, and it will not be kept waiting for it.
         Ok(Err(
@@ -221,19 +232,25 @@ async fn run(app: &App, job: ClaimedJob) {
         }
         Ok(Err(error)) => {
             tracing::error!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job failed");
-            put_back(&cx, &job, RETRY).await;
+            let wait = if matches!(error, JobError::Payload(_)) { back_off(job.failures) } else { RETRY };
+            put_back(&cx, &job, wait).await;
         }
         Err(_) => {
-            tracing::error!(kind = job.kind, job = %job.handle.id, "a job panicked");
-            put_back(&cx, &job, RETRY).await;
+            tracing::error!(kind = job.kind, job = %job.handle.id, failures = job.failures, "a job panicked");
+            put_back(&cx, &job, back_off(job.failures)).await;
         }
     }
 }
 
+/// How long a job waits after a failure that had so many before it: what failed by itself, not by the store, will
+/// most likely fail again.
+fn back_off(failures: u32) -> Duration {
+    RETRY.saturating_mul(2_u32.saturating_pow(failures.min(16))).min(LONGEST_RETRY)
+}
+
 /// Gives up the claim; while the store cannot be written, this waits for it like every outcome.
 async fn put_back(cx: &JobContext, job: &ClaimedJob, wait: Duration) {
-    let later = cx.app.now() + wait;
-    if let Err(error) = cx.again_unchanged(later, job.payload.clone()).await {
+    if let Err(error) = cx.put_back(cx.app.now() + wait).await {
         tracing::warn!(kind = job.kind, error = %Chain(&error), "a job was not put back and waits for its lease to end");
     }
 }

@@ -44,7 +44,7 @@ pub(super) async fn keep_sweeping(app: App, mut stopped: watch::Receiver<bool>) 
     }
 }
 
-/// Removes what expired: remembered replies, sessions, captures beyond the newest, old contents and files,
+/// Removes what expired: remembered replies, sessions, failed sign-ins, captures beyond the newest, old contents and files,
 /// members of removed lists and segments, unique ids of product events, reports of imports, versions of removed
 /// templates, old deliveries of webhooks.
 pub async fn sweep(app: &App) -> Result<(), StoreError> {
@@ -53,6 +53,7 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
     let old = now - CONTENT_KEPT;
     for _ in 0..MAX_SLICES {
         let removed = store.forget_expired(now, SLICE).await?
+            + store.forget_sign_ins(now, SLICE).await?
             + store.trim_captures(KEPT_CAPTURES, SLICE).await?
             + store.forget_contents(old, SLICE).await?
             + store.forget_attempts(now - ATTEMPTS_KEPT, SLICE).await?

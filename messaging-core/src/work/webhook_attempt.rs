@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::app::App;
 use crate::changes::{Expect, UpdateDelivery, Write};
+use crate::domain::contact::erasure::ErasedAddresses;
 use crate::domain::redaction::Redactor;
 use crate::domain::signature::SigningKey;
 use crate::domain::webhook::delivery::{Delivery, DeliveryStatus, Subject};
@@ -44,7 +45,7 @@ pub(super) struct Attempted {
 struct Prepared {
     body: Bytes,
     /// Addresses that an answer might repeat.
-    addresses: Vec<String>,
+    addresses: ErasedAddresses,
 }
 
 /// Makes one attempt. Nothing is written yet.
@@ -89,9 +90,11 @@ async fn prepare(app: &App, webhook: &Webhook, delivery: &Delivery) -> Result<Op
             let found = app.store().event(delivery.workspace_id, *message_id, *at, delivery.event_id).await?;
             let Some((event, message)) = found else { return Ok(None) };
             let recipient = event.meta.get("recipient").and_then(Value::as_str).unwrap_or_default().to_owned();
-            let addresses = vec![recipient, message.to.clone()];
+            let to = message.to.clone();
             let Some(payload) = EventPayload::of(event, message, Redactor::new(webhook.pii)) else { return Ok(None) };
-            (serde_json::to_vec(&payload), addresses)
+            let body = serde_json::to_vec(&payload).expect("maps have texts as keys");
+            let addresses = addresses_in(&body, &to, &recipient);
+            (Ok(body), addresses)
         }
         Subject::Test(data) => {
             let (id, event_type) = (delivery.event_id, delivery.event_type);
@@ -102,7 +105,7 @@ async fn prepare(app: &App, webhook: &Webhook, delivery: &Delivery) -> Result<Op
                 let data = payload::sample(event_type);
                 serde_json::to_vec(&EventPayload { id, event_type, timestamp, workspace_id, data })
             };
-            (body, Vec::new())
+            (body, ErasedAddresses::default())
         }
     };
     Ok(Some(Prepared { body: body.expect("maps have texts as keys").into(), addresses }))
@@ -132,7 +135,7 @@ fn sign(app: &App, webhook: &Webhook, delivery: &Delivery, body: &[u8]) -> Optio
     headers.into_iter().map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?))).collect()
 }
 
-fn answer(fetched: Result<Fetched, FetchError>, now: Timestamp, addresses: &[String]) -> Answer {
+fn answer(fetched: Result<Fetched, FetchError>, now: Timestamp, addresses: &ErasedAddresses) -> Answer {
     match fetched {
         Ok(fetched) => {
             let header = fetched.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
@@ -148,22 +151,18 @@ fn answer(fetched: Result<Fetched, FetchError>, now: Timestamp, addresses: &[Str
 
 /// What is kept of an answer: text, in which addresses that we sent are crossed out. A receiver that
 /// repeats them would otherwise keep them here beyond the erasure of their owner.
-fn readable(body: &[u8], addresses: &[String]) -> String {
-    let mut text = String::from_utf8_lossy(body).replace('\0', "\u{FFFD}");
+fn readable(body: &[u8], addresses: &ErasedAddresses) -> String {
+    let text = String::from_utf8_lossy(body).replace('\0', "\u{FFFD}");
+    addresses.out_of_text(&text).unwrap_or(text)
+}
+
+/// The addresses in a payload: the recipient's, and those that replies, links or the sender's own data name.
+fn addresses_in(payload: &[u8], to: &str, recipient: &str) -> ErasedAddresses {
+    let text = String::from_utf8_lossy(payload);
+    let words = text.split(|c: char| c.is_whitespace() || "<>()[]\"',;:=&?/\\".contains(c));
+    let named = words.filter(|word| word.contains('@')).map(|word| word.trim_end_matches('.'));
     // Very short ones would match by chance.
-    for address in addresses.iter().filter(|address| address.len() >= 4) {
-        // Lower case in ASCII moves nothing, so places in the copy are places in the text.
-        let lower = text.to_ascii_lowercase();
-        let (mut kept, mut end) = (String::new(), 0);
-        for (at, found) in lower.match_indices(&address.to_ascii_lowercase()) {
-            kept.push_str(&text[end..at]);
-            kept.push_str("***");
-            end = at + found.len();
-        }
-        kept.push_str(&text[end..]);
-        text = kept;
-    }
-    text
+    ErasedAddresses::new(named.chain([to, recipient]).filter(|address| address.len() >= 4))
 }
 
 /// By how much a wait differs from the schedule, so that receivers that failed together are not called
@@ -227,13 +226,14 @@ async fn disable(app: &App, delivery: &Delivery) -> Result<Vec<Write>, StoreErro
 
 #[cfg(test)]
 mod tests {
-    use super::readable;
+    use super::*;
 
     #[test]
     fn answers_keep_no_address_that_was_sent() {
-        let addresses = ["ann@example.com".to_owned(), String::new()];
-        let kept = readable("got ANN@example.com, ann@example.com\0 and bob@example.com ü".as_bytes(), &addresses);
-        assert_eq!(kept, "got ***, ***\u{FFFD} and bob@example.com ü");
+        let payload = br#"{"to":"ann@example.com","meta":{"response":"550 <carl@example.com>."}}"#;
+        let addresses = addresses_in(payload, "ann@example.com", "");
+        let body = "got ANN@example.com, ann%40example.com\0, carl@example.com and bob@example.com \u{FC}";
+        assert_eq!(readable(body.as_bytes(), &addresses), "got ***, ***\u{FFFD}, *** and bob@example.com \u{FC}");
         assert_eq!(readable(b"\xFFok", &addresses), "\u{FFFD}ok");
     }
 }

@@ -81,9 +81,10 @@ async fn bounces_come_back_to_an_address_that_names_the_message() {
     let id = product.send_to(ANN).await;
     product.work().await;
     let Content::Email(email) = product.transport.take().remove(0).content else { panic!("an email was sent") };
-    assert_eq!(email.envelope_from.ascii_domain(), "bounce.sandbox.test");
-    let read = product.app.link_key().read_local_part(product.workspace, email.envelope_from.local());
-    assert_eq!(read, Some((ReturnPurpose::Bounce, id)));
+    let sender = email.envelope_from.of(0).unwrap();
+    assert_eq!(sender.ascii_domain(), "bounce.sandbox.test");
+    let read = product.app.link_key().read_local_part(product.workspace, sender.local());
+    assert_eq!(read, Some((ReturnPurpose::Bounce, id, Some(product.app.link_key().recipient_tag(id, ANN)))));
 }
 
 #[tokio::test]
@@ -105,7 +106,7 @@ async fn a_bounce_that_comes_after_a_lost_reply_ends_the_attempts() {
     product.transport.outcome_next(ANN, Outcome::Ambiguous(Response::default()));
     let id = product.send_to(ANN).await;
     product.work().await;
-    let address = product.app.link_key().local_part(ReturnPurpose::Bounce, product.workspace, id);
+    let address = product.app.link_key().local_part(ReturnPurpose::Bounce, product.workspace, id, None);
     let address = product.app.return_address(&format!("{address}@bounce.sandbox.test")).await.unwrap().unwrap();
     let full = Response { code: Some(552), enhanced: Some("5.2.2".to_owned()), ..Response::default() };
     let report = RecipientReport { addresses: Vec::new(), action: Action::Failed, response: full };

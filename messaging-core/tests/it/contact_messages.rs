@@ -330,7 +330,7 @@ async fn suppressions_outlive_erasure() {
 }
 
 /// Every byte that is kept, the log moved into the database.
-async fn kept_bytes(directory: &std::path::Path) -> Vec<(String, Vec<u8>)> {
+pub(crate) async fn kept_bytes(directory: &std::path::Path) -> Vec<(String, Vec<u8>)> {
     // Whoever opens a database and closes it moves the log.
     let store = SqliteStore::open(SqliteOptions::new(directory.join("m.db"))).unwrap();
     store.close().await;

@@ -41,6 +41,7 @@ impl Field {
             .port(server.port())
             .timeouts(timeouts)
             .rest(Duration::ZERO)
+            .allow_private(true)
             .build();
         Self { product: Product::carried_by(Arc::new(direct)).await, server, dns }
     }

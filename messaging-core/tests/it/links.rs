@@ -71,7 +71,10 @@ async fn mail_of_a_campaign_offers_to_unsubscribe() {
     message.revision = 1;
     message.status = messaging_core::domain::message::MessageStatus::Queued;
     message.campaign_id = Some(product.app.new_id::<CampaignId>(beginning()));
-    let job = DeliverMessage::first(&message).enqueue(product.app.new_id(beginning()), beginning()).unwrap();
+    let job = DeliverMessage::of(&message, None, None)
+        .remove(0)
+        .enqueue(product.app.new_id(beginning()), beginning())
+        .unwrap();
     let id = message.id;
     product
         .commit(Changes::from_iter([Write::InsertMessage(Box::new(message), content.unwrap()), Write::Enqueue(job)]))

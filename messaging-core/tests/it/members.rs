@@ -1,6 +1,11 @@
 //! Contract section 2.3: members.
 
 use messaging_core::caller::Caller;
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::account::{Member, Workspace};
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::Priority;
+use messaging_core::scope::Role;
 use serde_json::{Value, json};
 
 use crate::bed::{Bed, PASSWORD, Reply};
@@ -159,4 +164,35 @@ async fn each_rule_of_the_input() {
     // Section 1.3: the resource of the path comes before the body.
     let nobody = format!("{}/usr_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", members(workspace));
     assert_eq!(bed.patch(&owner, &nobody, json!({"role": "boss"})).await.summary(), "404 not_found");
+}
+
+#[tokio::test]
+async fn strangers_do_not_lock_a_member_out() {
+    const STRANGERS: usize = 1001;
+    let (bed, workspace, owner) = Bed::with_owner().await;
+    let user = id_of(&owner).parse().unwrap();
+    let now = bed.app.now();
+    let mut writes = Vec::new();
+    for _ in 0..STRANGERS {
+        let theirs: WorkspaceId = bed.app.new_id(now);
+        let (name, timezone) = ("Stranger".to_owned(), "UTC".to_owned());
+        writes.push(Write::PutWorkspace(Workspace { id: theirs, name, timezone, created_at: now }, Expect::Absent));
+        let member = Member { workspace_id: theirs, user_id: user, role: Role::Viewer, created_at: now };
+        writes.push(Write::PutMember(member, Expect::Absent));
+    }
+    bed.store.commit(Changes::from_iter(writes), Priority::Foreground).await.unwrap();
+
+    let owner = bed.sign_in("owner@acme.com").await;
+    assert_eq!(bed.get(&owner, &members(workspace)).await.summary(), "200");
+    let me = bed.get(&owner, "/auth/me").await;
+    assert_eq!(me["workspaces"].as_array().unwrap().len(), 1000, "bounded");
+    // The listing reaches them all, page by page.
+    let (mut found, mut query) = (0, "limit=200".to_owned());
+    loop {
+        let page = bed.get(&owner, &format!("/workspaces?{query}")).await;
+        found += page["data"].as_array().unwrap().len();
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        query = format!("limit=200&cursor={cursor}");
+    }
+    assert_eq!(found, STRANGERS + 1);
 }

@@ -18,7 +18,7 @@ const TO: &str = "ann@example.com";
 impl Product {
     /// The return address of a message.
     pub(crate) fn return_to(&self, purpose: ReturnPurpose, message: MessageId) -> String {
-        format!("{}@bounce.sandbox.test", self.app.link_key().local_part(purpose, self.workspace, message))
+        format!("{}@bounce.sandbox.test", self.app.link_key().local_part(purpose, self.workspace, message, None))
     }
 
     pub(crate) async fn listed(&self, address: &str) -> Option<Suppression> {
@@ -32,7 +32,8 @@ impl Product {
     }
 
     async fn receive(&self, message: MessageId, report: &Report) {
-        let to = ReturnAddress { workspace_id: self.workspace, message_id: message, purpose: ReturnPurpose::Bounce };
+        let (workspace_id, purpose) = (self.workspace, ReturnPurpose::Bounce);
+        let to = ReturnAddress { workspace_id, message_id: message, purpose, recipient: None };
         self.app.receive(&to, report).await.unwrap();
     }
 }
@@ -49,7 +50,8 @@ async fn return_addresses_are_known_and_nothing_else_is() {
     let message = product.send_to(TO).await;
     for purpose in ReturnPurpose::ALL {
         let address = product.return_to(purpose, message);
-        let expected = ReturnAddress { workspace_id: product.workspace, message_id: message, purpose };
+        let workspace_id = product.workspace;
+        let expected = ReturnAddress { workspace_id, message_id: message, purpose, recipient: None };
         for spelled in [address.clone(), address.to_uppercase(), format!("{address}.")] {
             assert_eq!(product.app.return_address(&spelled).await.unwrap(), Some(expected), "{spelled}");
         }

@@ -38,6 +38,7 @@ impl Tenant {
                     user_id: world.user,
                     created_at: now,
                     expires_at: now + Duration::from_hours(12),
+                    password_version: 3,
                 }),
                 Write::FollowEvents(world.workspace, now + Duration::from_hours(720)),
             ])

@@ -115,6 +115,34 @@ pub async fn a_rescheduled_job_comes_back(store: &dyn Store) {
     assert_eq!(store.job_count().await.unwrap(), 0);
 }
 
+/// A job that is saved stays claimed; what was saved comes back when its run fails, and the failures are counted
+/// until the job reschedules itself.
+pub async fn a_saved_job_stays_claimed_and_comes_back_as_saved(store: &dyn Store) {
+    put(store, [enqueue("lane", 0)]).await;
+    let claimed = store.claim(claim(0)).await.unwrap().remove(0);
+    assert_eq!(claimed.failures, 0);
+    let saved = Bytes::from_static(b"{\"saved\":true}");
+    put(store, [Write::SaveJob(claimed.handle.clone(), saved.clone())]).await;
+    assert_eq!(store.claim(claim(10)).await.unwrap(), []);
+    let foreign = JobHandle { token: claimed.handle.token.wrapping_add(1), ..claimed.handle.clone() };
+    refuse(store, [Write::SaveJob(foreign.clone(), Bytes::new())]).await;
+    refuse(store, [Write::PutJobBack(foreign, at(1), at(1))]).await;
+    put(store, [Write::PutJobBack(claimed.handle.clone(), at(20), at(1))]).await;
+    refuse(store, [Write::SaveJob(claimed.handle.clone(), Bytes::new())]).await;
+    refuse(store, [Write::PutJobBack(claimed.handle, at(30), at(1))]).await;
+    assert_eq!(next_due(store).await, Some(at(20)));
+    let mut again = store.claim(claim(20)).await.unwrap().remove(0);
+    assert_eq!((again.failures, &again.payload), (1, &saved));
+    put(store, [Write::PutJobBack(again.handle, at(40), at(1))]).await;
+    again = store.claim(claim(40)).await.unwrap().remove(0);
+    assert_eq!((again.failures, &again.payload), (2, &saved));
+    let next = Reschedule { due_at: at(50), at: at(40), payload: Bytes::from_static(b"{}") };
+    put(store, [Write::RescheduleJob(again.handle, next.clone())]).await;
+    again = store.claim(claim(50)).await.unwrap().remove(0);
+    assert_eq!((again.failures, &again.payload), (0, &next.payload));
+    put(store, finish(&[again])).await;
+}
+
 /// A commit that fails after it finished a job leaves the job claimed by the same handle.
 pub async fn a_failed_commit_keeps_the_lease(store: &dyn Store) {
     let existing = user();

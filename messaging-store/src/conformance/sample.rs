@@ -58,13 +58,14 @@ pub fn user() -> User {
         email: format!("{}@example.org", id.to_string().to_lowercase()),
         name: Some("Ада Лавлейс".to_owned()),
         password_hash: Some("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".to_owned()),
+        password_version: 3,
         created_at: at(1),
     }
 }
 
 /// A session.
 pub fn session(token: &str, expires_at: Timestamp) -> Session {
-    Session { token_digest: Digest::of(token), user_id: id(), created_at: at(2), expires_at }
+    Session { token_digest: Digest::of(token), user_id: id(), password_version: 3, created_at: at(2), expires_at }
 }
 
 /// A workspace.

@@ -8,7 +8,8 @@ use super::lanes::Book;
 use super::segments::Interests;
 use super::{
     accounts, attempts, channels, contacts, custom_fields, events, imports, installation, jobs, keys, lists, messages,
-    product_events, replies, sandbox, segments, sending_domains, soft_bounces, suppressions, templates, urls, webhooks,
+    product_events, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls,
+    webhooks,
 };
 
 /// Applies a write inside the open transaction.
@@ -23,6 +24,8 @@ pub(super) fn apply(
         Write::PutUser(user, expect) => accounts::put_user(connection, user, *expect),
         Write::PutSession(session) => accounts::put_session(connection, session),
         Write::DeleteSession(token) => accounts::delete_session(connection, token),
+        Write::CountSignIn(attempt) => sign_ins::count(connection, attempt),
+        Write::ForgetSignIns(attempt) => sign_ins::forget_email(connection, attempt),
         Write::PutWorkspace(workspace, expect) => accounts::put_workspace(connection, workspace, *expect),
         Write::PutMember(member, expect) => accounts::put_member(connection, member, *expect),
         Write::DeleteMember(workspace, user) => accounts::delete_member(connection, *workspace, *user),
@@ -61,6 +64,10 @@ pub(super) fn apply(
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
         Write::AttributeMessage(change) => messages::attribute(connection, interests, change),
         Write::RedactMessage(redaction) => messages::redact(connection, interests, redaction),
+        Write::EraseCopy(erasure) => messages::erase_copy(connection, interests, erasure),
+        Write::ListCopies(workspace, message, keys) => messages::list_copies(connection, *workspace, *message, keys),
+        Write::UnlistCopy(workspace, message, key) => messages::unlist_copy(connection, *workspace, *message, *key),
+        Write::ExpectMessage(workspace, id, revision) => messages::expect(connection, *workspace, *id, *revision),
         Write::AppendEvent(event) => messages::append_event(connection, interests, event),
         Write::LogEvent(event) => events::log(connection, event),
         Write::FollowEvents(workspace, until) => events::follow(connection, *workspace, *until),
@@ -81,6 +88,8 @@ pub(super) fn apply(
         Write::EnqueueOnce(job) => jobs::enqueue_once(connection, book, job),
         Write::FinishJob(handle) => jobs::finish(connection, book, handle),
         Write::RescheduleJob(handle, to) => jobs::reschedule(connection, book, handle, to),
+        Write::PutJobBack(handle, due_at, at) => jobs::put_back(connection, book, handle, *due_at, *at),
+        Write::SaveJob(handle, payload) => jobs::save(connection, book, handle, payload),
         Write::Remember(reply) => replies::remember(connection, reply),
     }
 }

@@ -226,6 +226,7 @@ impl Bench {
                 | Write::DeleteProductEvents(..)
                 | Write::DeleteUrl(..)
                 | Write::RedactMessage(..)
+                | Write::EraseCopy(..)
         );
         let wanted = if personal { Overwriting::Pages } else { Overwriting::Rows };
         if wanted != self.overwriting {
@@ -299,9 +300,7 @@ impl Bench {
             Err(error) => {
                 let fault = Fault::from(error);
                 tracing::debug!(error = %Chain(&fault), "the log could not be started over yet");
-                if fault.trouble() != Some(StoreHealth::Locked) {
-                    self.health.report(&fault);
-                }
+                self.health.report_of_checkpoint(&fault);
             }
         }
     }

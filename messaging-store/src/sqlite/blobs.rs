@@ -12,6 +12,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::message::Capture;
 use messaging_core::ids::{BlobId, Id, MessageId, WorkspaceId};
 use messaging_core::ports::store::{Blobs, StoreError};
 use messaging_core::time::Timestamp;
@@ -34,6 +35,15 @@ pub(super) fn is_large(source: &[u8]) -> bool {
     source.len() > INLINE
 }
 
+/// The capture that a write stores.
+pub(super) fn capture_in(write: &Write) -> Option<&Capture> {
+    match write {
+        Write::PutCapture(capture) => Some(capture),
+        Write::EraseCopy(erasure) => erasure.capture.as_ref(),
+        _ => None,
+    }
+}
+
 /// The directory of the files.
 #[derive(Debug, Clone)]
 pub(super) struct BlobFiles {
@@ -48,7 +58,7 @@ impl BlobFiles {
     /// Writes the large sources among the changes, before the commit that refers to them.
     pub(super) async fn put_captures(&self, changes: &Changes) -> Result<(), Fault> {
         for write in changes.writes() {
-            if let Write::PutCapture(capture) = write
+            if let Some(capture) = capture_in(write)
                 && is_large(&capture.source)
             {
                 let (path, source) =
@@ -115,6 +125,10 @@ impl Blobs for SqliteStore {
         self.health.admits_files()?;
         let path = self.blobs.blob_path(workspace, id);
         Ok(off_thread(move || write_durably(&path, &bytes)).await?)
+    }
+
+    async fn discard_blob(&self, workspace: WorkspaceId, id: BlobId) -> Result<(), StoreError> {
+        Ok(self.blobs.delete(vec![(workspace, id)]).await?)
     }
 
     async fn blob(&self, workspace: WorkspaceId, id: BlobId) -> Result<Option<Bytes>, StoreError> {

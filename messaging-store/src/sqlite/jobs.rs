@@ -57,7 +57,8 @@ pub(super) fn reschedule(
     book.give_up(handle)?;
     let rows = connection
         .prepare_cached(
-            "UPDATE jobs SET due_at = ?4, payload = ?5, dated_at = ?6 WHERE lane = ?1 AND due_at = ?2 AND id = ?3",
+            "UPDATE jobs SET due_at = ?4, payload = ?5, failures = 0, dated_at = ?6
+             WHERE lane = ?1 AND due_at = ?2 AND id = ?3",
         )?
         .execute(params![
             handle.lane,
@@ -69,6 +70,39 @@ pub(super) fn reschedule(
         ])?;
     book.redating().note(connection, to.at)?;
     book.note_added(&handle.lane, to.due_at);
+    expect_one(rows)
+}
+
+pub(super) fn put_back(
+    connection: &Connection,
+    book: &mut Book,
+    handle: &JobHandle,
+    due_at: Timestamp,
+    at: Timestamp,
+) -> Result<(), Fault> {
+    book.give_up(handle)?;
+    let rows = connection
+        .prepare_cached(
+            "UPDATE jobs SET due_at = ?4, failures = failures + 1, dated_at = ?5
+             WHERE lane = ?1 AND due_at = ?2 AND id = ?3",
+        )?
+        .execute(params![
+            handle.lane,
+            handle.due_at.as_millis(),
+            handle.id.to_bytes(),
+            due_at.as_millis(),
+            at.as_millis()
+        ])?;
+    book.redating().note(connection, at)?;
+    book.note_added(&handle.lane, due_at);
+    expect_one(rows)
+}
+
+pub(super) fn save(connection: &Connection, book: &Book, handle: &JobHandle, payload: &[u8]) -> Result<(), Fault> {
+    book.require_lease(handle)?;
+    let rows = connection
+        .prepare_cached("UPDATE jobs SET payload = ?4 WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?
+        .execute(params![handle.lane, handle.due_at.as_millis(), handle.id.to_bytes(), payload])?;
     expect_one(rows)
 }
 
@@ -221,7 +255,7 @@ impl Round<'_> {
         }
         let now = self.claim.now;
         let mut statement = connection.prepare_cached(
-            "SELECT due_at, id, kind, payload, dated_at FROM jobs WHERE lane = ?1 ORDER BY due_at, id",
+            "SELECT due_at, id, kind, payload, failures, dated_at FROM jobs WHERE lane = ?1 ORDER BY due_at, id",
         )?;
         let mut rows = statement.query([lane])?;
         let share = self.claim.shares.get(lane).copied().unwrap_or(self.claim.per_lane);
@@ -234,7 +268,7 @@ impl Round<'_> {
             }
             if due_at > now {
                 // Left alone while it was in work, and now nobody holds it any more.
-                book.redating().found(row::time(row, 4)?, now);
+                book.redating().found(row::time(row, 5)?, now);
                 return book.rest(connection, lane.to_owned(), Some(due_at));
             }
             if taken == share || !self.has_room() {
@@ -246,6 +280,7 @@ impl Round<'_> {
                 handle: JobHandle { id, lane: lane.to_owned(), due_at, token },
                 kind: row.get(2)?,
                 payload: Bytes::from(row.get::<_, Vec<u8>>(3)?),
+                failures: row.get(4)?,
             });
         }
         book.rest(connection, lane.to_owned(), None)

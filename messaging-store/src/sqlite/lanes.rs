@@ -128,6 +128,12 @@ impl Book {
         Ok(())
     }
 
+    /// A conflict unless the claim is still the current one.
+    pub(super) fn require_lease(&self, handle: &JobHandle) -> Result<(), Fault> {
+        let held = self.leases.get(&handle.id).is_some_and(|lease| lease.token == handle.token);
+        if held { Ok(()) } else { Err(Fault::Conflict) }
+    }
+
     /// Where the log stands, for [`Book::undo_to`].
     pub(super) fn mark(&self) -> usize {
         self.log.len()

@@ -1,5 +1,6 @@
 //! Messages, their contents and their events.
 
+mod copies;
 mod list;
 mod redact;
 
@@ -10,6 +11,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use messaging_core::changes::MoveMessage;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::erasure::Names;
+use messaging_core::domain::link_token::CopyKey;
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter, MessageStatus};
 use messaging_core::domain::segment::reads::Aspects;
 use messaging_core::ids::{ContactId, Id, MessageId, WorkspaceId};
@@ -26,6 +29,7 @@ use super::query::{many, one};
 use super::row::{self, document, id, maybe_id, number, numbered, sql_limit, time};
 use super::segments::Interests;
 
+pub(super) use copies::{erase_copy, expect, list_copies, unlist_copy};
 pub(super) use redact::{attribute, redact};
 
 /// How many rows a sweep changes in one transaction.
@@ -179,6 +183,27 @@ impl Messages for SqliteStore {
             .await
     }
 
+    async fn message_with_length(
+        &self,
+        workspace: WorkspaceId,
+        id: MessageId,
+    ) -> Result<Option<(Message, Option<u64>)>, StoreError> {
+        // The length of a value stands at the beginning of its row: the pages that hold it are not read.
+        const SQL: &str = concat!(
+            "SELECT ",
+            message_columns!(),
+            ", (SELECT length(request) FROM message_contents WHERE n = content)
+             FROM messages WHERE workspace = ?1 AND id = ?2"
+        );
+        self.readers
+            .glance(move |connection| {
+                one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| {
+                    Ok((message(workspace, row)?, row.get::<_, Option<u32>>(14)?.map(u64::from)))
+                })
+            })
+            .await
+    }
+
     async fn message_with_content(
         &self,
         workspace: WorkspaceId,
@@ -253,6 +278,25 @@ impl Messages for SqliteStore {
     ) -> Result<Slice<Message>, StoreError> {
         let addresses: HashSet<_> = addresses.iter().cloned().collect();
         self.readers.read(move |connection| redact::messages_to(connection, workspace, &addresses, &page)).await
+    }
+
+    async fn messages_copying(
+        &self,
+        workspace: WorkspaceId,
+        key: CopyKey,
+        limit: usize,
+    ) -> Result<Vec<MessageId>, StoreError> {
+        self.readers.read(move |connection| copies::copying(connection, workspace, key, limit)).await
+    }
+
+    async fn unlisted_messages_naming(
+        &self,
+        workspace: WorkspaceId,
+        names: &Names,
+        page: PageRequest,
+    ) -> Result<Slice<MessageId>, StoreError> {
+        let names = names.clone();
+        self.readers.read(move |connection| copies::unlisted(connection, workspace, &names, &page)).await
     }
 
     async fn forget_contents(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use messaging_core::changes::{Expect, NewJob, Write};
-use messaging_core::domain::message::MessageFilter;
-use messaging_core::ids::{BlobId, WorkspaceId};
+use messaging_core::domain::contact::erasure::Names;
+use messaging_core::domain::message::{EventKind, MessageFilter};
+use messaging_core::ids::{BlobId, Id as _, WorkspaceId};
 use messaging_core::ports::store::jobs::Claim;
 use messaging_core::ports::store::{
-    Accounts as _, Blobs as _, CommitError, Jobs as _, Messages as _, Priority, Replies as _, Sandbox as _, Store as _,
-    StoreError,
+    Accounts as _, Blobs as _, CommitError, Jobs as _, Messages as _, PageRequest, Priority, Replies as _,
+    Sandbox as _, Store as _, StoreError,
 };
 use messaging_store::conformance::sample::{
-    at, bare_message, capture, claim, content, enqueue, finish, id, id_at, insert, job, message, monotonic, next_due,
-    reply, user,
+    at, bare_message, capture, claim, content, enqueue, event, finish, id, id_at, insert, job, message, monotonic,
+    next_due, reply, user,
 };
 use messaging_store::conformance::{all_pages, commit, first, put, refuse};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
@@ -300,4 +301,50 @@ async fn a_scan_that_finds_little_goes_on_in_the_next_slice() {
     assert!(slice.items.is_empty() && slice.next.is_some());
     let found = all_pages(10, async |page| store.messages(workspace, &filter, page).await, async || ()).await;
     assert_eq!(found, [rare]);
+}
+
+/// What was accepted before copies were noted is looked through: as far as the migration found messages.
+#[tokio::test]
+async fn messages_older_than_the_list_of_copies_are_found_by_what_they_say() {
+    let place = tempfile::tempdir().unwrap();
+    let workspace: WorkspaceId = id();
+    let mut store = open(place.path());
+    let old: Vec<_> = (0..5).map(|_| bare_message(workspace)).collect();
+    let asking = |text: &str| content(&format!(r#"{{"cc": ["{text}"]}}"#));
+    for (n, message) in old.iter().enumerate() {
+        let content = asking(if n % 2 == 0 { "ann@example.org" } else { "bob@example.org" });
+        put(&store, [Write::InsertMessage(Box::new(message.clone()), content)]).await;
+    }
+    // Its content is forgotten, an event names the copy.
+    let mut bounced = event(&old[1], EventKind::Bounce, 3);
+    bounced.meta.insert("recipient".to_owned(), "Ann@example.org".into());
+    put(&store, [Write::AppendEvent(Box::new(bounced))]).await;
+    let names = Names::new(["ann@example.org".to_owned()]);
+    let found = store.unlisted_messages_naming(workspace, &names, first(10)).await.unwrap();
+    assert_eq!(found.items, [], "a new database has nothing that is not listed");
+    drop(store);
+
+    // As the schema was before.
+    raw(place.path())
+        .execute_batch(
+            "DROP TABLE copied_recipients; DROP TABLE unlisted_copies;
+             DELETE FROM refinery_schema_history WHERE version = 17;",
+        )
+        .unwrap();
+    raw(place.path())
+        .execute("INSERT INTO workspaces (id, revision, doc) VALUES (?1, 1, '{}')", [workspace.to_bytes()])
+        .unwrap();
+    store = open(place.path());
+    let new = bare_message(workspace);
+    put(&store, [Write::InsertMessage(Box::new(new), asking("ann@example.org"))]).await;
+    let fetch = async |page: PageRequest| store.unlisted_messages_naming(workspace, &names, page).await;
+    let mut all = Vec::new();
+    let mut page = first(2);
+    loop {
+        let slice = fetch(page).await.unwrap();
+        all.extend(slice.items);
+        let Some(next) = slice.next else { break };
+        page.after = Some(next);
+    }
+    assert_eq!(all, [old[0].id, old[1].id, old[2].id, old[4].id]);
 }

@@ -115,7 +115,11 @@ impl<'a> Attempt<'a> {
 
     /// Whether nothing further is tried.
     fn is_over(&self) -> bool {
-        self.letter.since.elapsed() > PATIENCE || self.conversations >= MAX_CONVERSATIONS || self.connecting.is_zero()
+        self.is_late() || self.conversations >= MAX_CONVERSATIONS || self.connecting.is_zero()
+    }
+
+    fn is_late(&self) -> bool {
+        self.letter.since.elapsed() > PATIENCE
     }
 
     /// Remembers a miss, if it counts as much as those before it.
@@ -209,25 +213,42 @@ impl<'a> Attempt<'a> {
             }
         };
         for address in addresses {
-            match self.open(address, host, &mut transcript).await {
-                Ok(session) => {
-                    let notes = std::mem::replace(&mut transcript, Transcript::new(host));
-                    match self.converse(session, host, notes, false).await {
-                        Talk::Ended(Step::Done) => return Step::Done,
-                        Talk::Ended(Step::Next) => {}
-                        Talk::WasOver(kept) => transcript = kept,
-                    }
-                }
-                Err(miss) => {
-                    self.file(std::mem::replace(&mut transcript, Transcript::new(host)), &miss);
-                    self.missed(miss);
-                }
-            }
-            if self.is_over() {
-                break;
+            match self.at_address(address, host, &mut transcript).await {
+                Step::Done => return Step::Done,
+                Step::Next if self.is_over() => break,
+                Step::Next => {}
             }
         }
         Step::Next
+    }
+
+    /// Talks over new connections to an address, as long as each that ends early has settled somebody: a peer may
+    /// take only so many transactions over one.
+    async fn at_address(&mut self, address: SocketAddr, host: &str, transcript: &mut Transcript) -> Step {
+        loop {
+            let session = match self.open(address, host, transcript).await {
+                Ok(session) => session,
+                Err(miss) => {
+                    self.file(std::mem::replace(transcript, Transcript::new(host)), &miss);
+                    return self.missed(miss);
+                }
+            };
+            let open = self.answers.open().count();
+            let notes = std::mem::replace(transcript, Transcript::new(host));
+            match self.converse(session, host, notes, false).await {
+                Talk::Ended(step) => return step,
+                Talk::WasOver(kept) if self.answers.open().count() < open && !self.is_late() => {
+                    *transcript = kept;
+                    self.conversations -= 1;
+                }
+                Talk::WasOver(kept) => {
+                    let text = format!("the connection to {host} ended between two transactions");
+                    let miss = Miss::Broken(named(host, response(None, "4.4.2", &text)));
+                    self.file(kept, &miss);
+                    return self.missed(miss);
+                }
+            }
+        }
     }
 
     /// A session at an address, with TLS where that works.
@@ -294,8 +315,13 @@ impl<'a> Attempt<'a> {
                 return Talk::Ended(Step::Done);
             }
             // A peer may close an idle connection whenever it likes; that says nothing about this message.
-            Err(Failure::BeforeContent(_) | Failure::Closing(_)) if is_reused => {
+            // The same between the transactions of a message.
+            Err(Failure::BeforeContent(_) | Failure::Closing(_)) if is_reused || session.transactions() > 1 => {
                 transcript.note("the kept connection had ended");
+                return Talk::WasOver(transcript);
+            }
+            Err(Failure::Spent) => {
+                transcript.note("the rest needs another connection");
                 return Talk::WasOver(transcript);
             }
             Err(Failure::Closing(reply)) => Miss::NotNow(reply.refusal(host)),
@@ -310,6 +336,9 @@ impl<'a> Attempt<'a> {
                 // Whether it was taken nobody knows, so nobody else is asked.
                 let text = format!("the reply of {host} to the content was lost: {error}");
                 let outcome = Outcome::Ambiguous(named(host, response(None, "4.4.2", &text)));
+                self.answers.settle_transaction(&outcome);
+                let text = format!("not tried: the transaction before lost the reply of {host}");
+                let outcome = Outcome::Deferred(named(host, response(None, "4.4.2", &text)));
                 return Talk::Ended(self.settle(&outcome, transcript));
             }
         };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use messaging_core::domain::address::EmailAddress;
-use messaging_core::ports::transport::{LastLook, Outcome, Response, TransportError};
+use messaging_core::ports::transport::{Email, LastLook, Outcome, Outgoing, Response, TransportError};
 use tokio::time::Instant;
 
 use super::Timeouts;
@@ -22,13 +22,20 @@ pub(crate) struct Recipient {
     pub(crate) given: String,
     /// As the wire spells it. Nothing in here can end a command line.
     pub(crate) wire: String,
+    /// The envelope sender of its copy, spelled the same way.
+    pub(crate) from: String,
 }
 
 impl Recipient {
-    /// Core's types promise that an address cannot end a command; here it is looked at once more.
-    pub(crate) fn parse(given: &str) -> Result<Self, TransportError> {
-        let address = EmailAddress::parse(given).map_err(|_| malformed())?;
-        Ok(Self { given: given.to_owned(), wire: wire_address(&address)? })
+    /// The recipients of a message. Core's types promise that an address cannot end a command; here it is looked at
+    /// once more.
+    pub(crate) fn all(outgoing: &Outgoing, email: &Email) -> Result<Vec<Self>, TransportError> {
+        let parse = |(index, given): (usize, &String)| {
+            let address = EmailAddress::parse(given).map_err(|_| malformed())?;
+            let from = email.envelope_from.of(index).ok_or_else(malformed)?;
+            Ok(Self { given: given.clone(), wire: wire_address(&address)?, from: wire_address(from)? })
+        };
+        outgoing.recipients.iter().enumerate().map(parse).collect()
     }
 
     /// The domain in A-labels.
@@ -38,7 +45,7 @@ impl Recipient {
 }
 
 /// An address as the wire spells it.
-pub(crate) fn wire_address(address: &EmailAddress) -> Result<String, TransportError> {
+fn wire_address(address: &EmailAddress) -> Result<String, TransportError> {
     mime::wire_address(address).ok_or_else(malformed)
 }
 
@@ -48,23 +55,35 @@ fn malformed() -> TransportError {
 
 /// Who gets what from whom.
 pub(crate) struct Letter<'a> {
-    /// The envelope sender, as the wire spells it.
-    pub(crate) from: &'a str,
-    /// The recipients this peer serves.
+    /// The recipients this peer serves, each with its envelope sender.
     pub(crate) recipients: &'a [Recipient],
     /// Whether everyone's copy needs SMTPUTF8, because of the sender or an address in the header.
     pub(crate) needs_utf8: bool,
     /// The message.
     pub(crate) content: &'a WireContent,
-    /// Who must not be sent to after all.
+    /// Asked before each transaction, and told what became of it.
     pub(crate) last_look: &'a LastLook,
     /// When the attempt began.
     pub(crate) since: Instant,
+    /// What the peer's answers mean.
+    pub(crate) verdict: Verdict,
+}
+
+/// What an answer of a peer of some kind means, given also whether it was said to MAIL, before any recipient was
+/// named.
+pub(crate) type Verdict = fn(Outcome, bool) -> Outcome;
+
+/// The peer serves the recipients: what it says is about them.
+pub(crate) const fn as_said(outcome: Outcome, _at_mail: bool) -> Outcome {
+    outcome
 }
 
 impl Letter<'_> {
     /// Sends to those who have no outcome yet and whom this peer can carry it to. The others are refused
     /// here, with the codes the peer would have used, in words that say who refuses.
+    ///
+    /// Those who share an envelope sender share a transaction; one follows the other. When that fails, those whose
+    /// transaction it was and those whose turn never came have no outcome.
     pub(crate) async fn send(
         &self,
         session: &mut Session,
@@ -86,20 +105,42 @@ impl Letter<'_> {
                 answers.set(index, outcome);
             }
         }
-        self.look_again(answers).await;
-        if self.last_look.is_held() {
-            answers.settle(&Outcome::Held);
+        let mut transactions = 0;
+        loop {
+            self.look_again(answers).await;
+            if self.last_look.is_held() {
+                answers.settle(&Outcome::Withheld("the server cannot store outcomes at the moment".to_owned()));
+            }
+            let Some(group) = self.next_group(answers) else { break };
+            if transactions > 0 && !session.reset(timeouts).await {
+                return Err(Failure::Spent);
+            }
+            transactions += 1;
+            let (from, recipients, content) = (self.recipients[group[0]].from.as_str(), self.recipients, self.content);
+            let needs_utf8 = self.needs_utf8 || group.iter().any(|&index| !recipients[index].wire.is_ascii());
+            answers.begin_transaction(group);
+            let last_look = self.last_look;
+            let transaction = Transaction { host, from, recipients, needs_utf8, content, last_look };
+            let ran = transaction.run(session, timeouts, transcript, answers).await;
+            answers.judge_transaction(self.verdict);
+            for (index, outcome) in answers.of_transaction() {
+                last_look.ended(&recipients[index].given, outcome);
+            }
+            ran?;
         }
-        if answers.is_complete() {
+        if transactions == 0 {
             match answers.known().last() {
                 Some(Outcome::Refused(response)) => transcript.note(&response.text),
                 _ => transcript.note("nobody is left to send to"),
             }
-            return Ok(());
         }
-        let needs_utf8 = self.needs_utf8 || answers.open().any(|index| !self.recipients[index].wire.is_ascii());
-        let (from, recipients, content) = (self.from, self.recipients, self.content);
-        Transaction { host, from, recipients, needs_utf8, content }.run(session, timeouts, transcript, answers).await
+        Ok(())
+    }
+
+    /// Those who have no outcome yet and share the envelope sender of the first of them.
+    fn next_group(&self, answers: &Answers) -> Option<Vec<usize>> {
+        let first = &self.recipients[answers.open().next()?].from;
+        Some(answers.open().filter(|&index| self.recipients[index].from == *first).collect())
     }
 
     async fn look_again(&self, answers: &mut Answers) {
@@ -129,30 +170,28 @@ fn refused_here(code: u16, enhanced: &str, why: &str, host: &str) -> Outcome {
 /// The recipients' outcomes as they become known.
 pub(crate) struct Answers {
     outcomes: Vec<Option<Outcome>>,
+    /// Whether the peer said no to the MAIL of the transaction.
     is_refused_at_mail: bool,
+    /// Whose transaction it is.
+    transaction: Vec<usize>,
 }
 
 impl Answers {
     pub(crate) fn new(recipients: usize) -> Self {
-        Self { outcomes: vec![None; recipients], is_refused_at_mail: false }
+        Self { outcomes: vec![None; recipients], is_refused_at_mail: false, transaction: Vec::new() }
     }
 
-    /// Gives an outcome to everyone who has none: what the peer answered to MAIL, before it knew of any
-    /// recipient.
-    pub(crate) fn settle_at_mail(&mut self, outcome: &Outcome) {
+    /// Gives an outcome to everyone of the transaction who has none: what the peer answered to MAIL, before it
+    /// knew of any recipient.
+    pub(super) fn settle_at_mail(&mut self, outcome: &Outcome) {
         self.is_refused_at_mail = true;
-        self.settle(outcome);
+        self.settle_transaction(outcome);
     }
 
-    /// Whether the peer said no to MAIL.
-    pub(crate) const fn is_refused_at_mail(&self) -> bool {
-        self.is_refused_at_mail
-    }
-
-    /// Replaces outcomes that are known.
-    pub(crate) fn revise(&mut self, revised: impl Fn(Outcome) -> Outcome) {
-        for outcome in &mut self.outcomes {
-            *outcome = outcome.take().map(&revised);
+    /// Replaces the outcomes of the transaction by what they mean at this kind of peer.
+    fn judge_transaction(&mut self, verdict: Verdict) {
+        for &index in &self.transaction {
+            self.outcomes[index] = self.outcomes[index].take().map(|one| verdict(one, self.is_refused_at_mail));
         }
     }
 
@@ -167,9 +206,32 @@ impl Answers {
         }
     }
 
+    /// Gives an outcome to everyone of the transaction who has none.
+    pub(crate) fn settle_transaction(&mut self, outcome: &Outcome) {
+        for &index in &self.transaction {
+            self.outcomes[index].get_or_insert_with(|| outcome.clone());
+        }
+    }
+
     /// Who has none yet.
     pub(crate) fn open(&self) -> impl Iterator<Item = usize> {
         self.outcomes.iter().enumerate().filter(|(_, answer)| answer.is_none()).map(|(index, _)| index)
+    }
+
+    /// A transaction with these recipients begins.
+    fn begin_transaction(&mut self, recipients: Vec<usize>) {
+        self.transaction = recipients;
+        self.is_refused_at_mail = false;
+    }
+
+    /// Who of the transaction has none yet.
+    pub(super) fn open_in_transaction(&self) -> impl Iterator<Item = usize> {
+        self.transaction.iter().copied().filter(|&index| self.outcomes[index].is_none())
+    }
+
+    /// The outcomes of the transaction that are known.
+    fn of_transaction(&self) -> impl Iterator<Item = (usize, &Outcome)> {
+        self.transaction.iter().filter_map(|&index| Some((index, self.outcomes[index].as_ref()?)))
     }
 
     /// The outcomes that are known.
@@ -177,8 +239,9 @@ impl Answers {
         self.outcomes.iter().flatten()
     }
 
-    pub(crate) fn is_complete(&self) -> bool {
-        self.outcomes.iter().all(Option::is_some)
+    /// Whether everyone of the transaction has one.
+    pub(super) fn is_transaction_settled(&self) -> bool {
+        self.open_in_transaction().next().is_none()
     }
 
     /// All outcomes in order, when every recipient has one.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use messaging_core::ports::transport::Outcome;
-use tokio::time::Instant;
+use messaging_core::ports::transport::{Admitted, LastLook, Outcome};
+use tokio::time::{Instant, timeout};
 
 use super::Timeouts;
 use super::content::WireContent;
@@ -23,19 +23,26 @@ const BLOCKS: u32 = 10;
 /// How long to look for the reason after the peer stopped taking the content.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
+/// How long putting the transaction on record may take: the peer waits meanwhile.
+const ADMISSION: Duration = Duration::from_secs(60);
+
 /// Who gets what, as the wire spells it. Nothing in here can end a command line.
 pub(super) struct Transaction<'a> {
     pub(super) host: &'a str,
     pub(super) from: &'a str,
-    /// Those of them who have no outcome yet are sent to.
+    /// Those of them whose transaction it is and who have no outcome yet are sent to.
     pub(super) recipients: &'a [Recipient],
     /// Whether an address here or in the content needs SMTPUTF8.
     pub(super) needs_utf8: bool,
     pub(super) content: &'a WireContent,
+    /// Asked before the content leaves.
+    pub(super) last_look: &'a LastLook,
 }
 
 /// The transaction broke, and how far it had come.
 pub(crate) enum Failure {
+    /// Not this transaction: the connection that the one before left cannot be used any more.
+    Spent,
     /// The peer is closing the connection and answered MAIL with that.
     Closing(Reply),
     /// Nothing of the content was sent.
@@ -75,8 +82,9 @@ impl Exchange<'_> {
 }
 
 impl Transaction<'_> {
-    /// Runs the transaction for everyone in `answers` who has no outcome, and there is one at least. When
-    /// it does not break, everyone has one afterwards; when it does, those who were refused before.
+    /// Runs the transaction for everyone of it who has no outcome in `answers`, and there is one at least.
+    /// When it does not break, everyone has one afterwards, except where only some were admitted: the others
+    /// need another transaction. When it breaks, those who were refused before.
     pub(super) async fn run(
         &self,
         session: &mut Session,
@@ -86,27 +94,30 @@ impl Transaction<'_> {
     ) -> Result<(), Failure> {
         session.transactions += 1;
         let mut exchange = Exchange { session, timeouts, transcript };
-        self.introduce(&mut exchange, answers).await?;
-        if answers.is_complete() {
+        if !self.introduce(&mut exchange, answers).await? {
             return Ok(());
         }
         self.write_content(&mut exchange, answers).await?;
-        if !answers.is_complete() {
+        if !answers.is_transaction_settled() {
             let last = exchange.reply(timeouts.dot).await.map_err(Failure::AfterContent)?;
             exchange.session.is_spent |= last.kind() == Kind::Closing;
             let outcome =
                 last.outcome(self.host).ok_or(Failure::AfterContent(WireError::Malformed("3yz after the content")))?;
-            answers.settle(&outcome);
+            if last.kind() == Kind::Closing {
+                // Nobody else gets anything there now either.
+                answers.settle(&outcome);
+            }
+            answers.settle_transaction(&outcome);
         }
         Ok(())
     }
 
-    /// Everything up to the content. The recipients that are then still open are the accepted ones, and
-    /// the peer waits for the content exactly if there are any.
-    async fn introduce(&self, exchange: &mut Exchange<'_>, answers: &mut Answers) -> Result<(), Failure> {
+    /// Everything up to the content; answers whether the peer waits for the content. The recipients of the
+    /// transaction that are then still open are the accepted ones, and each is on record.
+    async fn introduce(&self, exchange: &mut Exchange<'_>, answers: &mut Answers) -> Result<bool, Failure> {
         let timeouts = exchange.timeouts;
         let is_pipelined = exchange.session.capabilities.pipelining;
-        let open: Vec<usize> = answers.open().collect();
+        let open: Vec<usize> = answers.open_in_transaction().collect();
         let mut commands = self.mail(exchange.session);
         if is_pipelined {
             // RFC 2920 section 3.1: DATA is the last of a group. Every reply is then awaited.
@@ -126,7 +137,7 @@ impl Transaction<'_> {
                 if is_pipelined {
                     self.skip_group(exchange, open.len()).await;
                 }
-                return Ok(());
+                return Ok(false);
             }
         }
 
@@ -142,35 +153,69 @@ impl Transaction<'_> {
                 Kind::Closing => {
                     exchange.session.is_spent = true;
                     answers.settle(&self.outcome(&reply)?);
-                    return Ok(());
+                    return Ok(false);
                 }
                 Kind::NotNow | Kind::Never | Kind::GoOn => answers.set(index, self.outcome(&reply)?),
             }
         }
 
-        if answers.is_complete() {
+        if answers.is_transaction_settled() {
             // Nobody is left to send the content to.
             exchange.session.needs_reset = true;
             if is_pipelined {
                 let end = Instant::now() + timeouts.rest_of_group;
                 self.skip_data(exchange, end).await;
             }
-            return Ok(());
+            return Ok(false);
         }
         if !is_pipelined {
+            if !self.is_admitted(exchange, answers).await {
+                exchange.session.needs_reset = true;
+                return Ok(false);
+            }
             exchange.write("DATA\r\n", timeouts.data).await?;
         }
         let reply = exchange.read(timeouts.data).await?;
         match reply.kind() {
-            Kind::GoOn => {}
-            Kind::Done => return Err(Failure::BeforeContent(WireError::Malformed("2yz to DATA"))),
+            Kind::GoOn if is_pipelined && !self.is_admitted(exchange, answers).await => {
+                // The peer waits for the content, and any end of it would be taken for a message: only closing
+                // the connection is none (RFC 5321 section 4.1.1.4).
+                exchange.session.is_spent = true;
+                Ok(false)
+            }
+            Kind::GoOn => Ok(true),
+            Kind::Done => Err(Failure::BeforeContent(WireError::Malformed("2yz to DATA"))),
             Kind::Closing | Kind::NotNow | Kind::Never => {
                 exchange.session.is_spent |= reply.kind() == Kind::Closing;
                 exchange.session.needs_reset = true;
-                answers.settle(&self.outcome(&reply)?);
+                let outcome = self.outcome(&reply)?;
+                if reply.kind() == Kind::Closing {
+                    answers.settle(&outcome);
+                }
+                answers.settle_transaction(&outcome);
+                Ok(false)
             }
         }
-        Ok(())
+    }
+
+    /// Puts the transaction on record for those who were accepted; `false` when somebody is not admitted, who then
+    /// has an outcome.
+    async fn is_admitted(&self, exchange: &mut Exchange<'_>, answers: &mut Answers) -> bool {
+        let open: Vec<usize> = answers.open_in_transaction().collect();
+        let given: Vec<String> = open.iter().map(|&index| self.recipients[index].given.clone()).collect();
+        let admitted = timeout(ADMISSION, self.last_look.begin(&given)).await.unwrap_or_else(|_| {
+            let why = format!("it was not put on record within {ADMISSION:?}");
+            vec![Admitted::NotNow(why); given.len()]
+        });
+        let refused: Vec<_> = open.into_iter().zip(admitted).filter_map(|(i, it)| Some((i, it.refusal()?))).collect();
+        if !refused.is_empty() {
+            exchange.transcript.note("not sent: the transaction was not admitted here");
+        }
+        let is_admitted = refused.is_empty();
+        for (index, outcome) in refused {
+            answers.set(index, outcome);
+        }
+        is_admitted
     }
 
     /// Reads what a group brings after MAIL was refused. The answer is known, so nothing here is an error,
@@ -233,7 +278,7 @@ impl Transaction<'_> {
         let reply = exchange.reply(LAST_WORDS.min(exchange.timeouts.dot)).await.ok();
         match reply.and_then(|reply| reply.outcome(self.host)) {
             Some(outcome @ (Outcome::Deferred(_) | Outcome::Refused(_))) => {
-                answers.settle(&outcome);
+                answers.settle_transaction(&outcome);
                 Ok(())
             }
             _ => Err(failure),

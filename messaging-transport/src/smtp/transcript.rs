@@ -74,8 +74,8 @@ impl Transcript {
             outcome = match (outcome, one.borrow()) {
                 (_, Outcome::Accepted(_)) | (AttemptOutcome::Delivered, _) => AttemptOutcome::Delivered,
                 (_, Outcome::Ambiguous(_)) | (AttemptOutcome::Ambiguous, _) => AttemptOutcome::Ambiguous,
-                (_, Outcome::Deferred(_) | Outcome::ProviderFailed(_) | Outcome::Held) => AttemptOutcome::Deferred,
-                (before, Outcome::Refused(_) | Outcome::Suppressed(_)) => before,
+                (_, Outcome::Deferred(_) | Outcome::ProviderFailed(_)) => AttemptOutcome::Deferred,
+                (before, Outcome::Refused(_) | Outcome::Suppressed(_) | Outcome::Withheld(_)) => before,
             };
         }
         Dialog {

@@ -106,6 +106,7 @@ impl MemoryTransport {
 #[async_trait]
 impl Transport for MemoryTransport {
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
+        let admitted = outgoing.last_look.begin(&outgoing.recipients).await;
         self.lock().sent.push(outgoing.clone());
         self.attempts.send_modify(|attempts| *attempts += 1);
         let mut is_held = self.is_held.subscribe();
@@ -117,7 +118,11 @@ impl Transport for MemoryTransport {
         let outcomes = outgoing
             .recipients
             .iter()
-            .map(|recipient| {
+            .zip(admitted)
+            .map(|(recipient, admitted)| {
+                if let Some(refusal) = admitted.refusal() {
+                    return refusal;
+                }
                 let next = state.next.get_mut(recipient).and_then(VecDeque::pop_front);
                 next.or_else(|| state.always.get(recipient).cloned()).unwrap_or_else(|| outcome("250 2.0.0 kept"))
             })

@@ -40,6 +40,7 @@ impl Notes {
         let names = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
         let address = |(number, name): (usize, &str)| {
             let known = ReturnAddress {
+                recipient: None,
                 workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
                 message_id: format!("msg_01JB3Q8Z5N6W7X8Y9ZABCDEFG{number}").parse().unwrap(),
                 purpose: ReturnPurpose::Bounce,

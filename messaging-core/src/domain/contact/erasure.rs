@@ -4,11 +4,15 @@
 //! events keep kind, time and what a statistic needs; whatever could name the person goes, and so does
 //! the sender's own data, which nobody can look through.
 
+mod copies;
+
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
 use crate::domain::message::{Message, MessageEvent};
+
+pub use copies::ErasedAddresses;
 
 /// Members of an event's meta that are about a person.
 const PERSONAL: [&str; 3] = ["recipient", "ip", "user_agent"];

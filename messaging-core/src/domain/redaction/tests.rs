@@ -59,7 +59,7 @@ fn link_targets() {
     check("mailto:ann@example.com?subject=x", "mailto:a***@example.com?subject=x");
     check(
         "https://a.example/?next=https%3A%2F%2Fb.example%2F%3Fm%3Dann%40example.com",
-        "https://a.example/?next=h***%40example.com",
+        "https://a.example/?n***=h***%40example.com",
     );
     check("https://a.example/?m=ann/x@example.com", "https://a.example/?m=a***@example.com");
     check("https://a.example/?ann.lee@example.com", "https://a.example/?a***@example.com");

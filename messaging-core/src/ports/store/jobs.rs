@@ -58,4 +58,6 @@ pub struct ClaimedJob {
     pub kind: String,
     /// The job's own data.
     pub payload: Bytes,
+    /// How many runs in a row failed; 0 again when the job reschedules itself.
+    pub failures: u32,
 }

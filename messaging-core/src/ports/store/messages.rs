@@ -4,6 +4,8 @@ use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError};
 use crate::domain::channel::Channel;
+use crate::domain::contact::erasure::Names;
+use crate::domain::link_token::CopyKey;
 use crate::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter};
 use crate::ids::{MessageId, WorkspaceId};
 use crate::time::Timestamp;
@@ -13,6 +15,12 @@ use crate::time::Timestamp;
 pub trait Messages {
     /// A message.
     async fn message(&self, workspace: WorkspaceId, id: MessageId) -> Result<Option<Message>, StoreError>;
+    /// A message with the length of its content in bytes, without reading that; `None` once it was removed.
+    async fn message_with_length(
+        &self,
+        workspace: WorkspaceId,
+        id: MessageId,
+    ) -> Result<Option<(Message, Option<u64>)>, StoreError>;
     /// A message with its content; the content is `None` once it was removed.
     async fn message_with_content(
         &self,
@@ -48,6 +56,22 @@ pub trait Messages {
         addresses: &[(Channel, String)],
         page: PageRequest,
     ) -> Result<Slice<Message>, StoreError>;
+    /// Messages that copy somebody, as [`Write::ListCopies`](crate::changes::Write::ListCopies) noted; at most
+    /// `limit`, in no particular order.
+    async fn messages_copying(
+        &self,
+        workspace: WorkspaceId,
+        key: CopyKey,
+        limit: usize,
+    ) -> Result<Vec<MessageId>, StoreError>;
+    /// Messages whose copies were never noted, because they were accepted before that was done, and whose request
+    /// or events name a person; oldest first.
+    async fn unlisted_messages_naming(
+        &self,
+        workspace: WorkspaceId,
+        names: &Names,
+        page: PageRequest,
+    ) -> Result<Slice<MessageId>, StoreError>;
     /// Removes the content of up to `limit` settled messages accepted before a time; answers how many.
     ///
     /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
