@@ -384,15 +384,11 @@ impl Book {
         self.leases.contains_key(&id)
     }
 
-    /// Due times were changed: every lane gets the time of its first job.
+    /// Due times were changed: every lane is looked at by the next claim, which finds out when it is to be looked
+    /// at again.
     pub(super) fn look_at_all(&mut self, connection: &Connection) -> Result<(), Fault> {
         self.rows_changed = true;
-        connection
-            .prepare_cached(
-                "UPDATE lanes SET turn = 0, next_at = coalesce(
-                     (SELECT due_at FROM jobs WHERE jobs.lane = lanes.lane ORDER BY due_at LIMIT 1), 0)",
-            )?
-            .execute([])?;
+        connection.prepare_cached("UPDATE lanes SET turn = 0, next_at = 0")?.execute([])?;
         self.unpark_all();
         self.lost = false;
         Ok(())
