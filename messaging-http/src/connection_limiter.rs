@@ -118,13 +118,17 @@ impl Open {
 
     /// Ends a connection of whoever has most of them.
     fn evict(&mut self) -> bool {
-        let heaviest = self.peers.iter().max_by_key(|(_, entries)| entries.len()).map(|(peer, _)| *peer);
+        // Of those with equally many, whose oldest connection is older.
+        let weight = |entries: &BTreeMap<u64, Entry>| {
+            (entries.len(), std::cmp::Reverse(entries.first_key_value().map(|(number, _)| *number)))
+        };
+        let heaviest = self.peers.iter().max_by_key(|(_, entries)| weight(entries)).map(|(peer, _)| *peer);
         if heaviest.is_some_and(|peer| self.evict_from(peer)) {
             return true;
         }
         // All of theirs are at work: look at the others.
-        let mut others: Vec<(usize, Peer)> = self.peers.iter().map(|(peer, entries)| (entries.len(), *peer)).collect();
-        others.sort_unstable_by_key(|(count, _)| std::cmp::Reverse(*count));
+        let mut others: Vec<_> = self.peers.iter().map(|(peer, entries)| (weight(entries), *peer)).collect();
+        others.sort_unstable_by_key(|(weight, _)| std::cmp::Reverse(*weight));
         others.into_iter().any(|(_, peer)| self.evict_from(peer))
     }
 
