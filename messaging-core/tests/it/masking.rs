@@ -160,7 +160,8 @@ impl World {
         let bounced = RecipientReport { addresses: vec![ADDRESS.to_owned()], action: Action::Failed, response };
         let complaint = Report::Complaint { feedback_type: spelling.to_owned(), recipients: vec![ADDRESS.to_owned()] };
         for report in [complaint, Report::Delivery(vec![bounced])] {
-            let to = ReturnAddress { workspace_id: product.workspace, message_id: id, purpose: ReturnPurpose::Bounce };
+            let (workspace_id, purpose) = (product.workspace, ReturnPurpose::Bounce);
+            let to = ReturnAddress { workspace_id, message_id: id, purpose, recipient: None };
             product.app.receive(&to, &report).await.unwrap();
         }
         product
