@@ -124,6 +124,6 @@ async fn what_dev_set_up_without_keys_gets_them_and_is_never_looked_up() {
     assert_eq!(rotated.summary(), "202");
     let stored = app.store().domain_by_name(workspace, "sandbox.test").await.unwrap().unwrap().record;
     assert_eq!(stored.status, DomainStatus::Verified);
-    let signing: Vec<_> = app.signers(&stored).iter().flatten().map(|signer| signer.selector.clone()).collect();
+    let signing: Vec<_> = app.signers(&stored).unwrap().iter().map(|signer| signer.selector.clone()).collect();
     assert_eq!(signing, selectors(&rotated.body)[2..]);
 }
