@@ -73,7 +73,10 @@ async fn measure(
         let address = if is_dead && number == 0 { SILENT } else { [127, 0, 0, 1] };
         dns.addresses(&host, &[IpAddr::from(address)]);
     }
-    let direct = DirectDelivery::builder("bench.test", Dns::new(Some(dns.addr()))).port(sink.address.port()).build();
+    let direct = DirectDelivery::builder("bench.test", Dns::new(Some(dns.addr())))
+        .port(sink.address.port())
+        .allow_private(true)
+        .build();
     let product = Product::delivering(path, Arc::new(direct), Algorithm::Ed25519Sha256).await?;
     let workers = Workers::start(&product.app, &Handle::current());
 

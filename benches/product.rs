@@ -154,7 +154,7 @@ impl Product {
         let path = InWorkspace { workspace_id: self.workspace };
         let import = self.app.call::<CreateImport>(&self.caller, &path, &Empty {}, &input).await?;
         let token = import.upload_url.as_deref().and_then(|url| url.rsplit('/').next()).unwrap_or_default();
-        let mut uploading = self.app.receive_upload(token).await?;
+        let mut uploading = self.app.receive_upload(token, None).await?;
         for piece in file.chunks(64 << 10) {
             uploading.add(piece).await?;
         }

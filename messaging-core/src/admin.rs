@@ -63,7 +63,7 @@ impl UserReport {
 /// Creates a user. A user that has the email already gets the password and the name, where they are
 /// given; so this is also how a password is set or reset.
 ///
-/// Sessions that are open when a password is reset last until they expire, at most 12 hours.
+/// A new password ends the open sessions of the user, in a running server within a second.
 pub async fn create_user(
     app: &App,
     email: &str,
@@ -93,7 +93,10 @@ pub async fn create_user(
             Some(Stored { record, revision }) => (record, Expect::Revision(revision)),
             None => (new_user(app, email.as_str()), Expect::Absent),
         };
-        user.password_hash = password_hash.clone().or(user.password_hash);
+        if let Some(hash) = &password_hash {
+            user.password_hash = Some(hash.clone());
+            user.password_version = user.password_version.wrapping_add(1);
+        }
         user.name = name.clone().or(user.name);
         Ok((Changes::from_iter([Write::PutUser(user.clone(), expected)]), UserReport::of(user)))
     })
@@ -239,7 +242,14 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
 
 fn new_user(app: &App, email: &str) -> User {
     let now = app.now();
-    User { id: app.new_id(now), email: email.to_owned(), name: None, password_hash: None, created_at: now }
+    User {
+        id: app.new_id(now),
+        email: email.to_owned(),
+        name: None,
+        password_hash: None,
+        password_version: 0,
+        created_at: now,
+    }
 }
 
 fn new_workspace(app: &App, name: &str, owner: UserId) -> (Workspace, Member) {

@@ -19,10 +19,12 @@ pub(crate) mod ingesting;
 mod known_urls;
 mod last_uses;
 mod lookups;
+mod memory_budget;
 mod passwords;
 mod reports;
 mod segments;
 mod settings;
+mod sign_ins;
 mod suppressing;
 mod templates;
 mod unsubscribe;
@@ -30,6 +32,7 @@ mod until_committed;
 mod uploading;
 pub(crate) mod upserting;
 mod visits;
+pub(crate) mod write_queues;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,11 +45,11 @@ use crate::caller::Caller;
 use crate::changes::{Changes, Write};
 use crate::domain::channel::Channel;
 use crate::domain::link_token::LinkKey;
-use crate::domain::login_attempts::LoginAttempts;
 use crate::domain::machine::RecentClicks;
 use crate::domain::page_cursor::CursorKey;
 use crate::domain::settings::ChannelSettings;
 use crate::error::Error;
+use crate::fair_semaphore::FairSemaphore;
 use crate::ids::{Id, IdSource, WebhookId, WorkspaceId};
 use crate::ops::invoke::RunningKeys;
 use crate::ops::{Operation, Output as _, Request};
@@ -55,7 +58,7 @@ use crate::ports::fetch::Fetch;
 use crate::ports::resolver::Resolver;
 use crate::ports::store::{CommitError, Priority};
 use crate::ports::{Store, Transport};
-use crate::time::Timestamp;
+use crate::time::{Monotonic, Timestamp};
 use crate::vault::Vault;
 use crate::work::signal::WorkSignal;
 
@@ -72,16 +75,21 @@ use last_uses::LastUses;
 pub use lookups::Provider;
 use lookups::{Lookups, Touched};
 pub(crate) use lookups::{MAX_LOOKED_AT, SESSION_MARKER};
+use memory_budget::MemoryBudget;
 pub use reports::ReturnAddress;
 use segments::SegmentTurns;
 pub use settings::Settings;
 use templates::CompiledVersions;
 pub(crate) use templates::Unrendered;
+use uploading::Receiving;
 pub use uploading::Uploading;
 pub use visits::{Click, Visitor};
+use write_queues::WriteQueues;
 
-/// Attachments that are being sent at one time, in KiB; each is there twice, once as MIME.
-const FILE_MEMORY_KIB: u32 = 32 << 10;
+/// Bytes of stored contents, and of what is made of them for sending, that may be in memory at one time.
+const CONTENT_MEMORY: u64 = 32 << 20;
+/// The same for attachments.
+const FILE_MEMORY: u64 = 48 << 20;
 
 /// A handle to the application.
 #[derive(Clone)]
@@ -104,8 +112,8 @@ struct Shared {
     recent_clicks: Mutex<RecentClicks>,
     last_uses: LastUses,
     running_keys: RunningKeys,
-    login_attempts: Mutex<LoginAttempts>,
-    passwords: HeavyWork,
+    write_queues: WriteQueues,
+    passwords: FairSemaphore,
     dkim_keys: HeavyWork,
     signers: Signers,
     domain_looks: DomainLooks,
@@ -117,14 +125,18 @@ struct Shared {
     gates: Gates,
     /// Attempts that ended without anybody knowing whether the message arrived.
     ambiguous_attempts: AtomicU64,
-    /// KiB of attachments that background work may hold in memory.
-    file_memory: Semaphore,
+    /// Room for contents of messages in work.
+    content_memory: Arc<MemoryBudget>,
+    /// Room for attachments of messages in work.
+    file_memory: Arc<MemoryBudget>,
     /// Parts of long lists that may be committed at one time.
     parts: Semaphore,
     /// Imports whose rows are read at one time.
     imports: Semaphore,
     /// Files that are received at one time.
-    uploads: Arc<Semaphore>,
+    uploads: FairSemaphore,
+    /// Imports whose file is being received.
+    receiving: Receiving,
 }
 
 impl App {
@@ -189,6 +201,11 @@ impl App {
     /// Now.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
+    }
+
+    /// The same moment on the clock that is never set.
+    pub fn monotonic(&self) -> Monotonic {
+        self.0.clock.monotonic()
     }
 
     /// The source of randomness.
@@ -309,10 +326,14 @@ impl App {
         &self.0.work
     }
 
-    /// Waits for the room to hold `bytes` of attachments in memory. More than the whole room counts as all of it.
-    pub(crate) async fn file_memory(&self, bytes: u64) -> SemaphorePermit<'_> {
-        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(FILE_MEMORY_KIB);
-        self.0.file_memory.acquire_many(kib).await.expect("the semaphore is never closed")
+    /// Room for the contents of messages in work.
+    pub(crate) fn content_memory(&self) -> &Arc<MemoryBudget> {
+        &self.0.content_memory
+    }
+
+    /// Room for attachments of messages in work. Whoever takes both takes it after that for the content.
+    pub(crate) fn file_memory(&self) -> &Arc<MemoryBudget> {
+        &self.0.file_memory
     }
 
     /// Waits for the turn to commit a part of a long list.
@@ -320,13 +341,13 @@ impl App {
         self.0.parts.acquire().await.expect("the semaphore is never closed")
     }
 
-    pub(crate) fn running_keys(&self) -> &RunningKeys {
-        &self.0.running_keys
+    /// Puts calls that change one resource in order.
+    pub(crate) fn write_queues(&self) -> &WriteQueues {
+        &self.0.write_queues
     }
 
-    /// Failed sign-ins of the last minutes.
-    pub(crate) fn login_attempts<T>(&self, look: impl FnOnce(&mut LoginAttempts) -> T) -> T {
-        look(&mut self.0.login_attempts.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn running_keys(&self) -> &RunningKeys {
+        &self.0.running_keys
     }
 
     /// The clicks of the last moment.
@@ -338,7 +359,7 @@ impl App {
         &self.0.known_urls
     }
 
-    fn passwords(&self) -> &HeavyWork {
+    fn passwords(&self) -> &FairSemaphore {
         &self.0.passwords
     }
 

@@ -19,6 +19,7 @@ use crate::domain::import::Import;
 use crate::domain::import::report::RowErrors;
 use crate::domain::link_token::{CopyKey, UrlKey};
 use crate::domain::list::ContactList;
+use crate::domain::login_attempts::SignInAttempt;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
 use crate::domain::product_event::ProductEvent;
 use crate::domain::segment::Segment;
@@ -99,6 +100,10 @@ pub enum Write {
     PutSession(Session),
     /// Ends a session; no conflict when it is gone already.
     DeleteSession(Digest),
+    /// Counts an attempt to sign in as failed. A conflict when the failures before it use up a limit.
+    CountSignIn(SignInAttempt),
+    /// Forgets the failures of an attempt's email from its network, the attempt itself among them.
+    ForgetSignIns(SignInAttempt),
     /// Creates or replaces a workspace.
     PutWorkspace(Workspace, Expect),
     /// Creates or replaces a membership.
@@ -301,6 +306,9 @@ impl Write {
                 | Self::MoveMessage(..)
                 | Self::AttributeMessage(..)
                 | Self::RedactMessage(..)
+                | Self::EraseCopy(..)
+                | Self::UnlistCopy(..)
+                | Self::ExpectMessage(..)
                 | Self::AppendEvent(..)
                 | Self::LogEvent(..)
                 | Self::FollowEvents(..)
@@ -402,7 +410,7 @@ pub struct EraseCopy {
 /// A job to be done, written in the transaction of its cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewJob {
-    /// Its id.
+    /// Its id; its time is when `due_at` was decided.
     pub id: JobId,
     /// Which job type runs it.
     pub kind: &'static str,
@@ -432,6 +440,8 @@ pub struct JobHandle {
 pub struct Reschedule {
     /// Not before.
     pub due_at: Timestamp,
+    /// When this was decided, on the clock that `due_at` was taken from.
+    pub at: Timestamp,
     /// Replaces the payload.
     pub payload: Bytes,
 }
@@ -441,6 +451,8 @@ pub struct Reschedule {
 pub struct PutBack {
     /// Not before.
     pub due_at: Timestamp,
+    /// When this was decided, on the clock that `due_at` was taken from.
+    pub at: Timestamp,
     /// Whether the run failed for a reason of its own; these are counted.
     pub is_failure: bool,
 }
@@ -473,4 +485,12 @@ pub struct ReplyKey {
     pub route: String,
     /// The key as sent.
     pub key: String,
+}
+
+impl ReplyKey {
+    /// What the result of a part of the request is remembered under; no path has this form.
+    #[must_use]
+    pub fn of_part(&self, part: usize) -> Self {
+        Self { route: format!("{} #{part}", self.route), ..self.clone() }
+    }
 }

@@ -6,6 +6,7 @@ pub mod api_key;
 pub mod attachment;
 pub mod attempt;
 pub mod bounce;
+pub mod caller_network;
 pub mod channel;
 pub mod contact;
 pub mod content;

@@ -27,6 +27,11 @@ pub trait Id: Copy + Ord + fmt::Display + FromStr<Err = MalformedId> {
     const PREFIX: &'static str;
     /// The 16 bytes of the ULID, big-endian: byte order is creation order.
     fn to_bytes(self) -> [u8; 16];
+    /// The time in it: milliseconds since 1970 when it was made.
+    fn millis(self) -> i64 {
+        let [a, b, c, d, e, f, ..] = self.to_bytes();
+        i64::from_be_bytes([0, 0, a, b, c, d, e, f])
+    }
     /// The inverse of [`Id::to_bytes`].
     fn from_bytes(bytes: [u8; 16]) -> Self;
 }
@@ -150,7 +155,10 @@ fn parse(text: &str, prefix: &str) -> Result<Ulid, MalformedId> {
     if ulid.array_to_str(&mut canonical) == code { Ok(ulid) } else { Err(MalformedId) }
 }
 
-/// Makes ids: strictly increasing within the process, also when the clock stands still or steps back.
+/// Makes ids: strictly increasing within the process, also when the clock stands still or steps back a little.
+///
+/// When it is set back by more than a minute, ids follow it: it was wrong before, and ids with its time would be
+/// the newest until that time comes.
 #[derive(Debug, Default)]
 pub struct IdSource {
     state: Mutex<State>,
@@ -163,6 +171,9 @@ struct State {
     noise: [u8; NOISE],
     used: usize,
 }
+
+/// Milliseconds by which the clock may step back, and ids go on from the last one.
+const STEP_BACK: u64 = 60_000;
 
 /// An id takes ten bytes of it.
 const NOISE: usize = 640;
@@ -197,7 +208,9 @@ impl IdSource {
         // Same millisecond (or an older clock): step forward by a random amount, so that ids stay
         // unguessable and two nodes do not walk in step.
         let step = (noise & 0xFFFF_FFFF) + 1;
-        state.last = if fresh > state.last { fresh } else { state.last + step };
+        let last_millis = u64::try_from(state.last >> 80).unwrap_or(u64::MAX);
+        let is_set_back = millis.saturating_add(STEP_BACK) < last_millis;
+        state.last = if fresh > state.last || is_set_back { fresh } else { state.last + step };
         I::from_bytes(state.last.to_be_bytes())
     }
 }
@@ -232,6 +245,17 @@ mod tests {
         ] {
             assert_eq!(bad.parse::<MessageId>(), Err(MalformedId), "{bad}");
         }
+    }
+
+    #[test]
+    fn ids_follow_a_clock_that_is_set_back() {
+        let source = IdSource::default();
+        let entropy = SystemEntropy::default();
+        let time = |millis| {
+            let id: MessageId = source.next(Timestamp::from_millis(millis), &entropy);
+            id.millis()
+        };
+        assert_eq!([time(500_000), time(440_000), time(439_999), time(440_000)], [500_000, 500_000, 439_999, 440_000]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod caller;
 pub mod changes;
 pub mod domain;
 pub mod error;
+pub mod fair_semaphore;
 pub mod ids;
 pub mod ops;
 pub mod patch;

@@ -10,6 +10,7 @@ pub(crate) mod invoke;
 pub mod items;
 pub mod operation;
 pub mod page;
+pub(crate) mod parts;
 mod schema_check;
 
 pub mod attempts;

@@ -15,6 +15,34 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
+/// A moment on a clock that runs on and is never set: how long ago something was, whatever happens to the date.
+///
+/// Means nothing outside of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Monotonic(Duration);
+
+impl Monotonic {
+    /// A moment that does not come.
+    pub const NEVER: Self = Self(Duration::MAX);
+
+    /// So long after the clock's beginning.
+    pub const fn new(since_beginning: Duration) -> Self {
+        Self(since_beginning)
+    }
+
+    /// How long after `earlier` this is; zero if it is not.
+    pub const fn since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl Add<Duration> for Monotonic {
+    type Output = Self;
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(span))
+    }
+}
+
 /// The text is not an RFC 3339 time with `Z` or an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an RFC 3339 time with an offset")]

@@ -4,6 +4,9 @@
 //! it. Small ones are not counted. Every other one takes its announced length from a [`BodyBudget`]
 //! before a byte of it is read, and keeps it until the operation is done; whoever waits for its turn
 //! holds no memory, because nothing is taken from its socket. Few long bodies are decoded at once.
+//!
+//! Memory is shared (contract section 22): a workspace may hold as much as it leaves free, and all callers of one
+//! network an eighth less than everything, so that bodies that never arrive are in the way of their own sender.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -13,7 +16,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::Body;
 use messaging_core::Error;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use messaging_core::domain::caller_network::CallerNetwork;
+use messaging_core::fair_semaphore::{Bounds, Cap, FairSemaphore, Overloaded, Owner, Permit, Share};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 /// Bodies up to this length are not counted.
@@ -23,10 +27,16 @@ const SMALL: u64 = 64 * 1024;
 const LONG: usize = 1 << 20;
 
 /// How many long bodies are decoded at once.
-const LONG_AT_ONCE: usize = 2;
+const LONG_AT_ONCE: u64 = 2;
 
-/// The budget is counted in these, because a semaphore's permits are 32-bit.
-const UNIT: u64 = 1024;
+/// Requests that may wait for memory, or for their turn to be decoded.
+const WAITING: usize = 1024;
+
+/// The same of one workspace or network.
+const WAITING_OF_ONE: usize = 256;
+
+/// How much of the memory callers of one network may hold, whatever their workspaces.
+const OF_ONE_NETWORK: Cap = Cap::Eighths(7);
 
 /// How long a request waits for memory before it is told to come back.
 const WAIT: Duration = Duration::from_secs(20);
@@ -41,27 +51,51 @@ pub(crate) struct BodyTimes {
     pub(crate) stall: Duration,
     /// From the first to the last.
     pub(crate) total: Duration,
+    /// Bytes a second: a body that comes more slowly than this is given up once the time of a pause is over.
+    pub(crate) least_rate: u64,
+}
+
+impl BodyTimes {
+    /// How long after its beginning a body of which so many bytes have arrived must be at its end.
+    fn allowed(self, received: u64) -> Duration {
+        let earned = Duration::from_secs(received / self.least_rate.max(1));
+        self.stall.saturating_add(earned).min(self.total)
+    }
+}
+
+/// Who sends a body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sender {
+    /// The workspace or person that it is for; `None` where everybody may call.
+    pub(crate) owner: Option<Owner>,
+    /// Where it comes from.
+    pub(crate) network: CallerNetwork,
+}
+
+impl Sender {
+    fn shares(self, of_owner: Cap, of_network: Cap) -> Vec<Share> {
+        let network = Owner::Network(self.network);
+        match self.owner {
+            Some(owner) => {
+                vec![Share { owner, cap: of_owner }, Share { owner: network, cap: of_network }]
+            }
+            None => vec![Share { owner: network, cap: of_owner }],
+        }
+    }
 }
 
 /// The memory that bodies may take.
 #[derive(Debug)]
 pub(crate) struct BodyBudget {
-    bytes: Semaphore,
-    units: u32,
-    long: Semaphore,
-}
-
-/// Memory taken from the budget; given back when dropped.
-#[derive(Debug, Default)]
-pub(crate) struct Held<'a> {
-    bytes: Option<SemaphorePermit<'a>>,
+    bytes: FairSemaphore,
+    long: FairSemaphore,
 }
 
 /// A body, and the memory it holds.
 #[derive(Debug, Default)]
-pub(crate) struct Received<'a> {
+pub(crate) struct Received {
     pub(crate) bytes: Bytes,
-    _held: Held<'a>,
+    _held: Option<Permit>,
 }
 
 /// A body could not be read.
@@ -71,7 +105,7 @@ pub(crate) enum BodyError {
     Refused(Error),
     /// It did not arrive in time.
     TimedOut,
-    /// The peer went away or broke the protocol; nobody waits for an answer.
+    /// The peer broke the protocol, or went away and does not read the answer either.
     Broken,
 }
 
@@ -84,31 +118,32 @@ impl From<Error> for BodyError {
 impl BodyBudget {
     /// A budget of so many bytes.
     pub(crate) fn new(bytes: u64) -> Self {
-        let units = u32::try_from(bytes / UNIT).unwrap_or(u32::MAX >> 4).max(1);
-        Self { bytes: Semaphore::new(units as usize), units, long: Semaphore::new(LONG_AT_ONCE) }
+        let semaphore =
+            |permits| FairSemaphore::new(Bounds { permits, waiting: WAITING, waiting_of_one: WAITING_OF_ONE });
+        Self { bytes: semaphore(bytes), long: semaphore(LONG_AT_ONCE) }
     }
 
     /// Bytes taken at the moment.
     pub(crate) fn used(&self) -> u64 {
-        (u64::from(self.units) - self.bytes.available_permits() as u64) * UNIT
+        self.bytes.held()
     }
 
-    async fn hold(&self, length: u64) -> Result<Held<'_>, Error> {
+    async fn hold(&self, length: u64, sender: Sender) -> Result<Option<Permit>, Error> {
         if length <= SMALL {
-            return Ok(Held::default());
+            return Ok(None);
         }
         // One body larger than the whole budget has it for itself.
-        let units = u32::try_from(length.div_ceil(UNIT)).unwrap_or(u32::MAX).min(self.units);
-        let bytes = in_time(self.bytes.acquire_many(units)).await?;
-        Ok(Held { bytes: Some(bytes) })
+        let shares = sender.shares(Cap::AsMuchAsIsLeft, OF_ONE_NETWORK);
+        in_time(self.bytes.acquire(shares, length)).await.map(Some)
     }
 
     /// The turn to decode a body; at once for all but long ones.
-    pub(crate) async fn turn(&self, length: usize) -> Result<Option<SemaphorePermit<'_>>, Error> {
+    pub(crate) async fn turn(&self, length: usize, sender: Sender) -> Result<Option<Permit>, Error> {
         if length < LONG {
             return Ok(None);
         }
-        in_time(self.long.acquire()).await.map(Some)
+        // A turn ends by itself, so nothing is kept back for others: they are next.
+        in_time(self.long.acquire(sender.shares(Cap::All, Cap::All), 1)).await.map(Some)
     }
 
     /// Reads a body that must be JSON if it is not empty.
@@ -118,7 +153,8 @@ impl BodyBudget {
         limit: usize,
         is_json: bool,
         times: BodyTimes,
-    ) -> Result<Received<'_>, BodyError>
+        sender: Sender,
+    ) -> Result<Received, BodyError>
     where
         B: Body<Data = Bytes> + Unpin,
     {
@@ -129,7 +165,7 @@ impl BodyBudget {
             Some(_) if !is_json => return Err(Error::UnsupportedMediaType.into()),
             _ => {}
         }
-        let mut held = self.hold(announced.unwrap_or(0)).await?;
+        let mut held = self.hold(announced.unwrap_or(0), sender).await?;
         let mut pieces = Pieces::new(body, times);
         let Some(first) = pieces.next().await? else { return Ok(Received::default()) };
         if !is_json {
@@ -145,11 +181,11 @@ impl BodyBudget {
             if whole.len() + bytes.len() > limit {
                 return Err(Error::PayloadTooLarge { limit }.into());
             }
-            let counted = announced.is_some() || held.bytes.is_some();
+            let counted = announced.is_some() || held.is_some();
             if !counted && (whole.len() + bytes.len()) as u64 > SMALL {
                 // Nothing was announced: take the most it can become, so that nobody ever waits for
                 // memory while holding some.
-                held = self.hold(limit as u64).await?;
+                held = self.hold(limit as u64, sender).await?;
             }
             whole.extend_from_slice(&bytes);
             piece = pieces.next().await?;
@@ -177,9 +213,7 @@ pub(crate) async fn drain<B: Body<Data = Bytes> + Unpin>(body: B, times: BodyTim
     }
 }
 
-async fn in_time<'a>(
-    permit: impl Future<Output = Result<SemaphorePermit<'a>, tokio::sync::AcquireError>>,
-) -> Result<SemaphorePermit<'a>, Error> {
+async fn in_time(permit: impl Future<Output = Result<Permit, Overloaded>>) -> Result<Permit, Error> {
     match timeout(WAIT, permit).await {
         Ok(Ok(permit)) => Ok(permit),
         Ok(Err(_)) | Err(_) => Err(Error::Unavailable { retry_after: RETRY_AFTER }),
@@ -191,11 +225,12 @@ pub(crate) struct Pieces<B> {
     body: B,
     times: BodyTimes,
     began: Option<Instant>,
+    received: u64,
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Pieces<B> {
     pub(crate) const fn new(body: B, times: BodyTimes) -> Self {
-        Self { body, times, began: None }
+        Self { body, times, began: None, received: 0 }
     }
 
     /// The next piece that is not empty; `None` at the end.
@@ -206,7 +241,10 @@ impl<B: Body<Data = Bytes> + Unpin> Pieces<B> {
             loop {
                 match Pin::new(&mut self.body).poll_frame(cx) {
                     Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
-                        Ok(data) if !data.is_empty() => return Poll::Ready(Ok(Some(data))),
+                        Ok(data) if !data.is_empty() => {
+                            self.received += data.len() as u64;
+                            return Poll::Ready(Ok(Some(data)));
+                        }
                         // Trailers and empty pieces.
                         _ => {}
                     },
@@ -218,7 +256,7 @@ impl<B: Body<Data = Bytes> + Unpin> Pieces<B> {
             if timer.is_none() {
                 let now = Instant::now();
                 let began = *self.began.get_or_insert(now);
-                timer.set(Some(sleep_until((now + self.times.stall).min(began + self.times.total))));
+                timer.set(Some(sleep_until((now + self.times.stall).min(began + self.times.allowed(self.received)))));
             }
             let sleep = timer.as_mut().as_pin_mut().expect("it was just set");
             sleep.poll(cx).map(|()| Err(BodyError::TimedOut))
@@ -230,10 +268,15 @@ impl<B: Body<Data = Bytes> + Unpin> Pieces<B> {
 #[cfg(test)]
 mod tests {
     use http_body_util::{BodyExt as _, Full, StreamBody};
+    use messaging_core::ids::{Id as _, WorkspaceId};
 
     use super::*;
 
-    const TIMES: BodyTimes = BodyTimes { stall: Duration::from_secs(1), total: Duration::from_secs(5) };
+    const TIMES: BodyTimes = BodyTimes { stall: Duration::from_secs(1), total: Duration::from_secs(5), least_rate: 10 };
+
+    fn sender(number: u8) -> Sender {
+        Sender { owner: None, network: CallerNetwork::of([192, 0, 2, number].into()) }
+    }
 
     fn chunked(pieces: Vec<Bytes>) -> impl Body<Data = Bytes, Error = std::convert::Infallible> + Unpin {
         StreamBody::new(futures_util::stream::iter(pieces.into_iter().map(|piece| Ok(http_body::Frame::data(piece)))))
@@ -242,12 +285,12 @@ mod tests {
     #[tokio::test]
     async fn announced_and_chunked_bodies_arrive_whole() {
         let budget = BodyBudget::new(1 << 20);
-        let announced = budget.receive(Full::from("{}"), 10, true, TIMES).await.unwrap();
+        let announced = budget.receive(Full::from("{}"), 10, true, TIMES, sender(1)).await.unwrap();
         assert_eq!(announced.bytes, "{}");
         let pieces = vec![Bytes::from(vec![b'a'; 50_000]), Bytes::new(), Bytes::from(vec![b'b'; 50_000])];
-        let received = budget.receive(chunked(pieces), 200_000, true, TIMES).await.unwrap();
+        let received = budget.receive(chunked(pieces), 200_000, true, TIMES, sender(1)).await.unwrap();
         assert_eq!(received.bytes.len(), 100_000);
-        assert_eq!(budget.used(), 200_000_u64.div_ceil(UNIT) * UNIT);
+        assert_eq!(budget.used(), 200_000);
         drop(received);
         assert_eq!(budget.used(), 0);
     }
@@ -255,33 +298,75 @@ mod tests {
     #[tokio::test]
     async fn what_is_too_long_or_no_json_is_refused() {
         let budget = BodyBudget::new(1 << 20);
-        let refused = |result: Result<Received<'_>, BodyError>| match result {
+        let refused = |result: Result<Received, BodyError>| match result {
             Err(BodyError::Refused(error)) => error.code(),
             other => panic!("{other:?}"),
         };
-        assert_eq!(refused(budget.receive(Full::from("12345"), 4, false, TIMES).await), "payload_too_large");
-        assert_eq!(refused(budget.receive(Full::from("1234"), 4, false, TIMES).await), "unsupported_media_type");
+        assert_eq!(refused(budget.receive(Full::from("12345"), 4, false, TIMES, sender(1)).await), "payload_too_large");
+        assert_eq!(
+            refused(budget.receive(Full::from("1234"), 4, false, TIMES, sender(1)).await),
+            "unsupported_media_type"
+        );
         let pieces = || vec![Bytes::from("123"), Bytes::from("45")];
-        assert_eq!(refused(budget.receive(chunked(pieces()), 4, true, TIMES).await), "payload_too_large");
-        assert_eq!(refused(budget.receive(chunked(pieces()), 9, false, TIMES).await), "unsupported_media_type");
-        assert!(budget.receive(chunked(vec![]), 4, false, TIMES).await.unwrap().bytes.is_empty());
+        assert_eq!(refused(budget.receive(chunked(pieces()), 4, true, TIMES, sender(1)).await), "payload_too_large");
+        assert_eq!(
+            refused(budget.receive(chunked(pieces()), 9, false, TIMES, sender(1)).await),
+            "unsupported_media_type"
+        );
+        assert!(budget.receive(chunked(vec![]), 4, false, TIMES, sender(1)).await.unwrap().bytes.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_stalls_is_given_up() {
         let budget = BodyBudget::new(1 << 20);
         let stalled = StreamBody::new(futures_util::stream::pending::<Result<http_body::Frame<Bytes>, String>>());
-        assert!(matches!(budget.receive(stalled, 4, true, TIMES).await, Err(BodyError::TimedOut)));
+        assert!(matches!(budget.receive(stalled, 4, true, TIMES, sender(1)).await, Err(BodyError::TimedOut)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_gets_no_memory_in_time_is_told_to_come_back() {
         let budget = BodyBudget::new(100_000);
         let body = || Full::from(vec![b'a'; 90_000]).boxed();
-        let first = budget.receive(body(), 1 << 20, true, TIMES).await.unwrap();
-        let second = budget.receive(body(), 1 << 20, true, TIMES).await;
+        let first = budget.receive(body(), 1 << 20, true, TIMES, sender(1)).await.unwrap();
+        let second = budget.receive(body(), 1 << 20, true, TIMES, sender(2)).await;
         assert!(matches!(second, Err(BodyError::Refused(Error::Unavailable { .. }))));
         drop(first);
-        assert!(budget.receive(body(), 1 << 20, true, TIMES).await.is_ok());
+        assert!(budget.receive(body(), 1 << 20, true, TIMES, sender(1)).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_sender_leaves_memory_for_others() {
+        let budget = BodyBudget::new(1 << 20);
+        let workspace =
+            |number: u8| Sender { owner: Some(Owner::Workspace(WorkspaceId::from_bytes([number; 16]))), ..sender(9) };
+        let body = || Full::from(vec![b'a'; 200 << 10]).boxed();
+        let take = async |sender| budget.receive(body(), 1 << 20, true, TIMES, sender).await;
+        let _held = (take(workspace(1)).await.unwrap(), take(workspace(1)).await.unwrap());
+        // It would hold more than it leaves; the same network may, for another workspace.
+        assert!(matches!(take(workspace(1)).await, Err(BodyError::Refused(Error::Unavailable { .. }))));
+        let _other = take(workspace(2)).await.unwrap();
+        let _third = take(workspace(3)).await.unwrap();
+        assert!(take(workspace(4)).await.is_err(), "an eighth is for other networks");
+        assert!(take(sender(2)).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_trickles_in_is_given_up() {
+        let budget = BodyBudget::new(1 << 20);
+        let trickle = |bytes: usize| {
+            StreamBody::new(Box::pin(futures_util::stream::unfold((), move |()| async move {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                Some((Ok::<_, std::convert::Infallible>(http_body::Frame::data(Bytes::from(vec![b'a'; bytes]))), ()))
+            })))
+        };
+        let began = Instant::now();
+        // Twenty bytes a second are wanted and ten come: it ends when the first pause and what it earned are over.
+        let slow = budget.receive(trickle(1), 1 << 20, true, BodyTimes { least_rate: 20, ..TIMES }, sender(1)).await;
+        assert!(matches!(slow, Err(BodyError::TimedOut)));
+        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+        // However fast, it ends after its time in all.
+        let fast = budget.receive(trickle(100), 1 << 20, true, TIMES, sender(1)).await;
+        assert!(matches!(fast, Err(BodyError::TimedOut)));
+        assert!(began.elapsed() >= TIMES.total, "{:?}", began.elapsed());
     }
 }

@@ -4,26 +4,23 @@
 //! same as one whose request trickles in, both HTTP versions need them, and a deadline that is looked
 //! at now and then costs a request nothing.
 
-use std::future::Future as _;
-use std::io::{self, IoSlice};
-use std::pin::{Pin, pin};
+mod stream;
+
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::{Instant, Sleep, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 
+use self::stream::Stream;
+use crate::connection_limiter::Place;
 use crate::pipeline::Pipeline;
-
-/// How long a peer may go on sending a body that nobody wanted, so that it gets to read the answer.
-const LINGER: Duration = Duration::from_secs(2);
 
 /// How the server winds down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,26 +48,27 @@ impl Patience {
     }
 }
 
-/// Serves a connection to its end.
+/// Serves a connection to its end, or until it has to make room for another one.
 pub(crate) async fn serve(
     socket: TcpStream,
+    place: Place,
     builder: Arc<Builder<TokioExecutor>>,
     pipeline: Arc<Pipeline>,
     patience: Patience,
     mut phase: watch::Receiver<Phase>,
 ) {
-    let Ok(peer) = socket.peer_addr() else { return };
     // Answers are written in one piece; waiting for more would only delay them.
     let _ = socket.set_nodelay(true);
-    let activity = Arc::new(Activity::new());
-    let stream = Stream { socket, activity: Arc::clone(&activity), linger: None };
+    let (peer, activity) = (place.address, Arc::clone(&place.activity));
+    let stream = Stream::new(socket, Arc::clone(&activity));
     let service = {
         let activity = Arc::clone(&activity);
-        service_fn(move |request| Arc::clone(&pipeline).serve(request, peer.ip(), Arc::clone(&activity)))
+        service_fn(move |request| Arc::clone(&pipeline).serve(request, peer, Arc::clone(&activity)))
     };
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut watchdog = pin!(sleep(patience.shorter()));
-    let mut stopping = false;
+    let mut evicted = pin!(place.evicted());
+    let (mut stopping, mut leaving) = (false, false);
     loop {
         tokio::select! {
             biased;
@@ -84,6 +82,14 @@ pub(crate) async fn serve(
                 Verdict::Wait(until) => watchdog.as_mut().reset(until),
                 Verdict::Close => return,
             },
+            () = evicted.as_mut(), if !leaving => {
+                if activity.waits_for_peer() {
+                    return;
+                }
+                // A request has begun to run meanwhile: it is answered first.
+                leaving = true;
+                connection.as_mut().graceful_shutdown();
+            }
             now = next_phase(&mut phase, stopping) => {
                 if now == Phase::Aborting {
                     return;
@@ -108,6 +114,8 @@ pub(crate) struct Activity {
     accepted: Instant,
     /// Requests between the end of their head and their answer.
     running: AtomicU32,
+    /// Those of them that wait for their body to arrive.
+    bodies_awaited: AtomicU32,
     /// When the last byte moved or the last answer was given.
     quiet_since: AtomicU64,
     /// When the head of a request began to arrive; 0 while none does.
@@ -126,10 +134,11 @@ enum Verdict {
 }
 
 impl Activity {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             accepted: Instant::now(),
             running: AtomicU32::new(0),
+            bodies_awaited: AtomicU32::new(0),
             quiet_since: AtomicU64::new(1),
             head_since: AtomicU64::new(1),
             http2: AtomicBool::new(false),
@@ -151,18 +160,42 @@ impl Activity {
         Running(self)
     }
 
+    /// Marks a running request as waiting for its body until the answer is dropped.
+    pub(crate) fn await_body(&self) -> AwaitedBody<'_> {
+        self.bodies_awaited.fetch_add(1, Relaxed);
+        AwaitedBody(self)
+    }
+
+    /// Whether nothing is being done for the peer: it is idle, or has yet to send the rest of a request.
+    pub(crate) fn waits_for_peer(&self) -> bool {
+        self.running.load(Relaxed) <= self.bodies_awaited.load(Relaxed)
+    }
+
     /// The request was answered without its body being read.
     pub(crate) fn leave_unread(&self) {
         self.unread.store(true, Relaxed);
     }
 
-    fn moved(&self, direction: Direction) {
+    /// Bytes of a body, of several requests or of an answer moved.
+    fn moved(&self) {
+        self.quiet_since.store(self.now(), Relaxed);
+    }
+
+    /// Bytes came in. Tells whether they belong to a head, and if so, whether they begin it.
+    fn received(&self) -> Option<HeadPart> {
         let now = self.now();
         self.quiet_since.store(now, Relaxed);
-        if direction == Direction::In && self.running.load(Relaxed) == 0 {
-            // Only the first byte of a head counts.
-            let _ = self.head_since.compare_exchange(0, now, Relaxed, Relaxed);
+        if self.running.load(Relaxed) > 0 {
+            return None;
         }
+        // Only the first byte of a head counts.
+        let begins = self.head_since.compare_exchange(0, now, Relaxed, Relaxed).is_ok();
+        Some(if begins { HeadPart::Beginning } else { HeadPart::Rest })
+    }
+
+    /// Whether the peer is between the beginning and the end of a head.
+    fn is_in_head(&self) -> bool {
+        self.head_since.load(Relaxed) > 0
     }
 
     fn verdict(&self, patience: Patience) -> Verdict {
@@ -197,86 +230,19 @@ impl Drop for Running {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    In,
-    Out,
-}
-
-/// A socket that notes when bytes move, and closes so that the peer can read the last answer.
+/// A request that waits for its body.
 #[derive(Debug)]
-struct Stream {
-    socket: TcpStream,
-    activity: Arc<Activity>,
-    linger: Option<Pin<Box<Sleep>>>,
-}
+pub(crate) struct AwaitedBody<'a>(&'a Activity);
 
-impl Stream {
-    fn note(&self, written: &io::Result<usize>) {
-        if let Ok(1..) = written {
-            self.activity.moved(Direction::Out);
-        }
-    }
-
-    /// Reads and drops what the peer still sends. Closing with bytes unread would reset the connection,
-    /// and the peer would lose the answer that told it to stop.
-    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let linger = self.linger.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + LINGER)));
-        let mut scratch = [0_u8; 16 * 1024];
-        loop {
-            let mut buffer = ReadBuf::new(&mut scratch);
-            match Pin::new(&mut self.socket).poll_read(cx, &mut buffer) {
-                Poll::Ready(Ok(())) if !buffer.filled().is_empty() && !linger.is_elapsed() => {}
-                Poll::Ready(_) => return Poll::Ready(()),
-                Poll::Pending => return linger.as_mut().poll(cx),
-            }
-        }
+impl Drop for AwaitedBody<'_> {
+    fn drop(&mut self) {
+        self.0.bodies_awaited.fetch_sub(1, Relaxed);
     }
 }
 
-impl AsyncRead for Stream {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.socket).poll_read(cx, buffer))?;
-        if buffer.filled().len() > before {
-            self.activity.moved(Direction::In);
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.socket).poll_write(cx, bytes));
-        self.note(&written);
-        Poll::Ready(written)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.socket).poll_write_vectored(cx, slices));
-        self.note(&written);
-        Poll::Ready(written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.socket.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.linger.is_none() {
-            ready!(Pin::new(&mut self.socket).poll_shutdown(cx))?;
-        }
-        if self.activity.unread.load(Relaxed) {
-            ready!(self.poll_linger(cx));
-        }
-        Poll::Ready(Ok(()))
-    }
+/// Where received bytes stand in a head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HeadPart {
+    Beginning,
+    Rest,
 }

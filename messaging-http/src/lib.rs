@@ -20,6 +20,7 @@ mod body;
 mod caller_address;
 pub mod client;
 mod connection;
+mod connection_limiter;
 mod docs_page;
 mod documents;
 pub mod logging;

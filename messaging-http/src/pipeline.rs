@@ -8,23 +8,26 @@ use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, EXPECT};
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, EXPECT, HOST};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use ipnet::IpNet;
+use messaging_core::domain::caller_network::CallerNetwork;
 use messaging_core::error::Chain;
-use messaging_core::ids::{ApiKeyId, UserId};
+use messaging_core::fair_semaphore::Owner;
+use messaging_core::ids::{ApiKeyId, UserId, WorkspaceId};
 use messaging_core::ops::{self, BodyKind, Endpoint};
 use messaging_core::scope::Access;
 use messaging_core::{App, Caller, Error};
+use tokio::time::timeout;
 
-use crate::body::{BodyBudget, BodyError, BodyTimes, Received, drain};
+use crate::body::{BodyBudget, BodyError, BodyTimes, Received, Sender, drain};
 use crate::caller_address::caller_address;
 use crate::connection::Activity;
 use crate::documents::Documents;
@@ -38,6 +41,12 @@ use crate::visits::{self, Visit};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const X_WORKSPACE_ID: HeaderName = HeaderName::from_static("x-workspace-id");
+
+/// Bytes of a request's target.
+pub(crate) const MAX_TARGET: usize = 8 * 1024;
+
+/// How long an answer waits for the end of a body that nobody wanted, so that the connection can be used again.
+const SKIP_TIME: Duration = Duration::from_millis(250);
 
 /// The id of the operation whose failure has an answer of its own (contract section 3).
 const HEALTH: &str = <ops::service::GetHealth as ops::Operation>::ID;
@@ -75,18 +84,39 @@ enum Credential {
     User(UserId),
 }
 
+/// Where a request comes from.
+#[derive(Debug, Clone, Copy)]
+struct Origin<'a> {
+    /// The caller's address (contract section 2.1).
+    client: IpAddr,
+    /// The connection.
+    activity: &'a Activity,
+}
+
 /// Why there is no ordinary answer.
 #[derive(Debug)]
 enum Refusal {
     /// To be answered.
     Answer(Error),
-    /// The body did not arrive.
+    /// The body did not arrive in time.
     NoBody,
+    /// To be answered with nothing but a status, and the end of the connection (contract section 22).
+    Malformed(StatusCode),
 }
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Self::Answer(error)
+    }
+}
+
+impl From<BodyError> for Refusal {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::Refused(error) => Self::Answer(error),
+            BodyError::TimedOut => Self::NoBody,
+            BodyError::Broken => Self::Malformed(StatusCode::BAD_REQUEST),
+        }
     }
 }
 
@@ -123,12 +153,18 @@ impl Pipeline {
         let mut notes = Notes::default();
         let request_id = request_id(&head.headers, &self.app);
 
-        let outcome = self.run(&head, &mut body, peer, &request_id, &mut notes).await;
+        let outcome = match check_form(&head) {
+            Ok(()) => self.run(&head, &mut body, peer, &request_id, &activity, &mut notes).await,
+            Err(refusal) => Err(refusal),
+        };
+        let is_malformed = matches!(outcome, Err(Refusal::Malformed(_)));
         let mut reply = match outcome {
             Ok(reply) => reply,
             Err(refusal) => self.refuse(refusal, &request_id, &notes),
         };
-        if !notes.read && head.version != Version::HTTP_2 && !self.skip(&head, &mut body).await {
+        if head.version != Version::HTTP_2
+            && (is_malformed || !notes.read && !self.skip(&head, &mut body, &activity).await)
+        {
             activity.leave_unread();
             reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -151,22 +187,24 @@ impl Pipeline {
         body: &mut Incoming,
         peer: IpAddr,
         request_id: &HeaderValue,
+        activity: &Activity,
         notes: &mut Notes,
     ) -> Result<Reply, Refusal> {
         // 1: the route.
         let found = self.router.find(&head.method, head.uri.path())?;
+        let client = caller_address(peer, &head.headers, &self.trusted_proxies);
+        let origin = Origin { client, activity };
         notes.slot = Some(found.slot);
         notes.route = Some(found.target.route());
         let endpoint = match found.target {
             Target::Operation(endpoint) => endpoint,
             Target::OpenApi => return Ok(reply::json(StatusCode::OK, self.documents.openapi())),
             Target::Docs => return Ok(reply::page(self.documents.page())),
-            Target::Visit(visit) => return self.visit(visit, &found, head, body, peer, notes).await,
-            Target::Upload => return self.upload(&found, body, notes).await,
+            Target::Visit(visit) => return self.visit(visit, &found, head, body, origin, notes).await,
+            Target::Upload => return self.upload(&found, body, origin, notes).await,
         };
 
         // 2: credentials.
-        let client = caller_address(peer, &head.headers, &self.trusted_proxies);
         let caller = if endpoint.access == Access::Public {
             Caller::Anonymous
         } else {
@@ -179,7 +217,7 @@ impl Pipeline {
         }
         // 4: the rate limit.
         if let (Some(credential), Some(limit)) = (caller.credential(), caller.rate_limit()) {
-            let standing = self.limiter.take(credential, limit, self.app.now());
+            let standing = self.limiter.take(credential, limit, self.app.monotonic());
             let (granted, retry_after) = (standing.granted, standing.seconds);
             notes.standing = Some(standing);
             if !granted {
@@ -194,20 +232,17 @@ impl Pipeline {
         let (caller, workspace) = self.app.admit(caller, endpoint.access, in_path, in_header).await?;
 
         // 8: size and media type.
+        let sender = Sender { owner: owner_of(&caller, workspace), network: CallerNetwork::of(client) };
         let received = if endpoint.body == BodyKind::None {
             Received::default()
         } else {
             let is_json = is_json(&head.headers);
-            match self.budget.receive(body, endpoint.body_limit, is_json, self.times).await {
-                Ok(received) => received,
-                Err(BodyError::Refused(error)) => return Err(error.into()),
-                // Who broke off does not read the answer either.
-                Err(BodyError::TimedOut | BodyError::Broken) => return Err(Refusal::NoBody),
-            }
+            let _awaited = activity.await_body();
+            self.budget.receive(body, endpoint.body_limit, is_json, self.times, sender).await?
         };
         notes.read = endpoint.body != BodyKind::None;
         notes.bytes_in = received.bytes.len() as u64;
-        let _turn = self.budget.turn(received.bytes.len()).await?;
+        let _turn = self.budget.turn(received.bytes.len(), sender).await?;
 
         // 9 to 13: the operation.
         let request = ops::Request {
@@ -233,41 +268,43 @@ impl Pipeline {
         found: &Found<'_>,
         head: &Parts,
         body: &mut Incoming,
-        peer: IpAddr,
+        origin: Origin<'_>,
         notes: &mut Notes,
     ) -> Result<Reply, Refusal> {
         let mut form = Bytes::new();
         if visit.reads_form() {
             // Mail programs differ in how they declare the form, so any type is taken.
-            match self.budget.receive(body, visits::MAX_FORM, true, self.times).await {
-                Ok(received) => form = received.bytes.clone(),
-                Err(BodyError::Refused(error)) => return Err(error.into()),
-                Err(BodyError::TimedOut | BodyError::Broken) => return Err(Refusal::NoBody),
-            }
+            let sender = Sender { owner: None, network: CallerNetwork::of(origin.client) };
+            let _awaited = origin.activity.await_body();
+            form = self.budget.receive(body, visits::MAX_FORM, true, self.times, sender).await?.bytes.clone();
             notes.read = true;
             notes.bytes_in = form.len() as u64;
         }
-        let visitor = visits::visitor(head, caller_address(peer, &head.headers, &self.trusted_proxies));
+        let visitor = visits::visitor(head, origin.client);
         Ok(visits::answer(&self.app, visit, found.parameter("token").unwrap_or_default(), visitor, &form).await)
     }
 
     /// Receives a file for an import. Whoever has the link may send it.
-    async fn upload(&self, found: &Found<'_>, body: &mut Incoming, notes: &mut Notes) -> Result<Reply, Refusal> {
+    async fn upload(
+        &self,
+        found: &Found<'_>,
+        body: &mut Incoming,
+        origin: Origin<'_>,
+        notes: &mut Notes,
+    ) -> Result<Reply, Refusal> {
         let token = found.parameter("token").unwrap_or_default();
-        match uploads::answer(&self.app, token, body, self.times, &mut notes.bytes_in).await {
-            Ok(reply) => {
-                notes.read = true;
-                Ok(reply)
-            }
-            Err(BodyError::Refused(error)) => Err(error.into()),
-            Err(BodyError::TimedOut | BodyError::Broken) => Err(Refusal::NoBody),
-        }
+        let _awaited = origin.activity.await_body();
+        let reply = uploads::answer(&self.app, token, origin.client, body, self.times, &mut notes.bytes_in).await?;
+        notes.read = true;
+        Ok(reply)
     }
 
     /// Gets a body out of the way that nobody wanted. Tells whether the next request can follow.
-    async fn skip(&self, head: &Parts, body: &mut Incoming) -> bool {
+    async fn skip(&self, head: &Parts, body: &mut Incoming, activity: &Activity) -> bool {
+        let _awaited = activity.await_body();
         // Who asked first whether to send the body shall not send it now.
-        body.is_end_stream() || (!head.headers.contains_key(EXPECT) && drain(body, self.times).await)
+        body.is_end_stream()
+            || !head.headers.contains_key(EXPECT) && timeout(SKIP_TIME, drain(body, self.times)).await.unwrap_or(false)
     }
 
     /// Runs the operation; a bug in it costs this request, not the server.
@@ -296,6 +333,7 @@ impl Pipeline {
         let error = match refusal {
             Refusal::Answer(error) => error,
             Refusal::NoBody => return reply::timed_out(request_id),
+            Refusal::Malformed(status) => return reply::bare(status),
         };
         if let Error::Internal(cause) = &error {
             let request_id = request_id.to_str().unwrap_or_default();
@@ -347,9 +385,43 @@ impl std::fmt::Display for Credential {
     }
 }
 
-/// The token of `Authorization: Bearer …`.
+/// What of the form of a request hyper leaves to us.
+fn check_form(head: &Parts) -> Result<(), Refusal> {
+    let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    if target > MAX_TARGET {
+        return Err(Refusal::Malformed(StatusCode::URI_TOO_LONG));
+    }
+    // RFC 9112 section 3.2. HTTP/1.0 knew no Host, and HTTP/2 has another place for it.
+    let mut hosts = head.headers.get_all(HOST).iter();
+    let is_fine = match (hosts.next(), hosts.next()) {
+        (None, None) => head.version != Version::HTTP_11,
+        (Some(host), None) => is_host(host.as_bytes()),
+        _ => false,
+    };
+    if is_fine { Ok(()) } else { Err(Refusal::Malformed(StatusCode::BAD_REQUEST)) }
+}
+
+/// Whether this can be a host with or without a port; it may be empty (RFC 9110 section 7.2).
+fn is_host(value: &[u8]) -> bool {
+    value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%:[]".contains(byte))
+}
+
+/// Whose share of what is scarce a request draws on.
+fn owner_of(caller: &Caller, workspace: Option<WorkspaceId>) -> Option<Owner> {
+    let user = match caller {
+        Caller::Session(session) => Some(Owner::User(session.user.id)),
+        Caller::Anonymous | Caller::Key(_) | Caller::Operator(_) => None,
+    };
+    workspace.map(Owner::Workspace).or(user)
+}
+
+/// The token of `Authorization: Bearer …`. Of two, neither counts: others on the way may have read the other one.
 fn bearer(headers: &HeaderMap) -> Result<&str, Error> {
-    let value = headers.get(AUTHORIZATION).ok_or(Error::MissingCredentials)?;
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = values.next().ok_or(Error::MissingCredentials)?;
+    if values.next().is_some() {
+        return Err(Error::InvalidCredentials);
+    }
     let text = value.to_str().map_err(|_| Error::InvalidCredentials)?;
     let (scheme, token) = text.trim().split_once(' ').ok_or(Error::MissingCredentials)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
@@ -367,7 +439,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// One line per request: no body, no address, no key, and the template instead of the path.
-fn log(method: &Method, status: StatusCode, reply: &Reply, took: std::time::Duration, request_id: &str, notes: &Notes) {
+fn log(method: &Method, status: StatusCode, reply: &Reply, took: Duration, request_id: &str, notes: &Notes) {
     tracing::info!(
         target: "messaging_http::access",
         method = method.as_str(),

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use http::HeaderValue;
-use messaging_core::time::Timestamp;
+use messaging_core::time::Monotonic;
 
 /// Drops in a token: as many as there are milliseconds in the window.
 const TOKEN: u64 = 60_000;
@@ -27,7 +27,7 @@ pub(crate) struct RateLimiter {
 #[derive(Debug)]
 struct Bucket {
     drops: u64,
-    at: Timestamp,
+    at: Monotonic,
     limit: u32,
     /// The header that tells the limit; the same on every answer.
     policy: HeaderValue,
@@ -56,7 +56,7 @@ impl Standing {
 
 impl RateLimiter {
     /// Takes a token from a credential's bucket if there is one.
-    pub(crate) fn take(&self, credential: [u8; 16], limit: u32, now: Timestamp) -> Standing {
+    pub(crate) fn take(&self, credential: [u8; 16], limit: u32, now: Monotonic) -> Standing {
         // The last byte of an id is random.
         let shard = &self.shards[usize::from(credential[15]) % SHARDS];
         let mut buckets = shard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,7 +68,7 @@ impl RateLimiter {
 }
 
 /// Forgets buckets that are full by now, and if there are none, an arbitrary one.
-fn make_room(buckets: &mut HashMap<[u8; 16], Bucket>, now: Timestamp) {
+fn make_room(buckets: &mut HashMap<[u8; 16], Bucket>, now: Monotonic) {
     buckets.retain(|_, bucket| bucket.level(now) < u64::from(bucket.limit) * TOKEN);
     if buckets.len() >= SHARD_CAPACITY
         && let Some(any) = buckets.keys().next().copied()
@@ -78,17 +78,17 @@ fn make_room(buckets: &mut HashMap<[u8; 16], Bucket>, now: Timestamp) {
 }
 
 impl Bucket {
-    fn full(limit: u32, now: Timestamp) -> Self {
+    fn full(limit: u32, now: Monotonic) -> Self {
         Self { drops: u64::from(limit) * TOKEN, at: now, limit, policy: policy(limit) }
     }
 
-    fn level(&self, now: Timestamp) -> u64 {
+    fn level(&self, now: Monotonic) -> u64 {
         let millis = u64::try_from(now.since(self.at).as_millis()).unwrap_or(u64::MAX);
         let gained = millis.saturating_mul(u64::from(self.limit));
         self.drops.saturating_add(gained).min(u64::from(self.limit) * TOKEN)
     }
 
-    fn take(&mut self, limit: u32, now: Timestamp) -> Standing {
+    fn take(&mut self, limit: u32, now: Monotonic) -> Standing {
         let mut drops = self.level(now);
         if self.limit != limit {
             self.limit = limit;
@@ -113,14 +113,16 @@ fn policy(limit: u32) -> HeaderValue {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
-    fn at(millis: i64) -> Timestamp {
-        Timestamp::from_millis(millis)
+    fn at(millis: u64) -> Monotonic {
+        Monotonic::new(Duration::from_millis(millis))
     }
 
     #[track_caller]
-    fn check(limiter: &RateLimiter, limit: u32, now: i64, expected: &str) {
+    fn check(limiter: &RateLimiter, limit: u32, now: u64, expected: &str) {
         let standing = limiter.take([1; 16], limit, at(now));
         let verdict = if standing.granted { "ok" } else { "no" };
         assert_eq!(format!("{verdict} {}", standing.state().to_str().unwrap()), expected);

@@ -72,6 +72,11 @@ pub(crate) fn timed_out(request_id: &HeaderValue) -> Reply {
     json(StatusCode::REQUEST_TIMEOUT, body.to_string().into())
 }
 
+/// A status and nothing else.
+pub(crate) fn bare(status: StatusCode) -> Reply {
+    reply(status, None, Bytes::new())
+}
+
 /// JSON.
 pub(crate) fn json(status: StatusCode, body: Bytes) -> Reply {
     reply(status, Some(HeaderValue::from_static(JSON)), body)

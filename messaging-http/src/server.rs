@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -12,11 +12,12 @@ use hyper_util::server::conn::auto::Builder;
 use ipnet::IpNet;
 use messaging_core::App;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::body::BodyTimes;
 use crate::connection::{self, Patience, Phase};
+use crate::connection_limiter::ConnectionLimiter;
 use crate::metrics::listener::MetricsListener;
 use crate::pipeline::Pipeline;
 
@@ -38,6 +39,9 @@ const STREAM_WINDOW: u32 = 256 * 1024;
 /// The same for all requests of a connection.
 const CONNECTION_WINDOW: u32 = 1 << 20;
 
+/// Bytes a second that buy a body more time, beyond the first pause. What comes more slowly is cut off.
+const LEAST_BODY_RATE: u64 = 500;
+
 /// How long nothing is accepted after accepting failed: most likely there are no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -50,7 +54,8 @@ pub struct ServerOptions {
     pub metrics_listen: Option<SocketAddr>,
     /// Peers whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
-    /// Connections at a time; further ones wait until one ends.
+    /// Connections at a time, fewer where the process may open fewer files. One network holds at most half of
+    /// them; when there are too many, the oldest quiet one of whoever has most makes room.
     pub max_connections: usize,
     /// How long the head of a request may take.
     pub head_timeout: Duration,
@@ -130,7 +135,8 @@ impl Server {
     pub fn on(listener: Listener, app: App, options: ServerOptions) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let metrics = options.metrics_listen.map(MetricsListener::bind).transpose()?;
-        let times = BodyTimes { stall: options.body_stall_timeout, total: options.body_timeout };
+        let times =
+            BodyTimes { stall: options.body_stall_timeout, total: options.body_timeout, least_rate: LEAST_BODY_RATE };
         let pipeline = Pipeline::new(app, options.body_budget, times, options.trusted_proxies.clone());
         Ok(Self { listener: listener.0, metrics, address, pipeline: Arc::new(pipeline), options })
     }
@@ -151,23 +157,25 @@ impl Server {
         let Self { listener, metrics, pipeline, options, .. } = self;
         let builder = Arc::new(builder());
         let patience = Patience { head: options.head_timeout, idle: options.idle_timeout };
-        let places = Arc::new(Semaphore::new(options.max_connections));
+        let limiter = ConnectionLimiter::new(affordable(options.max_connections), options.trusted_proxies);
+        // Dropped by every connection when it is over.
+        let (open, mut all_over) = mpsc::channel::<()>(1);
         let (phase, _) = watch::channel(Phase::Running);
         let metrics = metrics.map(|metrics| tokio::spawn(metrics.run(Arc::clone(&pipeline))));
 
         let accepting = async {
             loop {
-                // Beyond the cap nothing is accepted: the kernel keeps who comes until somebody goes.
-                let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-                let socket = accept(&listener).await;
-                let connection =
-                    connection::serve(socket, Arc::clone(&builder), Arc::clone(&pipeline), patience, phase.subscribe());
-                let pipeline = Arc::clone(&pipeline);
+                let (socket, peer) = accept(&listener, || limiter.evict()).await;
+                pipeline.metrics.accepted.fetch_add(1, Relaxed);
+                // Without a place the socket is closed at once.
+                let Some(place) = limiter.admit(peer) else { continue };
+                let (builder, shared) = (Arc::clone(&builder), Arc::clone(&pipeline));
+                let connection = connection::serve(socket, place, builder, shared, patience, phase.subscribe());
+                let (pipeline, open) = (Arc::clone(&pipeline), open.clone());
                 tokio::spawn(async move {
-                    pipeline.metrics.accepted.fetch_add(1, Relaxed);
-                    let _open = pipeline.metrics.connections.enter();
+                    let _counted = pipeline.metrics.connections.enter();
                     connection.await;
-                    drop(place);
+                    drop(open);
                 });
             }
         };
@@ -177,8 +185,8 @@ impl Server {
         }
         drop(listener);
         phase.send_replace(Phase::Stopping);
-        let all = u32::try_from(options.max_connections).unwrap_or(u32::MAX);
-        if timeout(options.stop_grace, places.acquire_many(all)).await.is_err() {
+        drop(open);
+        if timeout(options.stop_grace, all_over.recv()).await.is_err() {
             tracing::warn!("requests were still running when the time to stop was up");
             phase.send_replace(Phase::Aborting);
         }
@@ -188,18 +196,31 @@ impl Server {
     }
 }
 
-pub(crate) async fn accept(listener: &TcpListener) -> TcpStream {
+/// The next connection. `make_room` closes one, if it can, when accepting fails.
+pub(crate) async fn accept(listener: &TcpListener, make_room: impl Fn() -> bool) -> (TcpStream, IpAddr) {
     loop {
         match listener.accept().await {
-            Ok((socket, _)) => return socket,
+            Ok((socket, peer)) => return (socket, peer.ip()),
             // The peer was gone before we looked.
             Err(error) if is_about_one_connection(&error) => {}
             Err(error) => {
-                tracing::error!(%error, "failed to accept a connection");
+                let has_room = make_room();
+                tracing::error!(%error, has_room, "failed to accept a connection");
                 sleep(ACCEPT_PAUSE).await;
             }
         }
     }
+}
+
+/// How many of `wanted` connections the process may have: a quarter of the files that it may open is for others.
+fn affordable(wanted: usize) -> usize {
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let files = files.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX);
+    let affordable = wanted.min(files - files / 4).max(1);
+    if affordable < wanted {
+        tracing::warn!(wanted, affordable, "the process may open too few files for so many connections");
+    }
+    affordable
 }
 
 fn is_about_one_connection(error: &io::Error) -> bool {
@@ -216,7 +237,6 @@ fn builder() -> Builder<TokioExecutor> {
         // See `connection` for the time-outs.
         .timer(TokioTimer::new())
         .header_read_timeout(None)
-        .pipeline_flush(true)
         .max_headers(MAX_HEADERS)
         .max_buf_size(MAX_HEAD);
     builder

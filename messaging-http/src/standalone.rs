@@ -1,8 +1,10 @@
 //! The server as a program of its own: data directory, database, keys, signals.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+mod data_directory;
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -83,6 +85,9 @@ pub enum StartError {
     /// After a failed sync the database cannot be written until a new process has read it from the disk.
     #[error("the disk failed and lost what was not synced; start the server again")]
     Broken,
+    /// Another server has taken the database over.
+    #[error("another messaging server has taken over the database {}; this one has stopped", .0.display())]
+    Displaced(PathBuf),
     /// The process cannot get what it runs on.
     #[error("failed to {attempt}")]
     System {
@@ -114,7 +119,8 @@ pub enum Role {
 ///
 /// `base` is where links point when the settings do not say.
 pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartError> {
-    make_private_directory(&settings.data)?;
+    data_directory::make_private(&settings.data, &settings.database, &settings.secret_key_file)?;
+    raise_file_limit();
     let mut options = SqliteOptions::new(&settings.database);
     options.exclusive = role == Role::Server;
     options.disk_reserve = settings.disk_reserve;
@@ -166,6 +172,7 @@ pub struct Standalone {
     server: Server,
     background: Background,
     inbound: Option<Inbound>,
+    database: PathBuf,
     listen_file: PathBuf,
     smtp_listen_file: PathBuf,
 }
@@ -204,7 +211,8 @@ impl Standalone {
         if let Some(inbound) = &inbound {
             tracing::info!(address = %inbound.local_addr(), "listening for returned mail");
         }
-        Ok(Self { app, server, background, inbound, listen_file, smtp_listen_file })
+        let database = settings.database.clone();
+        Ok(Self { app, server, background, inbound, database, listen_file, smtp_listen_file })
     }
 
     /// The application.
@@ -225,7 +233,7 @@ impl Standalone {
     /// Answers until `stop` is done; then finishes what runs, requests and attempts side by side. Fails when the
     /// database cannot be written any more by this process.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), StartError> {
-        let Self { app, server, background, inbound, listen_file, smtp_listen_file } = self;
+        let Self { app, server, background, inbound, database, listen_file, smtp_listen_file } = self;
         if let Some(inbound) = &inbound {
             write_address(&smtp_listen_file, inbound.local_addr());
         }
@@ -235,7 +243,7 @@ impl Standalone {
         let mut stopped_for_mail = stopping.subscribe();
         let mut health = app.store().watch_health();
         let broken = async {
-            if health.wait_for(|health| *health == StoreHealth::Broken).await.is_err() {
+            if health.wait_for(|health| health.is_final()).await.is_err() {
                 std::future::pending::<()>().await;
             }
         };
@@ -260,18 +268,29 @@ impl Standalone {
             }
         };
         tokio::join!(server.run(stop), workers, returned_mail);
-        let is_broken = app.store().health() == StoreHealth::Broken;
+        let end = app.store().health();
         app.store().close().await;
         // A stale address would mislead whoever looks for a running server.
         let _ = fs::remove_file(listen_file);
         let _ = fs::remove_file(smtp_listen_file);
         tracing::info!("stopped");
-        if is_broken { Err(StartError::Broken) } else { Ok(()) }
+        match end {
+            StoreHealth::Broken => Err(StartError::Broken),
+            StoreHealth::Displaced => Err(StartError::Displaced(database)),
+            _ => Ok(()),
+        }
     }
 }
 
 fn write_address(file: &Path, address: std::net::SocketAddr) {
-    if let Err(error) = fs::write(file, format!("{address}\n")) {
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(file)
+        .and_then(|mut file| file.write_all(format!("{address}\n").as_bytes()));
+    if let Err(error) = written {
         tracing::error!(file = %file.display(), %error, "the address could not be written");
     }
 }
@@ -340,9 +359,13 @@ fn file(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StartEr
     move |source| StartError::File { attempt, path, source }
 }
 
-fn make_private_directory(path: &Path) -> Result<(), StartError> {
-    if path.is_dir() {
-        return Ok(());
+/// Allows the process as many open files as the system lets it: a connection is one.
+fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum
+        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })
+    {
+        tracing::debug!(%error, "the limit of open files stays as it is");
     }
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(file("make the directory", path))
 }

@@ -4,6 +4,7 @@
 //! comes and is never in memory as a whole, so neither the limit of bodies nor their budget applies; it is as
 //! long as was announced when the link was made.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
@@ -27,11 +28,12 @@ const TOTAL: Duration = Duration::from_hours(1);
 pub(crate) async fn answer(
     app: &App,
     token: &str,
+    client: IpAddr,
     body: &mut Incoming,
     times: BodyTimes,
     received: &mut u64,
 ) -> Result<Reply, BodyError> {
-    let mut uploading = app.receive_upload(token).await?;
+    let mut uploading = app.receive_upload(token, Some(client)).await?;
     if let Some(length) = body.size_hint().exact() {
         uploading.expect(length)?;
     }

@@ -105,8 +105,15 @@ async fn work_off(bench: &Arc<Bench>) -> usize {
     let mut finished = 0;
     while started.elapsed() < Duration::from_secs(3) {
         let now = SystemClock.now();
-        let lease_until = now + Duration::from_mins(5);
-        let claim = Claim { now, lease_until, max: 512, per_lane: 32, shares: HashMap::new(), hold: Vec::new() };
+        let claim = Claim {
+            now,
+            monotonic: SystemClock.monotonic(),
+            lease: Duration::from_mins(5),
+            max: 512,
+            per_lane: 32,
+            shares: HashMap::new(),
+            hold: Vec::new(),
+        };
         let claimed = bench.store.claim(claim).await.expect("a claim");
         if claimed.is_empty() {
             break;

@@ -33,6 +33,7 @@ pub mod sample;
 pub mod sandbox;
 pub mod segments;
 pub mod sending_domains;
+pub mod sign_ins;
 pub mod soft_bounces;
 pub mod suppressions;
 pub mod templates;
@@ -129,9 +130,11 @@ macro_rules! conformance_tests {
             jobs: a_claimed_job_is_finished_once, a_lane_gets_one_job_of_a_kind_that_is_needed_once,
                 what_is_not_due_is_not_claimed,
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
-                a_rescheduled_job_comes_back, a_saved_job_stays_claimed_and_comes_back_as_saved, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
+                a_rescheduled_job_comes_back,
+                a_saved_job_stays_claimed_and_comes_back_as_saved, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
+                what_a_wrong_clock_dated_is_dated_anew, what_is_in_work_when_the_clock_is_set_back_stays_so,
                 jobs_are_counted;
-            keys: keys_round_trip, prefix_is_unique, last_use_is_listed,
+            keys: keys_round_trip, a_key_is_found_by_secret_and_prefix, prefix_is_unique, last_use_is_listed,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             lanes: a_busy_lane_does_not_delay_others, lanes_take_turns, a_lane_gives_no_more_than_allowed,
                 a_lane_may_have_a_share_of_its_own,
@@ -153,7 +156,8 @@ macro_rules! conformance_tests {
                 unique_ids_dated_in_the_future_are_passed_over,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             redaction: a_message_is_attributed_anew, a_redacted_message_names_nobody,
-                messages_are_found_by_recipient;
+                messages_are_found_by_recipient, messages_are_found_by_whom_they_copy,
+                an_erased_copy_leaves_the_message, a_message_is_expected_at_its_revision;
             replies: replies_round_trip, a_live_reply_is_not_replaced, an_expired_reply_is_replaced,
                 reply_and_effect_appear_together, expired_replies_and_sessions_are_forgotten,
                 replies_dated_in_the_future_are_passed_over;
@@ -169,6 +173,8 @@ macro_rules! conformance_tests {
             sending_domains: domains_round_trip, name_is_unique_in_its_workspace, a_deleted_name_is_free,
                 a_name_is_found_in_every_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            sign_ins: failures_of_an_email_count, failures_of_a_network_count, a_crowd_of_attempts_is_counted,
+                old_and_future_failures_are_forgotten;
             soft_bounces: a_streak_grows_and_ends, a_length_is_counted_from_once, others_have_their_own;
             suppressions: suppressions_round_trip, addresses_of_several_channels_are_looked_up,
                 address_is_unique_per_channel, suppressions_are_found_by_id_and_deleted, every_filter_narrows,

@@ -32,7 +32,7 @@ mod plain;
 mod route;
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -40,7 +40,7 @@ use futures_util::stream::{self, StreamExt as _};
 use messaging_core::domain::attempt::Dialog;
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::transport::{
-    Acceptance, Content, Email, Outcome, Outgoing, Sent, Transport, TransportError,
+    Acceptance, Content, Email, Outcome, Outgoing, Reservation, Route, Sent, Transport, TransportError,
 };
 use tokio::time::Instant;
 
@@ -107,11 +107,18 @@ impl DirectDelivery {
         self.pool.close().await;
     }
 
+    async fn turn(&self, domain: &str) -> Turn {
+        self.lanes.lane(domain).turn(Instant::now() + self.timeouts.queue).await
+    }
+
     /// Delivers to the recipients of one domain.
     async fn to_domain(&self, group: &Group, parcel: &Parcel<'_>) -> Result<Arrived, TransportError> {
-        let lane = self.lanes.lane(&group.domain);
         let everyone = |outcome| Arrived { outcomes: vec![outcome; group.recipients.len()], dialogs: Vec::new() };
-        let permit = match lane.turn(Instant::now() + self.timeouts.queue).await {
+        let turn = match parcel.reserved(&group.domain) {
+            Some(turn) => turn,
+            None => self.turn(&group.domain).await,
+        };
+        let permit = match turn {
             Turn::Go(permit) => permit,
             Turn::Unreachable(mut last, ago) => {
                 let text = format!("{} (not tried again: the same failed {} s ago)", last.text, ago.as_secs());
@@ -151,10 +158,23 @@ struct Parcel<'a> {
     /// Made when the first domain is ready for it: signing is dear, and a domain that cannot be reached
     /// never is.
     content: OnceLock<Result<WireContent, String>>,
+    /// The turn in the lane of one of the domains, had before the content was read.
+    reserved: Mutex<Option<Reserved>>,
     since: Instant,
 }
 
+/// What came of the wait for a turn.
+struct Reserved {
+    domain: String,
+    turn: Turn,
+}
+
 impl Parcel<'_> {
+    fn reserved(&self, domain: &str) -> Option<Turn> {
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        reserved.take_if(|reserved| reserved.domain == domain).map(|reserved| reserved.turn)
+    }
+
     fn content(&self) -> Result<&WireContent, TransportError> {
         let build = || mime::build(self.email).map(WireContent::new).map_err(|error| error.to_string());
         self.content.get_or_init(build).as_ref().map_err(|error| TransportError::Content(error.clone()))
@@ -192,6 +212,13 @@ impl Group {
 
 #[async_trait]
 impl Transport for DirectDelivery {
+    async fn reserve(&self, route: &Route) -> Reservation {
+        match &route.domain {
+            Some(domain) => Reservation::holding(Reserved { domain: domain.clone(), turn: self.turn(domain).await }),
+            None => Reservation::default(),
+        }
+    }
+
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
         let since = Instant::now();
         let Content::Email(email) = &outgoing.content else {
@@ -200,7 +227,14 @@ impl Transport for DirectDelivery {
         let recipients = Recipient::all(outgoing, email)?;
         let needs_utf8 = mime::needs_utf8(email) || recipients.iter().any(|one| !one.from.is_ascii());
         let groups = Group::all(recipients);
-        let parcel = Parcel { outgoing, email, needs_utf8, content: OnceLock::new(), since };
+        let parcel = Parcel {
+            outgoing,
+            email,
+            needs_utf8,
+            content: OnceLock::new(),
+            reserved: Mutex::new(outgoing.reservation.take()),
+            since,
+        };
         let mut outcomes = vec![None; outgoing.recipients.len()];
         let mut dialogs = Vec::new();
         let attempts: Vec<_> = groups.iter().map(|group| self.to_domain(group, &parcel)).collect();

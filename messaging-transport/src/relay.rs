@@ -43,10 +43,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::transport::{
-    Acceptance, Content, Outcome, Outgoing, Response, Sent, SettingsFault, Transport, TransportError,
+    Acceptance, Content, Outcome, Outgoing, Reservation, Response, Route, Sent, SettingsFault, Transport,
+    TransportError,
 };
 use rustls_pki_types::CertificateDer;
 use serde_json::{Map, Value};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
@@ -66,6 +68,12 @@ const NOT_TRIED: &str = "not tried: the transaction before lost its reply";
 
 /// Whose connection, and to where.
 type Key = (WorkspaceId, Settings);
+
+/// What came of the wait for a turn with a relay; without a permit none came up in time.
+struct Turn {
+    key: Key,
+    permit: Option<OwnedSemaphorePermit>,
+}
 
 /// Sends through the relay of the workspace's settings.
 pub struct SmtpRelay {
@@ -93,15 +101,30 @@ impl SmtpRelay {
         self.pool.close().await;
     }
 
+    async fn turn(&self, key: &Key) -> Turn {
+        let permit = timeout(self.timeouts.queue, self.pool.gate(key).acquire_owned()).await;
+        let permit = permit.ok().map(|permit| permit.expect("nobody closes the gate"));
+        Turn { key: key.clone(), permit }
+    }
+
     /// Sends to everyone in `answers`, who then have an outcome.
-    async fn deliver(&self, key: &Key, letter: &Letter<'_>, transcript: &mut Transcript, answers: &mut Answers) {
-        let limit = self.timeouts.queue;
-        let Ok(permit) = timeout(limit, self.pool.gate(key).acquire_owned()).await else {
-            let failure = TransportError::Unreachable(format!("no turn within {limit:?}"));
+    async fn deliver(
+        &self,
+        key: &Key,
+        turn: Option<Turn>,
+        letter: &Letter<'_>,
+        transcript: &mut Transcript,
+        answers: &mut Answers,
+    ) {
+        let turn = match turn.filter(|turn| turn.key == *key) {
+            Some(turn) => turn,
+            None => self.turn(key).await,
+        };
+        let Some(_permit) = turn.permit else {
+            let failure = TransportError::Unreachable(format!("no turn within {:?}", self.timeouts.queue));
             transcript.note(&failure);
             return settle(answers, &failure);
         };
-        let _permit = permit.expect("nobody closes the gate");
         let host = key.1.host.as_str();
         let mut kept = self.pool.take(key).await;
         loop {
@@ -199,6 +222,14 @@ fn response(failure: &TransportError, host: &str) -> Response {
 
 #[async_trait]
 impl Transport for SmtpRelay {
+    async fn reserve(&self, route: &Route) -> Reservation {
+        match Settings::parse(&route.settings) {
+            Ok(settings) => Reservation::holding(self.turn(&(route.workspace_id, settings)).await),
+            // Sending tells what is wrong with them.
+            Err(_) => Reservation::default(),
+        }
+    }
+
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
         let settings = Settings::parse(&outgoing.settings)?;
         let Content::Email(email) = &outgoing.content else {
@@ -219,7 +250,8 @@ impl Transport for SmtpRelay {
         };
         let mut transcript = Transcript::new(&settings.host);
         let mut answers = Answers::new(recipients.len());
-        self.deliver(&(outgoing.workspace_id, settings), &letter, &mut transcript, &mut answers).await;
+        let turn = outgoing.reservation.take();
+        self.deliver(&(outgoing.workspace_id, settings), turn, &letter, &mut transcript, &mut answers).await;
         let outcomes = answers.into_outcomes();
         let dialogs = vec![transcript.into_dialog(outcomes.iter())];
         Ok(Sent { outcomes, captured: None, dialogs })

@@ -125,7 +125,7 @@ impl Database {
         let mut open = File::open(file).map_err(unreadable)?;
         let mut piece = vec![0; PIECE];
         let outcome = async {
-            let mut uploading = self.app.receive_upload(token).await?;
+            let mut uploading = self.app.receive_upload(token, None).await?;
             loop {
                 match open.read(&mut piece).map_err(Error::internal)? {
                     0 => return uploading.finish().await,

@@ -103,6 +103,11 @@ impl Server {
 
     /// Starts `messaging serve` or `dev` and waits until it takes connections.
     pub(crate) fn start(command: &str, data: &Path, more: &[&str]) -> Self {
+        Self::start_in(command, data, more, &[])
+    }
+
+    /// The same with further environment variables.
+    pub(crate) fn start_in(command: &str, data: &Path, more: &[&str], environment: &[(&str, &OsStr)]) -> Self {
         let listen = data.join("listen");
         // What an earlier run left there is not ours.
         let _ = fs::remove_file(&listen);
@@ -111,6 +116,7 @@ impl Server {
             .arg(data)
             .args(more)
             .env("MESSAGING_LOG", "warn")
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()
@@ -151,6 +157,11 @@ impl Server {
     /// Asks the server to stop and waits; answers its exit code.
     pub(crate) fn stop(mut self) -> Option<i32> {
         self.signal(rustix::process::Signal::TERM);
+        wait_for(|| self.child.try_wait().unwrap()).code()
+    }
+
+    /// Waits until the server ends by itself; answers its exit code.
+    pub(crate) fn ended(mut self) -> Option<i32> {
         wait_for(|| self.child.try_wait().unwrap()).code()
     }
 

@@ -13,10 +13,13 @@ use super::gates::Gates;
 use super::known_urls::KnownUrls;
 use super::last_uses::LastUses;
 use super::lookups::Lookups;
+use super::memory_budget::MemoryBudget;
 use super::segments::SegmentTurns;
 use super::settings::Settings;
 use super::templates::{self, CompiledVersions};
-use super::{App, FILE_MEMORY_KIB, Shared, importing, passwords, uploading, upserting};
+use super::uploading::Receiving;
+use super::write_queues::WriteQueues;
+use super::{App, CONTENT_MEMORY, FILE_MEMORY, Shared, importing, passwords, uploading, upserting};
 use crate::domain::channel::Channel;
 use crate::domain::link_token::LinkKey;
 use crate::domain::page_cursor::CursorKey;
@@ -107,7 +110,7 @@ impl Builder {
             recent_clicks: Mutex::default(),
             last_uses: LastUses::default(),
             running_keys: RunningKeys::default(),
-            login_attempts: Mutex::default(),
+            write_queues: WriteQueues::default(),
             passwords: passwords::queue(),
             dkim_keys: dkim::queue(),
             signers: Signers::default(),
@@ -119,10 +122,12 @@ impl Builder {
             events: EventSignal::default(),
             gates: Gates::default(),
             ambiguous_attempts: AtomicU64::new(0),
-            file_memory: Semaphore::new(FILE_MEMORY_KIB as usize),
+            content_memory: MemoryBudget::new(CONTENT_MEMORY),
+            file_memory: MemoryBudget::new(FILE_MEMORY),
             parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
             imports: Semaphore::new(importing::IMPORTS_AT_A_TIME),
-            uploads: Arc::new(Semaphore::new(uploading::UPLOADS_AT_A_TIME)),
+            uploads: uploading::places(),
+            receiving: Receiving::default(),
         })))
     }
 }

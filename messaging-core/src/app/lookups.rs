@@ -33,7 +33,8 @@ pub(crate) const SESSION_MARKER: &str = "ms_";
 /// The caches.
 #[derive(Debug)]
 pub(super) struct Lookups {
-    keys: Cache<String, Arc<ApiKey>>,
+    /// By the digest of the secret.
+    keys: Cache<[u8; 32], Arc<ApiKey>>,
     sessions: Cache<[u8; 32], Arc<SignedIn>>,
     roles: Cache<(UserId, WorkspaceId), Role>,
     workspaces: Cache<WorkspaceId, Arc<Workspace>>,
@@ -164,15 +165,14 @@ impl App {
             return Ok(Caller::Session(session));
         }
         let text = KeyText::parse(token).ok_or(Error::InvalidCredentials)?;
-        let prefix = text.prefix.to_owned();
-        let load = async { Ok::<_, StoreError>(self.store().api_key_by_prefix(&prefix).await?.map(Arc::new)) };
-        let key = self.lookups().keys.get(&prefix, self.now(), load).await?;
-        // The digest is compared also when there is no such key, so that time tells nothing.
+        // By the secret, never by the prefix: a wrong secret takes the same way, in the cache and in the store,
+        // whether or not there is a key with this prefix, so that time does not tell which prefixes exist.
         let digest = Digest::of(text.secret);
-        let nobody = Digest::from_bytes([0; 32]);
-        let matches = digest == key.as_ref().map_or(nobody, |key| key.secret_digest);
+        let load =
+            async { Ok::<_, StoreError>(self.store().api_key_by_secret(&digest, text.prefix).await?.map(Arc::new)) };
+        let key = self.lookups().keys.get(digest.as_bytes(), self.now(), load).await?;
         match key {
-            Some(key) if matches && key.is_live(self.now()) => {
+            Some(key) if key.prefix == text.prefix && key.is_live(self.now()) => {
                 self.note_use(&key);
                 Ok(Caller::Key(key))
             }
@@ -185,6 +185,9 @@ impl App {
         let load = async {
             let Some(session) = self.store().session(&digest).await? else { return Ok(None) };
             let Some(user) = self.store().user(session.user_id).await? else { return Ok(None) };
+            if session.password_version != user.record.password_version {
+                return Ok(None);
+            }
             Ok::<_, StoreError>(Some(Arc::new(SignedIn {
                 token_digest: session.token_digest,
                 expires_at: session.expires_at,
@@ -312,7 +315,7 @@ impl App {
     /// Notes when a key was last used, at most once a minute per key, without anybody waiting for it.
     fn note_use(&self, key: &ApiKey) {
         let now = self.now();
-        if self.last_uses().is_news(key.id.to_bytes(), now) {
+        if self.last_uses().is_news(key.id.to_bytes(), self.monotonic()) {
             let app = self.clone();
             let id = key.id;
             tokio::spawn(async move {

@@ -3,14 +3,19 @@
 //! Contract section 6.4. The file goes to the store piece by piece under a name of its own, so that two who
 //! send at once do not meet; which of them counts is decided by the commit that makes the import go on.
 
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use bytes::{Bytes, BytesMut};
 use ring::digest;
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::app::App;
 use crate::changes::{Changes, Expect, Write};
+use crate::domain::caller_network::CallerNetwork;
 use crate::domain::import::Import;
 use crate::error::{Chain, Error, Unprocessable};
+use crate::fair_semaphore::{Bounds, Cap, FairSemaphore, Owner, Permit, Share};
 use crate::ids::{ImportId, WorkspaceId};
 use crate::ops::imports::ImportView;
 use crate::ports::store::{StoreError, Stored, UploadFile};
@@ -18,7 +23,10 @@ use crate::work::Job as _;
 use crate::work::import_contacts::ImportContacts;
 
 /// Files that are received at one time; each holds less than a mebibyte of memory.
-pub(super) const UPLOADS_AT_A_TIME: usize = 32;
+const UPLOADS_AT_A_TIME: u64 = 32;
+
+/// How much of the places uploads from one network may take, whatever the workspaces.
+const OF_ONE_NETWORK: Cap = Cap::Eighths(7);
 
 /// Bytes that go to the store in one piece.
 const PIECE: usize = 256 << 10;
@@ -39,7 +47,45 @@ pub struct Uploading {
     piece: BytesMut,
     /// Whether the store may hold something that has to go.
     is_begun: bool,
-    _turn: OwnedSemaphorePermit,
+    _place: Permit,
+    _link: LinkInUse,
+}
+
+/// The places for uploads. Nobody waits for one: a client that sends a file can come back.
+pub(super) fn places() -> FairSemaphore {
+    FairSemaphore::new(Bounds { permits: UPLOADS_AT_A_TIME, waiting: 0, waiting_of_one: 0 })
+}
+
+/// Imports whose file is being received by this process.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Receiving(Arc<Mutex<HashSet<ImportId>>>);
+
+/// A link that a file is being received at; free again when dropped.
+#[derive(Debug)]
+struct LinkInUse {
+    receiving: Receiving,
+    id: ImportId,
+}
+
+impl Receiving {
+    fn lock(&self) -> MutexGuard<'_, HashSet<ImportId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Contract section 22: a second upload of one link at the same time is refused.
+    fn begin(&self, id: ImportId) -> Result<LinkInUse, Error> {
+        if self.lock().insert(id) {
+            Ok(LinkInUse { receiving: self.clone(), id })
+        } else {
+            Err(Error::InvalidState { status: "uploading", allowed: &["awaiting_upload"] })
+        }
+    }
+}
+
+impl Drop for LinkInUse {
+    fn drop(&mut self) {
+        self.receiving.lock().remove(&self.id);
+    }
 }
 
 /// A SHA-256 digest in the making.
@@ -53,14 +99,21 @@ impl std::fmt::Debug for Sum {
 
 impl App {
     /// Begins to receive the file that a link is for. A token that is none of ours is
-    /// [`Error::NotFound`], a link that was used or is too old [`Error::LinkExpired`].
-    pub async fn receive_upload(&self, token: &str) -> Result<Uploading, Error> {
+    /// [`Error::NotFound`], a link that was used or is too old [`Error::LinkExpired`], one that is in use
+    /// [`Error::InvalidState`]. Places are shared by workspace and by the network of `client`; whoever gets none is
+    /// told to come back ([`Error::Unavailable`]).
+    pub async fn receive_upload(&self, token: &str, client: Option<IpAddr>) -> Result<Uploading, Error> {
         let (workspace, id) = self.link_key().read_upload(token).ok_or(Error::NotFound)?;
         let import = self.store().import(workspace, id).await?.ok_or(Error::NotFound)?.record;
         let now = self.now();
         import.admits_upload(now)?;
-        let turn = self.0.uploads.clone().try_acquire_owned();
-        let turn = turn.map_err(|_| Error::Unavailable { retry_after: RETRY_AFTER })?;
+        let link = self.0.receiving.begin(id)?;
+        let mut shares = vec![Share { owner: Owner::Workspace(workspace), cap: Cap::AsMuchAsIsLeft }];
+        shares.extend(
+            client.map(|address| Share { owner: Owner::Network(CallerNetwork::of(address)), cap: OF_ONE_NETWORK }),
+        );
+        let place = self.0.uploads.try_acquire(shares, 1);
+        let place = place.map_err(|_| Error::Unavailable { retry_after: RETRY_AFTER })?;
         Ok(Uploading {
             app: self.clone(),
             file: UploadFile { workspace_id: workspace, import_id: id, upload_id: self.new_id(now) },
@@ -69,7 +122,8 @@ impl App {
             digest: Sum(digest::Context::new(&digest::SHA256)),
             piece: BytesMut::new(),
             is_begun: false,
-            _turn: turn,
+            _place: place,
+            _link: link,
         })
     }
 }

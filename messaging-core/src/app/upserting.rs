@@ -42,25 +42,8 @@ impl App {
         Ok(People::new(contacts, lists, types))
     }
 
-    /// Creates or updates contacts in order, each independent of the others, in one commit. A broken item
-    /// is refused alone. `again` reads the items once more, for when contacts changed meanwhile.
-    pub(crate) async fn upsert_part(
-        &self,
-        workspace: WorkspaceId,
-        items: Vec<Judged>,
-        again: impl Fn() -> Vec<Judged> + Send + Sync,
-    ) -> Result<Vec<Upserted>, Error> {
-        let types = self.field_types(workspace).await?;
-        let _turn = self.part().await;
-        let mut items = Some(items);
-        self.until_committed(|| {
-            let items = items.take().unwrap_or_else(&again);
-            self.decide_part(workspace, &types, items)
-        })
-        .await
-    }
-
-    async fn decide_part(
+    /// Decides on contacts in order, each independent of the others. A broken item is refused alone.
+    pub(crate) async fn decide_part(
         &self,
         workspace: WorkspaceId,
         types: &FieldTypes,

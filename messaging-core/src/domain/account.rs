@@ -20,6 +20,9 @@ pub struct User {
     pub name: Option<String>,
     /// The argon2id hash in PHC form; `None` until a password is set, and such a user cannot sign in.
     pub password_hash: Option<String>,
+    /// How often the password was set after the user was created. Sessions opened under another one are over.
+    #[serde(default)]
+    pub password_version: u32,
     /// When it was created.
     pub created_at: Timestamp,
 }
@@ -31,6 +34,9 @@ pub struct Session {
     pub token_digest: Digest,
     /// Who signed in.
     pub user_id: UserId,
+    /// The user's [`password_version`](User::password_version) that the session was opened under.
+    #[serde(default)]
+    pub password_version: u32,
     /// When.
     pub created_at: Timestamp,
     /// Until when the token works.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::domain::address::EmailAddress;
 
@@ -45,36 +45,6 @@ impl Recipient {
     }
 }
 
-/// Names a recipient in what is kept for later, without its address: that stands in the message and its request
-/// alone, so that a job that waits for hours has nothing that would have to be erased.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-#[serde(transparent)]
-pub struct RecipientKey(String);
-
-impl RecipientKey {
-    /// The beginning of the SHA-256 digest of an address, whatever its case, in hexadecimal digits.
-    pub fn of(address: &str) -> Self {
-        let digest = ring::digest::digest(&ring::digest::SHA256, address.to_lowercase().as_bytes());
-        Self(digest.as_ref()[..10].iter().map(|byte| format!("{byte:02x}")).collect())
-    }
-}
-
-impl<'de> Deserialize<'de> for RecipientKey {
-    /// Reads a key, or the recipient that earlier versions kept in its place.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Kept {
-            Key(String),
-            Recipient { address: String },
-        }
-        Ok(match Kept::deserialize(deserializer)? {
-            Kept::Key(key) => Self(key),
-            Kept::Recipient { address } => Self::of(&address),
-        })
-    }
-}
-
 /// The recipients of a message. An address that is named twice receives once, at its first place.
 pub fn all(to: &str, cc: &[String], bcc: &[String]) -> Vec<Recipient> {
     let mut seen = HashSet::new();
@@ -96,16 +66,6 @@ pub fn domains(recipients: &[Recipient]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_key_names_an_address_in_any_case() {
-        let key = RecipientKey::of("Ann@Example.com");
-        let kept = serde_json::to_string(&key).unwrap();
-        assert!(kept.len() == 22 && kept != serde_json::to_string(&RecipientKey::of("bob@example.com")).unwrap());
-        assert_eq!(serde_json::from_str::<RecipientKey>(&kept).unwrap(), key);
-        let earlier = r#"{"kind": "cc", "address": "ann@example.com"}"#;
-        assert_eq!(serde_json::from_str::<RecipientKey>(earlier).unwrap(), key);
-    }
 
     #[test]
     fn each_address_once() {

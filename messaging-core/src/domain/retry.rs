@@ -22,8 +22,14 @@ pub fn next_attempt(
 ) -> Option<Timestamp> {
     let end = accepted + expiry;
     let index = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
-    let wait = schedule.get(index).or(schedule.last())?;
-    (now < end).then(|| (now + longer(*wait, jitter)).min(end))
+    let wait = longer(*schedule.get(index).or(schedule.last())?, jitter);
+    if now < accepted {
+        // The clock was ahead when the message was accepted: what counts is how long it has been tried.
+        let waits = (0..index).filter_map(|past| schedule.get(past).or(schedule.last()));
+        let left = expiry.saturating_sub(waits.fold(Duration::ZERO, |sum, wait| sum.saturating_add(*wait)));
+        return (!left.is_zero()).then(|| now + wait.min(left));
+    }
+    (now < end).then(|| (now + wait).min(end))
 }
 
 fn longer(wait: Duration, thousandths: u32) -> Duration {
@@ -47,6 +53,18 @@ mod tests {
         assert_eq!(next(5, 30), Some(minute(40)));
         assert_eq!(next(6, 40), None);
         assert_eq!(next_attempt(&[], 1, 0, minute(0), minute(0), expiry), None);
+    }
+
+    #[test]
+    fn a_message_from_a_wrong_future_expires_by_what_was_waited_for_it() {
+        let schedule = [1, 5, 12].map(|minutes| Duration::from_secs(minutes * 60));
+        let minute = |n: i64| Timestamp::from_millis(n * 60_000);
+        let next = |attempt| next_attempt(&schedule, attempt, 0, minute(0), minute(1_000_000), Duration::from_mins(40));
+        let waits = [1, 5, 12, 12, 10];
+        for (attempt, wait) in (1..).zip(waits) {
+            assert_eq!(next(attempt), Some(minute(wait)), "{attempt}");
+        }
+        assert_eq!(next(6), None);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use validator::Validate;
 
 use crate::app::upserting::writes;
+use crate::app::write_queues::ResourceKey;
 use crate::changes::Write;
 use crate::domain::address;
 use crate::domain::channel::Channel;
@@ -133,6 +134,11 @@ impl Operation for UpsertContact {
     type Query = Empty;
     type Body = ContactInput;
     type Output = Upserted<ContactView>;
+
+    fn contended(_path: &str, call: &Call<Self>) -> Vec<ResourceKey> {
+        let workspace = call.path.workspace_id;
+        call.body.identifiers().map(|identifier| ResourceKey::of_identifier(workspace, &identifier)).collect()
+    }
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Upserted<ContactView>, Error> {
         // The operator can name any workspace, also one that is not there.

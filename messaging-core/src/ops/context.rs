@@ -10,7 +10,8 @@ use crate::caller::Caller;
 use crate::changes::{Changes, Write};
 use crate::domain::redaction::Redactor;
 use crate::error::Error;
-use crate::ids::{Id, WorkspaceId};
+use crate::ids::{BlobId, Id, WorkspaceId};
+use crate::ops::parts::Progress;
 use crate::ports::Store;
 use crate::scope::Scope;
 use crate::time::Timestamp;
@@ -56,6 +57,10 @@ pub struct Context<'a> {
     pub body: Bytes,
     /// The caller's address, where there is one.
     pub client: Option<IpAddr>,
+    /// Files that [`Context::changes`] name. They are stored just before the commit, and removed should it fail.
+    pub(super) files: Vec<NewFile>,
+    /// The Idempotency-Key, and the parts of the request that are done.
+    pub(super) progress: Progress<'a>,
     /// The turn to commit a long list, held until that is done.
     pub(super) turn: Option<SemaphorePermit<'a>>,
     /// [`Operation::ID`](crate::ops::Operation::ID)
@@ -63,6 +68,17 @@ pub struct Context<'a> {
     pub(super) workspace: Option<WorkspaceId>,
     pub(super) path: &'a str,
     pub(super) query: &'a str,
+}
+
+/// A file to store beside the database.
+#[derive(Debug)]
+pub(super) struct NewFile {
+    /// Workspace that it belongs to.
+    pub(super) workspace: WorkspaceId,
+    /// What it is called.
+    pub(super) id: BlobId,
+    /// What it holds.
+    pub(super) bytes: Bytes,
 }
 
 impl<'a> Context<'a> {

@@ -12,18 +12,20 @@ use serde::de::value::{Error as ValueError, MapDeserializer};
 use crate::app::App;
 use crate::changes::{Changes, Reply, ReplyKey, Write};
 use crate::error::Error;
-use crate::ops::context::{Context, Request};
+use crate::ops::context::{Context, NewFile, Request};
 use crate::ops::fingerprint::fingerprint;
 use crate::ops::input::{self, BodyKind, Input};
 use crate::ops::operation::{Answer, Call, JSON, Operation, Output};
-use crate::ports::store::CommitError;
+use crate::ops::parts::Progress;
+use crate::ports::store::{CommitError, StoreError};
 use crate::violation::Violations;
 
-/// How often an operation is run again because the data changed while it decided.
-const MAX_RUNS: usize = 8;
+/// How often an operation is run because the data changed while it decided. Calls that change the same
+/// resource wait for one another, so every further run is owed to another commit in between.
+pub(super) const MAX_RUNS: usize = 32;
 
 /// How long a reply is remembered (contract section 1.7).
-const REMEMBERED_FOR: Duration = Duration::from_hours(24);
+pub(super) const REMEMBERED_FOR: Duration = Duration::from_hours(24);
 
 /// The longest Idempotency-Key (contract section 20).
 const MAX_KEY_LENGTH: usize = 64;
@@ -74,8 +76,12 @@ async fn run_until_committed<O: Operation>(
     key: Option<(&ReplyKey, u128)>,
 ) -> Result<Answer, Error> {
     let app = request.app;
+    let mut turn = None;
     for _ in 0..MAX_RUNS {
         let (call, violations) = decode::<O>(request)?;
+        if turn.is_none() && O::METHOD != Method::GET {
+            turn = Some(app.write_queues().enter(O::contended(request.path, &call)).await?);
+        }
         let mut cx = Context {
             app,
             caller: request.caller,
@@ -84,6 +90,8 @@ async fn run_until_committed<O: Operation>(
             violations,
             body: request.body.clone(),
             client: request.client,
+            files: Vec::new(),
+            progress: Progress::new(key),
             turn: None,
             operation: O::ID,
             workspace: request.workspace,
@@ -121,7 +129,13 @@ async fn run_until_committed<O: Operation>(
         if changes.is_empty() {
             return Ok(answer);
         }
-        match app.commit(changes).await {
+        if let (Some((key, fingerprint)), false) = (key, cx.files.is_empty())
+            && let Some(reply) = app.store().reply(key, now).await?
+        {
+            // Its files are there already.
+            return replay::<O>(app, reply, fingerprint);
+        }
+        match commit_with_files(app, changes, cx.files).await {
             Ok(()) => return Ok(answer),
             Err(CommitError::Conflict) => {
                 if let Some((key, fingerprint)) = key
@@ -134,6 +148,32 @@ async fn run_until_committed<O: Operation>(
         }
     }
     Err(Error::Unavailable { retry_after: 1 })
+}
+
+/// Stores the files that the changes name, then commits. Files of a commit that changed nothing are removed;
+/// those that a crash leaves behind are swept with contents of that age, after 30 days.
+async fn commit_with_files(app: &App, changes: Changes, files: Vec<NewFile>) -> Result<(), CommitError> {
+    let mut stored = Vec::with_capacity(files.len());
+    let mut outcome = Ok(());
+    for NewFile { workspace, id, bytes } in files {
+        stored.push((workspace, id));
+        if let Err(error) = app.store().put_blob(workspace, id, bytes).await {
+            outcome = Err(error.into());
+            break;
+        }
+    }
+    if outcome.is_ok() {
+        outcome = app.commit(changes).await;
+    }
+    let may_be_done = matches!(outcome, Ok(()) | Err(CommitError::Store(StoreError::OutcomeUnknown)));
+    if !may_be_done {
+        for (workspace, id) in stored {
+            if let Err(error) = app.store().discard_blob(workspace, id).await {
+                tracing::warn!(error = %crate::error::Chain(&error), "a file that nothing names was not removed");
+            }
+        }
+    }
+    outcome
 }
 
 fn decode<O: Operation>(request: &Request<'_>) -> Result<(Call<O>, Violations), Error> {

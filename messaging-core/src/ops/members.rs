@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
+use crate::app::write_queues::ResourceKey;
 use crate::caller::Caller;
 use crate::changes::{Expect, Write};
 use crate::domain::account::{Member, User};
@@ -112,7 +113,14 @@ impl Operation for CreateMember {
             stored.record
         } else {
             let email = email.as_str().to_owned();
-            let user = User { id: cx.new_id(), email, name: None, password_hash: None, created_at: cx.now };
+            let user = User {
+                id: cx.new_id(),
+                email,
+                name: None,
+                password_hash: None,
+                password_version: 0,
+                created_at: cx.now,
+            };
             cx.change(Write::PutUser(user.clone(), Expect::Absent));
             user
         };
@@ -162,6 +170,11 @@ impl Operation for UpdateMember {
     type Body = MemberPatch;
     type Output = MemberView;
 
+    // The last owner is found by counting those of the workspace.
+    fn contended(_: &str, call: &Call<Self>) -> Vec<ResourceKey> {
+        vec![ResourceKey::of_workspace(call.path.workspace_id)]
+    }
+
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<MemberView, Error> {
         let MemberPath { workspace_id, user_id } = call.path;
         let stored = cx.store().member(workspace_id, user_id).await?.ok_or(Error::NotFound)?;
@@ -194,6 +207,11 @@ impl Operation for DeleteMember {
     type Query = Empty;
     type Body = Empty;
     type Output = NoContent;
+
+    // The last owner is found by counting those of the workspace.
+    fn contended(_: &str, call: &Call<Self>) -> Vec<ResourceKey> {
+        vec![ResourceKey::of_workspace(call.path.workspace_id)]
+    }
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let MemberPath { workspace_id, user_id } = call.path;

@@ -24,7 +24,7 @@ use crate::domain::template::Template;
 use crate::domain::{content, sender};
 use crate::error::{Error, Unprocessable};
 use crate::ids::{AutomationId, BlobId, CampaignId, ContactId, MessageId, TemplateId, WorkspaceId};
-use crate::ops::context::Context;
+use crate::ops::context::{Context, NewFile};
 use crate::ops::input::{Empty, Input, PageQuery};
 use crate::ops::operation::{Call, Operation};
 use crate::ops::page::Page;
@@ -102,7 +102,7 @@ impl Operation for SendMessage {
             updated_at: cx.now,
         };
         let copies = copy_keys(cx, workspace, &input);
-        let files = store_files(cx, workspace, &input).await?;
+        let files = collect_files(cx, workspace, &input);
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
         let jobs = DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref());
         let content = content::encode(&cx.body, input, files, template);
@@ -250,9 +250,8 @@ async fn require_transport(cx: &Context<'_>, workspace: WorkspaceId, channel: Ch
     if known { Ok(()) } else { Err(Unprocessable::ChannelNotConfigured.into()) }
 }
 
-/// Stores attachments beside the message. They are durable before the message is; what a crash leaves
-/// between is swept.
-async fn store_files(cx: &Context<'_>, workspace: WorkspaceId, input: &MessageInput) -> Result<Vec<StoredFile>, Error> {
+/// Names the attachments, which are stored beside the message. They are durable before the message is.
+fn collect_files(cx: &mut Context<'_>, workspace: WorkspaceId, input: &MessageInput) -> Vec<StoredFile> {
     let mut files = Vec::new();
     for file in input.attachments.iter().flatten() {
         let blob: BlobId = cx.new_id();
@@ -263,9 +262,9 @@ async fn store_files(cx: &Context<'_>, workspace: WorkspaceId, input: &MessageIn
             size: bytes.len() as u64,
             blob,
         });
-        cx.store().put_blob(workspace, blob, bytes).await?;
+        cx.files.push(NewFile { workspace, id: blob, bytes });
     }
-    Ok(files)
+    files
 }
 
 /// What a message shows in a listing.

@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::app::write_queues::ResourceKey;
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::input::Input;
@@ -49,8 +50,8 @@ pub trait Operation: Sized + Send + Sync + 'static {
     const ANSWERS_SECRET: bool = false;
 
     /// Whether `run` commits parts of its work itself, so that a long list does not hold up others. An
-    /// earlier answer to the same Idempotency-Key is then looked for before it runs, not after, and its
-    /// parts must be such that doing them again does no harm.
+    /// earlier answer to the same Idempotency-Key is then looked for before it runs, not after, and each part
+    /// remembers its own result; see `ops/parts.rs`.
     const IN_PARTS: bool = false;
 
     /// The parameters of the path, by name.
@@ -61,6 +62,12 @@ pub trait Operation: Sized + Send + Sync + 'static {
     type Body: Input;
     /// The answer.
     type Output: Output;
+
+    /// What the call changes that others may change at the same moment; such calls are carried out one after
+    /// another. Unless told otherwise the resource that the path names. Not asked where the method is GET.
+    fn contended(path: &str, _call: &Call<Self>) -> Vec<ResourceKey> {
+        ResourceKey::of_path(Self::PATH, path).into_iter().collect()
+    }
 
     /// Reads, decides, and collects what shall change in `cx.changes`; the caller commits.
     ///

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
-use crate::app::SESSION_MARKER;
+use crate::app::{App, SESSION_MARKER};
 use crate::caller::{Caller, SignedIn};
 use crate::changes::Write;
 use crate::domain::account::{Member, Session, User, Workspace};
@@ -95,23 +95,24 @@ impl Operation for Login {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<LoginReport, Error> {
         let email = call.body.email.to_lowercase();
-        let client = cx.client;
-        // The only effect outside of `changes`. It is safe here: nothing this operation writes can be a
+        let attempt = cx.app.admit_sign_in(&email, cx.client).await?;
+        let turn = cx.app.password_turn(cx.client).await?;
+        // The only commit outside of `changes`. It is safe here: nothing this operation writes can be a
         // conflict, so it runs once.
-        cx.app
-            .login_attempts(|attempts| attempts.begin(&email, client, cx.now))
-            .map_err(|retry_after| Error::RateLimited { retry_after })?;
+        cx.app.count_sign_in(attempt).await?;
         let user = cx.store().user_by_email(&email).await?.map(|stored| stored.record);
         let hash = user.as_ref().and_then(|user| user.password_hash.clone());
-        let matches = cx.app.password_matches(call.body.password.into_inner(), hash).await?;
+        let matches = App::password_matches(turn, call.body.password.into_inner(), hash).await?;
         let user = user.filter(|_| matches).ok_or(Error::InvalidCredentials)?;
-        cx.app.login_attempts(|attempts| attempts.succeeded(&email, client));
 
         let token = format!("{SESSION_MARKER}{}", random_text(cx.app.entropy(), TOKEN_ALPHABET, TOKEN_LENGTH));
         let expires_at = cx.now + LIFETIME;
+        cx.change(Write::ForgetSignIns(attempt));
         cx.change(Write::PutSession(Session {
             token_digest: Digest::of(&token),
             user_id: user.id,
+            // A password that is set meanwhile ends this session too.
+            password_version: user.password_version,
             created_at: cx.now,
             expires_at,
         }));

@@ -1,22 +1,27 @@
 //! Time and randomness as ports, so that tests hold them still.
 
 use std::fmt::Debug;
-use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::watch;
 
-use crate::time::Timestamp;
+use crate::time::{Monotonic, Timestamp};
 
-/// Tells the time and waits for it.
+/// Tells the time and waits.
+///
+/// The date may be set, forward or back, by any amount and at any moment. What only measures how long something
+/// takes (leases, pauses, limits of rates) asks the monotonic clock.
 #[async_trait]
 pub trait Clock: Debug + Send + Sync {
     /// Now.
     fn now(&self) -> Timestamp;
-    /// Returns once `now()` is at or after `at`.
-    async fn sleep_until(&self, at: Timestamp);
+    /// The same moment on a clock that is never set.
+    fn monotonic(&self) -> Monotonic;
+    /// Returns after so long, whatever is done to the date meanwhile.
+    async fn sleep(&self, span: Duration);
 }
 
 /// Fills buffers with unpredictable bytes.
@@ -37,45 +42,52 @@ impl Clock for SystemClock {
         Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 
-    async fn sleep_until(&self, at: Timestamp) {
-        // The wall clock may be stepped while we wait: look again at least every minute.
-        const LOOK_AGAIN: Duration = Duration::from_mins(1);
-        loop {
-            let left = at.since(self.now());
-            if left.is_zero() {
-                return;
-            }
-            tokio::time::sleep(left.min(LOOK_AGAIN)).await;
-        }
+    fn monotonic(&self) -> Monotonic {
+        static BEGINNING: OnceLock<Instant> = OnceLock::new();
+        Monotonic::new(BEGINNING.get_or_init(Instant::now).elapsed())
+    }
+
+    async fn sleep(&self, span: Duration) {
+        tokio::time::sleep(span).await;
     }
 }
 
 /// A clock that moves when told to; for tests and embedders' tests.
 #[derive(Debug)]
-pub struct ManualClock(watch::Sender<Timestamp>);
+pub struct ManualClock(watch::Sender<(Timestamp, Monotonic)>);
 
 impl ManualClock {
     /// A clock that stands at `now`.
     pub fn new(now: Timestamp) -> Self {
-        Self(watch::Sender::new(now))
+        Self(watch::Sender::new((now, Monotonic::new(Duration::ZERO))))
     }
 
     /// Moves it forward.
     pub fn advance(&self, span: Duration) {
-        self.0.send_modify(|now| *now = *now + span);
+        self.0.send_modify(|(now, monotonic)| (*now, *monotonic) = (*now + span, *monotonic + span));
+    }
+
+    /// Sets the date, forward or back, while no time passes.
+    pub fn set(&self, date: Timestamp) {
+        self.0.send_modify(|(now, _)| *now = date);
     }
 }
 
 #[async_trait]
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        *self.0.borrow()
+        self.0.borrow().0
     }
 
-    async fn sleep_until(&self, at: Timestamp) {
+    fn monotonic(&self) -> Monotonic {
+        self.0.borrow().1
+    }
+
+    async fn sleep(&self, span: Duration) {
+        let until = self.monotonic() + span;
         let mut changes = self.0.subscribe();
         // An error means the clock is gone, and with it everybody who could wait.
-        let _ = changes.wait_for(|now| *now >= at).await;
+        let _ = changes.wait_for(|(_, monotonic)| *monotonic >= until).await;
     }
 }
 

@@ -27,6 +27,7 @@ pub mod replies;
 pub mod sandbox;
 pub mod segments;
 pub mod sending_domains;
+pub mod sign_ins;
 pub mod soft_bounces;
 pub mod suppressions;
 pub mod templates;
@@ -59,6 +60,7 @@ pub use replies::Replies;
 pub use sandbox::Sandbox;
 pub use segments::Segments;
 pub use sending_domains::SendingDomains;
+pub use sign_ins::SignIns;
 pub use soft_bounces::SoftBounces;
 pub use suppressions::Suppressions;
 pub use templates::Templates;
@@ -87,6 +89,7 @@ pub trait Store:
     + Sandbox
     + Segments
     + SendingDomains
+    + SignIns
     + SoftBounces
     + Suppressions
     + Uploads

@@ -4,8 +4,9 @@
 //! channel and provider name (contract section 16), receives the workspace's provider settings with
 //! every call, and keeps whatever connections it likes between calls.
 
-use std::fmt::Debug;
-use std::sync::Arc;
+use std::any::Any;
+use std::fmt::{self, Debug};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -27,6 +28,13 @@ use crate::time::Timestamp;
 /// the peer has taken responsibility.
 #[async_trait]
 pub trait Transport: Debug + Send + Sync {
+    /// Waits for the place that a message needs among those that are sent at the same time: whoever waits here
+    /// holds no content. The wait is bounded, and without a place [`Transport::send`] says so in its outcomes. A
+    /// transport without such limits reserves nothing.
+    async fn reserve(&self, _route: &Route) -> Reservation {
+        Reservation::default()
+    }
+
     /// Attempts to deliver one message to its recipients.
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError>;
 
@@ -80,6 +88,42 @@ pub struct Outgoing {
     pub content: Content,
     /// Asked before each transaction, and told what became of it.
     pub last_look: LastLook,
+    /// What [`Transport::reserve`] gave, if it was asked.
+    pub reservation: Reservation,
+}
+
+/// Where a message is going, before its content is read.
+#[derive(Debug, Clone)]
+pub struct Route {
+    /// Whose message.
+    pub workspace_id: WorkspaceId,
+    /// The workspace's settings of the provider, secrets in clear.
+    pub settings: Arc<Map<String, Value>>,
+    /// The domain of the recipients in A-labels, where they have one.
+    pub domain: Option<String>,
+}
+
+/// A place that a transport keeps for a message; given back when dropped. Only the transport knows what it is.
+#[derive(Clone, Default)]
+pub struct Reservation(Option<Arc<Mutex<Option<Box<dyn Any + Send>>>>>);
+
+impl Reservation {
+    /// A reservation that holds this.
+    pub fn holding(place: impl Any + Send) -> Self {
+        Self(Some(Arc::new(Mutex::new(Some(Box::new(place))))))
+    }
+
+    /// Takes out what it holds, if that is a `T` and was not taken before.
+    pub fn take<T: Any>(&self) -> Option<T> {
+        let place = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        place.downcast().ok().map(|place| *place)
+    }
+}
+
+impl fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Reservation(..)" } else { "Reservation(none)" })
+    }
 }
 
 /// Core's word on every transaction, asked by the transport when everything else is ready.

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::changes::{Changes, MoveMessage, Write};
 use crate::domain::address::EmailAddress;
@@ -23,13 +22,23 @@ use crate::ports::Transport;
 use crate::ports::store::{CommitError, StoreError};
 use crate::ports::transport::{Acceptance, Outcome};
 use crate::time::Timestamp;
-use crate::work::delivery::{Impossible, Performed, Unprepared, conclude, perform, prepare};
+use crate::work::delivery::{Impossible, Performed, Unprepared, conclude, perform, prepare, reserve};
 use crate::work::delivery_progress::{Addressee, RecipientProgress, Transaction};
 use crate::work::job::{Job, JobContext, JobError, insist};
 use crate::work::transaction_log::{LogState, TransactionLog};
 
 /// How often an outcome is decided again because the message changed meanwhile.
 const MAX_COMMITS: usize = 8;
+
+/// What a message in work takes in memory besides its content and attachments, in bytes.
+const MESSAGE_OVERHEAD: u64 = 8 << 10;
+
+/// How often the content of a message is in memory at most: as it was sent, as parts, as MIME, which may need
+/// more than twice as much.
+const CONTENT_COPIES: u64 = 4;
+
+/// Twice how often an attachment is in memory: as it is and in base64, which is a third and a line end longer.
+const FILE_COPIES_HALVES: u64 = 5;
 
 /// Delivers a message to those of its recipients of one domain that are still open.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -80,8 +89,11 @@ impl DeliverMessage {
     }
 }
 
+/// Lanes of email begin with this; the recipients' domain follows.
+const EMAIL_LANE: &str = "email:";
+
 fn email_lane(domain: &str) -> String {
-    format!("email:{domain}")
+    format!("{EMAIL_LANE}{domain}")
 }
 
 impl Job for DeliverMessage {
@@ -93,13 +105,23 @@ impl Job for DeliverMessage {
 
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let store = cx.app.store();
+        let Some((message, length)) = store.message_with_length(self.workspace_id, self.message_id).await? else {
+            return Ok(cx.finish(Changes::default()).await?);
+        };
+        if message.status == MessageStatus::Cancelled {
+            return Ok(cx.finish(Changes::default()).await?);
+        }
+        // Whoever waits, for the turn of its domain or for memory, holds no content.
+        let reservation = reserve(&cx.app, &message, self.single_domain()).await?;
+        let weight = MESSAGE_OVERHEAD + CONTENT_COPIES * length.unwrap_or_default();
+        let _room = cx.app.content_memory().take(&self.lane, weight).await;
         let Some((message, stored)) = store.message_with_content(self.workspace_id, self.message_id).await? else {
             return Ok(cx.finish(Changes::default()).await?);
         };
         if message.status == MessageStatus::Cancelled {
             return Ok(cx.finish(Changes::default()).await?);
         }
-        let mut run = Run { job: self, message, addressees: Vec::new(), found_ambiguous: 0 };
+        let mut run = Run { job: self, message, addressees: Vec::new(), copies: Vec::new(), found_ambiguous: 0 };
         let request = match stored.map(|stored| content::decode(&stored)) {
             Some(Ok(request)) => request,
             Some(Err(error)) => return run.fail(cx, &Impossible::new("render_error", error)).await,
@@ -120,8 +142,15 @@ impl Job for DeliverMessage {
             let why = "every attempt ended in a fault of the server until the message expired";
             return run.fail(cx, &Impossible::new("provider_error", why)).await;
         }
-        let memory = cx.app.file_memory(request.files.iter().map(|file| file.size).sum()).await;
-        let performed = match prepare(&cx.app, &run.message, &request, run.addressees.clone(), &everyone).await {
+        let files: u64 = request.files.iter().map(|file| file.size).sum();
+        let _room_for_files = match files {
+            0 => None,
+            files => Some(cx.app.file_memory().take(&run.job.lane, files / 2 * FILE_COPIES_HALVES).await),
+        };
+        let prepared = prepare(&cx.app, &run.message, &request, run.addressees.clone(), &everyone, reservation).await;
+        // What is sent is made of it, and is as large.
+        drop(request);
+        let performed = match prepared {
             Ok(mut prepared) => {
                 let log = prepared.attend(|transport, urls| Arc::new(run.log(cx, transport, urls)));
                 let mut performed = perform(&cx.app, &run.message, run.job.attempt, prepared).await;
@@ -134,12 +163,16 @@ impl Job for DeliverMessage {
             Err(Unprepared::Store(error)) => return Err(error.into()),
             Err(Unprepared::PutOff(reason)) => return Err(StoreError::Failed(reason.into()).into()),
         };
-        drop(memory);
         run.record(cx, performed).await
     }
 }
 
 impl DeliverMessage {
+    /// The one domain of its recipients. Jobs of earlier versions may serve others besides that of their lane.
+    fn single_domain(&self) -> Option<&str> {
+        self.domain.as_deref().or_else(|| self.lane.strip_prefix(EMAIL_LANE))
+    }
+
     /// Notes that a transaction with these recipients begins.
     pub(super) fn note_begun(&mut self, recipients: &[&String]) {
         let begun: Vec<_> = recipients.iter().map(|one| RecipientKey::of(one)).collect();
@@ -188,6 +221,8 @@ struct Run {
     /// As it is stored, as far as this run knows.
     message: Message,
     addressees: Vec<Addressee>,
+    /// Everybody whom the message copied when this run read it.
+    copies: Vec<String>,
     /// Attempts that were found to have been cut off and are not counted yet.
     found_ambiguous: u64,
 }
@@ -216,6 +251,8 @@ impl Run {
             }
         }
         self.addressees = found;
+        let copies = everyone.iter().filter(|one| one.kind != RecipientKind::To);
+        self.copies = copies.map(|one| one.address.clone()).collect();
         everyone
     }
 
@@ -266,7 +303,16 @@ impl Run {
     async fn record(mut self, cx: &JobContext, performed: Performed) -> Result<(), JobError> {
         let Performed { mut judgment, mut captured, subject, mut dialogs, urls, lost_replies } = performed;
         let ambiguous = self.found_ambiguous + lost_replies.len() as u64;
+        // What the run knows of the message may be newer than what it sent.
+        let mut erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
         for _ in 0..MAX_COMMITS {
+            if let Some(erased) = erased.take() {
+                erased.out_of_judgment(&mut judgment);
+                for dialog in &mut dialogs {
+                    *dialog = erased.out_of_dialog(dialog).unwrap_or_else(|| dialog.clone());
+                }
+                captured = captured.map(|source| erased.out_of_source(&source).unwrap_or(source));
+            }
             let message = &self.message;
             let mut changes = insist(&cx.app, || self.outcome(cx, &judgment)).await?;
             for write in cx.app.store_urls(message.workspace_id, urls.clone()) {
@@ -302,12 +348,8 @@ impl Run {
                         // The recipient was erased meanwhile: that it was sent stays, to whom does not.
                         judgment.forget_recipients();
                         (captured, dialogs) = (None, Vec::new());
-                    } else if let Some(erased) = erased_copies(cx, &self.message, &judgment).await? {
-                        erased.out_of_judgment(&mut judgment);
-                        for dialog in &mut dialogs {
-                            *dialog = erased.out_of_dialog(dialog).unwrap_or_else(|| dialog.clone());
-                        }
-                        captured = captured.map(|source| erased.out_of_source(&source).unwrap_or(source));
+                    } else {
+                        erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
                     }
                 }
                 other => {
@@ -351,7 +393,7 @@ impl Run {
         {
             changes.push(self.movement(status, cx.app.now()));
         }
-        if changes.is_empty() && !copies_in(judgment, message).is_empty() {
+        if changes.is_empty() && !self.copies.is_empty() {
             // Somebody who is copied may have been erased since the message was read.
             changes.push(Write::ExpectMessage(message.workspace_id, message.id, message.revision));
         }
@@ -363,30 +405,23 @@ impl Run {
     }
 }
 
-/// The copied recipients that an outcome names.
-fn copies_in<'a>(judgment: &'a Judgment, message: &Message) -> Vec<&'a str> {
-    let named = judgment.events.iter().filter_map(|(_, meta)| meta.get("recipient").and_then(Value::as_str));
-    named.filter(|recipient| !recipient.eq_ignore_ascii_case(&message.to)).collect()
-}
-
-/// The copied recipients of an outcome who were erased while the attempt was under way: the message does not copy
-/// them any more.
+/// Those of the copied recipients who were erased while the attempt was under way: the message does not copy them any
+/// more.
 async fn erased_copies(
     cx: &JobContext,
     message: &Message,
-    judgment: &Judgment,
+    copies: &[String],
 ) -> Result<Option<ErasedAddresses>, StoreError> {
-    let named = copies_in(judgment, message);
-    if named.is_empty() {
+    if copies.is_empty() {
         return Ok(None);
     }
     let found = cx.app.store().message_with_content(message.workspace_id, message.id).await?;
     let stored = found.and_then(|(_, content)| content);
     let Some(Ok(request)) = stored.map(|stored| content::decode(&stored)) else { return Ok(None) };
-    let copied: Vec<_> =
-        request.input.cc.iter().chain(&request.input.bcc).flatten().map(|copy| copy.to_lowercase()).collect();
-    let erased = ErasedAddresses::new(named.into_iter().filter(|named| !copied.contains(&named.to_lowercase())));
-    Ok((!erased.is_empty()).then_some(erased))
+    let left = request.input.cc.iter().chain(&request.input.bcc).flatten();
+    let left: HashSet<_> = left.map(|copy| copy.to_lowercase()).collect();
+    let erased: Vec<_> = copies.iter().filter(|copy| !left.contains(&copy.to_lowercase())).collect();
+    Ok((!erased.is_empty()).then(|| ErasedAddresses::new(erased.into_iter().map(String::as_str))))
 }
 
 /// An attempt of which nothing was put on record moves its message through `sending` in one step: it stayed in the

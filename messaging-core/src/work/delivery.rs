@@ -19,7 +19,9 @@ use crate::domain::{address, retry, sender};
 use crate::ids::WorkspaceId;
 use crate::ports::Transport;
 use crate::ports::store::StoreError;
-use crate::ports::transport::{Acceptance, Content, LastLook, Outcome, Outgoing, Response, Sent, TransportError};
+use crate::ports::transport::{
+    Acceptance, Content, LastLook, Outcome, Outgoing, Reservation, Response, Route, Sent, TransportError,
+};
 use crate::time::Timestamp;
 use crate::work::compose::{Composed, compose};
 use crate::work::delivery_progress::{Addressee, Transaction};
@@ -119,6 +121,17 @@ impl Prepared {
     }
 }
 
+/// Waits for the turn of a message with the transport that will carry it. Without one there is nothing to wait
+/// for; what that means is found out later.
+pub(super) async fn reserve(app: &App, message: &Message, domain: Option<&str>) -> Result<Reservation, StoreError> {
+    let Some(Provider { name, settings }) = app.provider(message.workspace_id, message.channel).await? else {
+        return Ok(Reservation::default());
+    };
+    let Some(transport) = app.transport(message.channel, &name) else { return Ok(Reservation::default()) };
+    let route = Route { workspace_id: message.workspace_id, settings, domain: domain.map(str::to_owned) };
+    Ok(transport.reserve(&route).await)
+}
+
 /// Finds out who is tried and with what. Reads; changes nothing.
 ///
 /// `everyone` are all recipients of the message, whichever job serves them: a copy that is suppressed is left out of
@@ -129,6 +142,7 @@ pub(super) async fn prepare(
     request: &RequestContent,
     addressees: Vec<Addressee>,
     everyone: &[Recipient],
+    reservation: Reservation,
 ) -> Result<Prepared, Unprepared> {
     let addresses = everyone.iter().map(|recipient| &recipient.address);
     let reasons = stopping_reasons(app, message.workspace_id, message.channel, addresses).await?;
@@ -201,6 +215,7 @@ pub(super) async fn prepare(
         recipients,
         content,
         last_look: LastLook::default(),
+        reservation,
     };
     Ok(Prepared { known, tried, parcel: Some((Arc::clone(transport), outgoing)), urls })
 }

@@ -20,7 +20,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(50);
 /// The longest wait between two tries, before jitter: so soon after the store has recovered an outcome is
 /// stored.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// Of the tries of one outcome the first of so many is logged.
+/// Of the tries of one outcome every so many-th is logged.
 const LOG_EVERY: u32 = 16;
 
 /// A kind of background work. The value itself is the payload.
@@ -104,13 +104,17 @@ impl JobContext {
     /// Commits the outcome and puts the job, changed, back for later. As persistent as [`JobContext::finish`].
     pub async fn again_at<J: Job>(&self, due_at: Timestamp, job: &J, mut changes: Changes) -> Result<(), JobError> {
         let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
-        changes.push(Write::RescheduleJob(self.handle.clone(), Reschedule { due_at, payload: payload.into() }));
+        changes.push(Write::RescheduleJob(
+            self.handle.clone(),
+            Reschedule { due_at, at: self.app.now(), payload: payload.into() },
+        ));
         Ok(self.settle(changes).await?)
     }
 
-    /// Puts the job back after a run without an end, as it was saved last.
-    pub(super) async fn put_back(&self, to: PutBack) -> Result<(), CommitError> {
-        let write = Write::PutJobBack(self.handle.clone(), to);
+    /// Puts the job back for `wait` after a run without an end, as it was saved last; `is_failure` is counted.
+    pub(super) async fn put_back(&self, wait: Duration, is_failure: bool) -> Result<(), CommitError> {
+        let at = self.app.now();
+        let write = Write::PutJobBack(self.handle.clone(), PutBack { due_at: at + wait, at, is_failure });
         self.settle(Changes::from_iter([write])).await
     }
 
@@ -139,7 +143,8 @@ where
             return Err(error);
         }
         unsettled.get_or_insert_with(|| app.work().unsettled());
-        if tries.is_multiple_of(LOG_EVERY) {
+        // Hundreds may wait for one disk, which tells of itself; an outcome that waits for long is a case of its own.
+        if tries.is_multiple_of(LOG_EVERY) && tries > 0 {
             tracing::warn!(tries, error = %Chain(&error), "an outcome waits for the store");
         }
         tries = tries.saturating_add(1);

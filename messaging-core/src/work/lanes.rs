@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::ports::store::Claim;
-use crate::time::Timestamp;
+use crate::time::{Monotonic, Timestamp};
 
 /// Jobs in work at the same time, all lanes together.
 pub(super) const WINDOW: usize = 2048;
@@ -72,16 +72,17 @@ impl Lanes {
     }
 
     /// What to claim while `room` more jobs can be taken in work.
-    pub(super) fn claim(&self, room: usize, now: Timestamp, lease: Duration) -> Claim {
+    pub(super) fn claim(&self, room: usize, now: Timestamp, monotonic: Monotonic, lease: Duration) -> Claim {
         let busy = self.0.iter().map(|(name, lane)| (name, lane.window.saturating_sub(lane.in_work)));
         let (full, open): (Vec<_>, Vec<_>) = busy.partition(|(_, left)| *left == 0);
         Claim {
             now,
-            lease_until: now + lease,
+            monotonic,
+            lease,
             max: room,
             per_lane: SMALLEST,
             shares: open.into_iter().map(|(name, left)| (name.clone(), left.min(SHARE))).collect(),
-            hold: full.into_iter().map(|(name, _)| (name.clone(), now + HOLD)).collect(),
+            hold: full.into_iter().map(|(name, _)| (name.clone(), monotonic + HOLD)).collect(),
         }
     }
 }
@@ -90,10 +91,10 @@ impl Lanes {
 mod tests {
     use super::*;
 
-    const NOW: Timestamp = Timestamp::from_millis(0);
+    const NOW: Monotonic = Monotonic::new(Duration::ZERO);
 
     fn claim(lanes: &Lanes) -> Claim {
-        lanes.claim(WINDOW, NOW, Duration::from_mins(1))
+        lanes.claim(WINDOW, Timestamp::from_millis(0), NOW, Duration::from_mins(1))
     }
 
     #[test]

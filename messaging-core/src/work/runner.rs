@@ -8,7 +8,6 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::app::App;
-use crate::changes::PutBack;
 use crate::error::Chain;
 use crate::ports::store::{ClaimedJob, CommitError, StoreError};
 use crate::work::job::{JobContext, JobError};
@@ -126,7 +125,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
             Err(error) => {
                 tracing::warn!(error = %Chain(&error), "no jobs could be claimed");
                 tokio::select! {
-                    () = app.clock().sleep_until(app.now() + LOOK_AGAIN) => {}
+                    () = app.clock().sleep(LOOK_AGAIN) => {}
                     _ = stopped.changed() => {}
                 }
                 continue;
@@ -140,7 +139,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
         if more && in_work.tasks.len() < WINDOW {
             continue;
         }
-        let next = wake_at(&app).await;
+        let pause = pause(&app).await;
         // Not a claim for every job that ends: when a quarter has.
         let enough = in_work.tasks.len() - in_work.tasks.len() / 4;
         loop {
@@ -152,7 +151,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
                     }
                 }
                 () = app.work().changed(), if in_work.tasks.len() < WINDOW => tokio::time::sleep(GATHER).await,
-                () = app.clock().sleep_until(next), if in_work.tasks.len() < WINDOW => {}
+                () = app.clock().sleep(pause), if in_work.tasks.len() < WINDOW => {}
                 _ = stopped.changed() => {}
             }
             break;
@@ -182,12 +181,12 @@ async fn healthy_again(app: &App) {
     tracing::info!("jobs are claimed again");
 }
 
-async fn wake_at(app: &App) -> crate::time::Timestamp {
-    let latest = app.now() + LOOK_AGAIN;
-    match app.store().next_due().await {
+/// How long nothing is to be claimed, unless something happens before.
+async fn pause(app: &App) -> Duration {
+    match app.store().next_due(app.now(), app.monotonic()).await {
         // A job that is due but held by its lane is looked for after a moment, not at once.
-        Ok(Some(due)) => due.max(app.now() + HOLD).min(latest),
-        Ok(None) | Err(_) => latest,
+        Ok(Some(wait)) => wait.clamp(HOLD, LOOK_AGAIN),
+        Ok(None) | Err(_) => LOOK_AGAIN,
     }
 }
 
@@ -199,7 +198,7 @@ async fn claim(app: &App, in_work: &InWork) -> Result<Vec<ClaimedJob>, StoreErro
     if !app.store().health().takes_work() {
         return Err(StoreError::Unavailable);
     }
-    app.store().claim(in_work.lanes.claim(room, app.now(), LEASE)).await
+    app.store().claim(in_work.lanes.claim(room, app.now(), app.monotonic(), LEASE)).await
 }
 
 /// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again.
@@ -217,7 +216,7 @@ async fn run(app: &App, job: ClaimedJob) {
         Ok(Err(JobError::Commit(CommitError::Conflict))) => {
             // A row had changed that the job expected otherwise, or the lease is lost: only the job's own row tells
             // which. The job decides again on what is there now.
-            match cx.put_back(PutBack { due_at: app.now() + CONFLICT_RETRY, is_failure: false }).await {
+            match cx.put_back(CONFLICT_RETRY, false).await {
                 Ok(()) => tracing::debug!(kind = job.kind, job = %job.handle.id, "a job decides again"),
                 Err(error) => {
                     tracing::warn!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job lost its lease");
@@ -251,7 +250,7 @@ fn back_off(failures: u32) -> Duration {
 
 /// Gives up the claim; while the store cannot be written, this waits for it like every outcome.
 async fn put_back(cx: &JobContext, job: &ClaimedJob, wait: Duration, is_failure: bool) {
-    if let Err(error) = cx.put_back(PutBack { due_at: cx.app.now() + wait, is_failure }).await {
+    if let Err(error) = cx.put_back(wait, is_failure).await {
         tracing::warn!(kind = job.kind, error = %Chain(&error), "a job was not put back and waits for its lease to end");
     }
 }

@@ -34,9 +34,8 @@ const ROW_ERRORS_KEPT: Duration = Duration::from_hours(30 * 24);
 /// Sweeps now and then until told to stop.
 pub(super) async fn keep_sweeping(app: App, mut stopped: watch::Receiver<bool>) {
     loop {
-        let next = app.now() + INTERVAL;
         tokio::select! {
-            () = app.clock().sleep_until(next) => {}
+            () = app.clock().sleep(INTERVAL) => {}
             _ = stopped.changed() => return,
         }
         if let Err(error) = sweep(&app).await {
@@ -45,7 +44,7 @@ pub(super) async fn keep_sweeping(app: App, mut stopped: watch::Receiver<bool>) 
     }
 }
 
-/// Removes what expired: remembered replies, sessions, captures beyond the newest, old contents and files,
+/// Removes what expired: remembered replies, sessions, failed sign-ins, captures beyond the newest, old contents and files,
 /// members of removed lists and segments, unique ids of product events, reports of imports, versions of removed
 /// templates, old deliveries of webhooks.
 pub async fn sweep(app: &App) -> Result<(), StoreError> {
@@ -54,6 +53,7 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
     let old = now - CONTENT_KEPT;
     for _ in 0..MAX_SLICES {
         let removed = store.forget_expired(now, SLICE).await?
+            + store.forget_sign_ins(now, SLICE).await?
             + store.trim_captures(KEPT_CAPTURES, SLICE).await?
             + store.forget_contents(old, SLICE).await?
             + store.forget_attempts(now - ATTEMPTS_KEPT, SLICE).await?

@@ -3,13 +3,20 @@
 use std::time::Duration;
 
 use http::Method;
+use messaging_core::admin;
 use messaging_core::caller::Caller;
+use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::account::Session;
 use messaging_core::domain::digest::Digest;
+use messaging_core::domain::login_attempts::SignInAttempt;
+use messaging_core::ports::store::Priority;
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, Call, PASSWORD, Reply};
+use crate::bed::{Bed, Call, PASSWORD, Reply, START};
 
 const ANYBODY: Caller = Caller::Anonymous;
+
+const V6: &str = "2001:db8::1";
 
 async fn login(bed: &Bed, email: &str, password: &str, client: &str) -> Reply {
     let body = json!({"email": email, "password": password});
@@ -103,6 +110,109 @@ async fn a_success_forgets_the_failures() {
         }
         assert_eq!(login(&bed, "ann@example.com", PASSWORD, "192.0.2.1").await.status, 200);
     }
+}
+
+#[tokio::test]
+async fn failures_count_over_restarts_and_processes() {
+    let bed = Bed::start();
+    bed.user("ann@example.com").await;
+    for n in 0..10 {
+        // Each attempt reaches another process.
+        let app = bed.another_process();
+        let body = json!({"email": "ann@example.com", "password": "wrong horse"});
+        let call = Call::new(&ANYBODY, Method::POST, "/auth/login").body(&body).from("192.0.2.1");
+        assert_eq!(crate::bed::send(&app, call).await.summary(), "401 invalid_credentials", "{n}");
+    }
+    let reply = login(&bed, "ann@example.com", PASSWORD, "192.0.2.1").await;
+    assert_eq!((reply.summary().as_str(), reply.retry_after), ("429 rate_limited", Some(900)));
+}
+
+#[tokio::test]
+async fn a_network_has_a_hundred_failures_an_hour() {
+    let bed = Bed::start();
+    bed.user("ann@example.com").await;
+    let attempt = |n: usize| SignInAttempt::new(&format!("user-{n}@example.com"), Some(V6.parse().unwrap()), START);
+    for n in 0..99 {
+        bed.store.commit(Changes::from_iter([Write::CountSignIn(attempt(n))]), Priority::Foreground).await.unwrap();
+    }
+    // A success counts for nothing, and forgives nobody else's failures.
+    assert_eq!(login(&bed, "ann@example.com", PASSWORD, V6).await.summary(), "200");
+    assert_eq!(login(&bed, "bob@example.com", PASSWORD, V6).await.summary(), "401 invalid_credentials");
+    for same in [V6, "2001:db8::ffff:1"] {
+        let reply = login(&bed, "ann@example.com", PASSWORD, same).await;
+        assert_eq!((reply.summary().as_str(), reply.retry_after), ("429 rate_limited", Some(3600)), "{same}");
+    }
+    assert_eq!(login(&bed, "ann@example.com", PASSWORD, "2001:db8:0:1::1").await.summary(), "200");
+    bed.clock.advance(Duration::from_hours(1));
+    assert_eq!(login(&bed, "ann@example.com", PASSWORD, V6).await.summary(), "200");
+}
+
+#[tokio::test]
+async fn a_flood_of_sign_ins_has_a_queue_of_its_own() {
+    let bed = Bed::start();
+    bed.user("ann@example.com").await;
+    let started = std::cell::Cell::new(0);
+    let flood = (0..40).map(async |n| {
+        let reply = login(&bed, &format!("user-{n}@example.com"), "wrong horse", "192.0.2.1").await;
+        started.set(started.get() + 1);
+        reply
+    });
+    let other = async {
+        let reply = login(&bed, "ann@example.com", PASSWORD, "192.0.2.2").await;
+        (reply, started.get())
+    };
+    let (flood, (other, before)) = tokio::join!(futures_util::future::join_all(flood), other);
+    assert_eq!(other.summary(), "200");
+    let count = |status| flood.iter().filter(|reply| reply.status == status).count();
+    let (judged, sent_away) = (count(401), count(429));
+    assert_eq!(judged + sent_away, 40);
+    assert!(sent_away >= 20, "{sent_away}");
+    assert!(flood.iter().all(|reply| reply.status == 401 || reply.retry_after == Some(1)));
+    assert!(before < sent_away + 6, "it waited for {} others", before - sent_away);
+}
+
+#[tokio::test]
+async fn a_new_password_ends_the_sessions_of_the_old_one() {
+    let bed = Bed::start();
+    bed.user("ann@example.com").await;
+    bed.user("bob@example.com").await;
+    let sign_in =
+        async |email, password| login(&bed, email, password, "192.0.2.1").await["token"].as_str().unwrap().to_owned();
+    let (old, bobs) = (sign_in("ann@example.com", PASSWORD).await, sign_in("bob@example.com", PASSWORD).await);
+    for token in [&old, &bobs] {
+        assert!(bed.app.authenticate(token).await.is_ok());
+    }
+    // By the command line, beside the server: it is noticed within a second.
+    let set = async |name: Option<&str>, password: Option<&str>| {
+        let (app, owned) = (bed.another_process(), |text: &str| text.to_owned());
+        admin::create_user(&app, "ann@example.com", password.map(owned), name.map(owned)).await.unwrap();
+        bed.clock.advance(Duration::from_secs(1));
+    };
+    set(Some("Ann"), None).await;
+    assert!(bed.app.authenticate(&old).await.is_ok(), "only a password ends sessions");
+    set(None, Some("another horse")).await;
+    assert_eq!(bed.app.authenticate(&old).await.unwrap_err().code(), "invalid_credentials");
+    assert!(bed.app.authenticate(&bobs).await.is_ok());
+    let new = sign_in("ann@example.com", "another horse").await;
+    assert!(bed.app.authenticate(&new).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_sign_in_that_meets_a_new_password_opens_nothing() {
+    let bed = Bed::start();
+    bed.user("ann@example.com").await;
+    let user = bed.store.user_by_email("ann@example.com").await.unwrap().unwrap().record;
+    admin::create_user(&bed.app, "ann@example.com", Some("another horse".to_owned()), None).await.unwrap();
+    // The session of a sign-in that had looked at the old password before.
+    let session = Session {
+        token_digest: Digest::of("ms_late"),
+        user_id: user.id,
+        password_version: user.password_version,
+        created_at: START,
+        expires_at: START + Duration::from_hours(12),
+    };
+    bed.store.commit(Changes::from_iter([Write::PutSession(session)]), Priority::Foreground).await.unwrap();
+    assert_eq!(bed.app.authenticate("ms_late").await.unwrap_err().code(), "invalid_credentials");
 }
 
 #[tokio::test]

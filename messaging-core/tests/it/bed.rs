@@ -7,12 +7,13 @@ use std::sync::Arc;
 use http::Method;
 use messaging_core::app::App;
 use messaging_core::caller::Caller;
+use messaging_core::domain::channel::Channel;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ops::{self, Endpoint, Request};
-use messaging_core::ports::Store;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::resolver::{NoResolver, Resolver};
+use messaging_core::ports::{Store, Transport};
 use messaging_core::time::Timestamp;
 use messaging_core::{Error, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
@@ -43,15 +44,25 @@ impl Bed {
 
     /// A bed that looks up names with `resolver`.
     pub(crate) fn asking(resolver: Arc<dyn Resolver>) -> Self {
-        Self::build(resolver, Arc::new(MemoryFetch::default()))
+        Self::build(resolver, Arc::new(MemoryFetch::default()), Vec::new())
     }
 
     /// A bed that calls web addresses with `fetch`.
     pub(crate) fn fetching(fetch: Arc<dyn Fetch>) -> Self {
-        Self::build(Arc::new(NoResolver), fetch)
+        Self::build(Arc::new(NoResolver), fetch, Vec::new())
     }
 
-    fn build(resolver: Arc<dyn Resolver>, fetch: Arc<dyn Fetch>) -> Self {
+    /// A bed where `provider` carries email with `transport`.
+    pub(crate) fn carrying(provider: &'static str, transport: Arc<dyn Transport>) -> Self {
+        let transports = vec![(Channel::Email, provider, transport)];
+        Self::build(Arc::new(NoResolver), Arc::new(MemoryFetch::default()), transports)
+    }
+
+    fn build(
+        resolver: Arc<dyn Resolver>,
+        fetch: Arc<dyn Fetch>,
+        transports: Vec<(Channel, &'static str, Arc<dyn Transport>)>,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store: Arc<dyn Store> =
             Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db"))).unwrap());
@@ -61,6 +72,7 @@ impl Bed {
             .entropy(Arc::new(SeededEntropy::new(17)))
             .resolver(resolver)
             .fetch(fetch)
+            .transports(transports)
             .settings(messaging_core::Settings {
                 hostname: "mx.service.test".to_owned(),
                 public_url: "https://track.service.test".to_owned(),
@@ -70,6 +82,11 @@ impl Bed {
             .build();
         let app = wait_for(building).unwrap();
         Self { app, clock, store, directory }
+    }
+
+    /// Another application on the same database, as in another process. It shares nothing else.
+    pub(crate) fn another_process(&self) -> App {
+        wait_for(App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _).build()).unwrap()
     }
 
     /// A bed with the workspace "Acme" and its owner, signed in.

@@ -149,3 +149,45 @@ async fn many_writers_of_the_same_contacts_agree() {
     assert_eq!(contacts.len(), 50);
     assert!(contacts.iter().all(|contact| contact["attributes"].as_object().unwrap().len() == 8), "no write is lost");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repetition_after_an_interruption_goes_on_where_it_was() {
+    let (bed, workspace, owner) = Bed::with_owner().await;
+    let bed = std::sync::Arc::new(bed);
+    let mut interrupted = 0;
+    for attempt in 0..20 {
+        let item = |n: usize| json!({"external_id": format!("u-{attempt}-{n}"), "attributes": {"n": n}});
+        let body = json!({"contacts": (0..1000).map(item).collect::<Value>()}).to_string();
+        let key = format!("k{attempt}");
+        let before = bed.store.contact_count(workspace).await.unwrap();
+        let request = {
+            let (bed, owner, body, key) = (std::sync::Arc::clone(&bed), owner.clone(), body.clone(), key.clone());
+            let target = path(workspace);
+            tokio::spawn(
+                async move { bed.send(Call::new(&owner, http::Method::POST, &target).text(&body).key(&key)).await },
+            )
+        };
+        // The first part is there; whatever comes next does not happen, or is not told.
+        while bed.store.contact_count(workspace).await.unwrap() == before {
+            tokio::task::yield_now().await;
+        }
+        request.abort();
+        if request.await.is_ok() {
+            continue;
+        }
+        interrupted += 1;
+        let target = path(workspace);
+        let other = json!({"contacts": [{"external_id": "other"}]});
+        let call = Call::new(&owner, http::Method::POST, &target).body(&other).key(&key);
+        assert_eq!(bed.send(call).await.summary(), "422 idempotency_key_reused");
+        let repeated = bed.send(Call::new(&owner, http::Method::POST, &target).text(&body).key(&key)).await;
+        let counts = ["created", "updated", "failed"].map(|name| repeated[name].as_u64().unwrap());
+        assert_eq!(counts, [1000, 0, 0], "what was done is told, not done again");
+        assert_eq!(told(&repeated).len(), 1000);
+        assert_eq!(bed.store.contact_count(workspace).await.unwrap(), before + 1000);
+        if interrupted == 3 {
+            break;
+        }
+    }
+    assert!(interrupted > 0, "no request was interrupted");
+}

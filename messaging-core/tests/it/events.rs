@@ -356,3 +356,44 @@ async fn an_erased_contact_leaves_no_event() {
     assert_eq!(exported(&bed, workspace, &key, &after).await.len(), kept);
     assert!(!bed.store.has_left_events(workspace, twin.parse().unwrap()).await.unwrap());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repetition_after_an_interruption_adds_nothing_twice() {
+    const EVENTS: usize = 120;
+    let (bed, workspace, key) = start().await;
+    let bed = Arc::new(bed);
+    let text = "x".repeat(30_000);
+    let mut interrupted = 0;
+    for attempt in 0..20 {
+        let contact = upsert(&bed, workspace, &key, json!({"external_id": format!("u-{attempt}")})).await;
+        let one = json!({"name": "seen", "contact": {"id": contact}, "properties": {"text": text}});
+        let body = json!({"events": vec![one; EVENTS]});
+        let name = format!("k{attempt}");
+        let request = {
+            let (bed, key, body, name) = (Arc::clone(&bed), key.clone(), body.clone(), name.clone());
+            tokio::spawn(
+                async move { bed.send(Call::new(&key, Method::POST, "/events/bulk").body(&body).key(&name)).await },
+            )
+        };
+        let id = contact.parse().unwrap();
+        let page = |limit| messaging_core::ports::store::PageRequest { after: None, limit };
+        let stored = async || bed.store.product_events(workspace, id, page(1000)).await.unwrap().items.len();
+        while stored().await == 0 {
+            tokio::task::yield_now().await;
+        }
+        request.abort();
+        if request.await.is_ok() {
+            continue;
+        }
+        interrupted += 1;
+        let repeated = bed.send(Call::new(&key, Method::POST, "/events/bulk").body(&body).key(&name)).await;
+        assert_eq!(repeated.summary(), "202");
+        let counts = ["accepted", "duplicates", "rejected"].map(|name| repeated[name].as_u64().unwrap());
+        assert_eq!(counts, [EVENTS as u64, 0, 0]);
+        assert_eq!(stored().await, EVENTS);
+        if interrupted == 3 {
+            break;
+        }
+    }
+    assert!(interrupted > 0, "no request was interrupted");
+}

@@ -42,6 +42,7 @@ impl Field {
             .allow_private(true)
             .timeouts(timeouts)
             .rest(Duration::ZERO)
+            .allow_private(true)
             .build();
         Self { product: Product::carried_by(Arc::new(direct)).await, server, dns }
     }

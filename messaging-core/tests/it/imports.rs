@@ -96,7 +96,7 @@ async fn upload(app: &App, import: &Value, file: &[u8]) -> Result<Value, Error> 
 }
 
 async fn send(app: &App, token: &str, file: &[u8]) -> Result<Value, Error> {
-    let mut uploading = app.receive_upload(token).await?;
+    let mut uploading = app.receive_upload(token, None).await?;
     for piece in file.chunks(100_000) {
         uploading.add(piece).await?;
     }

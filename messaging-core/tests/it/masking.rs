@@ -160,8 +160,12 @@ impl World {
         let bounced = RecipientReport { addresses: vec![ADDRESS.to_owned()], action: Action::Failed, response };
         let complaint = Report::Complaint { feedback_type: spelling.to_owned(), recipients: vec![ADDRESS.to_owned()] };
         for report in [complaint, Report::Delivery(vec![bounced])] {
-            let (workspace_id, purpose) = (product.workspace, ReturnPurpose::Bounce);
-            let to = ReturnAddress { workspace_id, message_id: id, purpose, recipient: None };
+            let to = ReturnAddress {
+                workspace_id: product.workspace,
+                message_id: id,
+                purpose: ReturnPurpose::Bounce,
+                recipient: None,
+            };
             product.app.receive(&to, &report).await.unwrap();
         }
         product
@@ -242,7 +246,7 @@ impl World {
         let body = json!({"filename": "a.csv", "size_bytes": file.len(), "sha256": sum, "mapping": mapping});
         let import = self.post("/contacts/import", body).await;
         let token = import["upload_url"].as_str().unwrap().rsplit('/').next().unwrap();
-        let mut uploading = product.app.receive_upload(token).await.unwrap();
+        let mut uploading = product.app.receive_upload(token, None).await.unwrap();
         uploading.add(file.as_bytes()).await.unwrap();
         uploading.finish().await.unwrap();
         product.work().await;

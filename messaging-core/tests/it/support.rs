@@ -90,8 +90,18 @@ impl Product {
 
     /// Calls `POST /messages` as a front end does.
     pub(crate) async fn post(&self, body: &Value, key: Option<&str>) -> Result<(Value, bool), Error> {
+        self.post_through(&self.app, body, key).await
+    }
+
+    /// The same through another process, such as [`Product::beside`].
+    pub(crate) async fn post_through(
+        &self,
+        app: &App,
+        body: &Value,
+        key: Option<&str>,
+    ) -> Result<(Value, bool), Error> {
         let answer = (Endpoint::of::<SendMessage>().call)(Request {
-            app: &self.app,
+            app,
             caller: &self.caller,
             workspace: Some(self.workspace),
             path: SendMessage::PATH,
@@ -103,6 +113,17 @@ impl Product {
         })
         .await?;
         Ok((serde_json::from_slice(&answer.body).unwrap(), answer.replayed))
+    }
+
+    /// Another process on the same database.
+    pub(crate) async fn beside(&self) -> App {
+        App::builder(Arc::clone(&self.store) as _, KEY)
+            .clock(Arc::clone(&self.clock) as _)
+            .entropy(Arc::new(SeededEntropy::new(8)))
+            .transport(Channel::Email, "sandbox", Arc::clone(&self.transport) as _)
+            .build()
+            .await
+            .unwrap()
     }
 
     /// Sends a message and answers its id.

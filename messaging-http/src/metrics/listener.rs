@@ -52,7 +52,7 @@ impl MetricsListener {
         builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
         loop {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            let socket = crate::server::accept(&self.listener).await;
+            let (socket, _) = crate::server::accept(&self.listener, || false).await;
             let pipeline = Arc::clone(&pipeline);
             let service = service_fn(move |request| answer(Arc::clone(&pipeline), request));
             let connection = builder.serve_connection(TokioIo::new(socket), service);

@@ -38,6 +38,7 @@ impl Tenant {
                     user_id: world.user,
                     created_at: now,
                     expires_at: now + Duration::from_hours(12),
+                    password_version: 3,
                 }),
                 Write::FollowEvents(world.workspace, now + Duration::from_hours(720)),
             ])
@@ -153,7 +154,7 @@ async fn a_cursor_of_any_listing_works_only_where_it_came_from() {
     }
     for (endpoint, parameter) in listings {
         // A session is allowed 600 requests a minute.
-        server.clock.advance(Duration::from_secs(60));
+        server.clock.advance(Duration::from_mins(1));
         let ask = async |query: String| {
             let response = mine.get(&server, endpoint, &format!("{query}&wait=0")).await;
             (response.status, response.code())

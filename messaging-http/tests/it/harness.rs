@@ -158,11 +158,13 @@ impl TestServer {
             email: format!("{user_id}@example.com").to_lowercase(),
             name: None,
             password_hash: None,
+            password_version: 0,
             created_at: now,
         };
         let session = Session {
             token_digest: Digest::of(&token),
             user_id,
+            password_version: 0,
             created_at: now,
             expires_at: now + Duration::from_hours(12),
         };

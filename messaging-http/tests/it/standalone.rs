@@ -38,6 +38,44 @@ fn stop(mut child: Child, signal: Signal) -> Option<i32> {
     child.wait().unwrap().code()
 }
 
+/// Nobody but the owner can use the directory and anything in it.
+#[track_caller]
+fn assert_closed(path: &Path) {
+    let metadata = std::fs::metadata(path).unwrap();
+    let expected = if metadata.is_dir() { 0o700 } else { 0o600 };
+    assert_eq!(metadata.permissions().mode() & 0o777, expected, "{}", path.display());
+    if metadata.is_dir() {
+        for entry in std::fs::read_dir(path).unwrap() {
+            assert_closed(&entry.unwrap().path());
+        }
+    }
+}
+
+#[test]
+fn a_data_directory_that_others_may_use_is_closed() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let open = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    for _ in 0..2 {
+        open(&data, 0o755);
+        let plain = program(&data);
+        // Without a mask every file gets the mode that it is made with.
+        let mut command = Command::new("/bin/sh");
+        command.env_clear().args(["-c", "umask 0; exec \"$0\" \"$@\""]).arg(plain.get_program()).args(plain.get_args());
+        let (child, _) = start_until(&mut command, "\"listening\"");
+        // The file tells others where to call once everything is ready.
+        while !data.join("listen").exists() {
+            std::thread::yield_now();
+        }
+        assert_closed(&data);
+        assert_eq!(stop(child, Signal::TERM), Some(0));
+        for file in ["messaging.db", "secret.key", "messaging.db.lock"] {
+            open(&data.join(file), 0o644);
+        }
+    }
+}
+
 #[tokio::test]
 async fn it_keeps_its_files_private_tells_where_it_listens_and_stops_when_told() {
     let directory = tempfile::tempdir().unwrap();
@@ -45,10 +83,7 @@ async fn it_keeps_its_files_private_tells_where_it_listens_and_stops_when_told()
     for signal in [Signal::TERM, Signal::INT] {
         let (child, address) = start(&data);
         assert_eq!(std::fs::read_to_string(data.join("listen")).unwrap(), format!("{address}\n"));
-        for (file, expected) in [(".", 0o700), ("secret.key", 0o600), ("messaging.db", 0o600)] {
-            let mode = std::fs::metadata(data.join(file)).unwrap().permissions().mode() & 0o777;
-            assert_eq!(mode, expected, "{file}");
-        }
+        assert_closed(&data);
         let mut wire = Wire::connect(address).await;
         wire.send(request_text("GET", "/health", &[], None)).await;
         assert_eq!(wire.response().await.unwrap().status, 200);

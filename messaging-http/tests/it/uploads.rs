@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use messaging_core::ids::WorkspaceId;
 use messaging_core::scope::Scope;
 use messaging_http::ServerOptions;
 use ring::digest::{SHA256, digest};
@@ -11,11 +12,16 @@ use crate::harness::{TestServer, any_port};
 use crate::wire::{Response, Wire};
 
 /// Announces a file, and answers the path of its link.
-async fn announce(server: &TestServer, file: &[u8]) -> String {
+pub(crate) async fn announce(server: &TestServer, file: &[u8]) -> String {
+    announce_in(server, server.workspace, file).await
+}
+
+/// The same in another workspace.
+pub(crate) async fn announce_in(server: &TestServer, workspace: WorkspaceId, file: &[u8]) -> String {
     let sha256: String = digest(&SHA256, file).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     let body = json!({"filename": "a.csv", "size_bytes": file.len(), "sha256": sha256}).to_string();
-    let key = server.key(&[Scope::ContactsWrite]).await;
-    let answer = server.post(&format!("/v1/workspaces/{}/contacts/import", server.workspace), &key, &body).await;
+    let key = server.key_with(&[Scope::ContactsWrite], |key| key.workspace_id = workspace).await;
+    let answer = server.post(&format!("/v1/workspaces/{workspace}/contacts/import"), &key, &body).await;
     assert_eq!(answer.status, 200, "{:?}", answer.json());
     let link = answer.json()["upload_url"].as_str().unwrap().to_owned();
     link[link.find("/uploads/").unwrap()..].to_owned()

@@ -1,10 +1,10 @@
 //! A small HTTP/1.1 client that shows everything and hides nothing.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// One connection.
 pub(crate) struct Wire(BufReader<TcpStream>);
@@ -20,6 +20,13 @@ pub(crate) struct Response {
 impl Wire {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
         Self(BufReader::new(TcpStream::connect(address).await.unwrap()))
+    }
+
+    /// Connects from an address of the loopback network, as another caller.
+    pub(crate) async fn connect_from(source: &str, address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((source.parse::<IpAddr>().unwrap(), 0).into()).unwrap();
+        Self(BufReader::new(socket.connect(address).await.unwrap()))
     }
 
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use messaging_core::changes::{Expect, JobHandle, PutBack, Reschedule, Write};
+use messaging_core::changes::{Expect, JobHandle, NewJob, PutBack, Reschedule, Write};
 use messaging_core::ports::store::Store;
 use messaging_core::ports::store::jobs::Claim;
 
-use super::sample::{at, claim, enqueue, finish, handles, job, user};
+use super::sample::{at, claim, enqueue, finish, handles, id_at, job, monotonic, next_due, user};
 use super::{put, refuse};
 
 /// A claimed job carries what was enqueued, is not claimed again, and is finished once.
@@ -77,10 +77,10 @@ pub async fn an_expired_lease_is_claimed_again(store: &dyn Store) {
     assert_eq!(second[0].handle.id, first[0].handle.id);
     assert_ne!(second[0].handle.token, first[0].handle.token);
     refuse(store, finish(&first)).await;
-    let again = Reschedule { due_at: at(5_000), payload: Bytes::new() };
+    let again = Reschedule { due_at: at(5_000), at: at(0), payload: Bytes::new() };
     refuse(store, [Write::RescheduleJob(first[0].handle.clone(), again)]).await;
     put(store, finish(&second)).await;
-    assert_eq!(store.next_due().await.unwrap(), None);
+    assert_eq!(next_due(store).await, None);
 }
 
 /// A handle that no claim gave out is refused, claimed or not.
@@ -98,11 +98,11 @@ pub async fn a_foreign_token_is_refused(store: &dyn Store) {
 pub async fn a_rescheduled_job_comes_back(store: &dyn Store) {
     put(store, [enqueue("lane", 0)]).await;
     let first = store.claim(claim(0)).await.unwrap();
-    let later = Reschedule { due_at: at(500), payload: Bytes::from_static(b"{\"attempt\":2}") };
+    let later = Reschedule { due_at: at(500), at: at(0), payload: Bytes::from_static(b"{\"attempt\":2}") };
     put(store, [Write::RescheduleJob(first[0].handle.clone(), later.clone())]).await;
     refuse(store, [Write::RescheduleJob(first[0].handle.clone(), later.clone())]).await;
     refuse(store, finish(&first)).await;
-    assert_eq!(store.next_due().await.unwrap(), Some(at(500)));
+    assert_eq!(next_due(store).await, Some(at(500)));
     assert_eq!(store.claim(claim(499)).await.unwrap(), []);
     let second = store.claim(claim(500)).await.unwrap();
     assert_eq!((second[0].handle.id, second[0].handle.due_at), (first[0].handle.id, at(500)));
@@ -116,7 +116,7 @@ pub async fn a_rescheduled_job_comes_back(store: &dyn Store) {
 }
 
 fn back(handle: JobHandle, due: i64, is_failure: bool) -> Write {
-    Write::PutJobBack(handle, PutBack { due_at: at(due), is_failure })
+    Write::PutJobBack(handle, PutBack { due_at: at(due), at: at(0), is_failure })
 }
 
 /// A job that is saved stays claimed; what was saved comes back when its run fails, and failures of its own are
@@ -134,7 +134,7 @@ pub async fn a_saved_job_stays_claimed_and_comes_back_as_saved(store: &dyn Store
     put(store, [back(claimed.handle.clone(), 20, true)]).await;
     refuse(store, [Write::SaveJob(claimed.handle.clone(), Bytes::new())]).await;
     refuse(store, [back(claimed.handle, 30, true)]).await;
-    assert_eq!(store.next_due().await.unwrap(), Some(at(20)));
+    assert_eq!(next_due(store).await, Some(at(20)));
     let mut again = store.claim(claim(20)).await.unwrap().remove(0);
     assert_eq!((again.failures, &again.payload), (1, &saved));
     put(store, [back(again.handle, 40, true)]).await;
@@ -143,7 +143,7 @@ pub async fn a_saved_job_stays_claimed_and_comes_back_as_saved(store: &dyn Store
     put(store, [back(again.handle, 45, false)]).await;
     again = store.claim(claim(45)).await.unwrap().remove(0);
     assert_eq!((again.failures, &again.payload), (2, &saved));
-    let next = Reschedule { due_at: at(50), payload: Bytes::from_static(b"{}") };
+    let next = Reschedule { due_at: at(50), at: at(45), payload: Bytes::from_static(b"{}") };
     put(store, [Write::RescheduleJob(again.handle, next.clone())]).await;
     again = store.claim(claim(50)).await.unwrap().remove(0);
     assert_eq!((again.failures, &again.payload), (0, &next.payload));
@@ -160,30 +160,30 @@ pub async fn a_failed_commit_keeps_the_lease(store: &dyn Store) {
     writes.push(Write::PutUser(existing, Expect::Absent));
     refuse(store, writes).await;
     assert_eq!(store.claim(claim(10)).await.unwrap(), []);
-    assert_eq!(store.next_due().await.unwrap(), Some(at(1_000)));
+    assert_eq!(next_due(store).await, Some(at(1_000)));
     put(store, finish(&claimed)).await;
-    assert_eq!(store.next_due().await.unwrap(), None);
+    assert_eq!(next_due(store).await, None);
 }
 
 /// The next due time follows jobs, claims, leases and their ends.
 pub async fn next_due_knows_jobs_and_leases(store: &dyn Store) {
-    assert_eq!(store.next_due().await.unwrap(), None);
+    assert_eq!(next_due(store).await, None);
     put(store, [enqueue("a", 300), enqueue("b", 200), enqueue("a", 100)]).await;
-    assert_eq!(store.next_due().await.unwrap(), Some(at(100)));
+    assert_eq!(next_due(store).await, Some(at(100)));
     let first = store.claim(claim(100)).await.unwrap();
-    assert_eq!(store.next_due().await.unwrap(), Some(at(200)));
+    assert_eq!(next_due(store).await, Some(at(200)));
     let second = store.claim(claim(200)).await.unwrap();
-    assert_eq!(store.next_due().await.unwrap(), Some(at(300)));
+    assert_eq!(next_due(store).await, Some(at(300)));
     let third = store.claim(claim(300)).await.unwrap();
-    assert_eq!(store.next_due().await.unwrap(), Some(at(1_100)));
+    assert_eq!(next_due(store).await, Some(at(1_100)));
     put(store, finish(&first)).await;
-    assert_eq!(store.next_due().await.unwrap(), Some(at(1_200)));
+    assert_eq!(next_due(store).await, Some(at(1_200)));
     put(store, finish(&second)).await;
-    assert_eq!(store.next_due().await.unwrap(), Some(at(1_300)));
+    assert_eq!(next_due(store).await, Some(at(1_300)));
     put(store, finish(&third)).await;
-    assert_eq!(store.next_due().await.unwrap(), None);
+    assert_eq!(next_due(store).await, None);
     put(store, [enqueue("a", 50)]).await;
-    assert_eq!(store.next_due().await.unwrap(), Some(at(50)));
+    assert_eq!(next_due(store).await, Some(at(50)));
 }
 
 /// Waiting and claimed jobs are counted.
@@ -194,4 +194,53 @@ pub async fn jobs_are_counted(store: &dyn Store) {
     assert_eq!(store.job_count().await.unwrap(), 3);
     put(store, finish(&claimed)).await;
     assert_eq!(store.job_count().await.unwrap(), 1);
+}
+
+const TEN_YEARS: i64 = 10 * 365 * 86_400_000;
+
+/// A job that was added at a time and is due so many milliseconds later.
+fn dated(lane: &str, time: i64, wait: i64) -> NewJob {
+    NewJob { id: id_at(time), ..job(lane, time + wait) }
+}
+
+/// A clock that was ahead and is set back leaves no job on its date, and does not touch those of before.
+pub async fn what_a_wrong_clock_dated_is_dated_anew(store: &dyn Store) {
+    put(store, [Write::Enqueue(dated("lane", 0, 9_000)), Write::Enqueue(dated("other", 0, 500))]).await;
+    let wrong = [dated("lane", TEN_YEARS, 0), dated("lane", TEN_YEARS, 5_000), dated("wrong", TEN_YEARS, 700)];
+    put(store, wrong.map(Write::Enqueue)).await;
+    let due = async |now| {
+        let claimed = store.claim(claim(now)).await.unwrap();
+        put(store, finish(&claimed)).await;
+        claimed.iter().map(|job| (job.handle.lane.clone(), job.handle.due_at)).collect::<Vec<_>>()
+    };
+    let entry = |lane: &str, time| (lane.to_owned(), at(time));
+    assert_eq!(due(10).await, [entry("lane", 10)], "it was due at once");
+    assert_eq!(due(499).await, []);
+    assert_eq!(due(500).await, [entry("other", 500)]);
+    assert_eq!(due(710).await, [entry("wrong", 710)]);
+    assert_eq!(due(5_009).await, []);
+    assert_eq!(due(5_010).await, [entry("lane", 5_010)]);
+    assert_eq!(due(9_000).await, [entry("lane", 9_000)]);
+    assert_eq!(store.job_count().await.unwrap(), 0);
+}
+
+/// A job that is in work while the clock is set back is finished with the claim that was made before, and a
+/// claim that is never finished ends by the monotonic clock.
+pub async fn what_is_in_work_when_the_clock_is_set_back_stays_so(store: &dyn Store) {
+    let wrong = [dated("a", TEN_YEARS, 0), dated("b", TEN_YEARS, 0), dated("c", TEN_YEARS, 0)];
+    put(store, wrong.map(Write::Enqueue)).await;
+    let ahead = store.claim(Claim { monotonic: monotonic(0), ..claim(TEN_YEARS) }).await.unwrap();
+    assert_eq!(ahead.len(), 3);
+    assert_eq!(store.claim(Claim { monotonic: monotonic(10), ..claim(0) }).await.unwrap(), []);
+    put(store, finish(&ahead[..1])).await;
+    let again = Reschedule { due_at: at(300), at: at(0), payload: Bytes::new() };
+    put(store, [Write::RescheduleJob(ahead[1].handle.clone(), again)]).await;
+    assert_eq!(store.claim(Claim { monotonic: monotonic(999), ..claim(299) }).await.unwrap(), []);
+    let mut later = Vec::new();
+    for _ in 0..3 {
+        later.extend(store.claim(Claim { monotonic: monotonic(1_000), ..claim(301) }).await.unwrap());
+    }
+    assert_eq!(later.len(), 2, "the rescheduled one, and the one whose claim ended");
+    put(store, finish(&later)).await;
+    assert_eq!(store.job_count().await.unwrap(), 0);
 }

@@ -2,6 +2,7 @@
 
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::api_key::ApiKey;
+use messaging_core::domain::digest::Digest;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Store;
 
@@ -20,18 +21,34 @@ pub async fn keys_round_trip(store: &dyn Store) {
         ApiKey { scopes: Vec::new(), ip_allowlist: Vec::new(), expires_at: None, revoked_at: None, ..key(workspace) };
     put(store, [add(&complete), add(&bare)]).await;
     for key in [&complete, &bare] {
-        assert_eq!(store.api_key_by_prefix(&key.prefix).await.unwrap().as_ref(), Some(key));
+        assert_eq!(store.api_key_by_secret(&key.secret_digest, &key.prefix).await.unwrap().as_ref(), Some(key));
         let found = store.api_key(workspace, key.id).await.unwrap().unwrap();
         assert_eq!((&found.record, found.revision), (key, 1));
         assert_eq!(store.api_key_anywhere(key.id).await.unwrap(), Some(found));
     }
-    assert_eq!(store.api_key_by_prefix("mk_live_nothing").await.unwrap(), None);
     assert_eq!(store.api_key_anywhere(id()).await.unwrap(), None);
 
     let renamed = ApiKey { name: "renamed".to_owned(), ..complete };
     put(store, [Write::PutApiKey(renamed.clone(), Expect::Revision(1))]).await;
     let found = store.api_key(workspace, renamed.id).await.unwrap().unwrap();
     assert_eq!((found.record, found.revision), (renamed, 2));
+}
+
+/// Secret and prefix must be those of one key.
+pub async fn a_key_is_found_by_secret_and_prefix(store: &dyn Store) {
+    let (one, other) = (key(id()), ApiKey { secret_digest: Digest::of("another"), ..key(id()) });
+    put(store, [add(&one), add(&other)]).await;
+    let found = async |secret: &str, prefix: &str| store.api_key_by_secret(&Digest::of(secret), prefix).await.unwrap();
+    assert_eq!(found("another", &other.prefix).await, Some(other.clone()));
+    assert_eq!(found("another", &one.prefix).await, None);
+    assert_eq!(found("unknown", &one.prefix).await, None);
+    assert_eq!(found("another", "mk_live_nothing").await, None);
+
+    // A changed secret is the only one that counts.
+    let changed = ApiKey { secret_digest: Digest::of("changed"), ..other };
+    put(store, [Write::PutApiKey(changed.clone(), Expect::Revision(1))]).await;
+    assert_eq!(found("another", &changed.prefix).await, None);
+    assert_eq!(found("changed", &changed.prefix).await, Some(changed.clone()));
 }
 
 /// A prefix names one key in the whole installation.

@@ -25,10 +25,15 @@ pub async fn messages_round_trip(store: &dyn Store) {
         put(store, [Write::InsertMessage(Box::new(message.clone()), content.clone())]).await;
         assert_eq!(store.message(workspace, message.id).await.unwrap().as_ref(), Some(message));
         let found = store.message_with_content(workspace, message.id).await.unwrap().unwrap();
+        let length = content.request.len() as u64;
         assert_eq!(found, (message.clone(), Some(content)));
+        let found = store.message_with_length(workspace, message.id).await.unwrap().unwrap();
+        assert_eq!(found, (message.clone(), Some(length)));
     }
     assert_eq!(store.message(workspace, id()).await.unwrap(), None);
     assert_eq!(store.message_with_content(workspace, id()).await.unwrap(), None);
+    assert_eq!(store.message_with_length(workspace, id()).await.unwrap(), None);
+    assert_eq!(store.message_with_length(id(), complete.id).await.unwrap(), None);
     refuse(store, [insert(&complete)]).await;
     let all = store.messages(workspace, &MessageFilter::default(), first(10)).await.unwrap();
     assert_eq!((all.items, all.next), (vec![bare, complete], None));

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use bytes::Bytes;
 use messaging_core::changes::{Expect, JobHandle, MoveMessage, NewJob, Reply, ReplyKey, Write};
@@ -25,10 +26,11 @@ use messaging_core::domain::template::warning::{Warning, WarningCode};
 use messaging_core::domain::template::{Design, Parts, Template};
 use messaging_core::domain::webhook::{Topic, Webhook, WebhookStatus};
 use messaging_core::ids::{ApiKeyId, ContactId, Id, IdSource, UserId, WorkspaceId};
+use messaging_core::ports::Store;
 use messaging_core::ports::clock::SeededEntropy;
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
 use messaging_core::scope::{Role, Scope};
-use messaging_core::time::Timestamp;
+use messaging_core::time::{Monotonic, Timestamp};
 use serde_json::{Map, Value, json};
 
 static IDS: LazyLock<(IdSource, SeededEntropy)> = LazyLock::new(|| (IdSource::default(), SeededEntropy::new(0x5EED)));
@@ -56,13 +58,14 @@ pub fn user() -> User {
         email: format!("{}@example.org", id.to_string().to_lowercase()),
         name: Some("Ада Лавлейс".to_owned()),
         password_hash: Some("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".to_owned()),
+        password_version: 3,
         created_at: at(1),
     }
 }
 
 /// A session.
 pub fn session(token: &str, expires_at: Timestamp) -> Session {
-    Session { token_digest: Digest::of(token), user_id: id(), created_at: at(2), expires_at }
+    Session { token_digest: Digest::of(token), user_id: id(), password_version: 3, created_at: at(2), expires_at }
 }
 
 /// A workspace.
@@ -342,7 +345,25 @@ pub fn enqueue(lane: &str, due: i64) -> Write {
 /// A claim at a time, leased for a second, without limits.
 pub fn claim(now: i64) -> Claim {
     let shares = HashMap::new();
-    Claim { now: at(now), lease_until: at(now + 1_000), max: 10_000, per_lane: 10_000, shares, hold: Vec::new() }
+    Claim {
+        now: at(now),
+        monotonic: monotonic(now),
+        lease: Duration::from_secs(1),
+        max: 10_000,
+        per_lane: 10_000,
+        shares,
+        hold: Vec::new(),
+    }
+}
+
+/// So many milliseconds after the beginning of the test, on the clock that is never set.
+pub fn monotonic(millis: i64) -> Monotonic {
+    Monotonic::new(Duration::from_millis(millis.unsigned_abs()))
+}
+
+/// When something is due next, while both clocks stand at the beginning.
+pub async fn next_due(store: &dyn Store) -> Option<Timestamp> {
+    store.next_due(at(0), monotonic(0)).await.unwrap().map(|wait| at(0) + wait)
 }
 
 /// Finishes claimed jobs.

@@ -8,7 +8,8 @@ use super::lanes::Book;
 use super::segments::Interests;
 use super::{
     accounts, attempts, channels, contacts, custom_fields, events, imports, installation, jobs, keys, lists, messages,
-    product_events, replies, sandbox, segments, sending_domains, soft_bounces, suppressions, templates, urls, webhooks,
+    product_events, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls,
+    webhooks,
 };
 
 /// Applies a write inside the open transaction.
@@ -23,6 +24,8 @@ pub(super) fn apply(
         Write::PutUser(user, expect) => accounts::put_user(connection, user, *expect),
         Write::PutSession(session) => accounts::put_session(connection, session),
         Write::DeleteSession(token) => accounts::delete_session(connection, token),
+        Write::CountSignIn(attempt) => sign_ins::count(connection, attempt),
+        Write::ForgetSignIns(attempt) => sign_ins::forget_email(connection, attempt),
         Write::PutWorkspace(workspace, expect) => accounts::put_workspace(connection, workspace, *expect),
         Write::PutMember(member, expect) => accounts::put_member(connection, member, *expect),
         Write::DeleteMember(workspace, user) => accounts::delete_member(connection, *workspace, *user),

@@ -19,6 +19,7 @@ use super::checkpoint::{self, Checkpoints};
 use super::connection::{self, Overwriting, Reopen};
 use super::fault::Fault;
 use super::health::Health;
+use super::installation;
 use super::lanes::Book;
 use super::log_repair::{self, Unrepaired};
 use super::segments::Interests;
@@ -45,8 +46,8 @@ pub(super) struct Bench {
     connection: Connection,
     book: Book,
     interests: Interests,
-    /// Whether jobs are claimed through this connection.
-    worker: bool,
+    /// The token of this process if it does the jobs.
+    owner: Option<String>,
     /// Tells whether another program has written since.
     data_version: i64,
     /// How thoroughly what is deleted is overwritten at the moment.
@@ -71,7 +72,7 @@ enum Setback {
 impl Bench {
     pub(super) fn new(
         connection: Connection,
-        worker: bool,
+        owner: Option<String>,
         checkpoints: Arc<Checkpoints>,
         health: Arc<Health>,
         reopen: Reopen,
@@ -80,7 +81,7 @@ impl Bench {
             connection,
             book: Book::default(),
             interests: Interests::default(),
-            worker,
+            owner,
             data_version: 0,
             overwriting: Overwriting::Rows,
             checkpoints,
@@ -270,6 +271,14 @@ impl Bench {
         look(&self.connection, &self.book)
     }
 
+    /// The same, where what is learned by looking is kept.
+    pub(super) fn look_and_note<T>(
+        &mut self,
+        look: impl FnOnce(&Connection, &mut Book) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        look(&self.connection, &mut self.book)
+    }
+
     /// What the writer remembers of lanes and leases.
     pub(super) fn book(&mut self) -> &mut Book {
         &mut self.book
@@ -277,7 +286,7 @@ impl Bench {
 
     /// Whether jobs are claimed here.
     pub(super) fn is_worker(&self) -> bool {
-        self.worker
+        self.owner.is_some()
     }
 
     /// Starts the log over when it has become too long.
@@ -291,9 +300,7 @@ impl Bench {
             Err(error) => {
                 let fault = Fault::from(error);
                 tracing::debug!(error = %Chain(&fault), "the log could not be started over yet");
-                if fault.trouble() != Some(StoreHealth::Locked) {
-                    self.health.report(&fault);
-                }
+                self.health.report_of_checkpoint(&fault);
             }
         }
     }
@@ -379,13 +386,33 @@ impl Bench {
 
     fn begin(&mut self) -> Result<(), Fault> {
         self.statement("BEGIN IMMEDIATE")?;
-        let version = self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        let version = self.read_data_version()?;
         if self.data_version != version {
+            self.check_owner()?;
             self.data_version = version;
             self.book.distrust_rows();
             self.interests.forget_all();
         }
         Ok(())
+    }
+
+    /// Fails when another process has made itself the owner: nothing may be claimed or written here any more.
+    /// Looks only when another process has written.
+    pub(super) fn ensure_owner(&self) -> Result<(), Fault> {
+        if self.read_data_version()? == self.data_version { Ok(()) } else { self.check_owner() }
+    }
+
+    fn check_owner(&self) -> Result<(), Fault> {
+        let Some(owner) = &self.owner else { return Ok(()) };
+        if installation::get(&self.connection, installation::OWNER)?.as_ref() == Some(owner) {
+            return Ok(());
+        }
+        self.health.end(StoreHealth::Displaced);
+        Err(Fault::Unhealthy)
+    }
+
+    fn read_data_version(&self) -> Result<i64, Fault> {
+        Ok(self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)
     }
 
     fn roll_back(&mut self) {

@@ -127,6 +127,10 @@ impl Blobs for SqliteStore {
         Ok(off_thread(move || write_durably(&path, &bytes)).await?)
     }
 
+    async fn discard_blob(&self, workspace: WorkspaceId, id: BlobId) -> Result<(), StoreError> {
+        Ok(self.blobs.delete(vec![(workspace, id)]).await?)
+    }
+
     async fn blob(&self, workspace: WorkspaceId, id: BlobId) -> Result<Option<Bytes>, StoreError> {
         let path = self.blobs.blob_path(workspace, id);
         Ok(off_thread(move || read(&path)).await?)

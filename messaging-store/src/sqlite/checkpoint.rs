@@ -81,6 +81,11 @@ impl Shared {
         }
     }
 
+    fn note_restart(&self) {
+        self.pages.store(0, Ordering::Relaxed);
+        self.looked_at.store(0, Ordering::Relaxed);
+    }
+
     fn is_longer_than(&self, limit: i64) -> bool {
         self.pages.load(Ordering::Relaxed).saturating_mul(PAGE_SIZE) > limit
     }
@@ -139,8 +144,7 @@ impl Checkpoints {
 
     /// The log was started over.
     pub(super) fn note_restart(&self) {
-        self.shared.pages.store(0, Ordering::Relaxed);
-        self.shared.looked_at.store(0, Ordering::Relaxed);
+        self.shared.note_restart();
     }
 
     /// Empties the log and ends the thread.
@@ -167,9 +171,10 @@ fn run(shared: &Shared, connection: &Connection) {
     let mut last = None;
     let mut closed = shared.closed.lock().unwrap_or_else(PoisonError::into_inner);
     while !*closed {
-        let patience = if shared.grown.load(Ordering::Acquire) { EVERY } else { LOOK_EVERY };
+        let has_grown = shared.grown.load(Ordering::Acquire);
+        let patience = if has_grown { EVERY } else { LOOK_EVERY };
         let is_held_up = Instant::now() < round.not_before || shared.health.distrusts_log();
-        if is_held_up || !shared.is_longer_than(shared.limit()) {
+        if !has_grown || is_held_up || !shared.is_longer_than(shared.limit()) {
             closed = shared.wake.wait_timeout(closed, patience).unwrap_or_else(PoisonError::into_inner).0;
         }
         if *closed {
@@ -226,16 +231,14 @@ fn move_log(shared: &Shared, connection: &Connection) -> bool {
             Err(error) => {
                 let fault = Fault::from(error);
                 tracing::warn!(error = %Chain(&fault), "a checkpoint failed and is tried again");
-                if fault.trouble() != Some(StoreHealth::Locked) {
-                    shared.health.report(&fault);
-                }
+                shared.health.report_of_checkpoint(&fault);
                 return false;
             }
         };
         if !shared.is_longer_than(shared.limit()) {
             // On a nearly full disk also the space of the file is wanted.
-            if moved == Moved::All && !shared.health.state().is_healthy() {
-                let _ = empty(connection);
+            if moved == Moved::All && !shared.health.state().is_healthy() && empty(connection).is_ok() {
+                shared.note_restart();
             }
             return moved == Moved::All;
         }

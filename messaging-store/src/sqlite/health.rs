@@ -127,6 +127,14 @@ impl Health {
         }
     }
 
+    /// Takes notice of what failed in a checkpoint. That there is no space or that somebody is in the way says
+    /// nothing about commits, and the checkpoint is tried again.
+    pub(super) fn report_of_checkpoint(&self, fault: &Fault) {
+        if matches!(fault.trouble(), Some(StoreHealth::IoError | StoreHealth::SyncFailed)) {
+            self.report(fault);
+        }
+    }
+
     /// The writer has written.
     pub(super) fn recovered(&self) {
         self.set(|parts| {
@@ -139,7 +147,7 @@ impl Health {
     /// Nothing will be written any more.
     pub(super) fn end(&self, how: StoreHealth) {
         self.set(|parts| {
-            if parts.fault != StoreHealth::Broken {
+            if !parts.fault.is_final() {
                 parts.fault = how;
             }
         });

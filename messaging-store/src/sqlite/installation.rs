@@ -14,6 +14,12 @@ use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::row;
 
+/// The token of the program that does the jobs.
+pub(super) const OWNER: &str = "owner";
+
+/// Nearly the latest time that a job was dated at, in milliseconds.
+pub(super) const LATEST: &str = "latest";
+
 /// The check value of the secret key.
 const KEY_CHECK: &str = "key_check";
 

@@ -1,6 +1,7 @@
 //! Jobs: adding, claiming, finishing.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -8,19 +9,28 @@ use messaging_core::changes::{JobHandle, NewJob, PutBack, Reschedule};
 use messaging_core::ids::{Id as _, JobId};
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
 use messaging_core::ports::store::{Jobs, StoreError};
-use messaging_core::time::Timestamp;
+use messaging_core::time::{Monotonic, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::SqliteStore;
 use super::batch::Bench;
 use super::fault::{Fault, expect_one};
 use super::lanes::{Book, PARKED};
+use super::redating;
 use super::row;
 
 pub(super) fn enqueue(connection: &Connection, book: &mut Book, job: &NewJob) -> Result<(), Fault> {
     connection
-        .prepare_cached("INSERT INTO jobs (lane, due_at, id, kind, payload) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![job.lane, job.due_at.as_millis(), job.id.to_bytes(), job.kind, &job.payload[..]])?;
+        .prepare_cached("INSERT INTO jobs (lane, due_at, id, kind, payload, dated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+        .execute(params![
+            job.lane,
+            job.due_at.as_millis(),
+            job.id.to_bytes(),
+            job.kind,
+            &job.payload[..],
+            job.id.millis()
+        ])?;
+    book.redating().note(connection, Timestamp::from_millis(job.id.millis()))?;
     book.note_added(&job.lane, job.due_at);
     Ok(())
 }
@@ -47,15 +57,18 @@ pub(super) fn reschedule(
     book.give_up(handle)?;
     let rows = connection
         .prepare_cached(
-            "UPDATE jobs SET due_at = ?4, payload = ?5, failures = 0 WHERE lane = ?1 AND due_at = ?2 AND id = ?3",
+            "UPDATE jobs SET due_at = ?4, payload = ?5, failures = 0, dated_at = ?6
+             WHERE lane = ?1 AND due_at = ?2 AND id = ?3",
         )?
         .execute(params![
             handle.lane,
             handle.due_at.as_millis(),
             handle.id.to_bytes(),
             to.due_at.as_millis(),
-            &to.payload[..]
+            &to.payload[..],
+            to.at.as_millis()
         ])?;
+    book.redating().note(connection, to.at)?;
     book.note_added(&handle.lane, to.due_at);
     expect_one(rows)
 }
@@ -64,15 +77,18 @@ pub(super) fn put_back(connection: &Connection, book: &mut Book, handle: &JobHan
     book.give_up(handle)?;
     let rows = connection
         .prepare_cached(
-            "UPDATE jobs SET due_at = ?4, failures = failures + ?5 WHERE lane = ?1 AND due_at = ?2 AND id = ?3",
+            "UPDATE jobs SET due_at = ?4, failures = failures + ?5, dated_at = ?6
+             WHERE lane = ?1 AND due_at = ?2 AND id = ?3",
         )?
         .execute(params![
             handle.lane,
             handle.due_at.as_millis(),
             handle.id.to_bytes(),
             to.due_at.as_millis(),
-            to.is_failure
+            to.is_failure,
+            to.at.as_millis()
         ])?;
+    book.redating().note(connection, to.at)?;
     book.note_added(&handle.lane, to.due_at);
     expect_one(rows)
 }
@@ -91,13 +107,17 @@ impl Jobs for SqliteStore {
         self.writer.errand(move |bench| claim_jobs(bench, &claim)).await
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
+    async fn next_due(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, StoreError> {
         self.writer
-            .errand(|bench| {
+            .errand(move |bench| {
                 find_lost(bench)?;
+                if bench.book().redating().is_under_way() {
+                    return Ok(Some(Duration::ZERO));
+                }
                 bench.look(|connection, book| {
                     let row = next_time(connection)?.filter(|next| *next < Timestamp::from_millis(PARKED));
-                    Ok(row.into_iter().chain(book.first_wake()).min())
+                    let row = row.map(|next| next.since(now));
+                    Ok(row.into_iter().chain(book.first_wake(now, monotonic)).min())
                 })
             })
             .await
@@ -119,24 +139,28 @@ fn claim_jobs(bench: &mut Bench, claim: &Claim) -> Result<Vec<ClaimedJob>, Fault
     if !bench.is_worker() {
         return Err(Fault::NotTheWorker);
     }
+    bench.ensure_owner()?;
     find_lost(bench)?;
-    let held: HashMap<&str, Timestamp> = claim
+    redating::redate(bench, claim.now)?;
+    let held: HashMap<&str, Monotonic> = claim
         .hold
         .iter()
-        .filter(|(_, until)| *until > claim.now)
+        .filter(|(_, until)| *until > claim.monotonic)
         .map(|(lane, until)| (lane.as_str(), *until))
         .collect();
     bench.book().follow_holds(&held);
     let anything = bench.look(|connection, book| {
-        let next = next_time(connection)?.into_iter().chain(book.first_wake()).min();
-        Ok(next.is_some_and(|next| next <= claim.now) || book.has_let_go(&held))
+        let row = next_time(connection)?.map(|next| next.as_millis() <= claim.now.as_millis());
+        let wake = book.first_wake(claim.now, claim.monotonic).map(|wait| wait.is_zero());
+        Ok(row == Some(true) || wake == Some(true) || book.has_let_go(&held))
     })?;
     if !anything || claim.max == 0 || claim.per_lane == 0 {
         return Ok(Vec::new());
     }
     let mut round = Round { claim, held, claimed: Vec::new() };
     let outcome = bench.undurably(|connection, book| {
-        book.wake(connection, claim.now, &round.held)?;
+        book.redating().note(connection, claim.now)?;
+        book.wake(connection, claim.now, claim.monotonic, &round.held)?;
         round.visit_lanes(connection, book)
     });
     if let Err(fault) = outcome {
@@ -172,7 +196,7 @@ struct Waiting {
 /// One claim being served.
 struct Round<'a> {
     claim: &'a Claim,
-    held: HashMap<&'a str, Timestamp>,
+    held: HashMap<&'a str, Monotonic>,
     claimed: Vec<ClaimedJob>,
 }
 
@@ -226,7 +250,7 @@ impl Round<'_> {
         }
         let now = self.claim.now;
         let mut statement = connection.prepare_cached(
-            "SELECT due_at, id, kind, payload, failures FROM jobs WHERE lane = ?1 ORDER BY due_at, id",
+            "SELECT due_at, id, kind, payload, failures, dated_at FROM jobs WHERE lane = ?1 ORDER BY due_at, id",
         )?;
         let mut rows = statement.query([lane])?;
         let share = self.claim.shares.get(lane).copied().unwrap_or(self.claim.per_lane);
@@ -234,17 +258,19 @@ impl Round<'_> {
         while let Some(row) = rows.next()? {
             let due_at = row::time(row, 0)?;
             let id: JobId = row::id(row, 1)?;
-            if book.lease_end(id, now).is_some() {
+            if book.lease_end(id, self.claim.monotonic).is_some() {
                 continue;
             }
             if due_at > now {
+                // Left alone while it was in work, and now nobody holds it any more.
+                book.redating().found(row::time(row, 5)?, now);
                 return book.rest(connection, lane.to_owned(), Some(due_at));
             }
             if taken == share || !self.has_room() {
                 return book.rotate(connection, lane.to_owned(), now);
             }
             taken += 1;
-            let token = book.lease(lane, id, self.claim.lease_until);
+            let token = book.lease(lane, id, self.claim.monotonic + self.claim.lease);
             self.claimed.push(ClaimedJob {
                 handle: JobHandle { id, lane: lane.to_owned(), due_at, token },
                 kind: row.get(2)?,

@@ -4,16 +4,21 @@
 //! works on a SQLite database, so when it is gone, so are its claims, and the next one finds every
 //! unfinished job at once. A lane with nothing to claim because everything due in it is leased, or
 //! because the claimer holds it, is *parked*: its row says [`PARKED`], and memory knows until when.
+//!
+//! Leases and holds are measured by the monotonic clock: setting the date neither ends nor lengthens one. Due
+//! times are dates; what happens to those that a wrong clock gave is in [`super::redating`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::time::Duration;
 
 use messaging_core::changes::JobHandle;
 use messaging_core::ids::JobId;
-use messaging_core::time::Timestamp;
+use messaging_core::time::{Monotonic, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::fault::Fault;
+use super::redating::Redating;
 
 /// The time in the row of a parked lane.
 pub(super) const PARKED: i64 = i64::MAX;
@@ -27,8 +32,10 @@ pub(super) struct Book {
     leases: HashMap<JobId, Lease>,
     /// Lanes with a lease, and held ones.
     lanes: HashMap<String, Lane>,
-    /// Parked lanes by the time they are to be looked at again.
-    wakes: BTreeSet<(Timestamp, String)>,
+    /// Parked lanes by the moment they are to be looked at again.
+    wakes: BTreeSet<(Monotonic, String)>,
+    /// Parked lanes that are not held, by the time when their next job is due that nobody holds.
+    laters: BTreeSet<(Timestamp, String)>,
     /// Parked lanes that the claimer holds.
     held: HashSet<String>,
     /// For lanes that are not parked: their row exists and its time is this or earlier. Saves the
@@ -40,6 +47,8 @@ pub(super) struct Book {
     rows_changed: bool,
     last_token: u64,
     last_turn: i64,
+    /// Whether jobs have to be dated anew.
+    redating: Redating,
     /// Rows may say `PARKED` without memory knowing until when: after a start or a failed commit.
     lost: bool,
 }
@@ -47,19 +56,20 @@ pub(super) struct Book {
 #[derive(Debug, Clone, Copy)]
 struct Lease {
     token: u64,
-    until: Timestamp,
+    until: Monotonic,
 }
 
 #[derive(Debug, Default)]
 struct Lane {
     /// How many leases end when.
-    ends: BTreeMap<Timestamp, u32>,
+    ends: BTreeMap<Monotonic, u32>,
     parked: Option<Parked>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Parked {
-    until: Timestamp,
+    /// When the first lease ends, or the hold.
+    until: Monotonic,
     /// The earliest due time of a job that nobody holds.
     later: Option<Timestamp>,
     /// Held by the claimer, with the time since when it waits.
@@ -85,6 +95,7 @@ impl Default for Book {
             leases: HashMap::new(),
             lanes: HashMap::new(),
             wakes: BTreeSet::new(),
+            laters: BTreeSet::new(),
             held: HashSet::new(),
             known: HashMap::new(),
             log: Vec::new(),
@@ -92,6 +103,7 @@ impl Default for Book {
             // Anywhere, so that handles of an earlier process mean nothing here.
             last_token: RandomState::new().build_hasher().finish(),
             last_turn: 0,
+            redating: Redating::default(),
             lost: true,
         }
     }
@@ -129,6 +141,7 @@ impl Book {
 
     /// Forgets what was done since the mark.
     pub(super) fn undo_to(&mut self, mark: usize) {
+        self.redating.forget();
         while self.log.len() > mark {
             if let Some(Entry::GivenUp { lane, id, lease }) = self.log.pop() {
                 self.leases.insert(id, lease);
@@ -141,14 +154,8 @@ impl Book {
     pub(super) fn undo_all(&mut self) {
         self.undo_to(0);
         if std::mem::take(&mut self.rows_changed) {
-            self.wakes.clear();
-            self.held.clear();
-            self.known.clear();
+            self.unpark_all();
             self.lost = true;
-            self.lanes.retain(|_, lane| {
-                lane.parked = None;
-                !lane.ends.is_empty()
-            });
         }
     }
 
@@ -161,6 +168,7 @@ impl Book {
     /// Another program wrote: what is known of rows may be wrong. Leases stay, they are ours alone.
     pub(super) fn distrust_rows(&mut self) {
         self.known.clear();
+        self.redating.forget();
     }
 
     /// Brings the rows of the lanes that the transaction touched up to date; the last thing before
@@ -244,12 +252,12 @@ impl Book {
     }
 
     /// Whether a lane was held and no longer is.
-    pub(super) fn has_let_go(&self, held: &HashMap<&str, Timestamp>) -> bool {
+    pub(super) fn has_let_go(&self, held: &HashMap<&str, Monotonic>) -> bool {
         self.held.iter().any(|lane| !held.contains_key(lane.as_str()))
     }
 
     /// Lanes that stay held may be held for longer, or not as long.
-    pub(super) fn follow_holds(&mut self, held: &HashMap<&str, Timestamp>) {
+    pub(super) fn follow_holds(&mut self, held: &HashMap<&str, Monotonic>) {
         let changed: Vec<(String, Parked)> = self
             .held
             .iter()
@@ -270,15 +278,17 @@ impl Book {
         &mut self,
         connection: &Connection,
         now: Timestamp,
-        held: &HashMap<&str, Timestamp>,
+        monotonic: Monotonic,
+        held: &HashMap<&str, Monotonic>,
     ) -> Result<(), Fault> {
         self.rows_changed = true;
         let mut awake: Vec<String> =
-            self.wakes.iter().take_while(|(until, _)| *until <= now).map(|(_, lane)| lane.clone()).collect();
+            self.wakes.iter().take_while(|(until, _)| *until <= monotonic).map(|(_, lane)| lane.clone()).collect();
+        awake.extend(self.laters.iter().take_while(|(due, _)| *due <= now).map(|(_, lane)| lane.clone()));
         awake.extend(self.held.iter().filter(|lane| !held.contains_key(lane.as_str())).cloned());
         for lane in awake {
             let Some(parked) = self.unpark(&lane) else { continue };
-            let since = parked.held_since.unwrap_or(parked.until);
+            let since = parked.held_since.or(parked.later).map_or(now, |since| since.min(now));
             connection
                 .prepare_cached("UPDATE lanes SET next_at = ?2, turn = 0 WHERE lane = ?1 AND next_at > ?2")?
                 .execute(params![lane, since.as_millis()])?;
@@ -287,12 +297,12 @@ impl Book {
     }
 
     /// Until when a job is claimed, if it is.
-    pub(super) fn lease_end(&self, id: JobId, now: Timestamp) -> Option<Timestamp> {
+    pub(super) fn lease_end(&self, id: JobId, now: Monotonic) -> Option<Monotonic> {
         self.leases.get(&id).map(|lease| lease.until).filter(|until| *until > now)
     }
 
     /// Claims a job; answers the token of the claim.
-    pub(super) fn lease(&mut self, lane: &str, id: JobId, until: Timestamp) -> u64 {
+    pub(super) fn lease(&mut self, lane: &str, id: JobId, until: Monotonic) -> u64 {
         self.last_token = self.last_token.wrapping_add(1);
         let token = self.last_token;
         if let Some(expired) = self.leases.insert(id, Lease { token, until }) {
@@ -333,7 +343,7 @@ impl Book {
         match (self.lanes.get(&lane).is_some_and(|known| !known.ends.is_empty()), later) {
             (true, later) => {
                 set_time(connection, &lane, Timestamp::from_millis(PARKED), 0)?;
-                self.park_until(lane, Parked { until: Timestamp::from_millis(PARKED), later, held_since: None });
+                self.park_until(lane, Parked { until: Monotonic::NEVER, later, held_since: None });
             }
             (false, Some(later)) => {
                 set_time(connection, &lane, later, 0)?;
@@ -350,16 +360,42 @@ impl Book {
         connection: &Connection,
         lane: String,
         since: Timestamp,
-        until: Timestamp,
+        until: Monotonic,
     ) -> Result<(), Fault> {
         set_time(connection, &lane, Timestamp::from_millis(PARKED), 0)?;
         self.park_until(lane, Parked { until, later: None, held_since: Some(since) });
         Ok(())
     }
 
-    /// When the first parked lane is to be looked at.
-    pub(super) fn first_wake(&self) -> Option<Timestamp> {
-        self.wakes.first().map(|(until, _)| *until)
+    /// How long until the first parked lane is to be looked at.
+    pub(super) fn first_wake(&self, now: Timestamp, monotonic: Monotonic) -> Option<Duration> {
+        let end = self.wakes.first().map(|(until, _)| until.since(monotonic));
+        let due = self.laters.first().map(|(due, _)| due.since(now));
+        end.into_iter().chain(due).min()
+    }
+
+    /// What is known about dates.
+    pub(super) fn redating(&mut self) -> &mut Redating {
+        &mut self.redating
+    }
+
+    /// Whether somebody holds a job, or held it and has not come back.
+    pub(super) fn is_leased(&self, id: JobId) -> bool {
+        self.leases.contains_key(&id)
+    }
+
+    /// Due times were changed: every lane gets the time of its first job.
+    pub(super) fn look_at_all(&mut self, connection: &Connection) -> Result<(), Fault> {
+        self.rows_changed = true;
+        connection
+            .prepare_cached(
+                "UPDATE lanes SET turn = 0, next_at = coalesce(
+                     (SELECT due_at FROM jobs WHERE jobs.lane = lanes.lane ORDER BY due_at LIMIT 1), 0)",
+            )?
+            .execute([])?;
+        self.unpark_all();
+        self.lost = false;
+        Ok(())
     }
 }
 
@@ -373,8 +409,8 @@ impl Book {
         }
         let known = self.lanes.entry(lane.clone()).or_default();
         if parked.held_since.is_none() {
-            let first_end = known.ends.first_key_value().map(|(until, _)| *until);
-            parked.until = earlier(first_end, parked.later).unwrap_or(parked.until);
+            parked.until = known.ends.first_key_value().map_or(parked.until, |(until, _)| *until);
+            self.laters.extend(parked.later.map(|due| (due, lane.clone())));
         }
         known.parked = Some(parked);
         self.wakes.insert((parked.until, lane));
@@ -383,12 +419,26 @@ impl Book {
     fn unpark(&mut self, lane: &str) -> Option<Parked> {
         let parked = self.lanes.get_mut(lane)?.parked.take()?;
         self.wakes.remove(&(parked.until, lane.to_owned()));
+        if let Some(later) = parked.later {
+            self.laters.remove(&(later, lane.to_owned()));
+        }
         self.held.remove(lane);
         self.forget_if_idle(lane);
         Some(parked)
     }
 
-    fn drop_end(&mut self, lane: &str, until: Timestamp) {
+    fn unpark_all(&mut self) {
+        self.wakes.clear();
+        self.laters.clear();
+        self.held.clear();
+        self.known.clear();
+        self.lanes.retain(|_, lane| {
+            lane.parked = None;
+            !lane.ends.is_empty()
+        });
+    }
+
+    fn drop_end(&mut self, lane: &str, until: Monotonic) {
         let Some(known) = self.lanes.get_mut(lane) else { return };
         if let Some(count) = known.ends.get_mut(&until) {
             *count -= 1;

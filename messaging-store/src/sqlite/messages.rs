@@ -183,6 +183,27 @@ impl Messages for SqliteStore {
             .await
     }
 
+    async fn message_with_length(
+        &self,
+        workspace: WorkspaceId,
+        id: MessageId,
+    ) -> Result<Option<(Message, Option<u64>)>, StoreError> {
+        // The length of a value stands at the beginning of its row: the pages that hold it are not read.
+        const SQL: &str = concat!(
+            "SELECT ",
+            message_columns!(),
+            ", (SELECT length(request) FROM message_contents WHERE n = content)
+             FROM messages WHERE workspace = ?1 AND id = ?2"
+        );
+        self.readers
+            .glance(move |connection| {
+                one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| {
+                    Ok((message(workspace, row)?, row.get::<_, Option<u32>>(14)?.map(u64::from)))
+                })
+            })
+            .await
+    }
+
     async fn message_with_content(
         &self,
         workspace: WorkspaceId,

@@ -7,11 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
+
 use super::batch::Bench;
 use super::blobs::BlobFiles;
 use super::checkpoint::Checkpoints;
 use super::connection::Reopen;
 use super::health::Health;
+use super::installation;
 use super::log_repair;
 use super::readers::Readers;
 use super::schema::{self, State};
@@ -118,7 +121,8 @@ impl SqliteStore {
             Checkpoints::left_to_sqlite(Arc::clone(&health))
         };
         let checkpoints = Arc::new(checkpoints);
-        let bench = Bench::new(connection, exclusive, Arc::clone(&checkpoints), Arc::clone(&health), reopen);
+        let owner = if exclusive { Some(take_over(&connection)?) } else { None };
+        let bench = Bench::new(connection, owner, Arc::clone(&checkpoints), Arc::clone(&health), reopen);
         let writer = Writer::start(bench, queue_capacity).map_err(failed("start the writer thread"))?;
         let readers = Readers::start(&path, readers, queue_capacity).map_err(failed("start the reader threads"))?;
         let scans = Readers::start(&path, 1, queue_capacity).map_err(failed("start the thread for scans"))?;
@@ -138,6 +142,16 @@ impl SqliteStore {
 
 fn beside(database: &Path, name: &str) -> PathBuf {
     database.parent().unwrap_or(Path::new("")).join(name)
+}
+
+/// Makes this process the owner of the database: whoever was it and still runs, past the lock file, finds another
+/// token and stops.
+fn take_over(connection: &rusqlite::Connection) -> Result<String, OpenError> {
+    let mut random = [0_u8; 16];
+    SystemEntropy::default().fill(&mut random);
+    let token = format!("{:032x}", u128::from_be_bytes(random));
+    installation::set(connection, installation::OWNER, &token).map_err(failed("become the owner of the database"))?;
+    Ok(token)
 }
 
 /// Makes directory and file, readable by the owner alone. SQLite gives its other files the mode of
@@ -170,18 +184,42 @@ pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// The lock of the program that works on the database; `None` when another one has it.
+/// The lock of the program that works on the database; `None` when another one has it. The lock file stands beside
+/// the database itself, whatever links lead there.
 fn lock(database: &Path) -> Result<Option<File>, OpenError> {
-    let mut path = database.as_os_str().to_owned();
+    let mut path = database.canonicalize().map_err(failed("find the database"))?.into_os_string();
     path.push(".lock");
-    let file = private(OpenOptions::new().write(true).create(true).truncate(false))
-        .open(path)
-        .map_err(failed("open the lock file"))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(failed("lock the database")(error)),
+    let path = PathBuf::from(path);
+    loop {
+        let file = private(OpenOptions::new().write(true).create(true).truncate(false))
+            .open(&path)
+            .map_err(failed("open the lock file"))?;
+        match file.try_lock() {
+            // Whoever locked a file that was removed meanwhile has locked nothing.
+            Ok(()) if is_at(&file, &path).map_err(failed("look at the lock file"))? => return Ok(Some(file)),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(failed("lock the database")(error)),
+        }
     }
+}
+
+/// Whether the open file is the one at the path.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> std::io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let open = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (open.dev(), open.ino())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the open file is the one at the path: open files cannot be removed.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> std::io::Result<bool> {
+    Ok(true)
 }
 
 /// Migrates under the lock, so that a running server never finds another schema under its feet.

@@ -1,5 +1,7 @@
 //! The tests of the store.
 
+mod health;
+mod ownership;
 mod sqlite;
 
 mod conformance {

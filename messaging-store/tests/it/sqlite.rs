@@ -4,16 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::message::MessageFilter;
-use messaging_core::ids::{BlobId, WorkspaceId};
+use messaging_core::changes::{Expect, NewJob, Write};
+use messaging_core::domain::contact::erasure::Names;
+use messaging_core::domain::message::{EventKind, MessageFilter};
+use messaging_core::ids::{BlobId, Id as _, WorkspaceId};
 use messaging_core::ports::store::jobs::Claim;
 use messaging_core::ports::store::{
-    Accounts as _, Blobs as _, CommitError, Jobs as _, Messages as _, Priority, Replies as _, Sandbox as _, Store as _,
-    StoreError,
+    Accounts as _, Blobs as _, CommitError, Jobs as _, Messages as _, PageRequest, Priority, Replies as _,
+    Sandbox as _, Store as _, StoreError,
 };
 use messaging_store::conformance::sample::{
-    at, bare_message, capture, claim, content, enqueue, finish, id, insert, message, reply, user,
+    at, bare_message, capture, claim, content, enqueue, event, finish, id, id_at, insert, job, message, monotonic,
+    next_due, reply, user,
 };
 use messaging_store::conformance::{all_pages, commit, first, put, refuse};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
@@ -124,7 +126,7 @@ async fn reopening_finds_everything() {
     assert_eq!(store.blob(message.workspace_id, blob).await.unwrap(), Some(Bytes::from_static(b"bytes")));
     assert_eq!(store.capture(message.workspace_id, message.id).await.unwrap(), Some(large));
     assert_eq!(store.reply(&reply("key", 0, 0).key, at(0)).await.unwrap(), Some(reply("key", 0, 100)));
-    assert_eq!(store.next_due().await.unwrap(), Some(at(0)));
+    assert_eq!(next_due(&store).await, Some(at(0)));
 }
 
 #[tokio::test]
@@ -132,19 +134,33 @@ async fn a_restart_ends_all_leases_and_holds() {
     let place = tempfile::tempdir().unwrap();
     let store = open(place.path());
     put(&store, [enqueue("leased", 0), enqueue("leased", 5_000), enqueue("held", 3), enqueue("later", 9_000)]).await;
-    let holding = Claim { hold: vec![("held".to_owned(), at(50_000))], ..claim(4) };
+    let holding = Claim { hold: vec![("held".to_owned(), monotonic(50_000))], ..claim(4) };
     let claimed = store.claim(holding).await.unwrap();
     assert_eq!(claimed.len(), 1);
     drop(store);
 
     let store = open(place.path());
-    assert_eq!(store.next_due().await.unwrap(), Some(at(0)));
+    assert_eq!(next_due(&store).await, Some(at(0)));
     refuse(&store, finish(&claimed)).await;
     let again = store.claim(claim(4)).await.unwrap();
     assert_eq!(again.len(), 2);
     refuse(&store, finish(&claimed)).await;
     put(&store, finish(&again)).await;
-    assert_eq!(store.next_due().await.unwrap(), Some(at(5_000)));
+    assert_eq!(next_due(&store).await, Some(at(5_000)));
+}
+
+#[tokio::test]
+async fn a_restart_finds_what_a_wrong_clock_dated() {
+    const TEN_YEARS: i64 = 10 * 365 * 86_400_000;
+    let place = tempfile::tempdir().unwrap();
+    let store = open(place.path());
+    let wrong = NewJob { id: id_at(TEN_YEARS), ..job("lane", TEN_YEARS) };
+    put(&store, [Write::Enqueue(wrong), enqueue("lane", 700)]).await;
+    drop(store);
+
+    let store = open(place.path());
+    assert_eq!(store.claim(claim(100)).await.unwrap().len(), 1);
+    assert_eq!(next_due(&store).await, Some(at(700)));
 }
 
 /// What is on the disk at the moment a commit returns is what a power cut would leave.
@@ -248,7 +264,7 @@ async fn the_command_line_reads_and_writes_beside_a_server() {
     visitor.close().await;
 
     assert_eq!(server.user(user.id).await.unwrap().unwrap().record, user);
-    assert_eq!(server.next_due().await.unwrap(), Some(at(1)));
+    assert_eq!(next_due(&server).await, Some(at(1)));
     assert_eq!(server.claim(claim(5)).await.unwrap().len(), 2);
     put(&server, finish(&claimed)).await;
 }
@@ -285,4 +301,50 @@ async fn a_scan_that_finds_little_goes_on_in_the_next_slice() {
     assert!(slice.items.is_empty() && slice.next.is_some());
     let found = all_pages(10, async |page| store.messages(workspace, &filter, page).await, async || ()).await;
     assert_eq!(found, [rare]);
+}
+
+/// What was accepted before copies were noted is looked through: as far as the migration found messages.
+#[tokio::test]
+async fn messages_older_than_the_list_of_copies_are_found_by_what_they_say() {
+    let place = tempfile::tempdir().unwrap();
+    let workspace: WorkspaceId = id();
+    let mut store = open(place.path());
+    let old: Vec<_> = (0..5).map(|_| bare_message(workspace)).collect();
+    let asking = |text: &str| content(&format!(r#"{{"cc": ["{text}"]}}"#));
+    for (n, message) in old.iter().enumerate() {
+        let content = asking(if n % 2 == 0 { "ann@example.org" } else { "bob@example.org" });
+        put(&store, [Write::InsertMessage(Box::new(message.clone()), content)]).await;
+    }
+    // Its content is forgotten, an event names the copy.
+    let mut bounced = event(&old[1], EventKind::Bounce, 3);
+    bounced.meta.insert("recipient".to_owned(), "Ann@example.org".into());
+    put(&store, [Write::AppendEvent(Box::new(bounced))]).await;
+    let names = Names::new(["ann@example.org".to_owned()]);
+    let found = store.unlisted_messages_naming(workspace, &names, first(10)).await.unwrap();
+    assert_eq!(found.items, [], "a new database has nothing that is not listed");
+    drop(store);
+
+    // As the schema was before.
+    raw(place.path())
+        .execute_batch(
+            "DROP TABLE copied_recipients; DROP TABLE unlisted_copies;
+             DELETE FROM refinery_schema_history WHERE version = 17;",
+        )
+        .unwrap();
+    raw(place.path())
+        .execute("INSERT INTO workspaces (id, revision, doc) VALUES (?1, 1, '{}')", [workspace.to_bytes()])
+        .unwrap();
+    store = open(place.path());
+    let new = bare_message(workspace);
+    put(&store, [Write::InsertMessage(Box::new(new), asking("ann@example.org"))]).await;
+    let fetch = async |page: PageRequest| store.unlisted_messages_naming(workspace, &names, page).await;
+    let mut all = Vec::new();
+    let mut page = first(2);
+    loop {
+        let slice = fetch(page).await.unwrap();
+        all.extend(slice.items);
+        let Some(next) = slice.next else { break };
+        page.after = Some(next);
+    }
+    assert_eq!(all, [old[0].id, old[1].id, old[2].id, old[4].id]);
 }

@@ -4,6 +4,8 @@ mod conversation;
 mod exchangers;
 mod lanes;
 mod last_look;
+mod private;
+mod reservation;
 mod tls;
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -65,7 +67,7 @@ impl Bed {
 
     fn builder(&self) -> DirectDeliveryBuilder {
         let dns = Dns::new(Some(self.dns.addr()));
-        DirectDelivery::builder("client.test", dns).port(self.port).timeouts(PATIENT)
+        DirectDelivery::builder("client.test", dns).port(self.port).timeouts(PATIENT).allow_private(true)
     }
 
     fn delivery(&self) -> DirectDelivery {
@@ -111,6 +113,7 @@ fn words(sent: &Sent) -> String {
             Outcome::Deferred(response) => ("deferred", response),
             Outcome::Refused(response) => ("refused", response),
             Outcome::Ambiguous(response) => ("ambiguous", response),
+            Outcome::ProviderFailed(response) => ("provider", response),
             Outcome::Suppressed(reason) => return format!("suppressed {}", reason.as_str()),
             Outcome::Withheld(why) => return format!("withheld {why}"),
             Outcome::Held => return "held".to_owned(),
@@ -124,7 +127,9 @@ fn words(sent: &Sent) -> String {
 fn response(sent: &Sent) -> &Response {
     match &sent.outcomes[0] {
         Outcome::Accepted(it) | Outcome::Deferred(it) | Outcome::Refused(it) | Outcome::Ambiguous(it) => it,
-        Outcome::Suppressed(_) | Outcome::Withheld(_) | Outcome::Held => panic!("a response"),
+        Outcome::ProviderFailed(_) | Outcome::Suppressed(_) | Outcome::Withheld(_) | Outcome::Held => {
+            panic!("a response of an exchanger")
+        }
     }
 }
 

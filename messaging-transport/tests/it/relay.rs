@@ -1,6 +1,8 @@
 //! The relay client against a scripted peer.
 
 mod opening;
+mod private;
+mod refusal;
 mod reuse;
 mod transaction;
 mod trouble;
@@ -24,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const IMPATIENCE: Duration = Duration::from_millis(100);
 
 fn builder(server: &ScriptedSmtpServer) -> SmtpRelayBuilder {
-    let builder = SmtpRelay::builder().ehlo_name("client.test").timeouts(Timeouts::all(PATIENCE));
+    let builder = SmtpRelay::builder().ehlo_name("client.test").timeouts(Timeouts::all(PATIENCE)).allow_private(true);
     server.root().into_iter().fold(builder, SmtpRelayBuilder::extra_root)
 }
 
@@ -83,7 +85,7 @@ fn word(result: &Result<Vec<Outcome>, TransportError>) -> String {
         Err(other) => panic!("an answer for each recipient, not {other}"),
     };
     let text = match outcomes.first() {
-        Some(Outcome::Deferred(it) | Outcome::Ambiguous(it)) if it.code.is_none() => it.text.as_str(),
+        Some(Outcome::ProviderFailed(it) | Outcome::Ambiguous(it)) if it.code.is_none() => it.text.as_str(),
         _ => return outcomes.iter().map(|outcome| summary(outcome).0).collect::<Vec<_>>().join(" "),
     };
     assert!(outcomes.iter().all(|outcome| outcome == &outcomes[0]));
@@ -103,6 +105,7 @@ fn summary(outcome: &Outcome) -> (&'static str, &Response) {
         Outcome::Deferred(response) => ("deferred", response),
         Outcome::Refused(response) => ("refused", response),
         Outcome::Ambiguous(response) => ("ambiguous", response),
+        Outcome::ProviderFailed(response) => ("provider", response),
         other @ (Outcome::Suppressed(_) | Outcome::Withheld(_) | Outcome::Held) => {
             panic!("everybody is admitted here: {other:?}")
         }

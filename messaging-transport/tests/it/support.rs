@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::ids::{Id, MessageId, WorkspaceId};
-use messaging_core::ports::transport::{Content, Email, LastLook, Mailbox, Outgoing};
+use messaging_core::ports::transport::{Content, Email, LastLook, Mailbox, Outgoing, Reservation};
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
 
@@ -38,5 +38,6 @@ pub(crate) fn outgoing(recipients: &[&str], content: Content) -> Outgoing {
         recipients: recipients.iter().map(|&recipient| recipient.to_owned()).collect(),
         content,
         last_look: LastLook::default(),
+        reservation: Reservation::default(),
     }
 }

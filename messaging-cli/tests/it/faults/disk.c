@@ -30,9 +30,9 @@ struct file {
     int image;
 };
 
-static struct file *files[16];
-static struct file *of_descriptor[FILES];
+static struct file *files[3];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *directory(void) { return getenv("FAULTY_DISK"); }
 
@@ -48,16 +48,18 @@ static struct file *find(int fd) {
     if (strncmp(path, directory(), prefix) || path[prefix] != '/') return NULL;
     const char *name = path + prefix + 1;
     if (strcmp(name, "messaging.db") && strcmp(name, "messaging.db-wal")) return NULL;
-    for (int n = 0; n < 16; n++) {
-        if (files[n] && !strcmp(files[n]->name, name)) return files[n];
-        if (files[n]) continue;
-        files[n] = calloc(1, sizeof(struct file));
-        snprintf(files[n]->name, sizeof files[n]->name, "%s", name);
+    pthread_mutex_lock(&table);
+    int n = 0;
+    while (files[n] && strcmp(files[n]->name, name)) n++;
+    if (!files[n]) {
+        struct file *file = calloc(1, sizeof(struct file));
+        snprintf(file->name, sizeof file->name, "%s", name);
         snprintf(image, sizeof image, "%s.image/%s", directory(), name);
-        files[n]->image = open(image, O_RDWR | O_CREAT, 0600);
-        return files[n];
+        file->image = open(image, O_RDWR | O_CREAT, 0600);
+        files[n] = file;
     }
-    return NULL;
+    pthread_mutex_unlock(&table);
+    return files[n];
 }
 
 static int told(const char *word) {
@@ -100,6 +102,14 @@ ssize_t pwrite64(int fd, const void *bytes, size_t length, off_t at) {
     return written(fd, at, REAL(pwrite64)(fd, bytes, length, at));
 }
 ssize_t pwrite(int fd, const void *bytes, size_t length, off_t at) { return pwrite64(fd, bytes, length, at); }
+
+/* SQLite seeks and writes. */
+ssize_t write(int fd, const void *bytes, size_t length) {
+    off_t at = find(fd) ? lseek(fd, 0, SEEK_CUR) : -1;
+    if (at >= 0 && is_full(fd, at + (off_t)length)) { errno = ENOSPC; return -1; }
+    ssize_t outcome = REAL(write)(fd, bytes, length);
+    return at >= 0 ? written(fd, at, outcome) : outcome;
+}
 
 static int sync_image(int fd, int outcome) {
     static char bytes[1 << 20];

@@ -7,9 +7,11 @@ use serde_json::Value;
 use validator::Validate;
 
 use crate::app::upserting::{Judged, Upserted};
+use crate::app::write_queues::ResourceKey;
 use crate::domain::contact::input::ContactInput;
+use crate::domain::custom_field::FieldTypes;
 use crate::error::{Chain, Error};
-use crate::ids::ContactId;
+use crate::ids::{ContactId, WorkspaceId};
 use crate::ops::context::Context;
 use crate::ops::input::{Empty, Input};
 use crate::ops::items::Items;
@@ -32,7 +34,7 @@ pub struct BulkInput {
 impl Input for BulkInput {}
 
 /// What became of the contacts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BulkReport {
     /// How many are new.
     pub created: usize,
@@ -113,25 +115,52 @@ impl Operation for BulkUpsertContacts {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<BulkReport, Error> {
         // The operator can name any workspace, also one that is not there.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
+        let types = cx.app.field_types(workspace).await?;
         let items = call.body.contacts;
-        let mut report = BulkReport { created: 0, updated: 0, failed: 0, results: Vec::with_capacity(items.len()) };
+        let mut report = BulkReport { results: Vec::with_capacity(items.len()), ..BulkReport::default() };
         let mut start = 0;
         let mut part = judge_part(&items, start);
         while !part.is_empty() {
             let next = start + part.len();
             // While one part is written, the next is read.
             let reading = async { judge_part(&items, next) };
-            let writing = cx.app.upsert_part(workspace, part, || judge_part(&items, start));
+            let writing = write_part(cx, workspace, &types, (start, part), || judge_part(&items, start));
             let (written, following) = tokio::join!(writing, reading);
-            // What was written before a failure stays. The answer is the failure, which no
-            // Idempotency-Key remembers: repeating the request does the rest.
-            for outcome in written? {
-                report.add(&outcome);
-            }
+            // What was written before a failure stays, and the answer is the failure. Repeating the request with
+            // its Idempotency-Key replays the parts that were done and does the rest.
+            report.append(written?);
             (start, part) = (next, following);
         }
         Ok(report)
     }
+}
+
+/// Writes the items of a part, which begin at an index of the request. `again` reads them once more, for when
+/// contacts changed meanwhile.
+async fn write_part(
+    cx: &mut Context<'_>,
+    workspace: WorkspaceId,
+    types: &FieldTypes,
+    (start, items): (usize, Vec<Judged>),
+    again: impl Fn() -> Vec<Judged> + Send + Sync,
+) -> Result<BulkReport, Error> {
+    let app = cx.app;
+    let _turn = app.part().await;
+    let mut items = Some(items);
+    let decide = || {
+        let items = items.take().unwrap_or_else(&again);
+        async move {
+            let (changes, outcomes) = app.decide_part(workspace, types, items).await?;
+            Ok((changes, BulkReport::of(start, &outcomes)))
+        }
+    };
+    let contended = || {
+        let items = again();
+        let readable = items.iter().filter_map(|item| item.as_ref().ok());
+        let identifiers = readable.flat_map(|(sent, _)| sent.identifiers());
+        identifiers.map(|identifier| ResourceKey::of_identifier(workspace, &identifier)).collect()
+    };
+    cx.do_part(contended, decide).await
 }
 
 /// Reads the items from `start` on, as many as make a part.
@@ -145,23 +174,29 @@ fn judge_part(items: &Items<ContactInput>, start: usize) -> Vec<Judged> {
 }
 
 impl BulkReport {
-    fn add(&mut self, outcome: &Upserted) {
-        let (status, id) = match outcome {
-            Ok((id, true)) => (ItemStatus::Created, *id),
-            Ok((id, false)) => (ItemStatus::Updated, *id),
-            Err(error) => return self.refuse(ItemError::of(error)),
-        };
-        match status {
-            ItemStatus::Created => self.created += 1,
-            _ => self.updated += 1,
+    /// What became of the contacts from an index of the request on.
+    fn of(start: usize, outcomes: &[Upserted]) -> Self {
+        let mut report = Self::default();
+        for (index, outcome) in (start..).zip(outcomes) {
+            let (status, id, error) = match outcome {
+                Ok((id, true)) => (ItemStatus::Created, Some(*id), None),
+                Ok((id, false)) => (ItemStatus::Updated, Some(*id), None),
+                Err(error) => (ItemStatus::Error, None, Some(ItemError::of(error))),
+            };
+            match status {
+                ItemStatus::Created => report.created += 1,
+                ItemStatus::Updated => report.updated += 1,
+                ItemStatus::Error => report.failed += 1,
+            }
+            report.results.push(ItemReport { index, status, id, error });
         }
-        let index = self.results.len();
-        self.results.push(ItemReport { index, status, id: Some(id), error: None });
+        report
     }
 
-    fn refuse(&mut self, error: ItemError) {
-        self.failed += 1;
-        let index = self.results.len();
-        self.results.push(ItemReport { index, status: ItemStatus::Error, id: None, error: Some(error) });
+    fn append(&mut self, part: Self) {
+        self.created += part.created;
+        self.updated += part.updated;
+        self.failed += part.failed;
+        self.results.extend(part.results);
     }
 }

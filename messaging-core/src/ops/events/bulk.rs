@@ -54,16 +54,27 @@ pub struct RefusedEvent {
 }
 
 impl BulkEventsReport {
-    fn add(&mut self, outcome: Result<Taken, Error>) {
-        match outcome {
-            Ok(taken) if taken.is_duplicate => self.duplicates += 1,
-            Ok(_) => self.accepted += 1,
-            Err(error) => {
-                let index = self.accepted + self.duplicates + self.rejected;
-                self.rejected += 1;
-                self.errors.push(RefusedEvent { index, error: ItemError::of(&error) });
+    /// What became of the events from an index of the request on.
+    fn of(start: usize, outcomes: Vec<Result<Taken, Error>>) -> Self {
+        let mut report = Self::default();
+        for (index, outcome) in (start..).zip(outcomes) {
+            match outcome {
+                Ok(taken) if taken.is_duplicate => report.duplicates += 1,
+                Ok(_) => report.accepted += 1,
+                Err(error) => {
+                    report.rejected += 1;
+                    report.errors.push(RefusedEvent { index, error: ItemError::of(&error) });
+                }
             }
         }
+        report
+    }
+
+    fn append(&mut self, part: Self) {
+        self.accepted += part.accepted;
+        self.duplicates += part.duplicates;
+        self.rejected += part.rejected;
+        self.errors.extend(part.errors);
     }
 }
 
@@ -93,26 +104,24 @@ impl Operation for SendEvents {
             let part = judge_part(&items, start);
             let end = start + part.len();
             let turn = cx.app.part().await;
-            let outcomes = if end - start == items.len() {
+            if end - start == items.len() {
                 // Others wait until the caller has committed.
                 cx.turn = Some(turn);
                 let (writes, outcomes) = cx.app.take_events(workspace, part, cx.now).await?;
                 cx.changes.extend(writes);
-                outcomes
+                report.append(BulkEventsReport::of(start, outcomes));
             } else {
                 let (app, mut part) = (cx.app, Some(part));
                 let decide = || {
                     let part = part.take().unwrap_or_else(|| judge_part(&items, start));
                     async move {
                         let (writes, outcomes) = app.take_events(workspace, part, app.now()).await?;
-                        Ok((writes.into_iter().collect(), outcomes))
+                        Ok((writes.into_iter().collect(), BulkEventsReport::of(start, outcomes)))
                     }
                 };
-                // What was written before a failure stays, and the answer is the failure.
-                app.until_committed(decide).await?
-            };
-            for outcome in outcomes {
-                report.add(outcome);
+                // What was written before a failure stays, and the answer is the failure. Repeating the request
+                // with its Idempotency-Key replays the parts that were done and does the rest.
+                report.append(cx.do_part(Vec::new, decide).await?);
             }
             start = end;
         }

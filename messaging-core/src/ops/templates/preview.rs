@@ -8,6 +8,7 @@ use validator::Validate;
 
 use super::TemplatePath;
 use crate::app::Unrendered;
+use crate::app::write_queues::ResourceKey;
 use crate::domain::channel::Channel;
 use crate::domain::message_input::check_variables;
 use crate::domain::template::engine::RenderFault;
@@ -73,6 +74,11 @@ impl Operation for PreviewTemplate {
     type Query = Empty;
     type Body = PreviewInput;
     type Output = TemplatePreview;
+
+    // Nothing is changed.
+    fn contended(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
+        Vec::new()
+    }
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<TemplatePreview, Error> {
         let TemplatePath { workspace_id, id } = call.path;

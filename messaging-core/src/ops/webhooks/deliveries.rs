@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use validator::Validate;
 
 use super::{WebhookPath, find};
+use crate::app::write_queues::ResourceKey;
 use crate::changes::Write;
 use crate::domain::redaction::Redactor;
 use crate::domain::webhook::delivery::{Delivery, DeliveryError, DeliveryStatus, Replayed, Subject};
@@ -130,6 +131,11 @@ impl Operation for TestWebhook {
     type Query = Empty;
     type Body = WebhookTestInput;
     type Output = DeliveryView;
+
+    // The webhook stays as it is.
+    fn contended(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
+        Vec::new()
+    }
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<DeliveryView, Error> {
         let webhook = find(cx, call.path).await?.record;

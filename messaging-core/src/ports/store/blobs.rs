@@ -15,6 +15,9 @@ use crate::time::Timestamp;
 pub trait Blobs {
     /// Stores bytes under a new id. Durable when it returns.
     async fn put_blob(&self, workspace: WorkspaceId, id: BlobId, bytes: Bytes) -> Result<(), StoreError>;
+    /// Removes bytes that no commit refers to, because the one that should have failed; no error when there are
+    /// none.
+    async fn discard_blob(&self, workspace: WorkspaceId, id: BlobId) -> Result<(), StoreError>;
     /// The bytes.
     async fn blob(&self, workspace: WorkspaceId, id: BlobId) -> Result<Option<Bytes>, StoreError>;
     /// Blobs stored before a time, oldest first, at most `limit`; for the sweep.

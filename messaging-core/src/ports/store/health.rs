@@ -25,13 +25,15 @@ pub enum StoreHealth {
     /// After a failed sync the log could not be made whole: nothing can be written until the process has
     /// been started again.
     Broken,
+    /// Another server has made itself the owner of the database: this one must not write any more.
+    Displaced,
     /// The store was closed.
     Closed,
 }
 
 impl StoreHealth {
     /// Every state, for metrics.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Healthy,
         Self::BelowReserve,
         Self::ReserveUsed,
@@ -40,6 +42,7 @@ impl StoreHealth {
         Self::Locked,
         Self::SyncFailed,
         Self::Broken,
+        Self::Displaced,
         Self::Closed,
     ];
 
@@ -55,7 +58,7 @@ impl StoreHealth {
 
     /// Whether waiting is of no use.
     pub const fn is_final(self) -> bool {
-        matches!(self, Self::Broken | Self::Closed)
+        matches!(self, Self::Broken | Self::Displaced | Self::Closed)
     }
 
     /// The label in metrics and log lines.
@@ -69,6 +72,7 @@ impl StoreHealth {
             Self::Locked => "locked",
             Self::SyncFailed => "sync_failed",
             Self::Broken => "broken",
+            Self::Displaced => "displaced",
             Self::Closed => "closed",
         }
     }

@@ -1,24 +1,30 @@
 //! Jobs waiting to be done.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::StoreError;
 use crate::changes::JobHandle;
-use crate::time::Timestamp;
+use crate::time::{Monotonic, Timestamp};
 
 /// The queue.
 ///
 /// A claim gives a job to one claimer until its lease ends; after that it can be claimed again and the
 /// first claim's [`JobHandle`] is refused. A restart of the only process may end all leases at once.
+///
+/// Due times are dates, and dates may be wrong: when the clock is set back, a job that was dated while it was
+/// ahead would wait for that date. A store notices that and dates such jobs anew, as long after now as they were
+/// due after the moment they were added. Jobs in work are left alone.
 #[async_trait]
 pub trait Jobs {
     /// Claims due jobs.
     async fn claim(&self, claim: Claim) -> Result<Vec<ClaimedJob>, StoreError>;
-    /// When the next job that nobody holds is due, or a lease ends; `None` when nothing is waiting.
-    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError>;
+    /// How long until the next job that nobody holds is due, or a lease ends, by what the two clocks say;
+    /// `None` when nothing is waiting.
+    async fn next_due(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, StoreError>;
     /// How many jobs wait, claimed ones included; for metrics.
     async fn job_count(&self) -> Result<u64, StoreError>;
 }
@@ -28,8 +34,10 @@ pub trait Jobs {
 pub struct Claim {
     /// Jobs due at or before this.
     pub now: Timestamp,
-    /// Until when the claim holds.
-    pub lease_until: Timestamp,
+    /// The same moment on the monotonic clock, which leases and holds are measured by.
+    pub monotonic: Monotonic,
+    /// How long the claim holds.
+    pub lease: Duration,
     /// At most this many in all.
     pub max: usize,
     /// At most this many of one lane; lanes that waited longest come first.
@@ -38,7 +46,7 @@ pub struct Claim {
     pub shares: HashMap<String, usize>,
     /// Lanes to leave alone until a time: at their limit, or in back-off. A later claim that does not
     /// name a lane lets it go.
-    pub hold: Vec<(String, Timestamp)>,
+    pub hold: Vec<(String, Monotonic)>,
 }
 
 /// A job that was claimed.

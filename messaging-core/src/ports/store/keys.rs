@@ -4,14 +4,17 @@ use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError, Stored};
 use crate::domain::api_key::ApiKey;
+use crate::domain::digest::Digest;
 use crate::ids::{ApiKeyId, WorkspaceId};
 use crate::time::Timestamp;
 
 /// Reads of API keys.
 #[async_trait]
 pub trait ApiKeys {
-    /// A key by its prefix (`mk_live_…`), revoked or not; in any workspace, since the key tells which.
-    async fn api_key_by_prefix(&self, prefix: &str) -> Result<Option<ApiKey>, StoreError>;
+    /// A key by its secret and its prefix (`mk_live_…`), revoked or not; in any workspace, since the key tells which.
+    /// A secret that no key has is looked for in the same way whether or not a key has the prefix, so that the time
+    /// it takes does not tell.
+    async fn api_key_by_secret(&self, secret: &Digest, prefix: &str) -> Result<Option<ApiKey>, StoreError>;
     /// A key of the workspace.
     async fn api_key(&self, workspace: WorkspaceId, id: ApiKeyId) -> Result<Option<Stored<ApiKey>>, StoreError>;
     /// A key in any workspace, for the administrator of the installation.

@@ -15,6 +15,12 @@ use crate::time::Timestamp;
 pub trait Messages {
     /// A message.
     async fn message(&self, workspace: WorkspaceId, id: MessageId) -> Result<Option<Message>, StoreError>;
+    /// A message with the length of its content in bytes, without reading that; `None` once it was removed.
+    async fn message_with_length(
+        &self,
+        workspace: WorkspaceId,
+        id: MessageId,
+    ) -> Result<Option<(Message, Option<u64>)>, StoreError>;
     /// A message with its content; the content is `None` once it was removed.
     async fn message_with_content(
         &self,

@@ -19,7 +19,7 @@ async fn a_link_takes_the_announced_file_once() {
     let elsewhere = announced["import_id"].as_str().unwrap().replace("imp_", "imp_0");
     assert_eq!(refused(send(app, &elsewhere, text).await), "not_found");
     assert_eq!(refused(upload(app, &announced, b"email\na@example.com\nb").await), "payload_too_large");
-    let uploading = app.receive_upload(&token(&announced)).await.unwrap();
+    let uploading = app.receive_upload(&token(&announced), None).await.unwrap();
     assert_eq!(uploading.expect(text.len() as u64 + 1).unwrap_err().code(), "payload_too_large");
     assert!(uploading.expect(text.len() as u64).is_ok());
     drop(uploading);
@@ -42,7 +42,7 @@ async fn a_link_works_for_an_hour() {
     let (late, in_time) = (desk.announce(text, json!({})).await.body, desk.announce(text, json!({})).await.body);
     desk.bed.clock.advance(HOUR - Duration::from_millis(1));
     assert_eq!(desk.look(&late).await["status"], "awaiting_upload");
-    let mut slow = desk.bed.app.receive_upload(&token(&late)).await.unwrap();
+    let mut slow = desk.bed.app.receive_upload(&token(&late), None).await.unwrap();
     // Long enough to be on the disk already.
     slow.add(&text[..5]).await.unwrap();
     upload(&desk.bed.app, &in_time, text).await.unwrap();
@@ -65,18 +65,18 @@ async fn an_upload_that_breaks_off_leaves_nothing() {
     let desk = Desk::new().await;
     let text = [b"email\n".to_vec(), b"a@example.com\n".repeat(40_000)].concat();
     let announced = desk.announce(&text, json!({})).await.body;
-    let mut uploading = desk.bed.app.receive_upload(&token(&announced)).await.unwrap();
+    let mut uploading = desk.bed.app.receive_upload(&token(&announced), None).await.unwrap();
     uploading.add(&text[..300_000]).await.unwrap();
     assert_eq!(desk.files().len(), 1);
-    // What a crash leaves goes when the link expires.
-    std::mem::forget(uploading);
-    let mut uploading = desk.bed.app.receive_upload(&token(&announced)).await.unwrap();
-    uploading.add(&text[..300_000]).await.unwrap();
-    assert_eq!(desk.files().len(), 2);
     drop(uploading);
-    while desk.files().len() > 1 {
+    while !desk.files().is_empty() {
         tokio::task::yield_now().await;
     }
+    // The link is free again. What a crash leaves goes when it expires.
+    let mut uploading = desk.bed.app.receive_upload(&token(&announced), None).await.unwrap();
+    uploading.add(&text[..300_000]).await.unwrap();
+    std::mem::forget(uploading);
+    assert_eq!(desk.files().len(), 1);
     desk.bed.clock.advance(HOUR);
     desk.bed.app.run_until_idle().await.unwrap();
     assert_eq!(desk.files(), [""; 0]);
@@ -105,7 +105,8 @@ async fn of_two_who_send_at_once_one_counts() {
                     assert_eq!(import["status"], "processing");
                     accepted += 1;
                 }
-                Err(error) => assert_eq!(error.code(), "link_expired"),
+                // At the same time, or afterwards.
+                Err(error) => assert!(["invalid_state", "link_expired"].contains(&error.code()), "{error}"),
             }
         }
         assert_eq!(accepted, 1);

@@ -84,7 +84,7 @@ async fn without_start_tls_nothing_is_sent() {
     check(None, false, "misconfigured").await;
     check(Some(Action::reply("502 5.5.1 no")), true, "misconfigured").await;
     check(Some(Action::reply("454 4.7.0 not now")), true, "unreachable").await;
-    check(Some(Action::reply("421 4.3.2 closing")), true, "deferred").await;
+    check(Some(Action::reply("421 4.3.2 closing")), true, "provider").await;
     check(Some(Action::ReplyAndClose("220 go".into())), true, "unreachable").await;
     check(Some(Action::Raw(b"220 go\r\n220 not a handshake\r\n".to_vec())), true, "unreachable").await;
 }
@@ -96,7 +96,7 @@ async fn what_was_sent_ahead_of_the_handshake_is_not_believed() {
     server.next(Stage::StartTls, Action::Raw(injected.to_vec()));
     let result = send_with(&relay(&server), &settings(&server, "starttls"), &["a@b.co"], email()).await;
     assert_eq!(word(&result), "unreachable");
-    let Ok([Outcome::Deferred(Response { text, .. })]) = result.as_deref() else { panic!("{result:?}") };
+    let Ok([Outcome::ProviderFailed(Response { text, .. })]) = result.as_deref() else { panic!("{result:?}") };
     assert!(text.contains("ahead of the TLS handshake"), "{text}");
     assert!(server.messages().is_empty());
 }
@@ -147,7 +147,7 @@ async fn a_login_that_fails_is_not_an_answer_about_recipients() {
     check(&["CRAM-MD5"], "secret", None, "misconfigured").await;
     check(&[], "secret", None, "misconfigured").await;
     check(&["PLAIN"], "secret", Some("454 4.7.0 later"), "unreachable").await;
-    check(&["PLAIN"], "secret", Some("421 4.7.0 later"), "deferred").await;
+    check(&["PLAIN"], "secret", Some("421 4.7.0 later"), "provider").await;
     check(&["PLAIN"], "secret", Some("334 more"), "misconfigured").await;
 }
 
@@ -163,7 +163,7 @@ async fn a_relay_that_knows_helo_only_is_fine() {
 #[tokio::test]
 async fn a_name_that_could_end_the_command_is_cleaned() {
     let server = ScriptedSmtpServer::start().await;
-    let relay = SmtpRelay::builder().ehlo_name("a.b\r\nMAIL FROM:<x>").timeouts(Timeouts::all(PATIENCE)).build();
+    let relay = builder(&server).ehlo_name("a.b\r\nMAIL FROM:<x>").build();
     assert_eq!(word(&send(&relay, &server, &["a@b.co"]).await), "accepted");
     assert_eq!(server.commands()[0], "EHLO a.bMAILFROM:x");
 }

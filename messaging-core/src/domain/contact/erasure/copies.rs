@@ -63,15 +63,23 @@ impl ErasedAddresses {
                 }
                 None => false,
             },
-            Value::Array(items) => items.iter_mut().fold(false, |changed, item| self.out_of_value(item) || changed),
+            Value::Array(items) => self.out_of_each(items),
             Value::Object(members) => self.out_of_members(members),
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
 
+    fn out_of_each<'a>(&self, values: impl IntoIterator<Item = &'a mut Value>) -> bool {
+        let mut changed = false;
+        for value in values {
+            changed |= self.out_of_value(value);
+        }
+        changed
+    }
+
     /// The same for the members of an object.
     pub fn out_of_members(&self, members: &mut Map<String, Value>) -> bool {
-        let mut changed = members.values_mut().fold(false, |changed, member| self.out_of_value(member) || changed);
+        let mut changed = self.out_of_each(members.values_mut());
         let renamed: Vec<_> = members.keys().filter_map(|name| Some((name.clone(), self.out_of_text(name)?))).collect();
         for (name, crossed) in renamed {
             if let Some(member) = members.remove(&name) {

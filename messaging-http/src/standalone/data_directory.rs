@@ -1,0 +1,90 @@
+//! The data directory: made, or closed to everybody but its owner.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use super::{LISTEN, SMTP_LISTEN, StartError, file};
+
+/// Makes the data directory, or closes an existing one, and our files in it, to everybody but its owner.
+///
+/// What cannot be closed is an error: an address book and keys must not lie open.
+pub(super) fn make_private(path: &Path, database: &Path, secret_key: &Path) -> Result<(), StartError> {
+    if !path.is_dir() {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(file("make the directory", path))?;
+    }
+    close_to_others(path, 0o700)?;
+    // What is in these was made private, and cannot be reached through them.
+    for name in DIRECTORIES {
+        close_to_others(&path.join(name), 0o700)?;
+    }
+    for name in FILES {
+        close_to_others(&path.join(name), 0o600)?;
+    }
+    close_to_others(secret_key, 0o600)?;
+    for suffix in ["", "-wal", "-shm", ".lock"] {
+        let mut name = database.as_os_str().to_owned();
+        name.push(suffix);
+        close_to_others(Path::new(&name), 0o600)?;
+    }
+    Ok(())
+}
+
+/// Directories in the data directory.
+const DIRECTORIES: [&str; 2] = ["attachments", "uploads"];
+
+/// Files in the data directory, beside the key and those of the database.
+const FILES: [&str; 3] = [LISTEN, SMTP_LISTEN, "dev.json"];
+
+/// Takes the permissions of group and others from a file or directory, if they have any.
+fn close_to_others(path: &Path, mode: u32) -> Result<(), StartError> {
+    let is_open = || match fs::metadata(path) {
+        Ok(metadata) => Ok(metadata.permissions().mode() & 0o077 != 0),
+        // Another program removed it meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(file("look at", path)(error)),
+    };
+    if !is_open()? {
+        return Ok(());
+    }
+    match fs::set_permissions(path, fs::Permissions::from_mode(mode)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        changed => changed.map_err(file("take from others the permission to use", path))?,
+    }
+    // Some file systems say yes and change nothing.
+    if is_open()? {
+        let cause = io::Error::new(io::ErrorKind::PermissionDenied, "its file system keeps no permissions");
+        return Err(file("take from others the permission to use", path)(cause));
+    }
+    tracing::warn!(path = %path.display(), "others could use this; it is closed to them now");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn an_open_data_directory_is_closed() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path().join("data");
+        fs::create_dir_all(data.join("attachments")).unwrap();
+        fs::write(data.join("messaging.db"), "").unwrap();
+        fs::write(data.join("notes.txt"), "").unwrap();
+        for (path, open) in [("", 0o755), ("attachments", 0o775), ("messaging.db", 0o644), ("notes.txt", 0o644)] {
+            fs::set_permissions(data.join(path), fs::Permissions::from_mode(open)).unwrap();
+        }
+        make_private(&data, &data.join("messaging.db"), &data.join("secret.key")).unwrap();
+        let modes = ["", "attachments", "messaging.db", "notes.txt"].map(|path| mode(&data.join(path)));
+        assert_eq!(modes, [0o700, 0o700, 0o600, 0o644], "all of ours and nothing else");
+        // What its owner made stricter stays so.
+        fs::set_permissions(&data, fs::Permissions::from_mode(0o500)).unwrap();
+        make_private(&data, &data.join("messaging.db"), &data.join("secret.key")).unwrap();
+        assert_eq!(mode(&data), 0o500);
+    }
+}

@@ -1,0 +1,75 @@
+//! Failed sign-ins.
+
+use std::time::Duration;
+
+use messaging_core::changes::Write;
+use messaging_core::domain::login_attempts::{PER_EMAIL, PER_NETWORK, SignInAttempt, SignInBlocks};
+use messaging_core::ports::store::{Priority, Store};
+use messaging_core::time::Timestamp;
+
+use super::commit::at_once;
+use super::sample::at;
+use super::{put, refuse};
+
+fn attempt(email: &str, address: &str, at: Timestamp) -> SignInAttempt {
+    SignInAttempt::new(email, Some(address.parse().expect("an address")), at)
+}
+
+/// Ten failures of an email from a network use up their limit, for a quarter of an hour; a success forgets them.
+pub async fn failures_of_an_email_count(store: &dyn Store) {
+    for second in 0..10 {
+        put(store, [Write::CountSignIn(attempt("a@b.co", "192.0.2.1", at(second * 1000)))]).await;
+    }
+    let eleventh = |millis| attempt("a@b.co", "192.0.2.1", at(millis));
+    let used_up = SignInBlocks { email: Some(at(0)), network: None };
+    assert_eq!(store.sign_in_blocks(&eleventh(10_000)).await.unwrap(), used_up);
+    refuse(store, [Write::CountSignIn(eleventh(10_000))]).await;
+    for other in [attempt("a@b.co", "192.0.2.2", at(10_000)), attempt("other@b.co", "192.0.2.1", at(10_000))] {
+        assert_eq!(store.sign_in_blocks(&other).await.unwrap(), SignInBlocks::default());
+    }
+    let window = i64::try_from(PER_EMAIL.window.as_millis()).unwrap();
+    assert_eq!(store.sign_in_blocks(&eleventh(window - 1)).await.unwrap(), used_up);
+    assert_eq!(store.sign_in_blocks(&eleventh(window)).await.unwrap(), SignInBlocks::default());
+    put(store, [Write::ForgetSignIns(eleventh(10_000))]).await;
+    put(store, [Write::CountSignIn(eleventh(10_000))]).await;
+}
+
+/// A hundred failures of a network use up its limit, whatever the emails, for an hour.
+pub async fn failures_of_a_network_count(store: &dyn Store) {
+    for number in 0..100 {
+        put(store, [Write::CountSignIn(attempt(&format!("{number}@b.co"), "2001:db8::1", at(number)))]).await;
+    }
+    let next = |address, millis| attempt("next@b.co", address, at(millis));
+    let used_up = SignInBlocks { email: None, network: Some(at(0)) };
+    assert_eq!(store.sign_in_blocks(&next("2001:db8::2", 100)).await.unwrap(), used_up);
+    refuse(store, [Write::CountSignIn(next("2001:db8::2", 100))]).await;
+    assert_eq!(store.sign_in_blocks(&next("2001:db8:0:1::2", 100)).await.unwrap(), SignInBlocks::default());
+    let window = i64::try_from(PER_NETWORK.window.as_millis()).unwrap();
+    assert_eq!(store.sign_in_blocks(&next("2001:db8::2", window)).await.unwrap(), SignInBlocks::default());
+}
+
+/// Of attempts at the same moment no more than the limit are counted.
+pub async fn a_crowd_of_attempts_is_counted(store: &dyn Store) {
+    let crowd = (0..30).map(|_| {
+        let writes = [Write::CountSignIn(attempt("a@b.co", "192.0.2.1", at(0)))];
+        store.commit(writes.into_iter().collect(), Priority::Foreground)
+    });
+    let outcomes = at_once(crowd.collect()).await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), PER_EMAIL.failures);
+}
+
+/// Failures dated by a clock that was wrong block nobody, and go with those that are old.
+pub async fn old_and_future_failures_are_forgotten(store: &dyn Store) {
+    let now = at(0);
+    let (old, future) = (now - PER_NETWORK.window, now + Duration::from_hours(87_600));
+    for time in [old, future] {
+        for _ in 0..10 {
+            put(store, [Write::CountSignIn(attempt("a@b.co", "192.0.2.1", time))]).await;
+        }
+    }
+    assert_eq!(store.sign_in_blocks(&attempt("a@b.co", "192.0.2.1", now)).await.unwrap(), SignInBlocks::default());
+    put(store, [Write::CountSignIn(attempt("a@b.co", "192.0.2.1", now))]).await;
+    assert_eq!(store.forget_sign_ins(now, 15).await.unwrap(), 15);
+    assert_eq!(store.forget_sign_ins(now, 15).await.unwrap(), 5);
+    assert_eq!(store.forget_sign_ins(now, 15).await.unwrap(), 0);
+}

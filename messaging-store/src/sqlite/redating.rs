@@ -1,0 +1,155 @@
+//! Jobs that were dated by a wrong clock.
+//!
+//! A clock that was ahead for a while, by hours or by ten years, leaves jobs that are due on that date. Each job
+//! keeps what the clock said when it was dated, and `installation` keeps nearly the latest of these times. When
+//! that lies in the future, at a start or while the process runs, the clock has been set back: every job that was
+//! dated in the future is dated anew, as long after now as it was due after its date. A job that was due at once
+//! is due at once.
+//!
+//! Jobs in work are left alone, because their claims name their due times.
+
+use messaging_core::ids::{Id as _, JobId};
+use messaging_core::time::Timestamp;
+use rusqlite::{Connection, params};
+
+use super::batch::Bench;
+use super::fault::Fault;
+use super::installation;
+use super::lanes::Book;
+use super::row;
+
+/// By so many milliseconds the clock may be behind what it said before, and nothing is done; the latest time is
+/// written once in as many.
+const TOLERANCE: i64 = 60_000;
+
+/// Jobs that are looked at in one transaction: some ten milliseconds.
+const SLICE: usize = 20_000;
+
+/// A clock that says less was never set (2020-01-01): what it says is no reason to change a date.
+const BELIEVED: i64 = 1_577_836_800_000;
+
+/// What is known about the dates of jobs.
+#[derive(Debug, Default)]
+pub(super) struct Redating {
+    /// The latest time that is written down; `None` when that has to be read.
+    latest: Option<i64>,
+    /// The job after which to go on, while jobs are dated anew.
+    place: Option<Place>,
+}
+
+/// The key of a job.
+#[derive(Debug, Clone, Default)]
+struct Place {
+    lane: String,
+    due_at: i64,
+    id: Vec<u8>,
+}
+
+impl Redating {
+    /// Something was dated. Writes the time down when it is much later than what was written last.
+    pub(super) fn note(&mut self, connection: &Connection, time: Timestamp) -> Result<(), Fault> {
+        let time = time.as_millis();
+        if self.latest.is_none_or(|latest| time > latest.saturating_add(TOLERANCE))
+            && time > self.latest(connection)?.saturating_add(TOLERANCE)
+        {
+            self.write(connection, time)?;
+        }
+        Ok(())
+    }
+
+    /// A job was met that is not due yet and was dated at `dated_at`.
+    pub(super) fn found(&mut self, dated_at: Timestamp, now: Timestamp) {
+        if self.place.is_none() && is_ahead(dated_at.as_millis(), now) {
+            self.place = Some(Place::default());
+        }
+    }
+
+    /// The row may have been changed, by somebody else or by a roll-back.
+    pub(super) fn forget(&mut self) {
+        self.latest = None;
+    }
+
+    /// Whether jobs are still to be dated anew.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.place.is_some()
+    }
+
+    fn latest(&mut self, connection: &Connection) -> Result<i64, Fault> {
+        if let Some(latest) = self.latest {
+            return Ok(latest);
+        }
+        let written = installation::get(connection, installation::LATEST)?;
+        let latest = written.and_then(|text| text.parse().ok()).unwrap_or(0);
+        self.latest = Some(latest);
+        Ok(latest)
+    }
+
+    fn write(&mut self, connection: &Connection, time: i64) -> Result<(), Fault> {
+        installation::set(connection, installation::LATEST, &time.to_string())?;
+        self.latest = Some(time);
+        Ok(())
+    }
+}
+
+fn is_ahead(time: i64, now: Timestamp) -> bool {
+    let now = now.as_millis();
+    now >= BELIEVED && time > now.saturating_add(TOLERANCE)
+}
+
+/// Dates jobs anew, a slice of them, if the clock has been set back.
+pub(super) fn redate(bench: &mut Bench, now: Timestamp) -> Result<(), Fault> {
+    let known = bench.book().redating().latest;
+    let latest = match known {
+        Some(latest) => latest,
+        None => bench.look_and_note(|connection, book| book.redating().latest(connection))?,
+    };
+    if bench.book().redating().place.is_none() && is_ahead(latest, now) {
+        tracing::warn!("the clock has been set back; jobs that were dated in the future are dated anew");
+        bench.book().redating().place = Some(Place::default());
+    }
+    let Some(place) = bench.book().redating().place.take() else { return Ok(()) };
+    let start = place.clone();
+    let outcome = bench.undurably(|connection, book| redate_slice(connection, book, &place, now));
+    // What failed is done again from the same place.
+    bench.book().redating().place = outcome.as_ref().map_or(Some(start), Clone::clone);
+    outcome.map(drop)
+}
+
+/// Answers where to go on.
+fn redate_slice(
+    connection: &Connection,
+    book: &mut Book,
+    after: &Place,
+    now: Timestamp,
+) -> Result<Option<Place>, Fault> {
+    let (mut count, mut last) = (0, after.clone());
+    let mut misdated = Vec::new();
+    {
+        let mut statement = connection.prepare_cached(
+            "SELECT lane, due_at, id, dated_at FROM jobs WHERE (lane, due_at, id) > (?1, ?2, ?3)
+             ORDER BY lane, due_at, id LIMIT ?4",
+        )?;
+        let mut rows = statement.query(params![after.lane, after.due_at, after.id, row::sql_limit(SLICE)])?;
+        while let Some(row) = rows.next()? {
+            count += 1;
+            let (id, dated_at): (JobId, i64) = (row::id(row, 2)?, row.get(3)?);
+            last = Place { lane: row.get(0)?, due_at: row.get(1)?, id: id.to_bytes().to_vec() };
+            if dated_at > now.as_millis() && last.due_at > now.as_millis() && !book.is_leased(id) {
+                misdated.push((last.clone(), dated_at));
+            }
+        }
+    }
+    let mut statement = connection
+        .prepare_cached("UPDATE jobs SET due_at = ?4, dated_at = ?5 WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?;
+    for (job, dated_at) in misdated {
+        let wait = job.due_at.saturating_sub(dated_at).max(0);
+        let due_at = now.as_millis().saturating_add(wait);
+        statement.execute(params![job.lane, job.due_at, job.id, due_at, now.as_millis()])?;
+    }
+    if count == SLICE {
+        return Ok(Some(last));
+    }
+    book.look_at_all(connection)?;
+    book.redating().write(connection, now.as_millis())?;
+    Ok(None)
+}
