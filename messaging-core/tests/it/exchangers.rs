@@ -39,6 +39,7 @@ impl Field {
         dns.addresses("mx.b.test", &[IpAddr::from([127, 0, 0, 1])]);
         let direct = DirectDelivery::builder("sender.test", Dns::new(Some(dns.addr())))
             .port(server.port())
+            .allow_private(true)
             .timeouts(timeouts)
             .rest(Duration::ZERO)
             .allow_private(true)

@@ -52,6 +52,7 @@ impl Field {
         }
         let direct = DirectDelivery::builder("sender.test", Dns::new(Some(dns.addr())))
             .port(b.port())
+            .allow_private(true)
             .timeouts(Timeouts::all(PATIENCE))
             .rest(Duration::ZERO)
             .allow_private(true)
