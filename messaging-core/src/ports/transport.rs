@@ -105,7 +105,10 @@ pub struct Route {
 
 /// A place that a transport keeps for a message; given back when dropped. Only the transport knows what it is.
 #[derive(Clone, Default)]
-pub struct Reservation(Option<Arc<Mutex<Option<Box<dyn Any + Send>>>>>);
+pub struct Reservation(Option<Arc<Mutex<Place>>>);
+
+/// What a reservation holds until it is taken out.
+type Place = Option<Box<dyn Any + Send>>;
 
 impl Reservation {
     /// A reservation that holds this.

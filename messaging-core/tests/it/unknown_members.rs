@@ -32,14 +32,11 @@ fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     }
 }
 
+/// What is done with each object: its schema, its pointer, and how to put it into a body.
+type Visit<'a> = dyn FnMut(&Value, &str, &dyn Fn(Value) -> Value) + 'a;
+
 /// Visits every object that the schema describes: its schema, its pointer, and how to put it into a body.
-fn objects(
-    root: &Value,
-    schema: &Value,
-    pointer: &str,
-    wrap: &dyn Fn(Value) -> Value,
-    visit: &mut dyn FnMut(&Value, &str, &dyn Fn(Value) -> Value),
-) {
+fn objects(root: &Value, schema: &Value, pointer: &str, wrap: &dyn Fn(Value) -> Value, visit: &mut Visit<'_>) {
     if schema["x-judged-alone"] == true {
         return;
     }

@@ -104,13 +104,13 @@ pub(super) fn overwrite(connection: &Connection, how: Overwriting) -> rusqlite::
 
 /// A connection that only reads. A statement is interrupted when `is_over` says so: while it runs, the log
 /// cannot start over.
-pub(super) fn reader(path: &Path, mut is_over: impl FnMut() -> bool + Send + 'static) -> rusqlite::Result<Connection> {
+pub(super) fn reader(path: &Path, is_over: impl FnMut() -> bool + Send + 'static) -> rusqlite::Result<Connection> {
     let mut connection =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "cache_size", READER_CACHE)?;
     common(&connection)?;
-    connection.progress_handler(STEPS, Some(move || is_over()))?;
+    connection.progress_handler(STEPS, Some(is_over))?;
     Ok(connection)
 }
 

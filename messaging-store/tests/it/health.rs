@@ -53,7 +53,7 @@ async fn a_foreign_lock_is_answered_within_five_seconds_and_forgotten_when_it_is
     // What was refused has left nothing, and the claim still holds.
     put(&*store, finish(&claimed)).await;
     assert_eq!(store.message(message.workspace_id, message.id).await.unwrap(), Some(message));
-    assert_eq!(next_due(&store).await, None);
+    assert_eq!(next_due(&*store).await, None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -24,7 +24,7 @@ const BLOCKS: u32 = 10;
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// How long putting the transaction on record may take: the peer waits meanwhile.
-const ADMISSION: Duration = Duration::from_secs(60);
+const ADMISSION: Duration = Duration::from_mins(1);
 
 /// Who gets what, as the wire spells it. Nothing in here can end a command line.
 pub(super) struct Transaction<'a> {

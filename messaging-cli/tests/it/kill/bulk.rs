@@ -42,7 +42,9 @@ fn kill_again_and_again(installation: &Installation, make: impl Fn(usize, usize)
     };
     let repeat = |server: &Server| {
         let requests = std::mem::take(&mut *unanswered.lock().unwrap());
-        requests.into_iter().for_each(|request| send(server, request));
+        for request in requests {
+            send(server, request);
+        }
     };
     let mut cut_off = 0;
     for round in 0..rounds() {
