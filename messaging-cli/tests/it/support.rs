@@ -13,7 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Nothing here takes this long unless something is broken.
-const DEADLINE: Duration = Duration::from_mins(2);
+const DEADLINE: Duration = Duration::from_mins(4);
 
 /// The program, without the settings of whoever runs the tests.
 pub(crate) fn program() -> Command {

@@ -202,19 +202,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_lane_leaves_room_for_others() {
-        let budget = MemoryBudget::new(10);
-        let held = [budget.take("a", 2).await, budget.take("a", 3).await];
-        let mut third = Box::pin(budget.take("a", 1));
+        let budget = MemoryBudget::new(40);
+        let held = [budget.take("a", 8).await, budget.take("a", 12).await];
+        let mut third = Box::pin(budget.take("a", 4));
         assert!(third.as_mut().now_or_never().is_none());
-        let other = budget.take("b", 5).await;
+        let other = budget.take("b", 10).await;
         drop(other);
         // Somebody who stopped waiting is forgotten.
-        let mut gone = Box::pin(budget.take("a", 5));
+        let mut gone = Box::pin(budget.take("a", 20));
         assert!(gone.as_mut().now_or_never().is_none());
         drop(gone);
         drop(held);
         drop(third.await);
         let state = budget.lock();
-        assert_eq!((state.free, state.waiting.len()), (10, 0));
+        assert_eq!((state.free, state.waiting.len()), (40, 0));
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use messaging_core::changes::{JobHandle, Write};
 use messaging_core::ports::store::{CommitError, Jobs as _, Messages as _, Store as _, StoreError, StoreHealth};
 use messaging_store::conformance::sample::{at, bare_message, claim, enqueue, finish, id, insert, next_due};
 use messaging_store::conformance::{commit, put};
@@ -73,6 +74,10 @@ async fn below_the_reserve_what_adds_is_refused_and_what_ends_is_not() {
     assert!(matches!(put_file.await, Err(StoreError::Unavailable)));
     let claimed = store.claim(claim(0)).await.unwrap();
     assert_eq!(claimed.len(), 1);
+    // What a job puts on record before something leaves, with what the record needs.
+    let record = |handle: &JobHandle| Write::SaveJob(handle.clone(), bytes::Bytes::from_static(b"{}"));
+    let link = Write::PutUrl(message.workspace_id, "https://example.com".to_owned());
+    put(&store, [record(&claimed[0].handle), link]).await;
     put(&store, finish(&claimed)).await;
     assert_eq!(store.message(message.workspace_id, message.id).await.unwrap(), Some(message));
     store.close().await;
