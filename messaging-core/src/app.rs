@@ -89,7 +89,7 @@ use write_queues::WriteQueues;
 /// Bytes of stored contents, and of what is made of them for sending, that may be in memory at one time.
 const CONTENT_MEMORY: u64 = 32 << 20;
 /// The same for attachments.
-const FILE_MEMORY: u64 = 48 << 20;
+const FILE_MEMORY: u64 = 56 << 20;
 
 /// A handle to the application.
 #[derive(Clone)]

@@ -61,10 +61,15 @@ impl Changes {
     }
 
     /// Whether the commit makes the database grow for something new: what a store refuses when the disk is
-    /// nearly full. The outcome of a job does not count, because it ends work that was accepted before.
+    /// nearly full. What a job commits does not count, because it goes on with work that was accepted before.
     pub fn adds(&self) -> bool {
-        let ends_a_job = |write: &Write| matches!(write, Write::FinishJob(..) | Write::RescheduleJob(..));
-        self.writes.iter().any(Write::adds) && !self.writes.iter().any(ends_a_job)
+        let is_of_a_job = |write: &Write| {
+            matches!(
+                write,
+                Write::FinishJob(..) | Write::RescheduleJob(..) | Write::PutJobBack(..) | Write::SaveJob(..)
+            )
+        };
+        self.writes.iter().any(Write::adds) && !self.writes.iter().any(is_of_a_job)
     }
 }
 
@@ -326,6 +331,9 @@ impl Write {
                 | Self::EnqueueOnce(..)
                 | Self::FinishJob(..)
                 | Self::RescheduleJob(..)
+                | Self::PutJobBack(..)
+                | Self::SaveJob(..)
+                | Self::ForgetSignIns(..)
                 | Self::Remember(..)
         )
     }

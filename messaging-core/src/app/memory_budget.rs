@@ -1,8 +1,9 @@
 //! Room in memory for what is being sent.
 //!
 //! Whoever is about to read something large first takes room for it here, and waits without holding anything.
-//! Room is given in the order of asking, except that one lane never has more than half of it once it has any:
-//! messages to a mail server that has stopped reading must not keep everybody else's waiting.
+//! Room is given in the order of asking, with two exceptions, because messages to a mail server that has stopped
+//! reading must not keep everybody else's waiting: one lane never has more than half of it once it has any, and
+//! while something large waits, small requests go on within a quarter that large ones leave free.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +20,8 @@ pub(crate) struct MemoryBudget {
 #[derive(Debug)]
 struct State {
     free: u64,
+    /// What is held by requests that are large.
+    large: u64,
     /// What each lane holds; lanes that hold nothing are not in it.
     held: HashMap<String, u64>,
     waiting: VecDeque<Waiting>,
@@ -41,16 +44,17 @@ pub(crate) struct Charge {
 
 impl MemoryBudget {
     pub(crate) fn new(total: u64) -> Arc<Self> {
-        let state = State { free: total, held: HashMap::new(), waiting: VecDeque::new() };
+        let state = State { free: total, large: 0, held: HashMap::new(), waiting: VecDeque::new() };
         Arc::new(Self { total, state: Mutex::new(state) })
     }
 
-    /// Takes room for `bytes`, waiting as long as there is none. More than the whole budget counts as all of it.
+    /// Takes room for `bytes`, waiting as long as there is none. More than three quarters of the budget count as
+    /// that.
     pub(crate) async fn take(self: &Arc<Self>, lane: &str, bytes: u64) -> Charge {
-        let bytes = bytes.min(self.total);
+        let bytes = bytes.min(self.large_share());
         let granted = {
             let mut state = self.lock();
-            if state.waiting.is_empty() && state.fits(lane, bytes, self.total) {
+            if state.waiting.is_empty() && self.admits(&state, bytes) && !self.is_over_share(&state, lane, bytes) {
                 return self.grant(&mut state, lane.to_owned(), bytes);
             }
             let (granted, waiting) = oneshot::channel();
@@ -63,6 +67,9 @@ impl MemoryBudget {
 
     fn grant(self: &Arc<Self>, state: &mut State, lane: String, bytes: u64) -> Charge {
         state.free -= bytes;
+        if self.is_large(bytes) {
+            state.large += bytes;
+        }
         *state.held.entry(lane.clone()).or_default() += bytes;
         Charge { budget: Arc::clone(self), lane, bytes }
     }
@@ -73,14 +80,22 @@ impl MemoryBudget {
         {
             let mut state = self.lock();
             let mut place = 0;
+            let mut large_waits = false;
             while let Some(next) = state.waiting.get(place) {
+                let is_large = self.is_large(next.bytes);
                 if next.granted.is_closed() {
                     state.waiting.remove(place);
-                } else if next.bytes > state.free {
-                    // Nobody overtakes, or who needs much would wait for ever.
-                    break;
-                } else if !state.fits(&next.lane, next.bytes, self.total) {
+                } else if self.is_over_share(&state, &next.lane, next.bytes) || (is_large && large_waits) {
                     place += 1;
+                } else if !self.admits(&state, next.bytes) {
+                    if !is_large {
+                        break;
+                    }
+                    large_waits = true;
+                    place += 1;
+                } else if large_waits && self.total - state.free - state.large + next.bytes > self.small_share() {
+                    // Small ones overtake within their own share, or who needs much would wait for ever.
+                    break;
                 } else if let Some(Waiting { lane, bytes, granted }) = state.waiting.remove(place) {
                     served.push((granted, self.grant(&mut state, lane, bytes)));
                 }
@@ -92,16 +107,31 @@ impl MemoryBudget {
         }
     }
 
+    /// Whether there is room for so many bytes.
+    fn admits(&self, state: &State, bytes: u64) -> bool {
+        bytes <= state.free && (!self.is_large(bytes) || state.large + bytes <= self.large_share())
+    }
+
+    /// Whether a lane that has room already would have more than half of it.
+    fn is_over_share(&self, state: &State, lane: &str, bytes: u64) -> bool {
+        state.held.get(lane).is_some_and(|held| held + bytes > self.total / 2)
+    }
+
+    const fn is_large(&self, bytes: u64) -> bool {
+        bytes > self.total / 8
+    }
+
+    const fn large_share(&self) -> u64 {
+        self.total - self.small_share()
+    }
+
+    const fn small_share(&self) -> u64 {
+        self.total / 4
+    }
+
     /// Never held over an await, nor while a charge is dropped.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn fits(&self, lane: &str, bytes: u64, total: u64) -> bool {
-        let held = self.held.get(lane).copied().unwrap_or_default();
-        bytes <= self.free && (held == 0 || held + bytes <= total / 2)
     }
 }
 
@@ -110,6 +140,9 @@ impl Drop for Charge {
         {
             let mut state = self.budget.lock();
             state.free += self.bytes;
+            if self.budget.is_large(self.bytes) {
+                state.large -= self.bytes;
+            }
             if let Some(held) = state.held.get_mut(&self.lane) {
                 *held -= self.bytes;
                 if *held == 0 {
@@ -129,20 +162,42 @@ mod tests {
 
     #[tokio::test]
     async fn room_is_given_in_the_order_of_asking() {
-        let budget = MemoryBudget::new(10);
-        let first = budget.take("a", 4).await;
+        let budget = MemoryBudget::new(16);
+        let first = budget.take("a", 6).await;
         let mut large = Box::pin(budget.take("b", 100));
         assert!(large.as_mut().now_or_never().is_none());
-        let mut small = Box::pin(budget.take("c", 1));
-        assert!(small.as_mut().now_or_never().is_none(), "nobody overtakes the large one");
+        let mut next = Box::pin(budget.take("c", 3));
+        assert!(next.as_mut().now_or_never().is_none(), "no large one overtakes another");
         drop(first);
         let large = large.await;
-        assert_eq!(budget.lock().free, 0);
-        assert!(small.as_mut().now_or_never().is_none());
+        assert_eq!(budget.lock().free, 4, "a quarter is left to small ones");
+        assert!(next.as_mut().now_or_never().is_none());
         drop(large);
-        drop(small.await);
+        drop(next.await);
         let state = budget.lock();
-        assert_eq!((state.free, state.held.len(), state.waiting.len()), (10, 0, 0));
+        assert_eq!((state.free, state.large, state.held.len(), state.waiting.len()), (16, 0, 0, 0));
+    }
+
+    #[tokio::test]
+    async fn small_ones_go_on_while_large_ones_wait() {
+        let budget = MemoryBudget::new(16);
+        let slow = budget.take("slow", 12).await;
+        // Of the same lane it cannot have room before the first has left, and of another there is none.
+        let mut second = Box::pin(budget.take("slow", 12));
+        assert!(second.as_mut().now_or_never().is_none());
+        let mut other = Box::pin(budget.take("other", 12));
+        assert!(other.as_mut().now_or_never().is_none());
+        let small = [budget.take("b", 2).await, budget.take("c", 2).await];
+        let mut third = Box::pin(budget.take("d", 1));
+        assert!(third.as_mut().now_or_never().is_none());
+        drop(small);
+        let third = third.await;
+        drop(slow);
+        drop(second.await);
+        drop(other.await);
+        drop(third);
+        let state = budget.lock();
+        assert_eq!((state.free, state.large, state.held.len(), state.waiting.len()), (16, 0, 0, 0));
     }
 
     #[tokio::test]

@@ -79,6 +79,11 @@ pub struct Judgment {
 }
 
 impl Judgment {
+    /// Who is still open is tried again at the earliest time that any of them asks for.
+    fn try_again_at(&mut self, next: Timestamp) {
+        self.next_attempt_at = Some(self.next_attempt_at.map_or(next, |known| known.min(next)));
+    }
+
     pub(super) fn event(&mut self, kind: EventKind, meta: Value) {
         let Value::Object(mut meta) = meta else { return };
         meta.retain(|_, value| !value.is_null());
@@ -193,7 +198,7 @@ fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Op
                 }),
             );
             judgment.open.push(recipient.clone());
-            judgment.next_attempt_at = Some(next);
+            judgment.try_again_at(next);
             MessageStatus::Deferred
         }
         Outcome::Deferred(response) | Outcome::Ambiguous(response) => {
@@ -241,7 +246,7 @@ fn put_off(
         }),
     );
     judgment.open.push(recipient);
-    judgment.next_attempt_at = Some(next);
+    judgment.try_again_at(next);
     MessageStatus::Deferred
 }
 

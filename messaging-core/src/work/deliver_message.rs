@@ -25,11 +25,11 @@ use crate::ports::transport::{Acceptance, Outcome};
 use crate::time::Timestamp;
 use crate::work::delivery::{Impossible, Performed, Unprepared, conclude, perform, prepare, reserve};
 use crate::work::delivery_progress::{Addressee, RecipientProgress, Transaction};
-use crate::work::job::{Job, JobContext, JobError, insist};
+use crate::work::job::{Job, JobContext, JobError, give_way, insist};
 use crate::work::transaction_log::{LogState, TransactionLog};
 
 /// How often an outcome is decided again because the message changed meanwhile.
-const MAX_COMMITS: usize = 8;
+const MAX_COMMITS: u32 = 64;
 
 /// What a message in work takes in memory besides its content and attachments, in bytes.
 const MESSAGE_OVERHEAD: u64 = 8 << 10;
@@ -265,7 +265,7 @@ impl Run {
             message: self.message.clone(),
             urls,
             found_ambiguous: self.found_ambiguous,
-            looked_at: cx.app.now(),
+            looked_at: cx.app.clock().monotonic(),
         };
         TransactionLog::new(cx.clone(), transport, state)
     }
@@ -306,7 +306,8 @@ impl Run {
         let ambiguous = self.found_ambiguous + lost_replies.len() as u64;
         // What the run knows of the message may be newer than what it sent.
         let mut erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
-        for _ in 0..MAX_COMMITS {
+        for tries in 0..MAX_COMMITS {
+            give_way(&cx.app, tries).await;
             if let Some(erased) = erased.take() {
                 erased.out_of_judgment(&mut judgment);
                 for dialog in &mut dialogs {

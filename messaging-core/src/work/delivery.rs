@@ -179,7 +179,7 @@ pub(super) async fn prepare(
         is_stopped_elsewhere(app, message, to_is_listed).await?
     };
     if is_stopped {
-        known.retain(|one| matches!(one.result, Fate::Suppressed(_)));
+        known.retain(|one| matches!(one.result, Fate::Suppressed(_) | Fate::GivenUp));
         tried.clear();
     }
     if let Some(from) = message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok())

@@ -15,6 +15,8 @@ use crate::ports::store::{ClaimedJob, CommitError, StoreError};
 use crate::time::Timestamp;
 use crate::work::signal::Unsettled;
 
+/// So many conflicts in a row are nothing special.
+const FREE_CONFLICTS: u32 = 4;
 /// What the store did not take is tried again after this, then after twice as long, and so on.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 /// The longest wait between two tries, before jitter: so soon after the store has recovered an outcome is
@@ -173,6 +175,15 @@ impl From<&CommitError> for Persistence {
 impl From<&StoreError> for Persistence {
     fn from(_: &StoreError) -> Self {
         Self::TryAgain
+    }
+}
+
+/// Waits a moment before an outcome is decided again after the first conflicts: outcomes that count for the same
+/// address at the same time would otherwise meet again and again, and only one of them gets through each time.
+pub(super) async fn give_way(app: &App, conflicts: u32) {
+    if conflicts > FREE_CONFLICTS {
+        // As in `insist`: what is waited for is the store.
+        tokio::time::sleep(jittered(app, FIRST_WAIT * (conflicts % FREE_CONFLICTS + 1))).await;
     }
 }
 

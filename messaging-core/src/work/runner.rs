@@ -232,7 +232,12 @@ async fn run(app: &App, job: ClaimedJob) {
         }
         Ok(Err(error)) => {
             tracing::error!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job failed");
-            let is_failure = matches!(error, JobError::Payload(_));
+            // A store that is healthy and fails at one thing will fail at it again.
+            let is_failure = match &error {
+                JobError::Payload(_) => true,
+                JobError::Store(StoreError::Failed(_)) => app.store().health().is_healthy(),
+                _ => false,
+            };
             put_back(&cx, &job, if is_failure { back_off(job.failures) } else { RETRY }, is_failure).await;
         }
         Err(_) => {

@@ -19,7 +19,7 @@ use crate::error::Chain;
 use crate::ports::Transport;
 use crate::ports::store::CommitError;
 use crate::ports::transport::{self, Acceptance, Admitted, Outcome};
-use crate::time::Timestamp;
+use crate::time::Monotonic;
 use crate::work::deliver_message::DeliverMessage;
 use crate::work::delivery::stopping_reasons;
 use crate::work::job::{JobContext, JobError};
@@ -53,7 +53,7 @@ pub(super) struct LogState {
     /// Attempts that were found to have been cut off and are not counted yet.
     pub(super) found_ambiguous: u64,
     /// When the suppression list was looked at last.
-    pub(super) looked_at: Timestamp,
+    pub(super) looked_at: Monotonic,
 }
 
 impl TransactionLog {
@@ -159,7 +159,7 @@ impl transport::Admission for TransactionLog {
     async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>> {
         let mut state = self.state.lock().await;
         let reasons = self.reasons(&state.message, recipients).await;
-        state.looked_at = self.cx.app.now();
+        state.looked_at = self.cx.app.clock().monotonic();
         reasons
     }
 
@@ -172,7 +172,7 @@ impl transport::Admission for TransactionLog {
             return vec![Admitted::Granted; recipients.len()];
         }
         let mut state = self.state.lock().await;
-        let now = self.cx.app.now();
+        let now = self.cx.app.clock().monotonic();
         let mut answers = vec![Admitted::Granted; recipients.len()];
         if now >= state.looked_at + LOOK_AGAIN_AFTER {
             let reasons = self.reasons(&state.message, recipients).await;

@@ -215,7 +215,7 @@ impl World {
         let list = self.post("/lists", json!({"name": "News"})).await;
         let members = json!({"contact_ids": [contact["id"]]});
         self.post(&format!("/lists/{}/contacts", list["id"].as_str().unwrap()), members).await;
-        let segment = self.post("/segments", json!({"name": "All", "type": "dynamic", "filter": {}})).await;
+        let segment = self.post("/segments", json!({"name": "All", "kind": "dynamic", "filter": {}})).await;
         self.hooks.product.work().await;
         let template = json!({"name": "t", "channel": "email", "subject": "s", "text": "{{ contact.email }}"});
         let template = self.post("/templates", template).await;

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use messaging_core::error::Chain;
 use messaging_core::ports::store::StoreHealth;
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 
 use super::connection::{self, PAGE_SIZE, Reopen};
@@ -200,6 +201,10 @@ fn run(shared: &Shared, connection: &Connection) {
     }
     drop(closed);
     if shared.health.distrusts_log() {
+        // SQLite would move it when the last connection is closed.
+        if let Err(error) = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true) {
+            tracing::error!(%error, "the log may be moved into the database although a sync failed");
+        }
         tracing::warn!("the log is left to the next start, because a sync failed");
     } else if let Err(error) = checkpoint(connection, "PRAGMA wal_checkpoint(TRUNCATE)") {
         tracing::warn!(%error, "the last checkpoint failed; the next start does it");

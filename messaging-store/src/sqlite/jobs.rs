@@ -141,7 +141,7 @@ fn claim_jobs(bench: &mut Bench, claim: &Claim) -> Result<Vec<ClaimedJob>, Fault
     }
     bench.ensure_owner()?;
     find_lost(bench)?;
-    redating::redate(bench, claim.now)?;
+    redating::redate(bench, claim.now, claim.monotonic)?;
     let held: HashMap<&str, Monotonic> = claim
         .hold
         .iter()

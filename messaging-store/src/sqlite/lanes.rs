@@ -236,9 +236,8 @@ impl Book {
         if self.lost {
             connection
                 .prepare_cached(
-                    "UPDATE lanes SET turn = 0, next_at = coalesce(
-                         (SELECT due_at FROM jobs WHERE jobs.lane = lanes.lane ORDER BY due_at LIMIT 1), 0)
-                     WHERE next_at = ?1",
+                    // To be looked at by the next claim, whatever date its first job has: it may be a wrong one.
+                    "UPDATE lanes SET turn = 0, next_at = 0 WHERE next_at = ?1",
                 )?
                 .execute([PARKED])?;
             self.lost = false;
@@ -319,9 +318,7 @@ impl Book {
     /// Takes back claims whose transaction failed.
     pub(super) fn take_back<'a>(&mut self, handles: impl Iterator<Item = &'a JobHandle>) {
         for handle in handles {
-            if let Some(lease) = self.leases.remove(&handle.id) {
-                self.drop_end(&handle.lane, lease.until);
-            }
+            self.end_claim(&handle.lane, handle.id);
         }
     }
 
@@ -379,9 +376,11 @@ impl Book {
         &mut self.redating
     }
 
-    /// Whether somebody holds a job, or held it and has not come back.
-    pub(super) fn is_leased(&self, id: JobId) -> bool {
-        self.leases.contains_key(&id)
+    /// Ends the claim of a job, if there is one.
+    pub(super) fn end_claim(&mut self, lane: &str, id: JobId) {
+        if let Some(lease) = self.leases.remove(&id) {
+            self.drop_end(lane, lease.until);
+        }
     }
 
     /// Due times were changed: every lane is looked at by the next claim, which finds out when it is to be looked

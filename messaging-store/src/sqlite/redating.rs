@@ -9,7 +9,7 @@
 //! Jobs in work are left alone, because their claims name their due times.
 
 use messaging_core::ids::{Id as _, JobId};
-use messaging_core::time::Timestamp;
+use messaging_core::time::{Monotonic, Timestamp};
 use rusqlite::{Connection, params};
 
 use super::batch::Bench;
@@ -97,7 +97,7 @@ fn is_ahead(time: i64, now: Timestamp) -> bool {
 }
 
 /// Dates jobs anew, a slice of them, if the clock has been set back.
-pub(super) fn redate(bench: &mut Bench, now: Timestamp) -> Result<(), Fault> {
+pub(super) fn redate(bench: &mut Bench, now: Timestamp, monotonic: Monotonic) -> Result<(), Fault> {
     let known = bench.book().redating().latest;
     let latest = match known {
         Some(latest) => latest,
@@ -109,7 +109,7 @@ pub(super) fn redate(bench: &mut Bench, now: Timestamp) -> Result<(), Fault> {
     }
     let Some(place) = bench.book().redating().place.take() else { return Ok(()) };
     let start = place.clone();
-    let outcome = bench.undurably(|connection, book| redate_slice(connection, book, &place, now));
+    let outcome = bench.undurably(|connection, book| redate_slice(connection, book, &place, now, monotonic));
     // What failed is done again from the same place.
     bench.book().redating().place = outcome.as_ref().map_or(Some(start), Clone::clone);
     outcome.map(drop)
@@ -121,6 +121,7 @@ fn redate_slice(
     book: &mut Book,
     after: &Place,
     now: Timestamp,
+    monotonic: Monotonic,
 ) -> Result<Option<Place>, Fault> {
     let (mut count, mut last) = (0, after.clone());
     let mut misdated = Vec::new();
@@ -134,14 +135,16 @@ fn redate_slice(
             count += 1;
             let (id, dated_at): (JobId, i64) = (row::id(row, 2)?, row.get(3)?);
             last = Place { lane: row.get(0)?, due_at: row.get(1)?, id: id.to_bytes().to_vec() };
-            if dated_at > now.as_millis() && last.due_at > now.as_millis() && !book.is_leased(id) {
-                misdated.push((last.clone(), dated_at));
+            if dated_at > now.as_millis() && last.due_at > now.as_millis() && book.lease_end(id, monotonic).is_none() {
+                misdated.push((last.clone(), id, dated_at));
             }
         }
     }
     let mut statement = connection
         .prepare_cached("UPDATE jobs SET due_at = ?4, dated_at = ?5 WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?;
-    for (job, dated_at) in misdated {
+    for (job, id, dated_at) in misdated {
+        // A claim that ran out named the job by its former date.
+        book.end_claim(&job.lane, id);
         let wait = job.due_at.saturating_sub(dated_at).max(0);
         let due_at = now.as_millis().saturating_add(wait);
         statement.execute(params![job.lane, job.due_at, job.id, due_at, now.as_millis()])?;

@@ -93,7 +93,7 @@ mod tests {
             connection
                 .execute(
                     "INSERT INTO contacts (n, audience, id, revision, created_at, updated_at, email)
-                     VALUES (?1, 1, x'00' || ?1, 1, 0, 0, ?2)",
+                     VALUES (?1, 1, CAST('id' || ?1 AS BLOB), 1, 0, 0, ?2)",
                     rusqlite::params![i64::try_from(n).unwrap(), email],
                 )
                 .unwrap();

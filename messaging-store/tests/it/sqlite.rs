@@ -324,16 +324,14 @@ async fn messages_older_than_the_list_of_copies_are_found_by_what_they_say() {
     assert_eq!(found.items, [], "a new database has nothing that is not listed");
     drop(store);
 
-    // As the schema was before.
-    raw(place.path())
-        .execute_batch(
-            "DROP TABLE copied_recipients; DROP TABLE unlisted_copies;
-             DELETE FROM refinery_schema_history WHERE version = 17;",
-        )
-        .unwrap();
-    raw(place.path())
+    // As the schema was before, and then its migration.
+    let database = raw(place.path());
+    database.execute_batch("DROP TABLE copied_recipients; DROP TABLE unlisted_copies;").unwrap();
+    database
         .execute("INSERT INTO workspaces (id, revision, doc) VALUES (?1, 1, '{}')", [workspace.to_bytes()])
         .unwrap();
+    database.execute_batch(include_str!("../../migrations/sqlite/V0017__copied_recipients.sql")).unwrap();
+    drop(database);
     store = open(place.path());
     let new = bare_message(workspace);
     put(&store, [Write::InsertMessage(Box::new(new), asking("ann@example.org"))]).await;
