@@ -193,7 +193,7 @@ fn before(name: &str, state: &mut State<'_, '_>, arguments: &[Value]) -> Result<
         // Every sign may print the longest value, or a width of three digits.
         "format" => {
             let signs = texts.first().map_or(0, |text| text.matches('%').count() as u64);
-            budget::room(state, signs.saturating_mul(999.max(longest(&arguments[1..]))))
+            budget::room(state, signs.saturating_mul(999.max(longest(arguments.get(1..).unwrap_or_default()))))
         }
         // A test or filter runs for every item.
         "select" | "reject" | "selectattr" | "rejectattr" | "map" => {
