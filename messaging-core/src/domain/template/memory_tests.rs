@@ -1,6 +1,7 @@
 //! How much memory one rendering takes at most. Every hostile template is rendered in a process of its own,
 //! because the kernel tells a peak for a process only.
 
+use std::io::Write;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value as Json, json};
@@ -91,7 +92,8 @@ fn render_alone(case: &Case) {
             rendering.map_or_else(|(_, fault)| fault.to_string(), |_| "rendered".to_owned())
         }
     };
-    println!("\n@{} {outcome}", memory("VmHWM").saturating_sub(before));
+    let peak = memory("VmHWM").saturating_sub(before);
+    writeln!(std::io::stdout(), "\n@{peak} {outcome}").unwrap();
 }
 
 /// Renders a case in a process of its own: its peak in KiB, and what came of it.
@@ -133,9 +135,8 @@ fn no_rendering_takes_more_than_its_memory() {
     measured.sort_by_key(|(index, _)| *index);
     let mut too_large = Vec::new();
     for (index, (peak, outcome)) in measured {
-        println!("{peak:>8} KiB  {:<40} {outcome}", cases[index].name);
         if peak > MAX_RESIDENT {
-            too_large.push(format!("{}: {peak} KiB", cases[index].name));
+            too_large.push(format!("{}: {peak} KiB, {outcome}", cases[index].name));
         }
     }
     assert!(too_large.is_empty(), "more than {MAX_RESIDENT} KiB: {too_large:#?}");
