@@ -93,7 +93,7 @@ fn render_alone(case: &Case) {
         }
     };
     let peak = memory("VmHWM").saturating_sub(before);
-    writeln!(std::io::stdout(), "\n@{peak} {outcome}").unwrap();
+    std::io::stdout().write_all(format!("\n@{peak} {outcome}\n").as_bytes()).unwrap();
 }
 
 /// Renders a case in a process of its own: its peak in KiB, and what came of it.
