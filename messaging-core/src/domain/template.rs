@@ -18,6 +18,8 @@ pub mod gate;
 mod guard;
 pub mod import;
 mod markup;
+#[cfg(all(test, target_os = "linux"))]
+mod memory_tests;
 pub mod mjml;
 mod positions;
 pub mod saving;

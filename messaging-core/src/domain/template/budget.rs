@@ -57,6 +57,26 @@ pub fn charge(state: &mut State<'_, '_>, cost: u64) -> Result<(), Error> {
     }
 }
 
+/// Refuses what would make so many bytes more than are left; what is made is charged when it is there.
+pub fn room(state: &mut State<'_, '_>, bytes: u64) -> Result<(), Error> {
+    charge(state, 0)?;
+    match state.get_extension_mut::<Left>() {
+        Some(left) if left.0 < bytes => Err(too_much()),
+        _ => Ok(()),
+    }
+}
+
+/// The bytes of a text when a list that holds it is printed or becomes JSON, at most: quotes and control
+/// characters are spelled with up to six signs.
+pub fn spelled(text: &str) -> u64 {
+    let cost = |byte: u8| match byte {
+        b'"' | b'\'' | b'\\' | b'<' | b'>' | b'&' | 0..=31 | 127 => 6,
+        128.. => 3,
+        _ => 1,
+    };
+    text.bytes().map(cost).sum()
+}
+
 /// Too much work.
 fn too_much() -> Error {
     Error::new(ErrorKind::OutOfFuel, "makes or looks through too much data")
@@ -74,6 +94,14 @@ pub fn charge_tree(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error
 fn cheap(value: &Value) -> Option<u64> {
     match value.as_str() {
         Some(text) => Some(text.len() as u64),
+        // A large float is printed with all its digits.
+        None if value.kind() == ValueKind::Number && !value.is_integer() => {
+            Some(if f64::try_from(value.clone()).is_ok_and(|n| n != 0.0 && !(1e-9..1e18).contains(&n.abs())) {
+                330
+            } else {
+                1
+            })
+        }
         None if value.as_object().is_none() => Some(1),
         None => None,
     }
@@ -81,6 +109,9 @@ fn cheap(value: &Value) -> Option<u64> {
 
 fn walk(state: &mut State<'_, '_>, value: &Value, depth: usize) -> Result<(), Error> {
     charge(state, ITEM)?;
+    if let Some(text) = value.as_str() {
+        return charge(state, spelled(text));
+    }
     if let Some(cost) = cheap(value) {
         return charge(state, cost);
     }

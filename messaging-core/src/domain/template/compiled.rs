@@ -106,6 +106,10 @@ impl Compiled {
 
     /// Renders all parts. The limits are those of each part.
     pub fn render(&self, values: Values, limits: Limits) -> Result<Rendering, (Part, RenderFault)> {
+        if values.is_too_large() {
+            let part = self.programs().next().map_or(Part::Html, |(part, _)| part);
+            return Err((part, RenderFault::Limits));
+        }
         let mut values = values;
         values.set_work(limits.work);
         let plain = Value::from_object(values.clone());

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use minijinja::value::ValueKind;
 use minijinja::{AutoEscape, Error, Output, State, Value};
 
-use super::budget::charge_tree;
+use super::budget::{charge, charge_tree};
 
 /// Prints a value where the template outputs it: escaped in HTML, plain elsewhere.
 ///
@@ -24,7 +24,12 @@ pub(super) fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Val
     match (value.kind(), value.as_str()) {
         (ValueKind::Undefined | ValueKind::None, _) => Ok(()),
         (ValueKind::Bool, _) => Ok(out.write_str(if value.is_true() { "true" } else { "false" })?),
-        (_, Some(text)) if is_html => Ok(html(out, text)?),
+        (_, Some(text)) if is_html => {
+            // What the escapes add: a block may keep it.
+            let special = text.bytes().filter(|byte| matches!(byte, b'<' | b'>' | b'&' | b'"' | b'\'')).count();
+            charge(state, 5 * special as u64)?;
+            Ok(html(out, text)?)
+        }
         (_, Some(text)) => Ok(out.write_str(text)?),
         (ValueKind::Number, _) => Ok(write!(out, "{value}")?),
         _ if is_html => Ok(html(out, &value.to_string())?),

@@ -143,6 +143,8 @@ fn special(state: &mut State<'_, '_>, value: Value, escape: fn(&str) -> String) 
         return Ok(value);
     }
     let text = escape::printed(state, &value)?;
+    // A quote becomes ten bytes where markup stands inside an attribute.
+    budget::room(state, 10 * text.len() as u64)?;
     made(state, Value::from_safe_string(escape(&text)))
 }
 
@@ -150,6 +152,8 @@ fn special(state: &mut State<'_, '_>, value: Value, escape: fn(&str) -> String) 
 fn before(name: &str, state: &mut State<'_, '_>, arguments: &[Value]) -> Result<(), Error> {
     let too_large = |value: &Value| value.as_i64().is_some_and(|number| !(-MAX_COUNT..=MAX_COUNT).contains(&number));
     let texts: Vec<&str> = arguments.iter().filter_map(Value::as_str).collect();
+    let first = arguments.first().and_then(Value::as_str);
+    budget::room(state, first.map_or(0, |text| growth(name, text, texts.get(1).copied())))?;
     match name {
         "indent" | "batch" | "slice" | "tojson" | "round" => {
             let named = arguments.last().filter(|last| last.is_kwargs());
@@ -163,6 +167,11 @@ fn before(name: &str, state: &mut State<'_, '_>, arguments: &[Value]) -> Result<
             }
             let lines = texts.first().map_or(1, |text| text.matches('\n').count() as u64 + 1);
             let most = given.iter().filter_map(Value::as_i64).max().unwrap_or(4).unsigned_abs();
+            if name == "tojson" && given.iter().any(|given| given.as_i64().is_some()) {
+                // Every item has a line of its own that is indented.
+                let value = arguments.first().map_or(0, lines_of);
+                budget::room(state, value.saturating_mul(most))?;
+            }
             charge(state, if name == "indent" { lines.saturating_mul(most) } else { most.saturating_mul(32) })
         }
         "replace" => match texts[..] {
@@ -181,6 +190,11 @@ fn before(name: &str, state: &mut State<'_, '_>, arguments: &[Value]) -> Result<
         "format" if texts.first().is_some_and(|text| has_long_number(text)) || arguments.iter().any(too_wide) => {
             Err(Error::new(ErrorKind::InvalidOperation, "a width is larger than 999"))
         }
+        // Every sign may print the longest value, or a width of three digits.
+        "format" => {
+            let signs = texts.first().map_or(0, |text| text.matches('%').count() as u64);
+            budget::room(state, signs.saturating_mul(999.max(longest(arguments.get(1..).unwrap_or_default()))))
+        }
         // A test or filter runs for every item.
         "select" | "reject" | "selectattr" | "rejectattr" | "map" => {
             let items = arguments.first().and_then(Value::len).unwrap_or(0);
@@ -188,6 +202,52 @@ fn before(name: &str, state: &mut State<'_, '_>, arguments: &[Value]) -> Result<
         }
         _ => Ok(()),
     }
+}
+
+/// The bytes that a filter makes of a text at most.
+fn growth(name: &str, text: &str, separator: Option<&str>) -> u64 {
+    /// What an item of a list takes.
+    const ITEM: u64 = 32;
+    let count = |count: usize| (count as u64 + 1).saturating_mul(ITEM);
+    match name {
+        "tojson" | "replace" | "join" => budget::spelled(text),
+        "urlencode" => 3 * text.len() as u64,
+        "upper" | "lower" | "title" | "capitalize" if !text.is_ascii() => 3 * text.len() as u64,
+        "lines" => count(text.matches('\n').count()),
+        "split" => match separator {
+            Some(separator) if !separator.is_empty() => count(text.matches(separator).count()),
+            Some(_) => count(text.chars().count()),
+            None => count(text.split_whitespace().count()),
+        },
+        "list" | "batch" | "slice" | "sort" | "unique" | "zip" | "chain" | "map" | "select" | "reject" => {
+            count(text.chars().count())
+        }
+        _ => 0,
+    }
+}
+
+/// Lines of a value as indented JSON, each counted as often as it is indented. The value was walked before,
+/// so that its depth is bounded.
+fn lines_of(value: &Value) -> u64 {
+    fn count(value: &Value, depth: u64) -> u64 {
+        let inner = match value.kind() {
+            ValueKind::Seq | ValueKind::Iterable => {
+                value.try_iter().map_or(0, |items| items.map(|item| count(&item, depth + 1)).sum())
+            }
+            ValueKind::Map => value.try_iter().map_or(0, |keys| {
+                keys.filter_map(|key| value.get_item(&key).ok()).map(|item| count(&item, depth + 1)).sum()
+            }),
+            _ => 0,
+        };
+        inner + 2 * depth
+    }
+    count(value, 0)
+}
+
+/// The bytes of the longest value among arguments, named ones included.
+fn longest(arguments: &[Value]) -> u64 {
+    let of = |value: &Value| value.as_str().map_or_else(|| value.to_string().len(), str::len) as u64;
+    arguments.iter().map(of).max().unwrap_or(0).saturating_mul(6)
 }
 
 /// Whether a text has a number of more than three digits, which a format would take for a width.

@@ -53,6 +53,9 @@ pub(super) const SCRIPT: &str = "_guard_script";
 /// Macros of one part.
 const MAX_MACROS: usize = 50;
 
+/// Bytes of text within the macros of one part: every call that is not finished may hold them once.
+const MAX_MACRO_TEXT: usize = 256 << 10;
+
 /// Writes the guards into a source. `is_markup` says whether what it makes is HTML.
 pub(super) fn guarded(
     source: &str,
@@ -61,7 +64,8 @@ pub(super) fn guarded(
     is_markup: bool,
 ) -> Result<String, &'static str> {
     let dangers = if is_markup { positions::dangers(source, tokens)? } else { Vec::new() };
-    let mut writer = Writer { tokens: &tokens.tokens, dangers: &dangers, inserts: Vec::new(), macros: 0, rule: None };
+    let mut writer =
+        Writer { tokens: &tokens.tokens, dangers: &dangers, inserts: Vec::new(), macros: 0, macro_text: 0, rule: None };
     writer.statement(tree);
     if let Some(rule) = writer.rule {
         return Err(rule);
@@ -86,6 +90,7 @@ struct Writer<'a> {
     /// What is to be written, and before which byte; inner things first.
     inserts: Vec<(usize, String)>,
     macros: usize,
+    macro_text: usize,
     /// The rule that is broken.
     rule: Option<&'static str>,
 }
@@ -201,12 +206,12 @@ impl Writer<'_> {
                 self.statements(&filter.body);
             }
             Stmt::Macro(declared) => {
-                self.count_macro();
+                self.count_macro(text_of(&declared.body));
                 declared.defaults.iter().for_each(|default| self.expression(default));
                 self.statements(&declared.body);
             }
             Stmt::CallBlock(block) => {
-                self.count_macro();
+                self.count_macro(text_of(&block.macro_decl.body));
                 self.arguments(&block.call.args);
                 self.expression(&block.call.expr);
                 self.statements(&block.macro_decl.body);
@@ -225,8 +230,12 @@ impl Writer<'_> {
         }
     }
 
-    fn count_macro(&mut self) {
+    fn count_macro(&mut self, text: usize) {
         self.macros += 1;
+        self.macro_text += text;
+        if self.macro_text > MAX_MACRO_TEXT {
+            self.rule = Some("has more than 256 KiB of text in macros");
+        }
         if self.macros > MAX_MACROS {
             self.rule = Some("has more than 50 macros");
         }

@@ -25,6 +25,22 @@ pub struct Values {
     system: BTreeMap<&'static str, Value>,
     given: Arc<BTreeMap<String, Value>>,
     attributes: Arc<BTreeMap<String, Value>>,
+    is_too_large: bool,
+}
+
+/// The bytes that the values of a request may take inside the engine.
+const MAX_GIVEN: usize = 32 << 20;
+
+/// What a value takes inside the engine, about.
+fn weight(json: &Json) -> usize {
+    match json {
+        Json::Array(items) => 64 + items.iter().map(|item| 24 + weight(item)).sum::<usize>(),
+        Json::Object(members) => {
+            160 + members.iter().map(|(name, member)| 200 + name.len() + weight(member)).sum::<usize>()
+        }
+        Json::String(text) => text.len(),
+        _ => 0,
+    }
 }
 
 /// What a contact shows to a template.
@@ -58,6 +74,10 @@ fn values(members: &Map<String, Json>) -> BTreeMap<String, Value> {
 impl Values {
     /// The values of a request.
     pub fn new(given: &Map<String, Json>) -> Self {
+        // The request has them already: what would take too much is not made anew, and no part is rendered.
+        if given.values().map(weight).sum::<usize>() > MAX_GIVEN {
+            return Self { is_too_large: true, ..Self::default() };
+        }
         Self { given: Arc::new(values(given)), ..Self::default() }
     }
 
@@ -105,6 +125,11 @@ impl Values {
         let _ = escape::html(&mut html, text);
         html.push_str("</div>");
         self.system.insert(PREHEADER, Value::from_safe_string(html));
+    }
+
+    /// Whether the request gave more than a rendering may hold.
+    pub(super) const fn is_too_large(&self) -> bool {
+        self.is_too_large
     }
 
     /// Whether there is a value for a path like `order.id`.
