@@ -75,7 +75,8 @@ def check(source):
 
 def main(program):
     with tempfile.TemporaryDirectory() as data:
-        server = subprocess.Popen([program, "dev", "--listen", "127.0.0.1:0", "--data", data, "--log", "warn"],
+        server = subprocess.Popen([program, "dev", "--listen", "127.0.0.1:0", "--data", data, "--log", "warn",
+                                   "--allow-private-targets"],
                                   stdout=subprocess.DEVNULL)
         try:
             run(data, server)
@@ -128,11 +129,14 @@ def run(data, server):
         call("PUT", f"{workspace}/channels/email", {"provider": "smtp", "config": relay})
         sent = send("sent")
         sink.shutdown()
-    assert len(received) == 1, received
-    envelope, source = received[0]
-    assert f"<{sent}@" in check(source)
-    assert [line.split(":")[1].strip("<>") for line in envelope if line.upper().startswith("RCPT")] == [
-        "ann@example.com", "cc@example.com", BCC], envelope
+    # A transaction for each recipient, each with an envelope sender of its own, all with the same content.
+    assert len(received) == 3, received
+    assert len({source for _, source in received}) == 1
+    assert f"<{sent}@" in check(received[0][1])
+    named = [[line.split(":")[1].split(">")[0].strip("<") for line in envelope if line.upper().startswith(verb)]
+             for verb in ("RCPT", "MAIL") for envelope, _ in received]
+    assert named[:3] == [["ann@example.com"], ["cc@example.com"], [BCC]], named
+    assert len({sender for senders in named[3:] for sender in senders}) == 3, named
     print("the sandbox and the wire are read alike")
 
 

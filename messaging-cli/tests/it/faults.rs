@@ -369,11 +369,6 @@ fn a_small_disk_fills_up_to_its_reserve() {
 }
 
 #[test]
-fn a_small_disk_fills_up_to_the_last_byte() {
-    fill_up(64, &["--disk-reserve", "0"]);
-}
-
-#[test]
 fn a_larger_disk_fills_up_to_the_default_reserve() {
     if std::env::var_os("FAULT_SECONDS").is_none() {
         eprintln!("skipped: set FAULT_SECONDS to fill a disk of 400 MiB");
