@@ -242,7 +242,7 @@ pub enum Write {
 /// A change of a message's narrow row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoveMessage {
-    /// Whose.
+    /// The workspace that owns it.
     pub workspace_id: WorkspaceId,
     /// Which message.
     pub message_id: MessageId,
@@ -250,14 +250,14 @@ pub struct MoveMessage {
     pub revision: u32,
     /// The new state.
     pub status: MessageStatus,
-    /// When.
+    /// The time of the change.
     pub at: Timestamp,
 }
 
 /// Names an event in the log of its workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogEvent {
-    /// Whose.
+    /// The workspace that owns it.
     pub workspace_id: WorkspaceId,
     /// Of which message.
     pub message_id: MessageId,
@@ -347,7 +347,7 @@ impl Write {
 /// A change of the contact that did something. Nothing happens when there is nothing to move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoveProductEvents {
-    /// Whose.
+    /// The workspace that owns it.
     pub workspace_id: WorkspaceId,
     /// The contact that did it: one that is gone, or goes in the same commit after this write.
     pub from: ContactId,
@@ -362,7 +362,7 @@ pub struct MoveProductEvents {
 /// is not attributed to `from` any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttributeMessage {
-    /// Whose.
+    /// The workspace that owns it.
     pub workspace_id: WorkspaceId,
     /// Which message.
     pub message_id: MessageId,
