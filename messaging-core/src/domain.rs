@@ -37,6 +37,7 @@ pub mod report;
 pub mod retry;
 pub mod returned;
 pub mod secret;
+pub mod secret_key;
 pub mod segment;
 pub mod sender;
 pub mod sending_domain;

@@ -139,8 +139,8 @@ impl Violations {
     }
 
     /// `Ok` when nothing is wrong.
-    pub fn into_result(self) -> Result<(), crate::Error> {
-        if self.is_empty() { Ok(()) } else { Err(crate::Error::Validation(self)) }
+    pub fn into_result(self) -> Result<(), Self> {
+        if self.is_empty() { Ok(()) } else { Err(self) }
     }
 
     /// `2 fields are invalid`.
@@ -157,18 +157,11 @@ fn is_within(pointer: &str, outer: &str) -> bool {
     !outer.is_empty() && pointer.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// A violation as an error of its own, for the many places that find exactly one.
-impl From<Violations> for crate::Error {
-    fn from(violations: Violations) -> Self {
-        Self::Validation(violations)
-    }
-}
-
-/// One field error as an answer.
-pub fn refuse(pointer: &str, code: FieldCode, message: impl Display) -> crate::Error {
+/// The violations of a request that breaks exactly one rule.
+pub fn refuse(pointer: &str, code: FieldCode, message: impl Display) -> Violations {
     let mut violations = Violations::new();
     violations.add(pointer, code, message);
-    crate::Error::Validation(violations)
+    violations
 }
 
 /// Escapes a member name for use in a pointer (RFC 6901 section 3).

@@ -20,11 +20,11 @@ use hyper::body::{Body as _, Incoming};
 use ipnet::IpNet;
 use messaging_core::domain::caller_network::CallerNetwork;
 use messaging_core::error::Chain;
-use messaging_core::fair_semaphore::Owner;
 use messaging_core::ids::{ApiKeyId, UserId, WorkspaceId};
-use messaging_core::ops::{self, BodyKind, Endpoint};
 use messaging_core::scope::Access;
-use messaging_core::{App, Caller, Error};
+use messaging_engine::fair_semaphore::Owner;
+use messaging_engine::ops::{self, BodyKind, Endpoint};
+use messaging_engine::{App, Caller, Error};
 use tokio::time::timeout;
 
 use crate::body::{BodyBudget, BodyError, BodyTimes, Received, Sender, drain};

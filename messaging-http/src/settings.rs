@@ -300,7 +300,7 @@ impl SettingsArgs {
     }
 
     fn complete(self) -> Result<Settings, SettingsError> {
-        let defaults = messaging_core::Settings::default();
+        let defaults = messaging_engine::Settings::default();
         let data = self.data.unwrap_or_else(|| DEFAULT_DATA.into());
         let database = match self.database {
             Some(text) => database_path(&text)?,

@@ -8,10 +8,10 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use messaging_core::App;
 use messaging_core::ports::store::StoreHealth;
-use messaging_core::vault::KeyRefused;
-use messaging_core::work::Workers;
+use messaging_engine::App;
+use messaging_engine::vault::KeyRefused;
+use messaging_engine::work::Workers;
 use messaging_store::key_file::{self, KeyFileError};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use messaging_transport::inbound::{Inbound, InboundOptions};
@@ -145,12 +145,12 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
         .resolver(Arc::new(transport.dns.clone()))
         .fetch(Arc::new(fetch))
         .transports(messaging_transport::defaults(&transport))
-        .settings(messaging_core::Settings {
+        .settings(messaging_engine::Settings {
             public_url: settings.public_url.clone().unwrap_or_else(|| base.to_owned()),
             hostname: settings.hostname.clone(),
             data_region: settings.data_region.clone(),
             message_retry: settings.message_retry.clone(),
-            message_retry_jitter: messaging_core::Settings::default().message_retry_jitter,
+            message_retry_jitter: messaging_engine::Settings::default().message_retry_jitter,
             message_expiry: settings.message_expiry,
             webhook_retry: settings.webhook_retry.clone(),
             segment_refresh: settings.segment_refresh,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
-use messaging_core::App;
+use messaging_engine::App;
 
 use crate::body::{BodyError, BodyTimes, Pieces};
 use crate::reply::{self, Reply};
@@ -43,6 +43,6 @@ pub(crate) async fn answer(
         uploading.add(&bytes).await?;
     }
     let import = uploading.finish().await?;
-    let text = serde_json::to_vec(&import).map_err(messaging_core::Error::internal)?;
+    let text = serde_json::to_vec(&import).map_err(messaging_engine::Error::internal)?;
     Ok(reply::json(StatusCode::ACCEPTED, text.into()))
 }

@@ -7,9 +7,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use messaging_core::domain::secret_key::SecretKey;
 use messaging_core::ports::clock::SystemEntropy;
-use messaging_core::ports::store::{Store, StoreError};
-use messaging_core::vault::{self, SecretKey};
+use messaging_core::ports::store::{Store, StoreError, needs_its_key};
 
 use crate::sqlite::open::private;
 
@@ -49,7 +49,7 @@ pub async fn open_or_create(path: &Path, store: &dyn Store) -> Result<SecretKey,
     if let Some(key) = read(path)? {
         return Ok(key);
     }
-    if vault::needs_its_key(store).await? {
+    if needs_its_key(store).await? {
         return Err(KeyFileError::Missing(path.to_owned()));
     }
     create(path)

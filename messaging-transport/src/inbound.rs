@@ -13,30 +13,4 @@ pub mod report;
 mod server;
 mod session;
 
-use async_trait::async_trait;
-use messaging_core::app::{App, ReturnAddress};
-use messaging_core::domain::report::Report;
-use messaging_core::error::Error;
-use messaging_core::ports::store::StoreError;
-
 pub use server::{Inbound, InboundOptions};
-
-/// Who knows the return addresses and what a report does: the application.
-#[async_trait]
-pub trait Postbox: Send + Sync + 'static {
-    /// What an address says, if it is a return address of ours.
-    async fn return_address(&self, address: &str) -> Result<Option<ReturnAddress>, StoreError>;
-    /// Takes note of a report. When it returns, that is durable; the same report twice has one effect.
-    async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), Error>;
-}
-
-#[async_trait]
-impl Postbox for App {
-    async fn return_address(&self, address: &str) -> Result<Option<ReturnAddress>, StoreError> {
-        Self::return_address(self, address).await
-    }
-
-    async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), Error> {
-        Self::receive(self, to, report).await
-    }
-}

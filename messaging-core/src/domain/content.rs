@@ -12,7 +12,7 @@ use crate::domain::attachment::StoredFile;
 use crate::domain::message::MessageContent;
 use crate::domain::message_input::MessageInput;
 use crate::ids::TemplateId;
-use crate::ops::input;
+use crate::input;
 
 /// Never the first byte of a JSON text.
 const ENVELOPE: u8 = 0x01;

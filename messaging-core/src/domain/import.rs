@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use self::columns::Mapping;
 use crate::domain::contact::IdentifierKind;
-use crate::error::Error;
+use crate::error::DomainError;
 use crate::ids::{BlobId, ImportId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -162,12 +162,12 @@ impl Import {
     }
 
     /// Whether a file may still be uploaded.
-    pub fn admits_upload(&self, now: Timestamp) -> Result<(), Error> {
-        if self.status(now) == ImportStatus::AwaitingUpload { Ok(()) } else { Err(Error::LinkExpired) }
+    pub fn admits_upload(&self, now: Timestamp) -> Result<(), DomainError> {
+        if self.status(now) == ImportStatus::AwaitingUpload { Ok(()) } else { Err(DomainError::LinkExpired) }
     }
 
     /// The file is there.
-    pub fn uploaded(self, upload: BlobId, now: Timestamp) -> Result<Self, Error> {
+    pub fn uploaded(self, upload: BlobId, now: Timestamp) -> Result<Self, DomainError> {
         self.admits_upload(now)?;
         Ok(Self { state: ImportState::Processing { upload, cursor: Cursor::default() }, ..self })
     }

@@ -14,7 +14,7 @@ use crate::domain::address::{self, EmailAddress};
 use crate::domain::attachment::{self, AttachmentInput, Base64};
 use crate::domain::channel::Channel;
 use crate::domain::headers::{self, HeaderFault};
-use crate::ops::input::Input;
+use crate::input::Input;
 use crate::violation::{FieldCode, Violations, escape};
 
 /// Recipients in `cc` and in `bcc` (contract section 20).
@@ -112,7 +112,7 @@ fn is_given(text: Option<&String>) -> bool {
 }
 
 /// Checks the values for a template.
-pub(crate) fn check_variables(variables: Option<&Map<String, Value>>, violations: &mut Violations) {
+pub fn check_variables(variables: Option<&Map<String, Value>>, violations: &mut Violations) {
     if let Some(variables) = variables
         && serde_json::to_vec(variables).is_ok_and(|json| json.len() > MAX_VARIABLES_BYTES)
     {

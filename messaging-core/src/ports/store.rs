@@ -39,7 +39,6 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use crate::changes::Changes;
-use crate::error::Error;
 
 pub use accounts::Accounts;
 pub use attempts::Attempts;
@@ -50,7 +49,7 @@ pub use custom_fields::CustomFields;
 pub use events::{EventLog, LogPosition};
 pub use health::{StoreGauges, StoreHealth};
 pub use imports::Imports;
-pub use installation::{Installation, SealedSecret};
+pub use installation::{Installation, SealedSecret, needs_its_key};
 pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
 pub use lists::Lists;
@@ -184,14 +183,4 @@ pub enum CommitError {
     /// Not committed for another reason.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-impl From<StoreError> for Error {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Unavailable => Self::Unavailable { retry_after: 1 },
-            StoreError::OutcomeUnknown => Self::OutcomeUnknown { retry_after: 1 },
-            StoreError::Failed(_) => Self::internal(error),
-        }
-    }
 }

@@ -6,11 +6,11 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use messaging_core::ports::inbound::InboundSink;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
-use super::Postbox;
 use super::session::{Place, Session};
 
 /// Connections that the kernel keeps for us while we are busy.
@@ -106,9 +106,9 @@ impl Inbound {
         self.address
     }
 
-    /// Receives letters for `postbox` until `shutdown` is done; then takes no further ones, finishes
+    /// Receives letters for `sink` until `shutdown` is done; then takes no further ones, finishes
     /// those that are on the way within [`InboundOptions::stop_grace`], and returns.
-    pub async fn run(self, postbox: Arc<dyn Postbox>, shutdown: impl Future<Output = ()>) {
+    pub async fn run(self, sink: Arc<dyn InboundSink>, shutdown: impl Future<Output = ()>) {
         let Self { listener, options, .. } = self;
         let connections = Arc::new(Semaphore::new(options.max_connections));
         let letters = Arc::new(Semaphore::new(options.max_letters));
@@ -126,7 +126,7 @@ impl Inbound {
                     continue;
                 };
                 let place = Place {
-                    postbox: Arc::clone(&postbox),
+                    sink: Arc::clone(&sink),
                     options: Arc::clone(&options),
                     letters: Arc::clone(&letters),
                     phase: phase.subscribe(),

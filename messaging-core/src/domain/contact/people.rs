@@ -11,7 +11,7 @@ use super::input::ContactInput;
 use super::{Consent, Contact, Identifier, IdentifierKind};
 use crate::changes::Expect;
 use crate::domain::custom_field::FieldTypes;
-use crate::error::Error;
+use crate::error::DomainError;
 use crate::ids::{ContactId, ListId, WorkspaceId};
 use crate::patch::Patch;
 use crate::ports::store::Stored;
@@ -131,7 +131,7 @@ impl<'a> People<'a> {
         faults: Violations,
         keys: &[IdentifierKind],
         on: Occasion,
-    ) -> Result<Decision, Error> {
+    ) -> Result<Decision, DomainError> {
         let mut violations = faults;
         sent.require_identifier(&mut violations);
         let named: Vec<_> = sent.identifiers().collect();
@@ -156,7 +156,7 @@ impl<'a> People<'a> {
         self.change(sent, Lists::Add, &mut contact, &mut violations);
         violations.into_result()?;
         if is_other {
-            return Err(Error::IdentifierConflict { pointer: "/external_id", contact_id: before.id });
+            return Err(DomainError::IdentifierConflict { pointer: "/external_id", contact_id: before.id });
         }
         self.settle(&before, revision, contact, &named, on.now)
     }
@@ -168,7 +168,7 @@ impl<'a> People<'a> {
         sent: ContactInput,
         faults: Violations,
         now: Timestamp,
-    ) -> Result<Decision, Error> {
+    ) -> Result<Decision, DomainError> {
         let mut violations = faults;
         let mut contact = stored.record.clone();
         let named: Vec<_> = sent.identifiers().collect();
@@ -212,7 +212,7 @@ impl<'a> People<'a> {
         mut contact: Contact,
         named: &[Identifier],
         now: Timestamp,
-    ) -> Result<Decision, Error> {
+    ) -> Result<Decision, DomainError> {
         self.refuse_others(named, contact.id)?;
         let missing_in = |all: &[ListId], some: &[ListId]| -> Vec<ListId> {
             all.iter().filter(|id| !some.contains(id)).copied().collect()
@@ -232,10 +232,10 @@ impl<'a> People<'a> {
         Ok(Decision { contact, created: false, put, joins, leaves })
     }
 
-    fn refuse_others(&self, named: &[Identifier], id: ContactId) -> Result<(), Error> {
+    fn refuse_others(&self, named: &[Identifier], id: ContactId) -> Result<(), DomainError> {
         for identifier in named {
             if let Some(contact_id) = self.owner(identifier).filter(|owner| *owner != id) {
-                return Err(Error::IdentifierConflict { pointer: identifier.pointer(), contact_id });
+                return Err(DomainError::IdentifierConflict { pointer: identifier.pointer(), contact_id });
             }
         }
         Ok(())

@@ -5,15 +5,15 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::MessageInput;
-use crate::error::Error;
-use crate::ops::input;
+use crate::error::DomainError;
+use crate::input;
 use crate::violation::At;
 
 /// The pointers and codes that are reported, or "ok".
 fn verdict(body: &Value) -> String {
     match input::body::<MessageInput>(body.to_string().as_bytes()) {
         Ok(_) => "ok".to_owned(),
-        Err(Error::Validation(violations)) => {
+        Err(DomainError::Invalid(violations)) => {
             let mut lines: Vec<_> = violations
                 .as_slice()
                 .iter()
@@ -239,6 +239,6 @@ fn unknown_members_are_refused_and_of_repeated_ones_the_last_counts() {
 fn bodies_that_are_no_objects() {
     for bad in ["", "[]", "null", "\"a\"", "{", "{\"channel\":\"email\"", "{} x"] {
         let result = input::body::<MessageInput>(bad.as_bytes());
-        assert!(matches!(result, Err(Error::InvalidJson)), "{bad}");
+        assert!(matches!(result, Err(DomainError::NotAnObject)), "{bad}");
     }
 }

@@ -9,7 +9,7 @@ use super::input::{ContactReference, ProductEventInput};
 use super::{ProductEvent, possible_times};
 use crate::domain::contact::people::{self, new_contact};
 use crate::domain::contact::{Contact, Identifier};
-use crate::error::Error;
+use crate::error::DomainError;
 use crate::ids::{ContactId, EventId, WorkspaceId};
 use crate::time::Timestamp;
 use crate::violation::{FieldCode, Violations};
@@ -69,7 +69,7 @@ impl Ledger {
     /// Decides on an event.
     ///
     /// `faults` is what is wrong with the request already: then nothing is decided, only more faults found.
-    pub fn enter(&mut self, sent: ProductEventInput, faults: Violations, on: Occasion) -> Result<Entry, Error> {
+    pub fn enter(&mut self, sent: ProductEventInput, faults: Violations, on: Occasion) -> Result<Entry, DomainError> {
         let mut violations = faults;
         let occurred_at = sent.occurred_at.unwrap_or(on.now);
         if !(self.earliest..=self.latest).contains(&occurred_at) {

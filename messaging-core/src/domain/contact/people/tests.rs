@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::ids::{Id as _, IdSource};
-use crate::ops::input;
+use crate::input;
 use crate::ports::clock::SeededEntropy;
 
 /// A workspace in memory, and what happens to it.
@@ -46,7 +46,7 @@ impl World {
             let on = Occasion { workspace_id: self.workspace, new_id, now };
             told.push(match people.upsert(sent, Violations::new(), &IdentifierKind::ALL, on) {
                 Ok(decision) => self.store(decision),
-                Err(Error::IdentifierConflict { pointer, contact_id }) => {
+                Err(DomainError::IdentifierConflict { pointer, contact_id }) => {
                     format!("conflict {pointer} {}", self.number(contact_id))
                 }
                 Err(error) => error.to_string(),
@@ -185,7 +185,7 @@ fn lists_are_added_or_replaced() {
     let unchanged = decide(&mut people, json!({"external_id": "u-1", "list_ids": null})).unwrap();
     assert_eq!((unchanged.joins, unchanged.leaves), (vec![], vec![]));
     let unknown = json!({"external_id": "u-1", "list_ids": [one, "lst_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", "x"]});
-    assert!(matches!(decide(&mut people, unknown), Err(Error::Validation(found)) if found.as_slice().len() == 2));
+    assert!(matches!(decide(&mut people, unknown), Err(DomainError::Invalid(found)) if found.as_slice().len() == 2));
 
     let stored = Stored { record: Arc::unwrap_or_clone(updated.contact), revision: 1 };
     let replace = |people: &mut People<'_>, body: Value| {

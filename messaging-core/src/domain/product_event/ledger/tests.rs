@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::ids::{Id, IdSource};
-use crate::ops::input;
+use crate::input;
 use crate::ports::clock::SeededEntropy;
 
 /// What a workspace knows, and what is told of it.
@@ -75,8 +75,9 @@ impl World {
     }
 }
 
-fn faults_of(error: &Error) -> String {
-    let errors = error.details().unwrap()["errors"].clone();
+fn faults_of(error: &DomainError) -> String {
+    let DomainError::Invalid(violations) = error else { panic!("{error}") };
+    let errors = serde_json::to_value(violations.as_slice()).unwrap();
     let text = |one: &Value| format!("{} {}", one["pointer"].as_str().unwrap(), one["code"].as_str().unwrap());
     errors.as_array().unwrap().iter().map(text).collect::<Vec<_>>().join(", ")
 }

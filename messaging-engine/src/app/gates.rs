@@ -1,0 +1,68 @@
+//! How many requests a webhook's receiver gets at the same time.
+//!
+//! A lane's window says how many jobs are claimed, which may be many, because a claim costs the store as much as
+//! some jobs. What the receiver sees is bounded here: few enough that their connections are kept.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use messaging_core::ids::WebhookId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Requests to one receiver at the same time.
+const IN_FLIGHT: usize = 32;
+
+/// Gates that nobody waits at are remembered up to this number.
+const REMEMBERED: usize = 1024;
+
+/// A gate for each webhook.
+#[derive(Debug, Default)]
+pub(super) struct Gates(Mutex<HashMap<WebhookId, Arc<Semaphore>>>);
+
+impl Gates {
+    /// Waits for the turn to call a webhook.
+    pub(super) async fn pass(&self, webhook: WebhookId) -> OwnedSemaphorePermit {
+        let gate = {
+            let mut gates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if gates.len() >= REMEMBERED {
+                gates.retain(|_, gate| Arc::strong_count(gate) > 1);
+            }
+            Arc::clone(gates.entry(webhook).or_insert_with(|| Arc::new(Semaphore::new(IN_FLIGHT))))
+        };
+        gate.acquire_owned().await.expect("the semaphore is never closed")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use messaging_core::ids::Id as _;
+
+    #[tokio::test]
+    async fn a_receiver_gets_so_many_requests_and_others_their_own() {
+        let gates = Gates::default();
+        let (one, other) = (WebhookId::from_bytes([1; 16]), WebhookId::from_bytes([2; 16]));
+        let mut permits = Vec::new();
+        for _ in 0..IN_FLIGHT {
+            permits.push(gates.pass(one).await);
+        }
+        assert!(gates.pass(one).now_or_never().is_none());
+        assert!(gates.pass(other).now_or_never().is_some());
+        permits.pop();
+        assert!(gates.pass(one).now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn gates_in_use_are_not_forgotten() {
+        let gates = Gates::default();
+        let busy = gates.pass(WebhookId::from_bytes([0xFF; 16])).await;
+        for number in 0..2 * REMEMBERED as u128 {
+            drop(gates.pass(WebhookId::from_bytes(number.to_be_bytes())).await);
+        }
+        assert!(gates.0.lock().unwrap().len() <= REMEMBERED);
+        assert!(gates.0.lock().unwrap().contains_key(&WebhookId::from_bytes([0xFF; 16])));
+        drop(busy);
+    }
+}

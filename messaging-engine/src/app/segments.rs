@@ -1,0 +1,192 @@
+//! What segments need of the application: the web of all of them, turns at their members, and noticing the
+//! changes that concern them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::message::EventKind;
+use messaging_core::domain::segment::filter::Filter;
+use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::domain::segment::resolve::Web;
+use messaging_core::domain::segment::{MAX_SEGMENTS, Segment, SegmentKind, SegmentStatus};
+use messaging_core::error::Chain;
+use messaging_core::ids::{SegmentId, WorkspaceId};
+use messaging_core::ports::store::segments::MemberQuery;
+use messaging_core::ports::store::{PageRequest, StoreError, Stored};
+use messaging_core::time::{self, Timestamp};
+
+use crate::app::App;
+use crate::error::Error;
+use crate::work::Job as _;
+use crate::work::follow_changes::FollowChanges;
+use crate::work::recalculate_segment::RecalculateSegment;
+
+/// Segments that are read at a time.
+const PAGE: usize = 100;
+
+/// One turn per workspace: members are calculated and changes followed one after the other, because each
+/// overwrites what the other found.
+#[derive(Debug, Default)]
+pub(super) struct SegmentTurns(Mutex<HashMap<WorkspaceId, Weak<tokio::sync::Mutex<()>>>>);
+
+impl SegmentTurns {
+    fn of(&self, workspace: WorkspaceId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = turns.get(&workspace).and_then(Weak::upgrade) {
+            return turn;
+        }
+        // Whoever waits or works holds the turn, so that this keeps no more than there is work.
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::default();
+        turns.insert(workspace, Arc::downgrade(&turn));
+        turn
+    }
+}
+
+impl App {
+    /// Waits until nobody else works on the members of the workspace's segments.
+    pub(crate) async fn turn_at_segments(&self, workspace: WorkspaceId) -> tokio::sync::OwnedMutexGuard<()> {
+        self.segment_turns().of(workspace).lock_owned().await
+    }
+
+    /// All segments of a workspace.
+    pub(crate) async fn segment_web(&self, workspace: WorkspaceId) -> Result<Web, StoreError> {
+        let mut page = PageRequest { after: None, limit: PAGE };
+        let mut web = Web::default();
+        // Those that were created beyond the limit at the same moment are read as well.
+        for _ in 0..=2 * MAX_SEGMENTS / PAGE {
+            let slice = self.store().segments(workspace, page).await?;
+            slice.items.into_iter().for_each(|segment| web.insert(segment));
+            page.after = slice.next;
+            if page.after.is_none() {
+                break;
+            }
+        }
+        Ok(web)
+    }
+
+    /// What finds the members of a resolved filter at the moment.
+    pub(crate) async fn member_query(&self, workspace: WorkspaceId, filter: Filter) -> Result<MemberQuery, StoreError> {
+        // Not from the cache: another process may just have changed the zone and asked for a calculation.
+        let timezone = self.store().workspace(workspace).await?.map(|stored| stored.record.timezone);
+        let zone = timezone.and_then(|name| time::zone(&name)).map_or(jiff::tz::TimeZone::UTC, |(zone, _)| zone);
+        Ok(MemberQuery { filter, now: self.now(), zone })
+    }
+
+    /// The writes that have the members of a segment calculated anew.
+    pub(crate) fn calculate_anew(
+        &self,
+        stored: Stored<Segment>,
+        now: Timestamp,
+    ) -> Result<(Segment, [Write; 2]), Error> {
+        let Stored { record, revision } = stored;
+        let segment =
+            Segment { status: SegmentStatus::Recalculating, calculation: record.calculation.wrapping_add(1), ..record };
+        let job = RecalculateSegment::of(&segment).enqueue(self.new_id(now), now)?;
+        let put = Write::PutSegment(Box::new(segment.clone()), Expect::Revision(revision));
+        Ok((segment, [put, Write::Enqueue(job)]))
+    }
+
+    /// The writes that have the members of several segments calculated anew; those that are gone are left out.
+    pub(crate) async fn calculate_all_anew(
+        &self,
+        workspace: WorkspaceId,
+        ids: impl IntoIterator<Item = SegmentId, IntoIter: Send> + Send,
+        now: Timestamp,
+    ) -> Result<Vec<Write>, Error> {
+        let mut writes = Vec::new();
+        for id in ids {
+            if let Some(stored) = self.store().segment(workspace, id).await? {
+                writes.extend(self.calculate_anew(stored, now)?.1);
+            }
+        }
+        Ok(writes)
+    }
+
+    /// The dynamic segments whose members depend on where days begin.
+    pub(crate) async fn segments_with_zone(&self, workspace: WorkspaceId) -> Result<Vec<SegmentId>, StoreError> {
+        let web = self.segment_web(workspace).await?;
+        let reads_zone = |segment: &&Segment| {
+            segment.kind == SegmentKind::Dynamic
+                && web.resolve(segment.filter.tree()).is_ok_and(|filter| filter.reads().zone)
+        };
+        Ok(web.iter().filter(reads_zone).map(|segment| segment.id).collect())
+    }
+
+    /// Adds the job that follows the changes, where somebody is interested in them.
+    pub(super) async fn have_changes_followed(&self, changes: &mut Changes) {
+        for (workspace, aspects) in concerned(changes) {
+            let interest = match self.segment_interest(workspace).await {
+                Ok(interest) => interest,
+                Err(error) => {
+                    tracing::warn!(error = %Chain(&error), "what segments read is not known; changes are followed");
+                    Aspects::ALL
+                }
+            };
+            if !interest.intersects(aspects) {
+                continue;
+            }
+            let now = self.now();
+            match FollowChanges::announced(workspace).enqueue(self.new_id(now), now) {
+                Ok(job) => changes.push(Write::EnqueueOnce(job)),
+                Err(error) => tracing::error!(error = %Chain(&error), "changes are not followed"),
+            }
+        }
+    }
+}
+
+/// What changes about contacts, by workspace. Nothing is allocated when nothing does.
+fn concerned(changes: &Changes) -> Vec<(WorkspaceId, Aspects)> {
+    let mut found: Vec<(WorkspaceId, Aspects)> = Vec::new();
+    for (workspace, aspects) in changes.writes().iter().filter_map(concern) {
+        match found.iter_mut().find(|(known, _)| *known == workspace) {
+            Some((_, all)) => *all = *all | aspects,
+            None => found.push((workspace, aspects)),
+        }
+    }
+    found
+}
+
+/// What a write changes about contacts that a filter can read. More than it does is allowed, less is not: the
+/// store knows exactly who changed in what, and without a job nobody asks it.
+fn concern(write: &Write) -> Option<(WorkspaceId, Aspects)> {
+    match write {
+        Write::PutContacts(puts) => {
+            let workspace = puts.first()?.contact.workspace_id;
+            let is_new = puts.iter().any(|put| put.expect == Expect::Absent);
+            let changed = Aspects::FIELDS
+                | Aspects::UPDATED_AT
+                | Aspects::ATTRIBUTES
+                | Aspects::TAGS
+                | Aspects::CONSENT
+                | Aspects::SUPPRESSIONS;
+            Some((workspace, if is_new { Aspects::ALL } else { changed }))
+        }
+        Write::JoinList(workspace, ..) | Write::LeaveList(workspace, ..) | Write::DeleteList(workspace, _) => {
+            Some((*workspace, Aspects::LISTS))
+        }
+        Write::PutSuppression(suppression, _) => Some((suppression.workspace_id, Aspects::SUPPRESSIONS)),
+        Write::DeleteSuppression(workspace, _) => Some((*workspace, Aspects::SUPPRESSIONS)),
+        Write::AppendEvent(event) => match event.kind {
+            EventKind::Sent
+            | EventKind::Delivered
+            | EventKind::Open
+            | EventKind::Click
+            | EventKind::Bounce
+            | EventKind::Complaint
+            | EventKind::Unsubscribe => Some((event.workspace_id, Aspects::MESSAGES)),
+            EventKind::Queued
+            | EventKind::Deferred
+            | EventKind::Failed
+            | EventKind::Suppressed
+            | EventKind::Cancelled => None,
+        },
+        Write::AppendProductEvents(events) => Some((events.first()?.workspace_id, Aspects::EVENTS)),
+        Write::MoveProductEvents(change) => Some((change.workspace_id, Aspects::EVENTS)),
+        Write::AttributeMessage(change) => Some((change.workspace_id, Aspects::MESSAGES)),
+        Write::RedactMessage(redaction) => Some((redaction.workspace_id, Aspects::MESSAGES)),
+        Write::EraseCopy(erasure) => Some((erasure.workspace_id, Aspects::MESSAGES)),
+        _ => None,
+    }
+}

@@ -1,0 +1,18 @@
+//! The messaging platform as a library: the operations, the background work, and what they share.
+//!
+//! It opens no socket and no file: everything is reached through the ports of `messaging-core`. Front ends (HTTP,
+//! command line) call [`ops`]. Start reading at [`app`].
+
+pub mod admin;
+pub mod app;
+pub mod caller;
+pub mod error;
+pub mod fair_semaphore;
+pub mod ops;
+pub mod vault;
+pub mod work;
+
+pub use app::{App, Settings};
+pub use caller::Caller;
+pub use error::Error;
+pub use messaging_core::domain::secret_key::SecretKey;

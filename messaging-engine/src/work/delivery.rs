@@ -1,0 +1,331 @@
+//! One attempt to deliver one message: prepare, perform, and what each transport error means.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::attempt::Dialog;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::content::RequestContent;
+use messaging_core::domain::delivery::{Attempt, Judgment, MAX_CUT_OFF, RecipientResult, Result as Fate, judge};
+use messaging_core::domain::message::{Message, MessageStatus};
+use messaging_core::domain::recipients::{Recipient, RecipientKind};
+use messaging_core::domain::simulator::simulate;
+use messaging_core::domain::suppression::SuppressionReason;
+use messaging_core::domain::{address, retry, sender};
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::Transport;
+use messaging_core::ports::store::StoreError;
+use messaging_core::ports::transport::{
+    Acceptance, Content, LastLook, Outcome, Outgoing, Reservation, Response, Route, Sent, TransportError,
+};
+use messaging_core::time::Timestamp;
+
+use crate::app::{App, Provider};
+use crate::work::compose::{Composed, compose};
+use crate::work::delivery_progress::{Addressee, Transaction};
+use crate::work::transaction_log::TransactionLog;
+
+/// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
+/// store is healthy.
+const HELD_FOR: Duration = Duration::from_secs(5);
+
+/// What an attempt starts with.
+pub(super) struct Prepared {
+    /// Recipients whose result is known without a transport: suppressed, simulated or given up.
+    known: Vec<RecipientResult>,
+    /// Recipients to try, in order.
+    tried: Vec<Addressee>,
+    /// Who carries it, and what; `None` when nobody is left to try.
+    parcel: Option<(Arc<dyn Transport>, Outgoing)>,
+    urls: Vec<String>,
+}
+
+/// What an attempt ended with.
+pub(super) struct Performed {
+    pub(super) judgment: Judgment,
+    pub(super) captured: Option<Bytes>,
+    /// The subject that was sent, for what was captured.
+    pub(super) subject: Option<String>,
+    pub(super) dialogs: Vec<Dialog>,
+    /// Where redirected links lead, if that is not stored yet.
+    pub(super) urls: Vec<String>,
+    /// Recipients of whom it is not known whether they have it: the reply to the content was lost.
+    pub(super) lost_replies: Vec<String>,
+}
+
+impl Performed {
+    /// What came of it without a peer.
+    pub(super) fn only(judgment: Judgment) -> Self {
+        let (dialogs, urls, lost_replies) = (Vec::new(), Vec::new(), Vec::new());
+        Self { judgment, captured: None, subject: None, dialogs, urls, lost_replies }
+    }
+}
+
+/// Nothing can be sent, whatever the recipients are.
+pub(super) struct Impossible {
+    reason: &'static str,
+    message: String,
+}
+
+impl Impossible {
+    pub(super) fn new(reason: &'static str, message: impl std::fmt::Display) -> Self {
+        Self { reason, message: format!("{message}") }
+    }
+
+    /// What follows where these are the recipients: the message fails with its `to` recipient, a job for copies
+    /// speaks for them alone.
+    pub(super) fn judgment(&self, addressees: &[Addressee]) -> Judgment {
+        let recipients: Vec<_> = addressees.iter().map(|one| one.recipient.clone()).collect();
+        if recipients.is_empty() || recipients.iter().any(|one| one.kind == RecipientKind::To) {
+            return Judgment::failed(self.reason, &self.message);
+        }
+        Judgment::failed_for(&recipients, self.reason, &self.message)
+    }
+}
+
+/// Why an attempt does not begin.
+pub(super) enum Unprepared {
+    /// It never can.
+    Impossible(Impossible),
+    /// Not now: the store failed.
+    Store(StoreError),
+    /// Not now, for a reason on our side that somebody has to mend.
+    PutOff(String),
+}
+
+impl From<Impossible> for Unprepared {
+    fn from(impossible: Impossible) -> Self {
+        Self::Impossible(impossible)
+    }
+}
+
+impl From<StoreError> for Unprepared {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Prepared {
+    /// Has the transport ask a log before every transaction, which is made for it and for the targets of links that
+    /// are to be stored; `None` when nobody is tried.
+    pub(super) fn attend(
+        &mut self,
+        log: impl FnOnce(&dyn Transport, Vec<String>) -> Arc<TransactionLog>,
+    ) -> Option<Arc<TransactionLog>> {
+        let (transport, outgoing) = self.parcel.as_mut()?;
+        let log = log(transport.as_ref(), std::mem::take(&mut self.urls));
+        outgoing.last_look = LastLook::at(Arc::clone(&log) as _);
+        Some(log)
+    }
+}
+
+/// Waits for the turn of a message with the transport that will carry it. Without one there is nothing to wait
+/// for; what that means is found out later.
+pub(super) async fn reserve(app: &App, message: &Message, domain: Option<&str>) -> Result<Reservation, StoreError> {
+    let Some(Provider { name, settings }) = app.provider(message.workspace_id, message.channel).await? else {
+        return Ok(Reservation::default());
+    };
+    let Some(transport) = app.transport(message.channel, &name) else { return Ok(Reservation::default()) };
+    let route = Route { workspace_id: message.workspace_id, settings, domain: domain.map(str::to_owned) };
+    Ok(transport.reserve(&route).await)
+}
+
+/// Finds out who is tried and with what. Reads; changes nothing.
+///
+/// `everyone` are all recipients of the message, whichever job serves them: a copy that is suppressed is left out of
+/// the header, and a message whose `to` is suppressed goes to nobody.
+pub(super) async fn prepare(
+    app: &App,
+    message: &Message,
+    request: &RequestContent,
+    addressees: Vec<Addressee>,
+    everyone: &[Recipient],
+    reservation: Reservation,
+) -> Result<Prepared, Unprepared> {
+    let addresses = everyone.iter().map(|recipient| &recipient.address);
+    let reasons = stopping_reasons(app, message.workspace_id, message.channel, addresses).await?;
+    let reason_of = |address: &str| {
+        let place = everyone.iter().position(|recipient| recipient.address == address);
+        place.and_then(|place| reasons.get(place).copied().flatten())
+    };
+    let mut known = Vec::new();
+    let mut tried = Vec::new();
+    for addressee in addressees {
+        let recipient = &addressee.recipient;
+        let simulated = match message.channel {
+            Channel::Email => EmailAddress::parse(&recipient.address).ok().and_then(|address| simulate(&address)),
+            _ => None,
+        };
+        let fate = match (reason_of(&recipient.address), simulated.map(|one| (one.complains, one.outcome))) {
+            (Some(reason), _) => Fate::Suppressed(reason),
+            _ if addressee.progress.cut_off >= MAX_CUT_OFF => Fate::GivenUp,
+            (None, Some((true, Outcome::Accepted(response)))) => Fate::Complained(response),
+            (None, Some((_, outcome))) => Fate::Tried(outcome),
+            (None, None) => {
+                tried.push(addressee);
+                continue;
+            }
+        };
+        known.push(addressee.ended(fate));
+    }
+    // A message whose own recipient is suppressed goes to nobody (contract section 4.1).
+    let serves_to = known.iter().map(|one| one.recipient.kind).chain(tried.iter().map(|one| one.recipient.kind));
+    let to_is_listed = reason_of(&message.to).is_some();
+    let is_stopped = if serves_to.into_iter().any(|kind| kind == RecipientKind::To) {
+        to_is_listed
+    } else {
+        is_stopped_elsewhere(app, message, to_is_listed).await?
+    };
+    if is_stopped {
+        known.retain(|one| matches!(one.result, Fate::Suppressed(_) | Fate::GivenUp));
+        tried.clear();
+    }
+    if let Some(from) = message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok())
+        && !sender::may_send(&from, &app.sending_domains(message.workspace_id).await?)
+    {
+        return Err(Impossible::new("sender_domain_not_verified", "the sending domain is no longer verified").into());
+    }
+    if tried.is_empty() {
+        return Ok(Prepared { known, tried, parcel: None, urls: Vec::new() });
+    }
+    let Some(Provider { name, settings }) = app.provider(message.workspace_id, message.channel).await? else {
+        return Err(Impossible::new("channel_not_configured", "the channel has no settings any more").into());
+    };
+    let Some(transport) = app.transport(message.channel, &name) else {
+        return Err(Impossible::new("channel_not_configured", "no transport of this name is installed").into());
+    };
+    let recipients: Vec<_> = tried.iter().map(|one| one.recipient.address.clone()).collect();
+    let is_listed = |(recipient, reason): (&Recipient, Option<_>)| reason.map(|_| recipient.address.clone());
+    let left_out: Vec<_> = everyone.iter().zip(reasons.iter().copied()).filter_map(is_listed).collect();
+    let Composed { content, urls } = match compose(app, message, request, &left_out, &recipients).await {
+        Ok(composed) => composed,
+        Err(Unprepared::PutOff(reason)) => {
+            let ours = Outcome::ProviderFailed(Response { text: shorten(&reason), ..Response::default() });
+            known.extend(tried.drain(..).map(|one| one.ended(Fate::Tried(ours.clone()))));
+            return Ok(Prepared { known, tried, parcel: None, urls: Vec::new() });
+        }
+        Err(other) => return Err(other),
+    };
+    let outgoing = Outgoing {
+        workspace_id: message.workspace_id,
+        message_id: message.id,
+        settings,
+        recipients,
+        content,
+        last_look: LastLook::default(),
+        reservation,
+    };
+    Ok(Prepared { known, tried, parcel: Some((Arc::clone(transport), outgoing)), urls })
+}
+
+/// Whether a message goes to nobody, because its `to` recipient, whom another job serves, is suppressed.
+///
+/// That job decides from the same list. What it did already counts: an address that is listed because this very
+/// message bounced there stops no copy.
+async fn is_stopped_elsewhere(app: &App, message: &Message, to_is_listed: bool) -> Result<bool, StoreError> {
+    if !to_is_listed {
+        return Ok(message.status == MessageStatus::Suppressed);
+    }
+    // Read after the list: what a bounce writes to both is one commit.
+    let fresh = app.store().message(message.workspace_id, message.id).await?;
+    let status = fresh.map_or(message.status, |fresh| fresh.status);
+    Ok(matches!(status, MessageStatus::Queued | MessageStatus::Deferred | MessageStatus::Suppressed))
+}
+
+/// For each address why it must not be sent to, or `None` where it may.
+pub(super) async fn stopping_reasons<'a>(
+    app: &App,
+    workspace: WorkspaceId,
+    channel: Channel,
+    addresses: impl Iterator<Item = &'a String>,
+) -> Result<Vec<Option<SuppressionReason>>, StoreError> {
+    let spelled: Vec<_> = addresses.map(|text| address::normalize(channel, text)).collect();
+    let listed = app.store().suppressed(workspace, channel, &spelled).await?;
+    let reason = |spelled: &String| {
+        let found = listed.iter().find(|stored| stored.record.address == *spelled);
+        found.map(|stored| stored.record.reason).filter(|reason| reason.stops_transactional())
+    };
+    Ok(spelled.iter().map(reason).collect())
+}
+
+/// Makes the attempt and judges it.
+pub(super) async fn perform(app: &App, message: &Message, number: u32, prepared: Prepared) -> Performed {
+    let Prepared { known, tried, parcel, urls } = prepared;
+    let mut results = known;
+    let (mut captured, mut subject, mut dialogs) = (None, None, Vec::new());
+    let mut acceptance = Acceptance::Delivered;
+    if let Some((transport, outgoing)) = parcel {
+        acceptance = transport.acceptance();
+        subject = match &outgoing.content {
+            Content::Email(email) => Some(email.subject.clone()),
+            Content::Text(text) => text.title.clone(),
+        };
+        let sent = match transport.send(&outgoing).await {
+            Ok(sent) => sent,
+            Err(TransportError::Content(cause)) => {
+                return Performed::only(Impossible::new("provider_error", cause).judgment(&tried));
+            }
+            Err(error) => {
+                let response = Response { text: shorten(&error.to_string()), ..Response::default() };
+                let outcome = match error {
+                    TransportError::Ambiguous(_) => Outcome::Ambiguous(response),
+                    _ => Outcome::ProviderFailed(response),
+                };
+                Sent { outcomes: vec![outcome; tried.len()], ..Sent::default() }
+            }
+        };
+        (captured, dialogs) = (sent.captured, sent.dialogs);
+        let missing =
+            Outcome::Deferred(Response { text: "the transport gave no outcome".to_owned(), ..Response::default() });
+        let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(missing));
+        results.extend(tried.into_iter().zip(outcomes).map(|(one, outcome)| one.ended(Fate::Tried(outcome))));
+    }
+    let judgment = judge(circumstances(app, message, number, acceptance), &results);
+    let is_lost = |one: &RecipientResult| matches!(one.result, Fate::Tried(Outcome::Ambiguous(_)));
+    let lost_replies = results.into_iter().filter(is_lost).map(|one| one.recipient.address).collect();
+    Performed { judgment, captured, subject, dialogs, urls, lost_replies }
+}
+
+/// Judges what a run that was cut off had put on record already. The others stay open, for an attempt at once.
+pub(super) fn conclude(app: &App, message: &Message, number: u32, addressees: &[Addressee]) -> Option<Judgment> {
+    let mut acceptance = Acceptance::Delivered;
+    let (mut results, mut open) = (Vec::new(), Vec::new());
+    for addressee in addressees {
+        match &addressee.progress.transaction {
+            Transaction::Ended { outcome, relayed } => {
+                acceptance = if *relayed { Acceptance::Relayed } else { Acceptance::Delivered };
+                results.push(addressee.clone().ended(Fate::Tried(outcome.clone())));
+            }
+            Transaction::Waiting | Transaction::Begun => open.push(addressee.recipient.clone()),
+        }
+    }
+    if results.is_empty() {
+        return None;
+    }
+    let mut judgment = judge(circumstances(app, message, number, acceptance), &results);
+    if !open.is_empty() {
+        judgment.is_withheld = judgment.open.is_empty();
+        judgment.open.append(&mut open);
+        judgment.next_attempt_at = Some(app.now());
+    }
+    Some(judgment)
+}
+
+fn circumstances(app: &App, message: &Message, number: u32, acceptance: Acceptance) -> Attempt {
+    let held_until = app.now() + HELD_FOR;
+    Attempt { number, acceptance, next_attempt_at: next_attempt(app, message, number), held_until }
+}
+
+fn next_attempt(app: &App, message: &Message, number: u32) -> Option<Timestamp> {
+    let settings = app.settings();
+    let jitter = app.random_below(settings.message_retry_jitter + 1);
+    let schedule = &settings.message_retry;
+    retry::next_attempt(schedule, number, jitter, app.now(), message.created_at, settings.message_expiry)
+}
+
+/// Replies are shown, not analysed: a few hundred characters say enough.
+fn shorten(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(512).collect()
+}
