@@ -159,7 +159,7 @@ impl Product {
         for piece in file.chunks(64 << 10) {
             uploading.add(piece).await?;
         }
-        uploading.finish().await
+        Ok(ImportView::of(uploading.finish().await?, self.app.now(), None))
     }
 
     /// An import as it is now.

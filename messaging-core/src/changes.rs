@@ -36,6 +36,8 @@ use crate::ids::{
 };
 use crate::time::Timestamp;
 
+pub use crate::revision::Expect;
+
 /// A set of writes that happens completely or not at all.
 ///
 /// A clone shares the writes, so that a commit that may have to be tried again costs no copy.
@@ -83,15 +85,6 @@ impl FromIterator<Write> for Changes {
     fn from_iter<T: IntoIterator<Item = Write>>(writes: T) -> Self {
         Self { writes: Arc::new(writes.into_iter().collect()) }
     }
-}
-
-/// What must be there for a put to succeed; otherwise the commit is a conflict and nothing changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expect {
-    /// Nothing with this key.
-    Absent,
-    /// The record at this revision, the one that was read.
-    Revision(u32),
 }
 
 /// One typed write.

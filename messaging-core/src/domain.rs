@@ -26,6 +26,7 @@ pub mod login_attempts;
 pub mod machine;
 pub mod message;
 pub mod message_input;
+pub mod outcome;
 pub mod page_cursor;
 pub mod password;
 pub mod plain_text;

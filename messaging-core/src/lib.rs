@@ -16,11 +16,13 @@
 
 pub mod changes;
 pub mod domain;
+pub mod entropy;
 pub mod error;
 pub mod ids;
 pub mod input;
 pub mod patch;
 pub mod ports;
+pub mod revision;
 pub mod scope;
 pub mod time;
 pub mod violation;

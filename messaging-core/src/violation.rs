@@ -5,9 +5,7 @@
 
 use std::fmt::Display;
 
-use serde::Serialize;
-
-use crate::domain::template::fault::Position;
+use serde::{Deserialize, Serialize};
 
 /// At most this many are reported (contract section 1.4).
 pub const MAX_REPORTED: usize = 100;
@@ -48,6 +46,28 @@ pub struct Violation {
     /// Where in a text of many lines.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
+}
+
+/// A place in a source, for people: both count from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// The line.
+    pub line: usize,
+    /// The character within the line.
+    pub column: usize,
+}
+
+impl Position {
+    /// The place of a byte.
+    pub fn of(source: &str, offset: usize) -> Self {
+        let mut offset = offset.min(source.len());
+        while !source.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let before = &source[..offset];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        Self { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
+    }
 }
 
 /// Where a rule was broken.

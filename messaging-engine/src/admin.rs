@@ -22,12 +22,13 @@ use messaging_core::time::Timestamp;
 use messaging_core::violation::{FieldCode, Violations};
 use serde::{Deserialize, Serialize};
 
-use crate::app::{App, KeyPair};
+use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::ops::keys::{ApiKeyInput, ApiKeyView, CreateApiKey, DEFAULT_RATE_LIMIT, ListApiKeys};
 use crate::ops::service::WorkspaceView;
 use crate::ops::{Empty, InWorkspace, Page, PageQuery};
+use crate::services::dkim::KeyPair;
 
 /// The longest display name of a user and name of a workspace, in characters.
 const MAX_NAME: usize = 200;

@@ -1,189 +1,115 @@
 //! The application: the ports put together, and what every operation and job finds through it.
 //!
-//! An [`App`] is a handle; clones share everything. A front end calls [`App::call`] or an
-//! [`Endpoint`](crate::ops::Endpoint); whoever wants the background work done starts
-//! [`Workers`](crate::work::Workers) or, in tests, calls [`App::run_until_idle`].
+//! An [`App`] is a handle; clones share everything. Here are its parts and nothing that decides: that is in
+//! [`services`](crate::services), which operations and jobs call.
 
 mod builder;
-mod cache;
-mod consent;
-mod dkim;
-mod domain_looks;
-mod event_signal;
-pub(crate) mod events;
-pub(crate) mod filters;
+pub(crate) mod cache;
+pub(crate) mod caches;
+mod capacity;
+pub(crate) mod compiled_templates;
+pub(crate) mod domain_looks;
+pub(crate) mod event_signal;
 mod gates;
-mod heavy_work;
-mod importing;
-pub(crate) mod ingesting;
-mod known_urls;
+pub(crate) mod heavy_work;
+pub(crate) mod known_urls;
 mod last_uses;
-mod lookups;
 mod memory_budget;
-mod passwords;
-mod reports;
-mod segments;
+pub(crate) mod receiving;
+pub(crate) mod running_keys;
+pub(crate) mod segment_turns;
 mod settings;
-mod sign_ins;
-mod suppressing;
-mod templates;
-mod unsubscribe;
-mod until_committed;
-mod uploading;
-pub(crate) mod upserting;
-mod visits;
+pub(crate) mod signers;
+pub(crate) mod work_signal;
 pub(crate) mod write_queues;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::link_token::LinkKey;
 use messaging_core::domain::machine::RecentClicks;
 use messaging_core::domain::page_cursor::CursorKey;
-use messaging_core::domain::secret_key::channel_secret_place;
-use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::ids::{Id, IdSource, WebhookId, WorkspaceId};
 use messaging_core::ports::clock::{Clock, Entropy};
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::resolver::Resolver;
-use messaging_core::ports::store::{CommitError, Priority};
 use messaging_core::ports::{Store, Transport};
 use messaging_core::time::{Monotonic, Timestamp};
-use serde_json::{Map, Value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-use crate::caller::Caller;
-use crate::error::Error;
 use crate::fair_semaphore::FairSemaphore;
-use crate::ops::invoke::RunningKeys;
-use crate::ops::{Operation, Output as _, Request};
 use crate::vault::Vault;
-use crate::work::signal::WorkSignal;
 
 pub use builder::Builder;
-pub(crate) use dkim::KeyPair;
-use dkim::Signers;
-pub use dkim::UnusableKey;
+use caches::Lookups;
+pub use caches::Provider;
+use compiled_templates::CompiledVersions;
 use domain_looks::DomainLooks;
 use event_signal::{EventSignal, EventWait};
 use gates::Gates;
 use heavy_work::HeavyWork;
 use known_urls::KnownUrls;
 use last_uses::LastUses;
-pub use lookups::Provider;
-use lookups::{Lookups, Touched};
-pub(crate) use lookups::{MAX_LOOKED_AT, SESSION_MARKER};
 use memory_budget::MemoryBudget;
-use segments::SegmentTurns;
+use receiving::Receiving;
+use running_keys::RunningKeys;
+use segment_turns::SegmentTurns;
 pub use settings::Settings;
-use templates::CompiledVersions;
-pub(crate) use templates::Unrendered;
-use uploading::Receiving;
-pub use uploading::Uploading;
-pub use visits::{Click, Visitor};
+use signers::Signers;
+use work_signal::WorkSignal;
 use write_queues::WriteQueues;
-
-/// Bytes of stored contents, and of what is made of them for sending, that may be in memory at one time.
-const CONTENT_MEMORY: u64 = 32 << 20;
-/// The same for attachments.
-const FILE_MEMORY: u64 = 56 << 20;
 
 /// A handle to the application.
 #[derive(Clone)]
-pub struct App(Arc<Shared>);
+pub struct App(pub(crate) Arc<Shared>);
 
-struct Shared {
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    entropy: Arc<dyn Entropy>,
-    resolver: Arc<dyn Resolver>,
-    fetch: Arc<dyn Fetch>,
-    transports: HashMap<(Channel, String), Arc<dyn Transport>>,
-    settings: Settings,
-    vault: Vault,
-    link_key: LinkKey,
-    cursor_key: CursorKey,
-    ids: IdSource,
-    lookups: Lookups,
-    known_urls: KnownUrls,
-    recent_clicks: Mutex<RecentClicks>,
-    last_uses: LastUses,
-    running_keys: RunningKeys,
-    write_queues: WriteQueues,
-    passwords: FairSemaphore,
-    dkim_keys: HeavyWork,
-    signers: Signers,
-    domain_looks: DomainLooks,
-    segment_turns: SegmentTurns,
-    template_work: HeavyWork,
-    compiled_templates: CompiledVersions,
-    work: WorkSignal,
-    events: EventSignal,
-    gates: Gates,
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) resolver: Arc<dyn Resolver>,
+    pub(crate) fetch: Arc<dyn Fetch>,
+    pub(crate) transports: HashMap<(Channel, String), Arc<dyn Transport>>,
+    pub(crate) settings: Settings,
+    pub(crate) vault: Vault,
+    pub(crate) link_key: LinkKey,
+    pub(crate) cursor_key: CursorKey,
+    pub(crate) ids: IdSource,
+    pub(crate) lookups: Lookups,
+    pub(crate) known_urls: KnownUrls,
+    pub(crate) recent_clicks: Mutex<RecentClicks>,
+    pub(crate) last_uses: LastUses,
+    pub(crate) running_keys: RunningKeys,
+    pub(crate) write_queues: WriteQueues,
+    pub(crate) passwords: FairSemaphore,
+    pub(crate) dkim_keys: HeavyWork,
+    pub(crate) signers: Signers,
+    pub(crate) domain_looks: DomainLooks,
+    pub(crate) segment_turns: SegmentTurns,
+    pub(crate) template_work: HeavyWork,
+    pub(crate) compiled_templates: CompiledVersions,
+    pub(crate) work: WorkSignal,
+    pub(crate) events: EventSignal,
+    pub(crate) gates: Gates,
     /// Attempts that ended without anybody knowing whether the message arrived.
-    ambiguous_attempts: AtomicU64,
+    pub(crate) ambiguous_attempts: AtomicU64,
     /// Room for contents of messages in work.
-    content_memory: Arc<MemoryBudget>,
+    pub(crate) content_memory: Arc<MemoryBudget>,
     /// Room for attachments of messages in work.
-    file_memory: Arc<MemoryBudget>,
+    pub(crate) file_memory: Arc<MemoryBudget>,
     /// Parts of long lists that may be committed at one time.
-    parts: Semaphore,
+    pub(crate) parts: Semaphore,
     /// Imports whose rows are read at one time.
-    imports: Semaphore,
+    pub(crate) imports: Semaphore,
     /// Files that are received at one time.
-    uploads: FairSemaphore,
+    pub(crate) uploads: FairSemaphore,
     /// Imports whose file is being received.
-    receiving: Receiving,
+    pub(crate) receiving: Receiving,
 }
 
 impl App {
-    /// Carries out an operation in this process, without HTTP. `path` holds the path's parameters.
-    pub async fn call<O: Operation>(
-        &self,
-        caller: &Caller,
-        path: &O::Path,
-        query: &O::Query,
-        body: &O::Body,
-    ) -> Result<O::Output, Error> {
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-        let members = |value: Value| match value {
-            Value::Object(members) => members,
-            _ => Map::new(),
-        };
-        let path_parameters: Vec<_> = members(serde_json::to_value(path).map_err(Error::internal)?)
-            .iter()
-            .map(|(name, value)| (name.clone(), text(value)))
-            .collect();
-        // Made at once, because the serializer cannot go along to another thread.
-        let query = form_urlencoded::Serializer::new(String::new())
-            .extend_pairs(
-                members(serde_json::to_value(query).map_err(Error::internal)?)
-                    .iter()
-                    .map(|(name, value)| (name, text(value))),
-            )
-            .finish();
-        let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
-        let (caller, workspace) = self.admit(caller.clone(), O::ACCESS, in_path, None).await?;
-        let path = crate::ops::fill_path(O::PATH, &path_parameters);
-        let answer = crate::ops::invoke::invoke::<O>(Request {
-            app: self,
-            caller: &caller,
-            workspace,
-            path: &path,
-            query: &query,
-            body: serde_json::to_vec(body).map_err(Error::internal)?.into(),
-            path_parameters,
-            idempotency_key: None,
-            client: None,
-            lenient: false,
-        })
-        .await?;
-        O::Output::from_body(&answer.body).map_err(Error::internal)
-    }
-
     /// The store.
     pub fn store(&self) -> &dyn Store {
         self.0.store.as_ref()
@@ -271,43 +197,6 @@ impl App {
         &self.0.cursor_key
     }
 
-    /// Commits the changes of a request.
-    pub(crate) async fn commit(&self, changes: Changes) -> Result<(), CommitError> {
-        self.commit_as(changes, Priority::Foreground).await
-    }
-
-    /// Commits the changes of background work.
-    pub(crate) async fn commit_in_background(&self, changes: Changes) -> Result<(), CommitError> {
-        self.commit_as(changes, Priority::Background).await
-    }
-
-    async fn commit_as(&self, mut changes: Changes, priority: Priority) -> Result<(), CommitError> {
-        self.have_changes_followed(&mut changes).await;
-        let touched = Touched::by(&changes);
-        let urls = KnownUrls::keys(&changes);
-        let removed_urls = KnownUrls::removed(&changes);
-        let told = EventSignal::concerned(&changes);
-        let due = changes
-            .writes()
-            .iter()
-            .filter_map(|write| match write {
-                Write::Enqueue(job) | Write::EnqueueOnce(job) => Some(job.due_at),
-                Write::RescheduleJob(_, next) => Some(next.due_at),
-                Write::PutJobBack(_, to) => Some(to.due_at),
-                _ => None,
-            })
-            .min();
-        self.0.store.commit(changes, priority).await?;
-        self.0.lookups.forget(touched);
-        self.0.known_urls.add(urls);
-        self.0.known_urls.forget(removed_urls);
-        self.0.events.announce(&told);
-        if let Some(due) = due {
-            self.0.work.announce(due);
-        }
-        Ok(())
-    }
-
     /// Begins to wait for events of a workspace.
     pub(crate) fn wait_for_events(&self, workspace: WorkspaceId) -> EventWait<'_> {
         self.0.events.wait(workspace)
@@ -352,65 +241,48 @@ impl App {
     }
 
     /// The clicks of the last moment.
-    fn recent_clicks<T>(&self, look: impl FnOnce(&mut RecentClicks) -> T) -> T {
+    pub(crate) fn recent_clicks<T>(&self, look: impl FnOnce(&mut RecentClicks) -> T) -> T {
         look(&mut self.0.recent_clicks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn known_urls(&self) -> &KnownUrls {
+    pub(crate) fn known_urls(&self) -> &KnownUrls {
         &self.0.known_urls
     }
 
-    fn passwords(&self) -> &FairSemaphore {
+    pub(crate) fn passwords(&self) -> &FairSemaphore {
         &self.0.passwords
     }
 
-    fn dkim_keys(&self) -> &HeavyWork {
+    pub(crate) fn dkim_keys(&self) -> &HeavyWork {
         &self.0.dkim_keys
     }
 
-    fn signer_cache(&self) -> &Signers {
+    pub(crate) fn signer_cache(&self) -> &Signers {
         &self.0.signers
     }
 
-    fn domain_looks(&self) -> &DomainLooks {
+    pub(crate) fn domain_looks(&self) -> &DomainLooks {
         &self.0.domain_looks
     }
 
-    fn segment_turns(&self) -> &SegmentTurns {
+    pub(crate) fn segment_turns(&self) -> &SegmentTurns {
         &self.0.segment_turns
     }
 
-    fn template_work(&self) -> &HeavyWork {
+    pub(crate) fn template_work(&self) -> &HeavyWork {
         &self.0.template_work
     }
 
-    fn compiled_templates(&self) -> &CompiledVersions {
+    pub(crate) fn compiled_templates(&self) -> &CompiledVersions {
         &self.0.compiled_templates
     }
 
-    fn lookups(&self) -> &Lookups {
+    pub(crate) fn lookups(&self) -> &Lookups {
         &self.0.lookups
     }
 
-    fn last_uses(&self) -> &LastUses {
+    pub(crate) fn last_uses(&self) -> &LastUses {
         &self.0.last_uses
-    }
-
-    /// A channel's settings with their secrets in clear. A secret that does not open (the key file was
-    /// exchanged) is left out, and the provider then says what it misses.
-    pub(crate) fn open_secrets(&self, settings: &ChannelSettings) -> Map<String, Value> {
-        let mut config = settings.config.clone();
-        for member in messaging_core::domain::provider::secret_members(settings.channel, &settings.provider) {
-            let Some(Value::String(sealed)) = config.get(*member) else { continue };
-            match self.vault().open(&channel_secret_place(settings, member), sealed) {
-                Ok(secret) => config.insert((*member).to_owned(), Value::String(secret)),
-                Err(error) => {
-                    tracing::error!(channel = %settings.channel, member, %error, "a channel secret is unusable");
-                    config.remove(*member)
-                }
-            };
-        }
-        config
     }
 }
 

@@ -2,13 +2,19 @@
 //!
 //! It opens no socket and no file: everything is reached through the ports of `messaging-core`. Front ends (HTTP,
 //! command line) call [`ops`]. Start reading at [`app`].
+//!
+//! From below: [`app`] holds what is shared, [`services`] decide, [`ops`] and [`work`] are what callers and time ask
+//! for. `messaging-core/tests/imports.rs` fails when a file imports from above it.
 
 pub mod admin;
 pub mod app;
 pub mod caller;
+mod dispatch;
 pub mod error;
 pub mod fair_semaphore;
+pub mod jobs;
 pub mod ops;
+pub mod services;
 pub mod vault;
 pub mod work;
 

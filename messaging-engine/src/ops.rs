@@ -9,6 +9,7 @@ pub(crate) mod invoke;
 pub mod operation;
 pub mod page;
 pub(crate) mod parts;
+mod progress;
 
 pub mod attempts;
 pub mod channels;

@@ -5,6 +5,17 @@
 //! woken by commits. A job does its own last commit, because only it knows what to decide again when
 //! the data changed meanwhile. To add one: a type that implements [`Job`], a line in `all`.
 
+use crate::jobs::deliver_message::DeliverMessage;
+use crate::jobs::deliver_webhook::DeliverWebhook;
+use crate::jobs::drain_webhook::DrainWebhook;
+use crate::jobs::erase_contact::EraseContact;
+use crate::jobs::follow_changes::FollowChanges;
+use crate::jobs::imports::ExpireImport;
+use crate::jobs::imports::ImportContacts;
+use crate::jobs::move_messages::MoveMessages;
+use crate::jobs::recalculate_segment::RecalculateSegment;
+use crate::jobs::replay_webhook::ReplayWebhook;
+use crate::jobs::verify_domain::VerifyDomain;
 mod compose;
 pub mod deliver_message;
 pub mod deliver_webhook;
@@ -20,9 +31,9 @@ pub mod move_messages;
 pub mod recalculate_segment;
 pub mod replay_webhook;
 mod runner;
-pub(crate) mod signal;
 pub mod sweep;
 mod transaction_log;
+mod unprepared;
 pub mod verify_domain;
 mod webhook_attempt;
 
@@ -32,17 +43,17 @@ pub use runner::Workers;
 /// Every job type.
 pub(crate) const fn all() -> &'static [JobType] {
     const ALL: &[JobType] = &[
-        JobType::of::<deliver_message::DeliverMessage>(),
-        JobType::of::<deliver_webhook::DeliverWebhook>(),
-        JobType::of::<drain_webhook::DrainWebhook>(),
-        JobType::of::<erase_contact::EraseContact>(),
-        JobType::of::<follow_changes::FollowChanges>(),
-        JobType::of::<import_contacts::ExpireImport>(),
-        JobType::of::<import_contacts::ImportContacts>(),
-        JobType::of::<move_messages::MoveMessages>(),
-        JobType::of::<recalculate_segment::RecalculateSegment>(),
-        JobType::of::<replay_webhook::ReplayWebhook>(),
-        JobType::of::<verify_domain::VerifyDomain>(),
+        JobType::of::<DeliverMessage>(),
+        JobType::of::<DeliverWebhook>(),
+        JobType::of::<DrainWebhook>(),
+        JobType::of::<EraseContact>(),
+        JobType::of::<FollowChanges>(),
+        JobType::of::<ExpireImport>(),
+        JobType::of::<ImportContacts>(),
+        JobType::of::<MoveMessages>(),
+        JobType::of::<RecalculateSegment>(),
+        JobType::of::<ReplayWebhook>(),
+        JobType::of::<VerifyDomain>(),
     ];
     ALL
 }

@@ -21,7 +21,7 @@ use messaging_core::domain::tracking;
 use messaging_core::domain::unsubscribe::UnsubscribeMethod;
 use messaging_core::domain::unsubscribe_header::ONE_CLICK;
 use messaging_core::error::Chain;
-use messaging_engine::app::Visitor;
+use messaging_engine::services::Visitor;
 use messaging_engine::{App, Error};
 
 use crate::reply::{self, Reply};

@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::bounce::{BounceClass, BounceType, classify};
 use crate::domain::message::{EventKind, MessageStatus};
+use crate::domain::outcome::{Acceptance, Outcome, Response};
 use crate::domain::recipients::{Recipient, RecipientKind};
 use crate::domain::soft_bounce;
 use crate::domain::suppression::SuppressionReason;
-use crate::ports::transport::{Acceptance, Outcome, Response};
 use crate::time::Timestamp;
 
 /// What the event of a held message says.

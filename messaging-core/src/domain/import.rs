@@ -8,6 +8,7 @@ pub mod columns;
 pub mod report;
 pub mod row;
 pub mod table;
+mod unreadable;
 
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ use crate::domain::contact::IdentifierKind;
 use crate::error::DomainError;
 use crate::ids::{BlobId, ImportId, WorkspaceId};
 use crate::time::Timestamp;
+
+pub use unreadable::Unreadable;
 
 /// The longest file (contract section 20).
 pub const MAX_BYTES: u64 = 100 << 20;
@@ -110,27 +113,6 @@ pub enum ImportStatus {
     Failed,
     /// No file came in time.
     Expired,
-}
-
-/// Why a file cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Unreadable {
-    #[error("the file is not UTF-8; save it as \"CSV UTF-8\" and import it again")]
-    NotUtf8,
-    #[error("the file has no header; its first row must name the columns")]
-    NoHeader,
-    #[error(
-        "no column is an external_id, email or phone; name the columns so in the header, or say in `mapping` which \
-         they are"
-    )]
-    NoUsableColumn,
-    #[error("the file has more than 1000000 rows; split it and import the parts")]
-    TooManyRows,
-    #[error("row {0} is longer than 1 MiB; look for a quotation mark that is not closed")]
-    RowTooLong(u64),
-    #[error("the uploaded file is gone from the server; import it again")]
-    Missing,
 }
 
 impl Import {

@@ -308,7 +308,7 @@ mod tests {
     fn the_memory_of_clicks_is_bounded() {
         let mut clicks = RecentClicks::default();
         let ids = crate::ids::IdSource::default();
-        let entropy = crate::ports::clock::SeededEntropy::new(1);
+        let entropy = crate::entropy::SeededEntropy::new(1);
         let now = Timestamp::from_millis(0);
         for _ in 0..=MAX_MESSAGES {
             clicks.note(ids.next(now, &entropy), UrlKey::of("a"), now);

@@ -132,8 +132,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::entropy::SeededEntropy;
     use crate::ids::IdSource;
-    use crate::ports::clock::SeededEntropy;
 
     #[test]
     fn the_id_tells_when_an_event_arrived() {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::domain::settings::ChannelSettings;
-use crate::ports::clock::Entropy;
+use crate::entropy::Entropy;
 
 /// Marks a sealed text and the scheme it was sealed with.
 pub const SEALED_MARKER: &str = "sealed:1:";

@@ -40,6 +40,7 @@ use tokio::sync::watch;
 
 use crate::changes::Changes;
 
+pub use crate::revision::Stored;
 pub use accounts::Accounts;
 pub use attempts::Attempts;
 pub use blobs::Blobs;
@@ -128,15 +129,6 @@ pub enum Priority {
     Foreground,
     /// Background work: shares commits with requests, never delays them by more than a slice.
     Background,
-}
-
-/// A stored record and the revision it was read at.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Stored<T> {
-    /// The record.
-    pub record: T,
-    /// What [`Expect::Revision`](crate::changes::Expect::Revision) takes.
-    pub revision: u32,
 }
 
 /// A part of a listing.

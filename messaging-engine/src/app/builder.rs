@@ -15,23 +15,23 @@ use messaging_core::ports::resolver::{NoResolver, Resolver};
 use messaging_core::ports::{Store, Transport};
 use tokio::sync::Semaphore;
 
-use super::dkim::{self, Signers};
+use super::caches::Lookups;
+use super::compiled_templates::CompiledVersions;
 use super::domain_looks::DomainLooks;
 use super::event_signal::EventSignal;
 use super::gates::Gates;
 use super::known_urls::KnownUrls;
 use super::last_uses::LastUses;
-use super::lookups::Lookups;
 use super::memory_budget::MemoryBudget;
-use super::segments::SegmentTurns;
+use super::receiving::Receiving;
+use super::running_keys::RunningKeys;
+use super::segment_turns::SegmentTurns;
 use super::settings::Settings;
-use super::templates::{self, CompiledVersions};
-use super::uploading::Receiving;
+use super::signers::Signers;
+use super::work_signal::WorkSignal;
 use super::write_queues::WriteQueues;
-use super::{App, CONTENT_MEMORY, FILE_MEMORY, Shared, importing, passwords, uploading, upserting};
-use crate::ops::invoke::RunningKeys;
+use super::{App, Shared, capacity};
 use crate::vault::{KeyRefused, Vault};
-use crate::work::signal::WorkSignal;
 
 /// Puts an [`App`] together.
 pub struct Builder {
@@ -112,22 +112,22 @@ impl Builder {
             last_uses: LastUses::default(),
             running_keys: RunningKeys::default(),
             write_queues: WriteQueues::default(),
-            passwords: passwords::queue(),
-            dkim_keys: dkim::queue(),
+            passwords: capacity::passwords(),
+            dkim_keys: capacity::dkim_keys(),
             signers: Signers::default(),
             domain_looks: DomainLooks::default(),
             segment_turns: SegmentTurns::default(),
-            template_work: templates::queue(),
+            template_work: capacity::template_work(),
             compiled_templates: CompiledVersions::default(),
             work: WorkSignal::default(),
             events: EventSignal::default(),
             gates: Gates::default(),
             ambiguous_attempts: AtomicU64::new(0),
-            content_memory: MemoryBudget::new(CONTENT_MEMORY),
-            file_memory: MemoryBudget::new(FILE_MEMORY),
-            parts: Semaphore::new(upserting::PARTS_AT_A_TIME),
-            imports: Semaphore::new(importing::IMPORTS_AT_A_TIME),
-            uploads: uploading::places(),
+            content_memory: MemoryBudget::new(capacity::CONTENT_MEMORY),
+            file_memory: MemoryBudget::new(capacity::FILE_MEMORY),
+            parts: Semaphore::new(capacity::PARTS_AT_A_TIME),
+            imports: Semaphore::new(capacity::IMPORTS_AT_A_TIME),
+            uploads: capacity::uploads(),
             receiving: Receiving::default(),
         })))
     }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 /// Who waits for events.
 #[derive(Debug, Default)]
-pub(super) struct EventSignal {
+pub(crate) struct EventSignal {
     /// Those who wait, so that a commit nobody waits for costs one look.
     waiting: AtomicUsize,
     workspaces: Mutex<HashMap<WorkspaceId, Waited>>,
@@ -36,7 +36,7 @@ pub(crate) struct EventWait<'a> {
 
 impl EventSignal {
     /// The workspaces in which changes log events.
-    pub(super) fn concerned(changes: &Changes) -> Vec<WorkspaceId> {
+    pub(crate) fn concerned(changes: &Changes) -> Vec<WorkspaceId> {
         let mut workspaces: Vec<_> = changes
             .writes()
             .iter()
@@ -50,7 +50,7 @@ impl EventSignal {
     }
 
     /// Events of these workspaces were committed.
-    pub(super) fn announce(&self, workspaces: &[WorkspaceId]) {
+    pub(crate) fn announce(&self, workspaces: &[WorkspaceId]) {
         if workspaces.is_empty() || self.waiting.load(Ordering::Acquire) == 0 {
             return;
         }
@@ -63,7 +63,7 @@ impl EventSignal {
     }
 
     /// Begins to wait.
-    pub(super) fn wait(&self, workspace: WorkspaceId) -> EventWait<'_> {
+    pub(crate) fn wait(&self, workspace: WorkspaceId) -> EventWait<'_> {
         self.waiting.fetch_add(1, Ordering::AcqRel);
         let mut workspaces = self.lock();
         let waited = workspaces.entry(workspace).or_insert_with(|| Waited { by: 0, commits: watch::Sender::new(0) });
@@ -73,7 +73,7 @@ impl EventSignal {
     }
 
     /// Lets everybody go, now and later.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.ended.send_replace(true);
     }
 

@@ -17,11 +17,11 @@ const REMEMBERED: usize = 1024;
 
 /// A gate for each webhook.
 #[derive(Debug, Default)]
-pub(super) struct Gates(Mutex<HashMap<WebhookId, Arc<Semaphore>>>);
+pub(crate) struct Gates(Mutex<HashMap<WebhookId, Arc<Semaphore>>>);
 
 impl Gates {
     /// Waits for the turn to call a webhook.
-    pub(super) async fn pass(&self, webhook: WebhookId) -> OwnedSemaphorePermit {
+    pub(crate) async fn pass(&self, webhook: WebhookId) -> OwnedSemaphorePermit {
         let gate = {
             let mut gates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if gates.len() >= REMEMBERED {

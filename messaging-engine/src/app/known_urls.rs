@@ -11,8 +11,6 @@ use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::link_token::UrlKey;
 use messaging_core::ids::WorkspaceId;
 
-use crate::app::App;
-
 /// Beyond this many the memory starts anew; about 1 MB.
 const CAPACITY: usize = 20_000;
 
@@ -20,11 +18,11 @@ type Key = (WorkspaceId, UrlKey);
 
 /// Targets that were committed.
 #[derive(Debug, Default)]
-pub(super) struct KnownUrls(Mutex<HashSet<Key>>);
+pub(crate) struct KnownUrls(Mutex<HashSet<Key>>);
 
 impl KnownUrls {
     /// The targets that a set of changes stores.
-    pub(super) fn keys(changes: &Changes) -> Vec<Key> {
+    pub(crate) fn keys(changes: &Changes) -> Vec<Key> {
         let stored = changes.writes().iter().filter_map(|write| match write {
             Write::PutUrl(workspace, url) => Some((*workspace, UrlKey::of(url))),
             _ => None,
@@ -33,7 +31,7 @@ impl KnownUrls {
     }
 
     /// The targets that a set of changes removes.
-    pub(super) fn removed(changes: &Changes) -> Vec<Key> {
+    pub(crate) fn removed(changes: &Changes) -> Vec<Key> {
         let removed = changes.writes().iter().filter_map(|write| match write {
             Write::DeleteUrl(workspace, key) => Some((*workspace, *key)),
             _ => None,
@@ -42,7 +40,7 @@ impl KnownUrls {
     }
 
     /// Notes targets that are committed now.
-    pub(super) fn add(&self, keys: Vec<Key>) {
+    pub(crate) fn add(&self, keys: Vec<Key>) {
         if keys.is_empty() {
             return;
         }
@@ -54,7 +52,7 @@ impl KnownUrls {
     }
 
     /// Forgets the targets that a set of changes, now committed, removed.
-    pub(super) fn forget(&self, keys: Vec<Key>) {
+    pub(crate) fn forget(&self, keys: Vec<Key>) {
         if keys.is_empty() {
             return;
         }
@@ -64,17 +62,8 @@ impl KnownUrls {
         }
     }
 
-    fn knows(&self, key: Key) -> bool {
+    pub(crate) fn knows(&self, key: Key) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
-    }
-}
-
-impl App {
-    /// The writes that store targets of redirected links, without those that are known to be stored. They
-    /// are to be committed before the message leaves.
-    pub fn store_urls(&self, workspace: WorkspaceId, urls: Vec<String>) -> Vec<Write> {
-        let is_news = |url: &String| !self.known_urls().knows((workspace, UrlKey::of(url)));
-        urls.into_iter().filter(is_news).map(|url| Write::PutUrl(workspace, url)).collect()
     }
 }
 

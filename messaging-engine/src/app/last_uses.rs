@@ -11,11 +11,11 @@ const LAST_USE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// When the last use of each key was written.
 #[derive(Debug, Default)]
-pub(super) struct LastUses(Mutex<HashMap<[u8; 16], Monotonic>>);
+pub(crate) struct LastUses(Mutex<HashMap<[u8; 16], Monotonic>>);
 
 impl LastUses {
     /// Whether a use at `now` is to be written; then it counts as written.
-    pub(super) fn is_news(&self, key: [u8; 16], now: Monotonic) -> bool {
+    pub(crate) fn is_news(&self, key: [u8; 16], now: Monotonic) -> bool {
         let mut uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if uses.get(&key).is_some_and(|last| now.since(*last) < LAST_USE_INTERVAL) {
             return false;

@@ -26,14 +26,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use validator::Validate;
 
-use crate::app::upserting::writes;
 use crate::app::write_queues::ResourceKey;
 use crate::error::Error;
+use crate::jobs::JobData as _;
+use crate::jobs::erase_contact::EraseContact;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation, Upserted};
 use crate::ops::page::Page;
-use crate::work::Job as _;
-use crate::work::erase_contact::EraseContact;
+use crate::services::upserting::writes;
 
 pub use bulk::{BulkInput, BulkReport, BulkUpsertContacts, ItemError, ItemReport, ItemStatus};
 pub use export::{ContactExport, EventView, ExportContact};
@@ -312,7 +312,7 @@ impl Operation for DeleteContact {
         let ContactPath { workspace_id, id } = call.path;
         let contact = cx.store().contact(workspace_id, id).await?.ok_or(Error::NotFound)?.record;
         // The contact is gone at once; its messages, which may be many, follow.
-        let job = EraseContact::of(&contact).enqueue(cx.new_id(), cx.now)?;
+        let job = EraseContact::of(&contact).enqueue(cx.new_id(), cx.now);
         cx.change(Write::DeleteContact(workspace_id, id));
         for (channel, address) in contact.all_addresses() {
             cx.change(Write::EndSoftBounces(workspace_id, channel, address::normalize(channel, &address)));

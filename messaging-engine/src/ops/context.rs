@@ -17,7 +17,7 @@ use tokio::sync::SemaphorePermit;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
-use crate::ops::parts::Progress;
+use crate::ops::progress::Progress;
 
 /// A call before it is decoded; what a front end hands to [`Endpoint::call`](crate::ops::Endpoint).
 #[derive(Debug, Clone)]

@@ -22,11 +22,11 @@ use serde::{Deserialize, Serialize};
 use validator::Validate;
 
 use crate::error::Error;
+use crate::jobs::JobData as _;
+use crate::jobs::imports::ExpireImport;
 use crate::ops::context::Context;
 use crate::ops::operation::{Answer, Call, InWorkspace, Operation, Output, OutputKind};
 use crate::ops::page::Page;
-use crate::work::Job as _;
-use crate::work::import_contacts::ExpireImport;
 
 /// Columns that a mapping may name.
 const MAX_MAPPED: usize = 1000;
@@ -79,7 +79,7 @@ pub struct ImportView {
 
 impl ImportView {
     /// What is shown of an import at a time, with the link for the upload as long as that works.
-    pub(crate) fn of(import: Import, now: Timestamp, upload_url: Option<String>) -> Self {
+    pub fn of(import: Import, now: Timestamp, upload_url: Option<String>) -> Self {
         let (status, expires_at) = (import.status(now), import.expires_at());
         let (finished_at, failure_reason) = match import.end() {
             (None, _) if status == ImportStatus::Expired => (Some(expires_at), None),
@@ -217,7 +217,7 @@ impl Operation for CreateImport {
         // The operator can name any workspace, also one that is not there.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let import = call.body.into_import(cx.new_id(), workspace, cx.now)?;
-        let job = ExpireImport::of(&import).enqueue(cx.new_id(), import.expires_at())?;
+        let job = ExpireImport::of(&import).enqueue(cx.new_id(), import.expires_at());
         cx.change(Write::PutImport(Box::new(import.clone()), Expect::Absent));
         cx.change(Write::Enqueue(job));
         Ok(ImportView::shown(cx, import))

@@ -1,9 +1,7 @@
 //! Runs an operation: decode, run, commit; again when the data changed meanwhile; once per Idempotency-Key.
 
 use std::any::TypeId;
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -21,14 +19,7 @@ use crate::error::Error;
 use crate::ops::context::{Context, NewFile, Request};
 use crate::ops::fingerprint::fingerprint;
 use crate::ops::operation::{Answer, Call, JSON, Operation, Output};
-use crate::ops::parts::Progress;
-
-/// How often an operation is run because the data changed while it decided. Calls that change the same
-/// resource wait for one another, so every further run is owed to another commit in between.
-pub(super) const MAX_RUNS: usize = 32;
-
-/// How long a reply is remembered (contract section 1.7).
-pub(super) const REMEMBERED_FOR: Duration = Duration::from_hours(24);
+use crate::ops::progress::{MAX_RUNS, Progress, REMEMBERED_FOR};
 
 /// The longest Idempotency-Key (contract section 20).
 const MAX_KEY_LENGTH: usize = 64;
@@ -272,29 +263,6 @@ fn unseal(app: &App, key: &ReplyKey, body: &[u8]) -> Result<Bytes, Error> {
 /// What a remembered secret is bound to.
 fn sealed_place(key: &ReplyKey) -> String {
     format!("reply/{:032x}/{}/{}", u128::from_be_bytes(key.credential), key.route, key.key)
-}
-
-/// The Idempotency-Keys whose first request is running in this process.
-#[derive(Debug, Default)]
-pub(crate) struct RunningKeys(Mutex<HashSet<ReplyKey>>);
-
-impl RunningKeys {
-    /// Marks a key as running until the guard is dropped; `None` when it is already.
-    fn enter(&self, key: ReplyKey) -> Option<Running<'_>> {
-        let fresh = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
-        fresh.then_some(Running { keys: self, key })
-    }
-}
-
-struct Running<'a> {
-    keys: &'a RunningKeys,
-    key: ReplyKey,
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        self.keys.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
-    }
 }
 
 #[cfg(test)]

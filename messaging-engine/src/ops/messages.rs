@@ -28,11 +28,11 @@ use serde_json::{Map, Value};
 use validator::Validate;
 
 use crate::error::{Error, Unprocessable};
+use crate::jobs::JobData as _;
+use crate::jobs::deliver_message::DeliverMessage;
 use crate::ops::context::{Context, NewFile};
 use crate::ops::operation::{Call, Operation};
 use crate::ops::page::Page;
-use crate::work::Job as _;
-use crate::work::deliver_message::DeliverMessage;
 
 /// The longest body of `POST /messages` (contract section 1.1).
 const MESSAGE_BODY_LIMIT: usize = 25 << 20;
@@ -112,7 +112,7 @@ impl Operation for SendMessage {
             cx.change(Write::ListCopies(workspace, message_id, copies));
         }
         for job in jobs {
-            let job = job.enqueue(cx.new_id(), cx.now)?;
+            let job = job.enqueue(cx.new_id(), cx.now);
             cx.change(Write::Enqueue(job));
         }
         Ok(AcceptedMessage { message_id, status: MessageStatus::Queued })

@@ -15,25 +15,7 @@ use crate::app::App;
 use crate::app::write_queues::ResourceKey;
 use crate::error::Error;
 use crate::ops::context::Context;
-use crate::ops::invoke::{MAX_RUNS, REMEMBERED_FOR};
-
-/// How far a request has come that is done in parts.
-#[derive(Debug)]
-pub(super) struct Progress<'a> {
-    /// The Idempotency-Key and the fingerprint of the request.
-    key: Option<(&'a ReplyKey, u128)>,
-    /// Parts that are done, or were before.
-    done: usize,
-    /// Whether the next part may have been done by an earlier request: not after one that was not.
-    is_repetition: bool,
-}
-
-impl<'a> Progress<'a> {
-    /// No part is done by this request yet.
-    pub(super) const fn new(key: Option<(&'a ReplyKey, u128)>) -> Self {
-        Self { key, done: 0, is_repetition: key.is_some() }
-    }
-}
+use crate::ops::progress::{MAX_RUNS, REMEMBERED_FOR};
 
 impl Context<'_> {
     /// Does the next part of the request: decides and commits, again when the data changed meanwhile, then after

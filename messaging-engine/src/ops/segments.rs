@@ -1,7 +1,7 @@
 //! Segments and their members.
 //!
 //! Contract section 9. Members are found in the background; see
-//! [`work::recalculate_segment`](crate::work::recalculate_segment).
+//! [`work::recalculate_segment`](crate::jobs::recalculate_segment).
 
 mod preview;
 
@@ -26,14 +26,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use validator::Validate;
 
-use crate::app::filters::{JudgedFilter, SentFilter};
 use crate::error::Error;
+use crate::jobs::JobData as _;
+use crate::jobs::recalculate_segment::RecalculateSegment;
 use crate::ops::contacts::{self, ContactView};
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
-use crate::work::Job as _;
-use crate::work::recalculate_segment::RecalculateSegment;
+use crate::services::filters::{JudgedFilter, SentFilter};
 
 pub use preview::{ConditionSize, PreviewInput, PreviewReport, PreviewSegment};
 
@@ -186,7 +186,7 @@ impl Operation for CreateSegment {
         };
         cx.changes.extend(judged.guards());
         cx.change(Write::PutSegment(Box::new(segment.clone()), Expect::Absent));
-        let job = RecalculateSegment::of(&segment).enqueue(cx.new_id(), cx.now)?;
+        let job = RecalculateSegment::of(&segment).enqueue(cx.new_id(), cx.now);
         cx.change(Write::Enqueue(job));
         Ok(SegmentView::of(segment))
     }

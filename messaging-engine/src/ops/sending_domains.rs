@@ -21,12 +21,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
-use crate::app::MAX_LOOKED_AT;
 use crate::error::Error;
+use crate::jobs::verify_domain::VerifyDomain;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
-use crate::work::verify_domain::VerifyDomain;
+use crate::services::lookups::MAX_LOOKED_AT;
 
 use report::SendingDomainReport;
 
@@ -133,7 +133,7 @@ impl Operation for CreateSendingDomain {
         domain.tracking_subdomain = tracking_subdomain;
         domain.dkim = cx.app.seal_key_pair(&keys, domain.id, cx.now);
         cx.change(Write::PutDomain(domain.clone(), Expect::Absent));
-        cx.change(Write::Enqueue(VerifyDomain::of(&domain).first(cx.new_id(), &domain, cx.now)?));
+        cx.change(Write::Enqueue(VerifyDomain::of(&domain).first(cx.new_id(), &domain, cx.now)));
         Ok(SendingDomainReport::of(&domain, &cx.app.installation()))
     }
 }

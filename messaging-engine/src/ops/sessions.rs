@@ -20,11 +20,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
-use crate::app::{App, SESSION_MARKER};
+use crate::app::App;
 use crate::caller::{Caller, SignedIn};
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, NoContent, Operation};
+use crate::services::lookups::SESSION_MARKER;
 
 /// How long a session lasts (contract section 2.3).
 const LIFETIME: Duration = Duration::from_hours(12);

@@ -27,7 +27,6 @@ use crate::error::{Error, Unprocessable};
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
-use crate::work::drain_webhook::DrainWebhook;
 
 /// Topics that a webhook may list; there are not that many different ones.
 const MAX_TOPICS: u64 = 100;
@@ -373,7 +372,7 @@ impl Operation for ResumeWebhook {
         }
         webhook.status = WebhookStatus::Active;
         webhook.updated_at = cx.now;
-        if let Some(job) = DrainWebhook::start(cx.app, &mut webhook) {
+        if let Some(job) = cx.app.start_draining(&mut webhook) {
             cx.change(job);
         }
         cx.change(Write::PutWebhook(Box::new(webhook.clone()), Expect::Revision(revision)));

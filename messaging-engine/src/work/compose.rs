@@ -15,8 +15,10 @@ use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{AttachedFile, Content, Email, EnvelopeFrom, Mailbox, TextMessage};
 use serde_json::Map;
 
-use crate::app::{App, Unrendered, UnusableKey};
-use crate::work::delivery::{Impossible, Unprepared};
+use crate::app::App;
+use crate::services::dkim::UnusableKey;
+use crate::services::templates::Unrendered;
+use crate::work::unprepared::{Impossible, Unprepared};
 
 /// What is sent, and what has to be stored for it.
 pub(super) struct Composed {

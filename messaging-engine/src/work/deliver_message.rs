@@ -8,25 +8,25 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use messaging_core::changes::{Changes, MoveMessage, Write};
-use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::attempt::{Dialog, MessageAttempt};
-use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::erasure::ErasedAddresses;
 use messaging_core::domain::content::{self, RequestContent};
 use messaging_core::domain::delivery::Judgment;
 use messaging_core::domain::message::{Capture, Message, MessageStatus};
 use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
-use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::ports::transport::{Acceptance, Outcome};
 use messaging_core::time::Timestamp;
-use serde::{Deserialize, Serialize};
 
-use crate::work::delivery::{Impossible, Performed, Unprepared, conclude, perform, prepare, reserve};
-use crate::work::delivery_progress::{Addressee, RecipientProgress, Transaction};
+use crate::jobs::deliver_message::DeliverMessage;
+use crate::jobs::deliver_message::EMAIL_LANE;
+use crate::jobs::deliver_message::{RecipientProgress, Transaction};
+use crate::work::delivery::{Performed, conclude, perform, prepare, reserve};
+use crate::work::delivery_progress::Addressee;
 use crate::work::job::{Job, JobContext, JobError, give_way, insist};
 use crate::work::transaction_log::{LogState, TransactionLog};
+use crate::work::unprepared::{Impossible, Unprepared};
 
 /// How often an outcome is decided again because the message changed meanwhile.
 const MAX_COMMITS: u32 = 64;
@@ -41,69 +41,7 @@ const CONTENT_COPIES: u64 = 4;
 /// Twice how often an attachment is in memory: as it is and in base64, which is a third and a line end longer.
 const FILE_COPIES_HALVES: u64 = 5;
 
-/// Delivers a message to those of its recipients of one domain that are still open.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct DeliverMessage {
-    workspace_id: WorkspaceId,
-    message_id: MessageId,
-    lane: String,
-    /// Counts from 1.
-    attempt: u32,
-    /// The domain, in A-labels, of the recipients that it serves; `None`: all recipients of the message, because
-    /// they have one domain, or none, or because an earlier version wrote the job.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    domain: Option<String>,
-    /// Who is still open, as earlier versions wrote it.
-    #[serde(default, skip_serializing)]
-    open: Option<Vec<RecipientKey>>,
-    /// Who is still open; `None` before anything was sent: everybody whom it serves.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    progress: Option<Vec<RecipientProgress>>,
-}
-
-impl DeliverMessage {
-    /// The jobs of a new message: one for each domain of its recipients, so that nothing that happens at one domain
-    /// repeats or delays what another has taken. Each shares a lane with all mail to its domain; the other channels
-    /// share lanes by workspace, each of which has its own provider account.
-    pub fn of(message: &Message, cc: Option<&[String]>, bcc: Option<&[String]>) -> Vec<Self> {
-        let (cc, bcc) = (cc.unwrap_or_default(), bcc.unwrap_or_default());
-        let job = |lane, domain| Self {
-            workspace_id: message.workspace_id,
-            message_id: message.id,
-            lane,
-            attempt: 1,
-            domain,
-            open: None,
-            progress: None,
-        };
-        if message.channel != Channel::Email {
-            return vec![job(format!("{}:{}", message.channel, message.workspace_id), None)];
-        }
-        if cc.is_empty() && bcc.is_empty() {
-            let domain = EmailAddress::parse(&message.to).map(|to| to.ascii_domain());
-            return vec![job(email_lane(&domain.unwrap_or_else(|_| message.to.to_lowercase())), None)];
-        }
-        match &recipients::domains(&recipients::all(&message.to, cc, bcc))[..] {
-            [only] => vec![job(email_lane(only), None)],
-            several => several.iter().map(|domain| job(email_lane(domain), Some(domain.clone()))).collect(),
-        }
-    }
-}
-
-/// Lanes of email begin with this; the recipients' domain follows.
-const EMAIL_LANE: &str = "email:";
-
-fn email_lane(domain: &str) -> String {
-    format!("{EMAIL_LANE}{domain}")
-}
-
 impl Job for DeliverMessage {
-    const KIND: &'static str = "deliver_message";
-
-    fn lane(&self) -> String {
-        self.lane.clone()
-    }
-
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let store = cx.app.store();
         let Some((message, length)) = store.message_with_length(self.workspace_id, self.message_id).await? else {

@@ -3,48 +3,19 @@
 //! Contract section 15.3. Delivery is at least once: the attempt is made, then its outcome committed; a
 //! crash between the two repeats the attempt with the same `webhook-id`.
 
-use messaging_core::changes::{Changes, NewJob};
+use messaging_core::changes::Changes;
 use messaging_core::domain::webhook::WebhookStatus;
-use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
-use messaging_core::ids::{DeliveryId, JobId, WebhookId, WorkspaceId};
+use messaging_core::domain::webhook::delivery::DeliveryStatus;
 use messaging_core::ports::store::CommitError;
-use messaging_core::time::Timestamp;
-use serde::{Deserialize, Serialize};
 
+use crate::jobs::deliver_webhook::DeliverWebhook;
 use crate::work::job::{Job, JobContext, JobError, insist};
 use crate::work::webhook_attempt::{Attempted, attempt};
 
 /// How often an outcome is decided again because the webhook changed meanwhile.
 pub(super) const MAX_COMMITS: usize = 8;
 
-/// Delivers an event to a webhook.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct DeliverWebhook {
-    workspace: WorkspaceId,
-    webhook: WebhookId,
-    delivery: DeliveryId,
-}
-
-impl DeliverWebhook {
-    /// The job of a delivery.
-    pub const fn of(delivery: &Delivery) -> Self {
-        Self { workspace: delivery.workspace_id, webhook: delivery.webhook_id, delivery: delivery.id }
-    }
-
-    /// The row to enqueue.
-    pub(crate) fn job(self, id: JobId, due_at: Timestamp) -> NewJob {
-        self.enqueue(id, due_at).expect("ids can be written")
-    }
-}
-
 impl Job for DeliverWebhook {
-    const KIND: &'static str = "deliver_webhook";
-
-    /// One for each webhook, so that a receiver that hangs delays nobody else.
-    fn lane(&self) -> String {
-        format!("{}{}", super::lanes::WEBHOOK, self.webhook)
-    }
-
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let turn = cx.app.webhook_turn(self.webhook).await;
         let found = cx.app.store().delivery(self.workspace, self.delivery).await?;

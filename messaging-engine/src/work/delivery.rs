@@ -12,9 +12,7 @@ use messaging_core::domain::delivery::{Attempt, Judgment, MAX_CUT_OFF, Recipient
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::domain::recipients::{Recipient, RecipientKind};
 use messaging_core::domain::simulator::simulate;
-use messaging_core::domain::suppression::SuppressionReason;
-use messaging_core::domain::{address, retry, sender};
-use messaging_core::ids::WorkspaceId;
+use messaging_core::domain::{retry, sender};
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{
@@ -23,9 +21,11 @@ use messaging_core::ports::transport::{
 use messaging_core::time::Timestamp;
 
 use crate::app::{App, Provider};
+use crate::jobs::deliver_message::Transaction;
 use crate::work::compose::{Composed, compose};
-use crate::work::delivery_progress::{Addressee, Transaction};
+use crate::work::delivery_progress::Addressee;
 use crate::work::transaction_log::TransactionLog;
+use crate::work::unprepared::{Impossible, Unprepared};
 
 /// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
 /// store is healthy.
@@ -60,50 +60,6 @@ impl Performed {
     pub(super) fn only(judgment: Judgment) -> Self {
         let (dialogs, urls, lost_replies) = (Vec::new(), Vec::new(), Vec::new());
         Self { judgment, captured: None, subject: None, dialogs, urls, lost_replies }
-    }
-}
-
-/// Nothing can be sent, whatever the recipients are.
-pub(super) struct Impossible {
-    reason: &'static str,
-    message: String,
-}
-
-impl Impossible {
-    pub(super) fn new(reason: &'static str, message: impl std::fmt::Display) -> Self {
-        Self { reason, message: format!("{message}") }
-    }
-
-    /// What follows where these are the recipients: the message fails with its `to` recipient, a job for copies
-    /// speaks for them alone.
-    pub(super) fn judgment(&self, addressees: &[Addressee]) -> Judgment {
-        let recipients: Vec<_> = addressees.iter().map(|one| one.recipient.clone()).collect();
-        if recipients.is_empty() || recipients.iter().any(|one| one.kind == RecipientKind::To) {
-            return Judgment::failed(self.reason, &self.message);
-        }
-        Judgment::failed_for(&recipients, self.reason, &self.message)
-    }
-}
-
-/// Why an attempt does not begin.
-pub(super) enum Unprepared {
-    /// It never can.
-    Impossible(Impossible),
-    /// Not now: the store failed.
-    Store(StoreError),
-    /// Not now, for a reason on our side that somebody has to mend.
-    PutOff(String),
-}
-
-impl From<Impossible> for Unprepared {
-    fn from(impossible: Impossible) -> Self {
-        Self::Impossible(impossible)
-    }
-}
-
-impl From<StoreError> for Unprepared {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
     }
 }
 
@@ -145,7 +101,7 @@ pub(super) async fn prepare(
     reservation: Reservation,
 ) -> Result<Prepared, Unprepared> {
     let addresses = everyone.iter().map(|recipient| &recipient.address);
-    let reasons = stopping_reasons(app, message.workspace_id, message.channel, addresses).await?;
+    let reasons = app.stopping_reasons(message.workspace_id, message.channel, addresses).await?;
     let reason_of = |address: &str| {
         let place = everyone.iter().position(|recipient| recipient.address == address);
         place.and_then(|place| reasons.get(place).copied().flatten())
@@ -232,22 +188,6 @@ async fn is_stopped_elsewhere(app: &App, message: &Message, to_is_listed: bool) 
     let fresh = app.store().message(message.workspace_id, message.id).await?;
     let status = fresh.map_or(message.status, |fresh| fresh.status);
     Ok(matches!(status, MessageStatus::Queued | MessageStatus::Deferred | MessageStatus::Suppressed))
-}
-
-/// For each address why it must not be sent to, or `None` where it may.
-pub(super) async fn stopping_reasons<'a>(
-    app: &App,
-    workspace: WorkspaceId,
-    channel: Channel,
-    addresses: impl Iterator<Item = &'a String>,
-) -> Result<Vec<Option<SuppressionReason>>, StoreError> {
-    let spelled: Vec<_> = addresses.map(|text| address::normalize(channel, text)).collect();
-    let listed = app.store().suppressed(workspace, channel, &spelled).await?;
-    let reason = |spelled: &String| {
-        let found = listed.iter().find(|stored| stored.record.address == *spelled);
-        found.map(|stored| stored.record.reason).filter(|reason| reason.stops_transactional())
-    };
-    Ok(spelled.iter().map(reason).collect())
 }
 
 /// Makes the attempt and judges it.

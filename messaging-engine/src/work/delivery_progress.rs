@@ -4,44 +4,9 @@
 //! the job is claimed belongs to a run that never ended: whether the copy arrived is not known.
 
 use messaging_core::domain::delivery::{RecipientResult, Result as Fate};
-use messaging_core::domain::recipients::{Recipient, RecipientKey};
-use messaging_core::ports::transport::Outcome;
-use serde::{Deserialize, Serialize};
+use messaging_core::domain::recipients::Recipient;
 
-/// What is known of one recipient whom the job still serves.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RecipientProgress {
-    pub(super) recipient: RecipientKey,
-    /// Transactions that a process left open when it ended.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(super) cut_off: u8,
-    /// Whether an earlier attempt may have arrived.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(super) ambiguous: bool,
-    /// See [`Recipient::was_deferred`].
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(super) was_deferred: bool,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(super) transaction: Transaction,
-}
-
-/// The transaction of a recipient in this attempt.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Transaction {
-    /// None so far.
-    #[default]
-    Waiting,
-    /// Its content may have left.
-    Begun,
-    /// It ended while others of the attempt went on.
-    Ended {
-        /// How.
-        outcome: Outcome,
-        /// Whether acceptance meant that a relay has the message.
-        relayed: bool,
-    },
-}
+use crate::jobs::deliver_message::RecipientProgress;
 
 /// A recipient whom the job still serves.
 #[derive(Debug, Clone)]
@@ -55,28 +20,4 @@ impl Addressee {
     pub(super) fn ended(self, result: Fate) -> RecipientResult {
         RecipientResult { recipient: self.recipient, result, ambiguous: self.progress.ambiguous }
     }
-}
-
-impl RecipientProgress {
-    /// Nothing was tried yet.
-    pub(super) fn new(recipient: &Recipient) -> Self {
-        Self {
-            recipient: RecipientKey::of(&recipient.address),
-            cut_off: 0,
-            ambiguous: false,
-            was_deferred: recipient.was_deferred,
-            transaction: Transaction::Waiting,
-        }
-    }
-
-    /// An attempt was cut off after its content may have left.
-    pub(super) fn note_cut_off(&mut self) {
-        self.cut_off = self.cut_off.saturating_add(1);
-        self.ambiguous = true;
-        self.transaction = Transaction::Waiting;
-    }
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }

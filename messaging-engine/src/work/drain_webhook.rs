@@ -13,12 +13,12 @@ use futures_util::future::try_join_all;
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
 use messaging_core::domain::webhook::{HELD, Webhook, WebhookStatus};
-use messaging_core::ids::{WebhookId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
-use serde::{Deserialize, Serialize};
 
 use crate::app::App;
-use crate::work::deliver_webhook::{DeliverWebhook, MAX_COMMITS};
+use crate::jobs::deliver_webhook::DeliverWebhook;
+use crate::jobs::drain_webhook::DrainWebhook;
+use crate::work::deliver_webhook::MAX_COMMITS;
 use crate::work::job::{Job, JobContext, JobError, insist};
 use crate::work::webhook_attempt::{Attempted, attempt};
 
@@ -36,36 +36,7 @@ const RUN: Duration = Duration::from_secs(20);
 /// believed, and than a commit takes. Short, because what is held or replayed meanwhile waits for this look.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
-/// Sends the backlog of a webhook.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct DrainWebhook {
-    workspace_id: WorkspaceId,
-    webhook_id: WebhookId,
-    /// Deliveries sent so far.
-    sent: u32,
-    /// Whether the receiver hung at the last one.
-    hangs: bool,
-    /// Whether nothing was left when it looked last.
-    is_last_look: bool,
-}
-
 impl DrainWebhook {
-    /// The writes that let a backlog be sent, unless a job is at it already. The caller puts the webhook.
-    pub(crate) fn start(app: &App, webhook: &mut Webhook) -> Option<Write> {
-        if std::mem::replace(&mut webhook.draining, true) {
-            return None;
-        }
-        let job = Self {
-            workspace_id: webhook.workspace_id,
-            webhook_id: webhook.id,
-            sent: 0,
-            hangs: false,
-            is_last_look: false,
-        };
-        let now = app.now();
-        Some(Write::Enqueue(job.enqueue(app.new_id(now), now).expect("ids can be written")))
-    }
-
     fn width(&self) -> usize {
         match self {
             Self { hangs: true, .. } => MANY,
@@ -76,12 +47,6 @@ impl DrainWebhook {
 }
 
 impl Job for DrainWebhook {
-    const KIND: &'static str = "drain_webhook";
-
-    fn lane(&self) -> String {
-        format!("{}{}", super::lanes::BACKLOG, self.webhook_id)
-    }
-
     async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
         let began = Instant::now();
         let mut conflicts = 0;

@@ -16,15 +16,15 @@ use std::time::Duration;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::Contact;
 use messaging_core::domain::contact::erasure::{ErasedAddresses, Names};
 use messaging_core::domain::link_token::CopyKey;
 use messaging_core::domain::message::MessageFilter;
-use messaging_core::ids::{ContactId, MessageId, WorkspaceId};
+use messaging_core::ids::MessageId;
 use messaging_core::ports::store::PageRequest;
 use messaging_core::time::Timestamp;
-use serde::{Deserialize, Serialize};
 
+use crate::jobs::erase_contact::EraseContact;
+use crate::jobs::erase_contact::Progress;
 use crate::work::job::{Job, JobContext, JobError};
 use crate::work::move_messages::LOOK_AGAIN;
 
@@ -43,48 +43,7 @@ const EVENTS: usize = 200;
 /// Targets of links of one commit.
 const URLS: usize = 200;
 
-/// Takes a person out of their messages.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct EraseContact {
-    workspace_id: WorkspaceId,
-    contact_id: ContactId,
-    /// Its addresses; none on the second look, so that they are kept no longer than needed.
-    addresses: Vec<(Channel, String)>,
-    /// Other texts that name the person.
-    names: Vec<String>,
-    /// How far the messages are looked through.
-    progress: Progress,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Progress {
-    /// Messages attributed to the contact.
-    Attributed,
-    /// Messages that are known to copy one of its addresses.
-    Copied,
-    /// Messages that may copy one without anybody having noted it, newer than the one with this key.
-    Unlisted(Option<[u8; 16]>),
-    /// Messages to its addresses, older than the one with this key.
-    Addressed(Option<[u8; 16]>),
-    /// Targets of links, after the one with this key.
-    Linked(Option<[u8; 16]>),
-    /// Once more messages attributed to the contact: some may have been accepted while it went.
-    Again,
-}
-
 impl EraseContact {
-    /// The job of an erasure.
-    pub fn of(contact: &Contact) -> Self {
-        Self {
-            workspace_id: contact.workspace_id,
-            contact_id: contact.id,
-            addresses: contact.all_addresses(),
-            names: contact.external_id.iter().cloned().collect(),
-            progress: Progress::Attributed,
-        }
-    }
-
     fn names(&self) -> Names {
         Names::new(self.addresses.iter().map(|(_, address)| address.clone()).chain(self.names.iter().cloned()))
     }
@@ -122,12 +81,6 @@ enum Step {
 }
 
 impl Job for EraseContact {
-    const KIND: &'static str = "erase_contact";
-
-    fn lane(&self) -> String {
-        format!("contacts:{}", self.workspace_id)
-    }
-
     async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
         for _ in 0..PAGES {
             match self.page(cx).await? {

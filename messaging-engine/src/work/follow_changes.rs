@@ -10,11 +10,13 @@ use messaging_core::error::Chain;
 use messaging_core::ids::{SegmentId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::store::segments::MemberQuery;
-use serde::{Deserialize, Serialize};
 
 use crate::app::App;
+use crate::jobs::JobData as _;
+use crate::jobs::follow_changes::FollowChanges;
+use crate::jobs::follow_changes::Stage;
 use crate::work::job::{Job, JobContext, JobError};
-use crate::work::recalculate_segment::{RETRY, lane};
+use crate::work::recalculate_segment::RETRY;
 
 /// Notes that are worked off at a time.
 const NOTES: usize = 500;
@@ -23,55 +25,13 @@ const MAX_ROUNDS: usize = 50;
 /// After this many failures the segment is looked for that causes them.
 const PATIENCE: u32 = 3;
 
-/// Follows the changes of the contacts of a workspace.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct FollowChanges {
-    workspace_id: WorkspaceId,
-    stage: Stage,
-    /// How often it failed in a row.
-    failures: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Stage {
-    /// Something changed.
-    Announced,
-    /// Something may have changed without a job being added.
-    Later,
-    /// What changed is looked at.
-    Working,
-}
-
-impl FollowChanges {
-    /// The job of a change; a workspace needs it once.
-    pub const fn announced(workspace_id: WorkspaceId) -> Self {
-        Self { workspace_id, stage: Stage::Announced, failures: 0 }
-    }
-
-    /// The job for changes whose process did not know of a segment yet; a workspace needs it once.
-    pub const fn later(workspace_id: WorkspaceId) -> Self {
-        Self { workspace_id, stage: Stage::Later, failures: 0 }
-    }
-}
-
 impl Job for FollowChanges {
-    const KIND: &'static str = "follow_changes";
-
-    fn lane(&self) -> String {
-        match self.stage {
-            Stage::Announced => format!("segment-changes:{}", self.workspace_id),
-            Stage::Later => format!("segment-changes-later:{}", self.workspace_id),
-            Stage::Working => lane(self.workspace_id),
-        }
-    }
-
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let app = &cx.app;
         if self.stage == Stage::Announced {
             let now = app.now();
             let work = Self { stage: Stage::Working, ..self };
-            let job = work.enqueue(app.new_id(now), now).map_err(JobError::other)?;
+            let job = work.enqueue(app.new_id(now), now);
             return Ok(cx.finish(Changes::from_iter([Write::Enqueue(job)])).await?);
         }
         for _ in 0..MAX_ROUNDS {

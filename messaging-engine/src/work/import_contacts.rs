@@ -3,41 +3,18 @@
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, Expect, Write};
-use messaging_core::domain::import::Import;
 use messaging_core::ids::{BlobId, ImportId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, StoreError, UploadFile};
-use serde::{Deserialize, Serialize};
 
 use crate::app::App;
+use crate::jobs::imports::ExpireImport;
+use crate::jobs::imports::ImportContacts;
 use crate::work::job::{Job, JobContext, JobError};
-
-/// All imports share a lane, so that many of them hold few of the places that all work shares.
-const LANE: &str = "imports";
 
 /// When to go on where others were in the way.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Reads the file of an import, a turn at a time, and removes it in the end.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct ImportContacts {
-    workspace_id: WorkspaceId,
-    import_id: ImportId,
-}
-
-impl ImportContacts {
-    /// The job of an import whose file is there.
-    pub const fn of(import: &Import) -> Self {
-        Self { workspace_id: import.workspace_id, import_id: import.id }
-    }
-}
-
 impl Job for ImportContacts {
-    const KIND: &'static str = "import_contacts";
-
-    fn lane(&self) -> String {
-        LANE.to_owned()
-    }
-
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let app = &cx.app;
         match app.advance_import(self.workspace_id, self.import_id).await {
@@ -54,27 +31,7 @@ impl Job for ImportContacts {
     }
 }
 
-/// Ends the wait for the file of an import.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct ExpireImport {
-    workspace_id: WorkspaceId,
-    import_id: ImportId,
-}
-
-impl ExpireImport {
-    /// The job of a new import.
-    pub const fn of(import: &Import) -> Self {
-        Self { workspace_id: import.workspace_id, import_id: import.id }
-    }
-}
-
 impl Job for ExpireImport {
-    const KIND: &'static str = "expire_import";
-
-    fn lane(&self) -> String {
-        LANE.to_owned()
-    }
-
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let app = &cx.app;
         let mut reading = None;

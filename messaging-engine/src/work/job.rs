@@ -4,17 +4,15 @@ use std::future::Future;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use messaging_core::changes::{Changes, JobHandle, NewJob, PutBack, Reschedule, Write};
+use messaging_core::changes::{Changes, JobHandle, PutBack, Reschedule, Write};
 use messaging_core::error::Chain;
-use messaging_core::ids::JobId;
 use messaging_core::ports::store::{ClaimedJob, CommitError, StoreError};
 use messaging_core::time::Timestamp;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::app::App;
+use crate::app::work_signal::Unsettled;
 use crate::error::Error;
-use crate::work::signal::Unsettled;
+use crate::jobs::JobData;
 
 /// So many conflicts in a row are nothing special.
 const FREE_CONFLICTS: u32 = 4;
@@ -26,26 +24,14 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// Of the tries of one outcome every so many-th is logged.
 const LOG_EVERY: u32 = 16;
 
-/// A kind of background work. The value itself is the payload.
+/// A kind of background work.
 ///
 /// `run` owes a last commit that finishes or reschedules the job, through [`JobContext::finish`] or
 /// [`JobContext::again_at`]. A job may run more than once, after a crash; while the process lives, an
 /// outcome that the store does not take is offered to it again until it does.
-pub trait Job: Serialize + DeserializeOwned + Send + Sized + 'static {
-    /// The name in the store; never changes.
-    const KIND: &'static str;
-
-    /// What the job shares concurrency and pace with.
-    fn lane(&self) -> String;
-
+pub trait Job: JobData {
     /// Does the work.
     fn run(self, cx: &JobContext) -> impl Future<Output = Result<(), JobError>> + Send;
-
-    /// The row to enqueue.
-    fn enqueue(&self, id: JobId, due_at: Timestamp) -> Result<NewJob, Error> {
-        let payload = serde_json::to_vec(self).map_err(Error::internal)?;
-        Ok(NewJob { id, kind: Self::KIND, lane: self.lane(), due_at, payload: payload.into() })
-    }
 }
 
 /// A job could not do its work or its commit. The runner puts it back for later.

@@ -10,6 +10,8 @@ use std::time::Duration;
 use messaging_core::ports::store::Claim;
 use messaging_core::time::{Monotonic, Timestamp};
 
+use crate::jobs::lanes::WEBHOOK;
+
 /// Jobs in work at the same time, all lanes together.
 pub(super) const WINDOW: usize = 2048;
 /// Where a lane's window begins, and falls back to: what one mail server takes at a time.
@@ -22,10 +24,6 @@ const SHARE: usize = 128;
 const QUICK: Duration = Duration::from_secs(1);
 /// A lane that is full is looked at again after this.
 pub(super) const HOLD: Duration = Duration::from_millis(200);
-/// The lanes of webhooks begin with this, one for each.
-pub(super) const WEBHOOK: &str = "webhook:";
-/// The lanes of what a webhook missed.
-pub(super) const BACKLOG: &str = "webhook-backlog:";
 /// A receiver of webhooks that takes this long hangs.
 const HANGING: Duration = Duration::from_secs(5);
 /// A hanging receiver's lane keeps this window: whoever hangs does so for 15 seconds with every request, and

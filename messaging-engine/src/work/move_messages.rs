@@ -6,45 +6,18 @@ use std::time::Duration;
 
 use messaging_core::changes::{AttributeMessage, Changes, MoveProductEvents, Write};
 use messaging_core::domain::message::MessageFilter;
-use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::ports::store::PageRequest;
-use serde::{Deserialize, Serialize};
 
+use crate::jobs::move_messages::{EVENTS_AT_A_TIME, MoveMessages};
 use crate::work::job::{Job, JobContext, JobError};
 
 /// Messages of one commit.
 const PAGE: usize = 200;
 
-/// Product events of one commit.
-pub(crate) const EVENTS: usize = 500;
-
 /// A message that was being accepted while its contact went is found so much later.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
-/// Gives all messages and product events of one contact to another.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct MoveMessages {
-    workspace_id: WorkspaceId,
-    from: ContactId,
-    to: ContactId,
-    /// Whether this is the second look.
-    again: bool,
-}
-
-impl MoveMessages {
-    /// The job of a merge.
-    pub const fn new(workspace_id: WorkspaceId, from: ContactId, to: ContactId) -> Self {
-        Self { workspace_id, from, to, again: false }
-    }
-}
-
 impl Job for MoveMessages {
-    const KIND: &'static str = "move_messages";
-
-    fn lane(&self) -> String {
-        format!("contacts:{}", self.workspace_id)
-    }
-
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let filter = MessageFilter { contact_id: Some(self.from), ..MessageFilter::default() };
         let page = PageRequest { after: None, limit: PAGE };
@@ -56,7 +29,7 @@ impl Job for MoveMessages {
         let mut changes: Changes = messages.iter().map(|message| attribute(message.id)).collect();
         let Self { workspace_id, from, to, .. } = self;
         if cx.app.store().has_left_events(workspace_id, from).await? {
-            let movement = MoveProductEvents { workspace_id, from, to, limit: EVENTS };
+            let movement = MoveProductEvents { workspace_id, from, to, limit: EVENTS_AT_A_TIME };
             changes.push(Write::MoveProductEvents(movement));
         }
         let now = cx.app.now();

@@ -12,12 +12,12 @@ use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::resolve::Web;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus};
 use messaging_core::error::Chain;
-use messaging_core::ids::{SegmentId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
-use serde::{Deserialize, Serialize};
 
 use crate::app::App;
-use crate::work::follow_changes::FollowChanges;
+use crate::jobs::JobData as _;
+use crate::jobs::follow_changes::FollowChanges;
+use crate::jobs::recalculate_segment::RecalculateSegment;
 use crate::work::job::{Job, JobContext, JobError};
 
 /// Pieces of one run; then how far it came is kept.
@@ -31,36 +31,7 @@ const LATER: Duration = Duration::from_secs(2);
 /// How often the end is decided again because the segment changed meanwhile.
 const MAX_COMMITS: usize = 8;
 
-/// What the calculations of a workspace share their pace with.
-pub(super) fn lane(workspace: WorkspaceId) -> String {
-    format!("segments:{workspace}")
-}
-
-/// Finds all members of a segment.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct RecalculateSegment {
-    workspace_id: WorkspaceId,
-    segment_id: SegmentId,
-    /// Which calculation of the segment this is.
-    calculation: u32,
-    /// Where the contacts that were not looked at begin.
-    from: u64,
-    /// How often it failed in a row.
-    failures: u32,
-}
-
 impl RecalculateSegment {
-    /// The job of the calculation that was last asked for.
-    pub fn of(segment: &Segment) -> Self {
-        Self {
-            workspace_id: segment.workspace_id,
-            segment_id: segment.id,
-            calculation: segment.calculation,
-            from: 0,
-            failures: 0,
-        }
-    }
-
     /// The segment, if this calculation of it is still wanted.
     async fn wanted(&self, app: &App) -> Result<Option<Stored<Segment>>, StoreError> {
         let stored = app.store().segment(self.workspace_id, self.segment_id).await?;
@@ -69,12 +40,6 @@ impl RecalculateSegment {
 }
 
 impl Job for RecalculateSegment {
-    const KIND: &'static str = "recalculate_segment";
-
-    fn lane(&self) -> String {
-        lane(self.workspace_id)
-    }
-
     async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
         let app = &cx.app;
         let Some(stored) = self.wanted(app).await? else {
@@ -136,7 +101,7 @@ impl RecalculateSegment {
                 let announced = FollowChanges::announced(self.workspace_id).enqueue(app.new_id(now), now);
                 let later = FollowChanges::later(self.workspace_id).enqueue(app.new_id(now), now + LATER);
                 for job in [announced, later] {
-                    changes.push(Write::EnqueueOnce(job.map_err(JobError::other)?));
+                    changes.push(Write::EnqueueOnce(job));
                 }
             } else {
                 // Its members changed all at once; no contact did.

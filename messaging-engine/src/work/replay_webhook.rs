@@ -4,40 +4,16 @@
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::webhook::WebhookStatus;
-use messaging_core::domain::webhook::delivery::Replayed;
-use messaging_core::ids::{DeliveryId, WebhookId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, ReplayRange};
-use serde::{Deserialize, Serialize};
 
+use crate::jobs::replay_webhook::ReplayWebhook;
 use crate::work::deliver_webhook::MAX_COMMITS;
-use crate::work::drain_webhook::DrainWebhook;
 use crate::work::job::{Job, JobContext, JobError};
 
 /// Deliveries of one commit.
 const PAGE: usize = 100;
 
-/// Repeats deliveries to a webhook.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct ReplayWebhook {
-    /// Whose.
-    pub(crate) workspace_id: WorkspaceId,
-    /// Which webhook.
-    pub(crate) webhook_id: WebhookId,
-    /// Which deliveries.
-    pub(crate) replayed: Replayed,
-    /// After this one.
-    pub(crate) after: DeliveryId,
-    /// Up to this one.
-    pub(crate) until: DeliveryId,
-}
-
 impl Job for ReplayWebhook {
-    const KIND: &'static str = "replay_webhook";
-
-    fn lane(&self) -> String {
-        format!("{}{}", super::lanes::BACKLOG, self.webhook_id)
-    }
-
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         for _ in 0..MAX_COMMITS {
             let (app, store) = (&cx.app, cx.app.store());
@@ -62,7 +38,7 @@ impl Job for ReplayWebhook {
             }
             // Put in any case: of a pause at the same time one finds the other's change.
             if webhook.status == WebhookStatus::Active {
-                changes.extend(DrainWebhook::start(app, &mut webhook));
+                changes.extend(app.start_draining(&mut webhook));
             }
             changes.push(Write::PutWebhook(Box::new(webhook), Expect::Revision(stored.revision)));
             let further = Self { after: last, ..self };

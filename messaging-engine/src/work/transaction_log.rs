@@ -20,8 +20,7 @@ use messaging_core::ports::store::CommitError;
 use messaging_core::ports::transport::{self, Acceptance, Admitted, Outcome};
 use messaging_core::time::Monotonic;
 
-use crate::work::deliver_message::DeliverMessage;
-use crate::work::delivery::stopping_reasons;
+use crate::jobs::deliver_message::DeliverMessage;
 use crate::work::job::{JobContext, JobError};
 
 /// How often a transaction is put on record again because the message changed meanwhile.
@@ -70,7 +69,7 @@ impl TransactionLog {
     /// Why each must not be sent to; the first check stands where the list cannot be read.
     async fn reasons(&self, message: &Message, recipients: &[String]) -> Vec<Option<SuppressionReason>> {
         let (app, workspace, channel) = (&self.cx.app, message.workspace_id, message.channel);
-        match stopping_reasons(app, workspace, channel, recipients.iter()).await {
+        match app.stopping_reasons(workspace, channel, recipients.iter()).await {
             Ok(reasons) => reasons,
             Err(error) => {
                 tracing::warn!(error = %Chain(&error), "the suppression list was not looked at again");

@@ -4,15 +4,13 @@
 
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Expect, NewJob, Write};
-use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::sending_domain::DomainStatus;
 use messaging_core::domain::verification::{apply, is_exempt, next_look};
-use messaging_core::ids::{DomainId, JobId, WorkspaceId};
+use messaging_core::ids::DomainId;
 use messaging_core::ports::store::{CommitError, Stored};
-use messaging_core::time::Timestamp;
-use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::jobs::verify_domain::VerifyDomain;
 use crate::work::job::{Job, JobContext, JobError};
 
 /// How often a look is decided again because the domain changed meanwhile.
@@ -21,33 +19,7 @@ const MAX_COMMITS: usize = 8;
 /// When enough domains are being looked at, one waits this long.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// Looks at a domain.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct VerifyDomain {
-    workspace_id: WorkspaceId,
-    domain_id: DomainId,
-}
-
-impl VerifyDomain {
-    /// The job of a domain.
-    pub fn of(domain: &SendingDomain) -> Self {
-        Self { workspace_id: domain.workspace_id, domain_id: domain.id }
-    }
-
-    /// The row to enqueue when the domain is added. Whoever adds it looks by himself once the records
-    /// are published; this is for those who do not.
-    pub fn first(&self, id: JobId, domain: &SendingDomain, now: Timestamp) -> Result<NewJob, Error> {
-        self.enqueue(id, next_look(domain, now))
-    }
-}
-
 impl Job for VerifyDomain {
-    const KIND: &'static str = "verify_domain";
-
-    fn lane(&self) -> String {
-        Self::KIND.to_owned()
-    }
-
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let app = &cx.app;
         let Some(Stored { record: domain, .. }) = app.store().domain(self.workspace_id, self.domain_id).await? else {

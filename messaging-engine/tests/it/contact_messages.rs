@@ -13,8 +13,8 @@ use messaging_core::ports::Store as _;
 use messaging_core::ports::store::{
     Attempts as _, Blobs as _, Jobs as _, Messages as _, PageRequest, Sandbox as _, Suppressions as _,
 };
-use messaging_engine::app::Visitor;
 use messaging_engine::ops::{self, Request};
+use messaging_engine::services::Visitor;
 use messaging_store::{SqliteOptions, SqliteStore};
 use serde_json::{Value, json};
 

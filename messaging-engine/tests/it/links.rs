@@ -5,8 +5,8 @@ use messaging_core::domain::link_token::{Link, UrlKey};
 use messaging_core::ids::{CampaignId, MessageId};
 use messaging_core::ports::store::{Messages as _, SendingDomains as _, Urls as _};
 use messaging_core::ports::transport::{Content, Email};
-use messaging_engine::work::Job as _;
-use messaging_engine::work::deliver_message::DeliverMessage;
+use messaging_engine::jobs::JobData as _;
+use messaging_engine::jobs::deliver_message::DeliverMessage;
 use serde_json::json;
 
 use crate::support::{Product, beginning};
@@ -71,10 +71,7 @@ async fn mail_of_a_campaign_offers_to_unsubscribe() {
     message.revision = 1;
     message.status = messaging_core::domain::message::MessageStatus::Queued;
     message.campaign_id = Some(product.app.new_id::<CampaignId>(beginning()));
-    let job = DeliverMessage::of(&message, None, None)
-        .remove(0)
-        .enqueue(product.app.new_id(beginning()), beginning())
-        .unwrap();
+    let job = DeliverMessage::of(&message, None, None).remove(0).enqueue(product.app.new_id(beginning()), beginning());
     let id = message.id;
     product
         .commit(Changes::from_iter([Write::InsertMessage(Box::new(message), content.unwrap()), Write::Enqueue(job)]))

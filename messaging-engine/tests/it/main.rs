@@ -16,6 +16,7 @@ mod idempotency;
 mod imports;
 mod input;
 mod keys;
+mod layers;
 mod links;
 mod lists;
 mod masking;

@@ -19,7 +19,7 @@ use messaging_core::ids::MessageId;
 use messaging_core::ports::inbound::ReturnAddress;
 use messaging_core::ports::transport::{Response, TransportError};
 use messaging_core::scope::Scope;
-use messaging_engine::app::Visitor;
+use messaging_engine::services::Visitor;
 use messaging_engine::{Caller, ops};
 use messaging_transport::testing::fetched;
 use ring::digest::{SHA256, digest};

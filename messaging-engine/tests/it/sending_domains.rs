@@ -135,9 +135,9 @@ impl Domains {
 
     async fn put(&self, domain: SendingDomain) -> String {
         let id = domain.id.to_string();
-        let job = messaging_engine::work::verify_domain::VerifyDomain::of(&domain);
+        let job = messaging_engine::jobs::verify_domain::VerifyDomain::of(&domain);
         let now = self.bed.app.now();
-        let job = job.first(self.bed.app.new_id(now), &domain, now).unwrap();
+        let job = job.first(self.bed.app.new_id(now), &domain, now);
         let writes = [Write::PutDomain(domain, Expect::Absent), Write::Enqueue(job)];
         self.bed.store.commit(Changes::from_iter(writes), Priority::Foreground).await.unwrap();
         id

@@ -7,7 +7,7 @@ use messaging_core::domain::link_token::{Link, LinkKey, UrlKey};
 use messaging_core::ids::MessageId;
 use messaging_core::ports::store::{Messages as _, Store as _};
 use messaging_engine::App;
-use messaging_engine::app::{Click, Visitor};
+use messaging_engine::services::{Click, Visitor};
 use serde_json::json;
 
 use crate::support::Product;

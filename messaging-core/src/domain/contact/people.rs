@@ -9,12 +9,12 @@ use std::sync::Arc;
 use super::attributes::Attributes;
 use super::input::ContactInput;
 use super::{Consent, Contact, Identifier, IdentifierKind};
-use crate::changes::Expect;
 use crate::domain::custom_field::FieldTypes;
 use crate::error::DomainError;
 use crate::ids::{ContactId, ListId, WorkspaceId};
 use crate::patch::Patch;
-use crate::ports::store::Stored;
+use crate::revision::Expect;
+use crate::revision::Stored;
 use crate::time::Timestamp;
 use crate::violation::{FieldCode, Violations};
 

@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 
 use super::EventType;
 use crate::ids::{DeliveryId, EventId, MessageId, WebhookId, WorkspaceId};
-use crate::ports::fetch::FetchError;
 use crate::time::Timestamp;
 
 /// What became of a delivery.
@@ -68,20 +67,6 @@ impl DeliveryError {
     /// Every error, in the order of the stored numbers.
     pub const ALL: [Self; 6] =
         [Self::Timeout, Self::ConnectionFailed, Self::TlsError, Self::DnsError, Self::BlockedAddress, Self::HttpStatus];
-}
-
-impl From<FetchError> for DeliveryError {
-    fn from(error: FetchError) -> Self {
-        match error {
-            FetchError::Blocked => Self::BlockedAddress,
-            FetchError::Dns => Self::DnsError,
-            FetchError::Connection => Self::ConnectionFailed,
-            FetchError::Tls => Self::TlsError,
-            FetchError::Timeout => Self::Timeout,
-            // None are followed, so there can be none too many.
-            FetchError::Redirects => Self::HttpStatus,
-        }
-    }
 }
 
 /// What is delivered.

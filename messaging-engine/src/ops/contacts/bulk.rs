@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use validator::Validate;
 
-use crate::app::upserting::{Judged, Upserted};
 use crate::app::write_queues::ResourceKey;
 use crate::error::Error;
 use crate::ops::contacts::ContactView;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
+use crate::services::upserting::{Judged, Upserted};
 
 /// Contacts of a part; written in about ten milliseconds.
 const PART_ITEMS: usize = 500;

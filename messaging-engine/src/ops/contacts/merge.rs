@@ -15,10 +15,10 @@ use validator::Validate;
 
 use super::{ContactView, view};
 use crate::error::Error;
+use crate::jobs::JobData as _;
+use crate::jobs::move_messages::{EVENTS_AT_A_TIME, MoveMessages};
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
-use crate::work::Job as _;
-use crate::work::move_messages::{EVENTS, MoveMessages};
 
 /// Which contacts become one.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
@@ -70,14 +70,19 @@ impl Operation for MergeContacts {
         cx.change(Write::put_contact(duplicate.clone(), Expect::Revision(revision)));
         // Those of most contacts are moved at once; the job does the rest.
         let (from, to) = (duplicate.id, merged.id);
-        cx.change(Write::MoveProductEvents(MoveProductEvents { workspace_id: workspace, from, to, limit: EVENTS }));
+        cx.change(Write::MoveProductEvents(MoveProductEvents {
+            workspace_id: workspace,
+            from,
+            to,
+            limit: EVENTS_AT_A_TIME,
+        }));
         // What the duplicate had is free before the primary takes it.
         cx.change(Write::DeleteContact(workspace, duplicate.id));
         cx.change(Write::put_contact(merged.clone(), Expect::Revision(primary.revision)));
         for list in merged.list_ids.iter().filter(|list| !primary.record.list_ids.contains(list)) {
             cx.change(Write::JoinList(workspace, *list, merged.id));
         }
-        let job = MoveMessages::new(workspace, duplicate.id, merged.id).enqueue(cx.new_id(), cx.now)?;
+        let job = MoveMessages::new(workspace, duplicate.id, merged.id).enqueue(cx.new_id(), cx.now);
         cx.change(Write::Enqueue(job));
         view(cx, merged).await
     }

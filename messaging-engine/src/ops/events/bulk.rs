@@ -13,11 +13,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
-use crate::app::ingesting::{Judged, Taken};
 use crate::error::Error;
 use crate::ops::contacts::ItemError;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
+use crate::services::ingesting::{Judged, Taken};
 
 /// Bytes of JSON of a part, unless one event alone is longer; written in some ten milliseconds.
 const PART_BYTES: usize = 1 << 20;

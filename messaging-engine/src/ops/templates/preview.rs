@@ -16,11 +16,11 @@ use serde_json::{Map, Value};
 use validator::Validate;
 
 use super::TemplatePath;
-use crate::app::Unrendered;
 use crate::app::write_queues::ResourceKey;
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
+use crate::services::templates::Unrendered;
 
 /// What a preview is made with.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]

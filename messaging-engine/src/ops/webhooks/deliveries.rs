@@ -21,11 +21,11 @@ use validator::Validate;
 use super::{WebhookPath, find};
 use crate::app::write_queues::ResourceKey;
 use crate::error::Error;
+use crate::jobs::JobData as _;
+use crate::jobs::replay_webhook::ReplayWebhook;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::ops::page::Page;
-use crate::work::Job as _;
-use crate::work::replay_webhook::ReplayWebhook;
 
 /// Deliveries that one call replays.
 const MAX_REPLAYED: usize = 100_000;
@@ -299,7 +299,7 @@ impl Operation for ReplayWebhookEvents {
         let counted = cx.store().count_replayable(workspace_id, id, &range, MAX_REPLAYED).await?;
         let Some((count, until)) = counted else { return Ok(ReplayReport { replayed: 0 }) };
         let job = ReplayWebhook { workspace_id, webhook_id: id, replayed, after: range.after, until };
-        cx.change(Write::Enqueue(job.enqueue(cx.new_id(), cx.now)?));
+        cx.change(Write::Enqueue(job.enqueue(cx.new_id(), cx.now)));
         Ok(ReplayReport { replayed: count })
     }
 }

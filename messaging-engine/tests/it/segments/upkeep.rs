@@ -5,11 +5,11 @@ use std::time::Duration;
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::segment::{Segment, StoredFilter};
 use messaging_core::ports::store::Priority;
+use messaging_engine::jobs::JobData as _;
+use messaging_engine::jobs::recalculate_segment::RecalculateSegment;
 use messaging_engine::ops::contacts::UpsertContact;
 use messaging_engine::ops::segments::{CreateSegment, GetSegment, SegmentPath};
 use messaging_engine::ops::{Empty, InWorkspace};
-use messaging_engine::work::Job as _;
-use messaging_engine::work::recalculate_segment::RecalculateSegment;
 use serde_json::json;
 
 use super::{Audience, pro};
@@ -77,7 +77,7 @@ async fn a_calculation_that_was_replaced_has_no_effect() {
     // The job of the first calculation, as a process left it that was killed.
     audience.bed.clock.advance(MINUTE);
     let now = audience.bed.app.now();
-    let job = RecalculateSegment::of(&stored.record).enqueue(audience.bed.app.new_id(now), now).unwrap();
+    let job = RecalculateSegment::of(&stored.record).enqueue(audience.bed.app.new_id(now), now);
     audience.bed.store.commit(Changes::from_iter([Write::Enqueue(job)]), Priority::Foreground).await.unwrap();
     audience.work().await;
     assert_eq!(audience.get(&format!("segments/{id}")).await.body, before.body);

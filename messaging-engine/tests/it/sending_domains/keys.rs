@@ -7,8 +7,8 @@ use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::sending_domain::{DomainStatus, RecordStatus};
 use messaging_core::ports::store::Priority;
 use messaging_engine::admin;
-use messaging_engine::app::UnusableKey;
 use messaging_engine::caller::Caller;
+use messaging_engine::services::UnusableKey;
 use serde_json::{Value, json};
 
 use super::Domains;

@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::entropy::SeededEntropy;
 use crate::ids::{Id as _, IdSource};
 use crate::input;
-use crate::ports::clock::SeededEntropy;
 
 /// A workspace in memory, and what happens to it.
 struct World {

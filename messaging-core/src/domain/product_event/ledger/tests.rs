@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::entropy::SeededEntropy;
 use crate::ids::{Id, IdSource};
 use crate::input;
-use crate::ports::clock::SeededEntropy;
 
 /// What a workspace knows, and what is told of it.
 struct World {

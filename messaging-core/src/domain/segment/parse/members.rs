@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{MAX_VALUES, Reader};
+use super::reader::{MAX_VALUES, Reader};
 use crate::violation::{FieldCode, escape, unknown_member};
 
 /// An object and where it stands.

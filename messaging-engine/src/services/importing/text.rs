@@ -4,10 +4,38 @@ use csv::ByteRecord;
 use messaging_core::domain::import::columns::{Header, Mapping};
 use messaging_core::domain::import::table::{self, MAX_ROW_BYTES};
 use messaging_core::domain::import::{Cursor, MAX_ROWS, Unreadable};
+use messaging_core::ports::store::CommitError;
+use messaging_core::ports::store::StoreError;
 use messaging_core::ports::store::UploadFile;
 
-use super::Setback;
 use crate::app::App;
+
+/// Why a turn ended early.
+#[derive(Debug)]
+pub(super) enum Setback {
+    /// The file is at fault.
+    File(Unreadable),
+    /// The store is.
+    Store(CommitError),
+}
+
+impl From<Unreadable> for Setback {
+    fn from(why: Unreadable) -> Self {
+        Self::File(why)
+    }
+}
+
+impl From<StoreError> for Setback {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl From<CommitError> for Setback {
+    fn from(error: CommitError) -> Self {
+        Self::Store(error)
+    }
+}
 
 /// Bytes that are read at a time.
 const CHUNK: usize = 512 << 10;

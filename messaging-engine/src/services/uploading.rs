@@ -3,9 +3,7 @@
 //! Contract section 6.4. The file goes to the store piece by piece under a name of its own, so that two who
 //! send at once do not meet; which of them counts is decided by the commit that makes the import go on.
 
-use std::collections::HashSet;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use messaging_core::changes::{Changes, Expect, Write};
@@ -17,14 +15,11 @@ use messaging_core::ports::store::{StoreError, Stored, UploadFile};
 use ring::digest;
 
 use crate::app::App;
+use crate::app::receiving::LinkInUse;
 use crate::error::{Error, Unprocessable};
-use crate::fair_semaphore::{Bounds, Cap, FairSemaphore, Owner, Permit, Share};
-use crate::ops::imports::ImportView;
-use crate::work::Job as _;
-use crate::work::import_contacts::ImportContacts;
-
-/// Files that are received at one time; each holds less than a mebibyte of memory.
-const UPLOADS_AT_A_TIME: u64 = 32;
+use crate::fair_semaphore::{Cap, Owner, Permit, Share};
+use crate::jobs::JobData as _;
+use crate::jobs::imports::ImportContacts;
 
 /// How much of the places uploads from one network may take, whatever the workspaces.
 const OF_ONE_NETWORK: Cap = Cap::Eighths(7);
@@ -50,43 +45,6 @@ pub struct Uploading {
     is_begun: bool,
     _place: Permit,
     _link: LinkInUse,
-}
-
-/// The places for uploads. Nobody waits for one: a client that sends a file can come back.
-pub(super) fn places() -> FairSemaphore {
-    FairSemaphore::new(Bounds { permits: UPLOADS_AT_A_TIME, waiting: 0, waiting_of_one: 0 })
-}
-
-/// Imports whose file is being received by this process.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Receiving(Arc<Mutex<HashSet<ImportId>>>);
-
-/// A link that a file is being received at; free again when dropped.
-#[derive(Debug)]
-struct LinkInUse {
-    receiving: Receiving,
-    id: ImportId,
-}
-
-impl Receiving {
-    fn lock(&self) -> MutexGuard<'_, HashSet<ImportId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Contract section 22: a second upload of one link at the same time is refused.
-    fn begin(&self, id: ImportId) -> Result<LinkInUse, Error> {
-        if self.lock().insert(id) {
-            Ok(LinkInUse { receiving: self.clone(), id })
-        } else {
-            Err(Error::InvalidState { status: "uploading", allowed: &["awaiting_upload"] })
-        }
-    }
-}
-
-impl Drop for LinkInUse {
-    fn drop(&mut self) {
-        self.receiving.lock().remove(&self.id);
-    }
 }
 
 /// A SHA-256 digest in the making.
@@ -147,7 +105,7 @@ impl Uploading {
     }
 
     /// The file has come to its end: it is kept, and the import goes on.
-    pub async fn finish(mut self) -> Result<ImportView, Error> {
+    pub async fn finish(mut self) -> Result<Import, Error> {
         if self.received != self.size {
             return Err(Unprocessable::SizeMismatch.into());
         }
@@ -168,14 +126,14 @@ impl Uploading {
                     let now = app.now();
                     let Stored { record, revision } = read(app, workspace_id, import_id).await?;
                     let import = record.uploaded(upload_id, now)?;
-                    let job = ImportContacts::of(&import).enqueue(app.new_id(now), now)?;
+                    let job = ImportContacts::of(&import).enqueue(app.new_id(now), now);
                     let put = Write::PutImport(Box::new(import.clone()), Expect::Revision(revision));
                     Ok((Changes::from_iter([put, Write::Enqueue(job)]), import))
                 }
             })
             .await?;
         self.is_begun = false;
-        Ok(ImportView::of(import, app.now(), None))
+        Ok(import)
     }
 
     async fn import(&self) -> Result<Stored<Import>, Error> {

@@ -1,8 +1,7 @@
 //! DKIM keys of sending domains: made, sealed, and opened for signing.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
 
 use messaging_core::domain::dkim::{Algorithm, NewKey, Signer, generate};
 use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
@@ -10,30 +9,13 @@ use messaging_core::ids::DomainId;
 use messaging_core::time::Timestamp;
 
 use crate::app::App;
-use crate::app::heavy_work::HeavyWork;
+use crate::app::signers::CAPACITY;
+use crate::app::signers::Opened;
 use crate::error::Error;
-
-/// RSA keys made at a time; each takes a processor for some hundred milliseconds.
-const AT_A_TIME: usize = 1;
-/// Calls that may wait for their turn.
-const WAITING: usize = 32;
-
-/// Domains whose opened keys are kept; a key is some kilobytes.
-const CAPACITY: usize = 4_096;
-
-/// The queue for making keys.
-pub(super) fn queue() -> HeavyWork {
-    HeavyWork::new(AT_A_TIME, WAITING)
-}
 
 /// A new key of each algorithm, not yet of any domain.
 #[derive(Debug)]
 pub(crate) struct KeyPair([(Algorithm, NewKey); 2]);
-
-/// Keys opened for signing, by domain and selector. `None` is one that does not open: it is reported
-/// once, not with every message.
-#[derive(Debug, Default)]
-pub(super) struct Signers(RwLock<HashMap<DomainId, Opened>>);
 
 /// The mail of a domain cannot be signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -41,8 +23,6 @@ pub(super) struct Signers(RwLock<HashMap<DomainId, Opened>>);
     "the mail cannot be signed: a DKIM key of the sending domain does not open with this server's secret key, or none is published"
 )]
 pub struct UnusableKey;
-
-type Opened = Vec<(String, Option<Arc<Signer>>)>;
 
 impl App {
     /// Makes a key of each algorithm.

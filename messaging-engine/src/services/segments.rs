@@ -1,9 +1,6 @@
 //! What segments need of the application: the web of all of them, turns at their members, and noticing the
 //! changes that concern them.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::message::EventKind;
 use messaging_core::domain::segment::filter::Filter;
@@ -18,31 +15,12 @@ use messaging_core::time::{self, Timestamp};
 
 use crate::app::App;
 use crate::error::Error;
-use crate::work::Job as _;
-use crate::work::follow_changes::FollowChanges;
-use crate::work::recalculate_segment::RecalculateSegment;
+use crate::jobs::JobData as _;
+use crate::jobs::follow_changes::FollowChanges;
+use crate::jobs::recalculate_segment::RecalculateSegment;
 
 /// Segments that are read at a time.
 const PAGE: usize = 100;
-
-/// One turn per workspace: members are calculated and changes followed one after the other, because each
-/// overwrites what the other found.
-#[derive(Debug, Default)]
-pub(super) struct SegmentTurns(Mutex<HashMap<WorkspaceId, Weak<tokio::sync::Mutex<()>>>>);
-
-impl SegmentTurns {
-    fn of(&self, workspace: WorkspaceId) -> Arc<tokio::sync::Mutex<()>> {
-        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(turn) = turns.get(&workspace).and_then(Weak::upgrade) {
-            return turn;
-        }
-        // Whoever waits or works holds the turn, so that this keeps no more than there is work.
-        turns.retain(|_, turn| turn.strong_count() > 0);
-        let turn = Arc::default();
-        turns.insert(workspace, Arc::downgrade(&turn));
-        turn
-    }
-}
 
 impl App {
     /// Waits until nobody else works on the members of the workspace's segments.
@@ -83,7 +61,7 @@ impl App {
         let Stored { record, revision } = stored;
         let segment =
             Segment { status: SegmentStatus::Recalculating, calculation: record.calculation.wrapping_add(1), ..record };
-        let job = RecalculateSegment::of(&segment).enqueue(self.new_id(now), now)?;
+        let job = RecalculateSegment::of(&segment).enqueue(self.new_id(now), now);
         let put = Write::PutSegment(Box::new(segment.clone()), Expect::Revision(revision));
         Ok((segment, [put, Write::Enqueue(job)]))
     }
@@ -128,10 +106,8 @@ impl App {
                 continue;
             }
             let now = self.now();
-            match FollowChanges::announced(workspace).enqueue(self.new_id(now), now) {
-                Ok(job) => changes.push(Write::EnqueueOnce(job)),
-                Err(error) => tracing::error!(error = %Chain(&error), "changes are not followed"),
-            }
+            let job = FollowChanges::announced(workspace).enqueue(self.new_id(now), now);
+            changes.push(Write::EnqueueOnce(job));
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Templates as messages use them: compiled once per version, rendered within bounds.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::template::budget::Limits;
@@ -14,49 +13,7 @@ use messaging_core::ids::{TemplateId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 
 use crate::app::App;
-use crate::app::heavy_work::HeavyWork;
 use crate::error::Error;
-
-/// Designs that are made, and long renderings, at a time; each takes a processor.
-const AT_A_TIME: usize = 2;
-/// Calls that may wait for their turn.
-const WAITING: usize = 64;
-
-/// Versions that are kept compiled.
-const CAPACITY: usize = 1_000;
-/// Bytes of source of the versions that are kept; compiled they are some times as large.
-const MAX_KEPT: usize = 32 << 20;
-
-/// The queue for what takes a processor for a while.
-pub(super) fn queue() -> HeavyWork {
-    HeavyWork::new(AT_A_TIME, WAITING)
-}
-
-/// The compiled versions. They never change, so an entry is right for as long as it is kept.
-#[derive(Debug, Default)]
-pub(super) struct CompiledVersions(Mutex<Kept>);
-
-#[derive(Debug, Default)]
-struct Kept {
-    entries: HashMap<(WorkspaceId, TemplateId, u32), Arc<Compiled>>,
-    bytes: usize,
-}
-
-impl CompiledVersions {
-    fn get(&self, key: &(WorkspaceId, TemplateId, u32)) -> Option<Arc<Compiled>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).entries.get(key).cloned()
-    }
-
-    fn put(&self, key: (WorkspaceId, TemplateId, u32), compiled: &Arc<Compiled>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.entries.len() >= CAPACITY || kept.bytes + compiled.size() > MAX_KEPT {
-            *kept = Kept::default();
-        }
-        if kept.entries.insert(key, Arc::clone(compiled)).is_none() {
-            kept.bytes += compiled.size();
-        }
-    }
-}
 
 /// Why a stored version is not rendered.
 #[derive(Debug, thiserror::Error)]

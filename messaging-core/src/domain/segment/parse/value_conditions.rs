@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::members::Members;
-use super::{MAX_TEXT, MAX_VALUES, Reader};
+use super::reader::{MAX_TEXT, MAX_VALUES, Reader};
 use crate::domain::segment::filter::{DateTest, Positive, Scalar, Test, When};
 use crate::domain::segment::values;
 use crate::violation::FieldCode;

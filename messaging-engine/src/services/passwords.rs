@@ -7,19 +7,7 @@ use messaging_core::domain::password;
 
 use crate::app::App;
 use crate::error::Error;
-use crate::fair_semaphore::{Bounds, Cap, FairSemaphore, Overloaded, Owner, Permit, Share};
-
-/// Hashes at a time; each takes 19 MiB and a processor.
-const AT_A_TIME: u64 = 2;
-/// Calls that may wait for their turn.
-const WAITING: usize = 64;
-/// Calls of one network that may wait for their turn.
-const WAITING_OF_ONE: usize = 8;
-
-/// The turns of password hashing.
-pub(super) fn queue() -> FairSemaphore {
-    FairSemaphore::new(Bounds { permits: AT_A_TIME, waiting: WAITING, waiting_of_one: WAITING_OF_ONE })
-}
+use crate::fair_semaphore::{Cap, Overloaded, Owner, Permit, Share};
 
 /// The turn to hash one password.
 #[derive(Debug)]

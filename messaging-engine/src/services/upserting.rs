@@ -19,9 +19,6 @@ use messaging_core::violation::Violations;
 use crate::app::App;
 use crate::error::Error;
 
-/// Parts that may be committed at one time: one is written while the next is decided.
-pub(super) const PARTS_AT_A_TIME: usize = 2;
-
 /// An item as far as it could be read, and what is wrong with it.
 pub(crate) type Judged = Result<(ContactInput, Violations), Violations>;
 

@@ -24,6 +24,22 @@ pub(crate) struct Listing {
 }
 
 impl App {
+    /// For each address why it must not be sent to, or `None` where it may.
+    pub(crate) async fn stopping_reasons<'a>(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        addresses: impl Iterator<Item = &'a String>,
+    ) -> Result<Vec<Option<SuppressionReason>>, StoreError> {
+        let spelled: Vec<_> = addresses.map(|text| address::normalize(channel, text)).collect();
+        let listed = self.store().suppressed(workspace, channel, &spelled).await?;
+        let reason = |spelled: &String| {
+            let found = listed.iter().find(|stored| stored.record.address == *spelled);
+            found.map(|stored| stored.record.reason).filter(|reason| reason.stops_transactional())
+        };
+        Ok(spelled.iter().map(reason).collect())
+    }
+
     /// The writes that follow from a judgment for the addresses it names.
     pub(crate) async fn address_writes(
         &self,

@@ -11,8 +11,8 @@ use messaging_core::ids::{MessageId, WorkspaceId};
 use serde_json::json;
 
 use crate::app::App;
-use crate::app::suppressing::Listing;
 use crate::error::Error;
+use crate::services::suppressing::Listing;
 
 impl App {
     /// Unsubscribes the recipient of a message: the `to` address goes on the suppression list, its contact

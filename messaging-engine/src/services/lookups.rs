@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::account::Workspace;
 use messaging_core::domain::api_key::{ApiKey, KeyText};
 use messaging_core::domain::channel::Channel;
@@ -12,15 +12,14 @@ use messaging_core::domain::provider::BUILTIN;
 use messaging_core::domain::segment::reads::Aspects;
 use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::template::Template;
-use messaging_core::domain::webhook::{MAX_WEBHOOKS, Webhook};
+use messaging_core::domain::webhook::MAX_WEBHOOKS;
 use messaging_core::ids::{Id as _, TemplateId, UserId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, StoreError};
 use messaging_core::scope::{Access, Role};
-use messaging_core::time::Timestamp;
-use serde_json::{Map, Value};
 
 use crate::app::App;
-use crate::app::cache::Cache;
+use crate::app::Provider;
+use crate::app::caches::Listeners;
 use crate::caller::{Caller, SignedIn};
 use crate::error::Error;
 
@@ -29,133 +28,6 @@ pub(crate) const MAX_LOOKED_AT: usize = 1000;
 
 /// The text before the random part of a session token.
 pub(crate) const SESSION_MARKER: &str = "ms_";
-
-/// The caches.
-#[derive(Debug)]
-pub(super) struct Lookups {
-    /// By the digest of the secret.
-    keys: Cache<[u8; 32], Arc<ApiKey>>,
-    sessions: Cache<[u8; 32], Arc<SignedIn>>,
-    roles: Cache<(UserId, WorkspaceId), Role>,
-    workspaces: Cache<WorkspaceId, Arc<Workspace>>,
-    domains: Cache<WorkspaceId, Arc<Vec<SendingDomain>>>,
-    providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
-    fields: Cache<WorkspaceId, Arc<FieldTypes>>,
-    has_contacts: Cache<WorkspaceId, bool>,
-    segment_interest: Cache<WorkspaceId, Aspects>,
-    templates: Cache<(WorkspaceId, TemplateId), Arc<Template>>,
-    listeners: Cache<WorkspaceId, Arc<Listeners>>,
-}
-
-/// Who wants to hear of a workspace's events.
-#[derive(Debug, Default)]
-pub(crate) struct Listeners {
-    /// The webhooks, whatever their state.
-    pub(crate) webhooks: Vec<Webhook>,
-    /// Until when somebody asks for events.
-    pub(crate) followed_until: Option<Timestamp>,
-}
-
-/// A channel's provider with its settings, secrets in clear.
-#[derive(Debug, Clone)]
-pub struct Provider {
-    /// The provider's name.
-    pub name: String,
-    /// Its settings.
-    pub settings: Arc<Map<String, Value>>,
-}
-
-impl Lookups {
-    pub(super) fn new() -> Self {
-        Self {
-            keys: Cache::new(),
-            sessions: Cache::new(),
-            roles: Cache::new(),
-            workspaces: Cache::new(),
-            domains: Cache::new(),
-            providers: Cache::new(),
-            fields: Cache::new(),
-            has_contacts: Cache::new(),
-            segment_interest: Cache::new(),
-            templates: Cache::new(),
-            listeners: Cache::new(),
-        }
-    }
-
-    /// Forgets what the changes, now committed, made untrue.
-    pub(super) fn forget(&self, touched: Touched) {
-        if touched.credentials {
-            self.keys.clear();
-            self.sessions.clear();
-            self.roles.clear();
-        }
-        if touched.workspaces {
-            self.workspaces.clear();
-        }
-        if touched.domains {
-            self.domains.clear();
-        }
-        if touched.channels {
-            self.providers.clear();
-        }
-        if touched.fields {
-            self.fields.clear();
-        }
-        if touched.contacts {
-            self.has_contacts.clear();
-        }
-        if touched.segments {
-            self.segment_interest.clear();
-        }
-        if touched.templates {
-            self.templates.clear();
-        }
-        if touched.listeners {
-            self.listeners.clear();
-        }
-    }
-}
-
-/// Which look-ups a set of changes makes untrue.
-#[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "one flag per cache")]
-pub(super) struct Touched {
-    credentials: bool,
-    workspaces: bool,
-    domains: bool,
-    channels: bool,
-    fields: bool,
-    /// Whether contacts were added.
-    contacts: bool,
-    segments: bool,
-    templates: bool,
-    listeners: bool,
-}
-
-impl Touched {
-    pub(super) fn by(changes: &Changes) -> Self {
-        let mut touched = Self::default();
-        for write in changes.writes() {
-            match write {
-                Write::PutUser(..)
-                | Write::DeleteSession(..)
-                | Write::PutMember(..)
-                | Write::DeleteMember(..)
-                | Write::PutApiKey(..) => touched.credentials = true,
-                Write::PutWorkspace(..) => touched.workspaces = true,
-                Write::PutDomain(..) | Write::DeleteDomain(..) => touched.domains = true,
-                Write::PutChannel(..) | Write::DeleteChannel(..) => touched.channels = true,
-                Write::PutField(..) | Write::DeleteField(..) => touched.fields = true,
-                Write::PutSegment(..) | Write::DeleteSegment(..) => touched.segments = true,
-                Write::PutTemplate(..) | Write::DeleteTemplate(..) => touched.templates = true,
-                Write::PutWebhook(..) | Write::DeleteWebhook(..) | Write::FollowEvents(..) => touched.listeners = true,
-                Write::PutContacts(puts) => touched.contacts |= puts.iter().any(|put| put.expect == Expect::Absent),
-                _ => {}
-            }
-        }
-        touched
-    }
-}
 
 impl App {
     /// Who holds a bearer token. Unknown, wrong, revoked and expired tokens get the same answer.

@@ -12,7 +12,9 @@ use messaging_core::ports::store::StoreError;
 use serde_json::{Map, Value};
 
 use crate::app::App;
-use crate::work::deliver_webhook::DeliverWebhook;
+use crate::jobs::JobData as _;
+use crate::jobs::deliver_webhook::DeliverWebhook;
+use crate::jobs::drain_webhook::DrainWebhook;
 
 impl App {
     /// The writes that append events of now to a message.
@@ -61,6 +63,15 @@ impl App {
         let receiver = (webhook.workspace_id, webhook.id);
         let delivery = Delivery::new(self.new_id(event.at), receiver, (event.id, event_type), subject, event.at);
         self.start_delivery(webhook.status, delivery)
+    }
+
+    /// The writes that let a backlog be sent, unless a job is at it already. The caller puts the webhook.
+    pub(crate) fn start_draining(&self, webhook: &mut Webhook) -> Option<Write> {
+        if std::mem::replace(&mut webhook.draining, true) {
+            return None;
+        }
+        let now = self.now();
+        Some(Write::Enqueue(DrainWebhook::of(webhook).enqueue(self.new_id(now), now)))
     }
 
     /// The writes that store a delivery, with the job that carries it out; held while its webhook is paused.

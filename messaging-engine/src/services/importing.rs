@@ -15,17 +15,14 @@ use messaging_core::domain::contact::people::{Known, People};
 use messaging_core::domain::import::columns::Header;
 use messaging_core::domain::import::report::{self, RowErrors};
 use messaging_core::domain::import::row::{self, Read};
-use messaging_core::domain::import::{Cursor, Import, ImportState, Unreadable};
+use messaging_core::domain::import::{Cursor, Import, ImportState};
 use messaging_core::ids::{ImportId, ListId, WorkspaceId};
-use messaging_core::ports::store::{CommitError, StoreError, Stored, UploadFile};
+use messaging_core::ports::store::{CommitError, Stored, UploadFile};
 
 use crate::app::App;
-use crate::app::upserting::{Upserted, named_lists};
+use crate::services::upserting::{Upserted, named_lists};
 
-use self::text::Text;
-
-/// Imports whose rows are read at one time; others take turns with them.
-pub(super) const IMPORTS_AT_A_TIME: usize = 1;
+use self::text::{Setback, Text};
 
 /// Rows of a slice: written in some 10 ms. Those that are refused make a piece of the report.
 const SLICE_ROWS: usize = report::PIECE_ROWS;
@@ -35,33 +32,6 @@ const SLICE_BYTES: usize = 512 << 10;
 const SLICES_A_TURN: usize = 100;
 /// How often in a row a slice is decided again because the data changed meanwhile.
 const MAX_CONFLICTS: u32 = 8;
-
-/// Why a turn ended early.
-#[derive(Debug)]
-enum Setback {
-    /// The file is at fault.
-    File(Unreadable),
-    /// The store is.
-    Store(CommitError),
-}
-
-impl From<Unreadable> for Setback {
-    fn from(why: Unreadable) -> Self {
-        Self::File(why)
-    }
-}
-
-impl From<StoreError> for Setback {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error.into())
-    }
-}
-
-impl From<CommitError> for Setback {
-    fn from(error: CommitError) -> Self {
-        Self::Store(error)
-    }
-}
 
 /// A slice that is decided.
 struct Decided {
