@@ -8,9 +8,9 @@ pub(crate) mod cache;
 pub(crate) mod caches;
 mod capacity;
 pub(crate) mod compiled_templates;
+mod concurrency_limiter;
 pub(crate) mod domain_looks;
 pub(crate) mod event_signal;
-mod gates;
 pub(crate) mod heavy_work;
 pub(crate) mod known_urls;
 mod last_uses;
@@ -27,9 +27,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use messaging_core::domain::bot_detection::RecentClicks;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::link_token::LinkKey;
-use messaging_core::domain::machine::RecentClicks;
 use messaging_core::domain::page_cursor::CursorKey;
 use messaging_core::ids::{Id, IdSource, WebhookId, WorkspaceId};
 use messaging_core::ports::clock::{Clock, Entropy};
@@ -46,9 +46,9 @@ pub use builder::Builder;
 use caches::Lookups;
 pub use caches::Provider;
 use compiled_templates::CompiledVersions;
+use concurrency_limiter::ConcurrencyLimiter;
 use domain_looks::DomainLooks;
 use event_signal::{EventSignal, EventWait};
-use gates::Gates;
 use heavy_work::HeavyWork;
 use known_urls::KnownUrls;
 use last_uses::LastUses;
@@ -92,7 +92,7 @@ pub(crate) struct Shared {
     pub(crate) compiled_templates: CompiledVersions,
     pub(crate) work: WorkSignal,
     pub(crate) events: EventSignal,
-    pub(crate) gates: Gates,
+    pub(crate) webhook_limiter: ConcurrencyLimiter,
     /// Attempts that ended without anybody knowing whether the message arrived.
     pub(crate) ambiguous_attempts: AtomicU64,
     /// Room for contents of messages in work.
@@ -209,7 +209,7 @@ impl App {
 
     /// Waits for the turn to call a webhook.
     pub(crate) async fn webhook_turn(&self, webhook: WebhookId) -> OwnedSemaphorePermit {
-        self.0.gates.pass(webhook).await
+        self.0.webhook_limiter.pass(webhook).await
     }
 
     pub(crate) fn work(&self) -> &WorkSignal {

@@ -173,7 +173,7 @@ impl SqliteStore {
                 return Ok(forgotten);
             }
             let gone =
-                self.writer.errand(move |bench| bench.undurably(|connection, _| forget(connection, slice))).await?;
+                self.writer.task(move |batch| batch.undurably(|connection, _| forget(connection, slice))).await?;
             if gone == 0 {
                 return Ok(forgotten);
             }

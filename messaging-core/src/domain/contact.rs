@@ -6,9 +6,9 @@
 
 pub mod attributes;
 pub mod erasure;
+pub mod identity_resolver;
 pub mod input;
 pub mod merge;
-pub mod people;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -3,8 +3,8 @@
 //! Contract section 5. What is sent is judged in [`input`]; which contact an event means, and whether it was
 //! told before, is decided in [`ledger`].
 
+pub mod event_deduplicator;
 pub mod input;
-pub mod ledger;
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -17,9 +17,9 @@ use tokio::sync::Semaphore;
 
 use super::caches::Lookups;
 use super::compiled_templates::CompiledVersions;
+use super::concurrency_limiter::ConcurrencyLimiter;
 use super::domain_looks::DomainLooks;
 use super::event_signal::EventSignal;
-use super::gates::Gates;
 use super::known_urls::KnownUrls;
 use super::last_uses::LastUses;
 use super::memory_budget::MemoryBudget;
@@ -121,7 +121,7 @@ impl Builder {
             compiled_templates: CompiledVersions::default(),
             work: WorkSignal::default(),
             events: EventSignal::default(),
-            gates: Gates::default(),
+            webhook_limiter: ConcurrencyLimiter::default(),
             ambiguous_attempts: AtomicU64::new(0),
             content_memory: MemoryBudget::new(capacity::CONTENT_MEMORY),
             file_memory: MemoryBudget::new(capacity::FILE_MEMORY),

@@ -7,7 +7,7 @@ use messaging_core::domain::account::Workspace;
 use messaging_core::domain::api_key::ApiKey;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::custom_field::FieldTypes;
-use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::Webhook;
@@ -31,7 +31,7 @@ pub(crate) struct Lookups {
     pub(crate) providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
     pub(crate) fields: Cache<WorkspaceId, Arc<FieldTypes>>,
     pub(crate) has_contacts: Cache<WorkspaceId, bool>,
-    pub(crate) segment_interest: Cache<WorkspaceId, Aspects>,
+    pub(crate) segment_read_mask: Cache<WorkspaceId, ReadMask>,
     pub(crate) templates: Cache<(WorkspaceId, TemplateId), Arc<Template>>,
     pub(crate) listeners: Cache<WorkspaceId, Arc<Listeners>>,
 }
@@ -65,41 +65,41 @@ impl Lookups {
             providers: Cache::new(),
             fields: Cache::new(),
             has_contacts: Cache::new(),
-            segment_interest: Cache::new(),
+            segment_read_mask: Cache::new(),
             templates: Cache::new(),
             listeners: Cache::new(),
         }
     }
 
     /// Forgets what the changes, now committed, made untrue.
-    pub(crate) fn forget(&self, touched: Touched) {
-        if touched.credentials {
+    pub(crate) fn forget(&self, invalidation: CacheInvalidation) {
+        if invalidation.credentials {
             self.keys.clear();
             self.sessions.clear();
             self.roles.clear();
         }
-        if touched.workspaces {
+        if invalidation.workspaces {
             self.workspaces.clear();
         }
-        if touched.domains {
+        if invalidation.domains {
             self.domains.clear();
         }
-        if touched.channels {
+        if invalidation.channels {
             self.providers.clear();
         }
-        if touched.fields {
+        if invalidation.fields {
             self.fields.clear();
         }
-        if touched.contacts {
+        if invalidation.contacts {
             self.has_contacts.clear();
         }
-        if touched.segments {
-            self.segment_interest.clear();
+        if invalidation.segments {
+            self.segment_read_mask.clear();
         }
-        if touched.templates {
+        if invalidation.templates {
             self.templates.clear();
         }
-        if touched.listeners {
+        if invalidation.listeners {
             self.listeners.clear();
         }
     }
@@ -108,7 +108,7 @@ impl Lookups {
 /// Which look-ups a set of changes makes untrue.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "one flag per cache")]
-pub(crate) struct Touched {
+pub(crate) struct CacheInvalidation {
     credentials: bool,
     workspaces: bool,
     domains: bool,
@@ -121,27 +121,31 @@ pub(crate) struct Touched {
     listeners: bool,
 }
 
-impl Touched {
+impl CacheInvalidation {
     pub(crate) fn by(changes: &Changes) -> Self {
-        let mut touched = Self::default();
+        let mut invalidation = Self::default();
         for write in changes.writes() {
             match write {
                 Write::PutUser(..)
                 | Write::DeleteSession(..)
                 | Write::PutMember(..)
                 | Write::DeleteMember(..)
-                | Write::PutApiKey(..) => touched.credentials = true,
-                Write::PutWorkspace(..) => touched.workspaces = true,
-                Write::PutDomain(..) | Write::DeleteDomain(..) => touched.domains = true,
-                Write::PutChannel(..) | Write::DeleteChannel(..) => touched.channels = true,
-                Write::PutField(..) | Write::DeleteField(..) => touched.fields = true,
-                Write::PutSegment(..) | Write::DeleteSegment(..) => touched.segments = true,
-                Write::PutTemplate(..) | Write::DeleteTemplate(..) => touched.templates = true,
-                Write::PutWebhook(..) | Write::DeleteWebhook(..) | Write::FollowEvents(..) => touched.listeners = true,
-                Write::PutContacts(puts) => touched.contacts |= puts.iter().any(|put| put.expect == Expect::Absent),
+                | Write::PutApiKey(..) => invalidation.credentials = true,
+                Write::PutWorkspace(..) => invalidation.workspaces = true,
+                Write::PutDomain(..) | Write::DeleteDomain(..) => invalidation.domains = true,
+                Write::PutChannel(..) | Write::DeleteChannel(..) => invalidation.channels = true,
+                Write::PutField(..) | Write::DeleteField(..) => invalidation.fields = true,
+                Write::PutSegment(..) | Write::DeleteSegment(..) => invalidation.segments = true,
+                Write::PutTemplate(..) | Write::DeleteTemplate(..) => invalidation.templates = true,
+                Write::PutWebhook(..) | Write::DeleteWebhook(..) | Write::FollowEvents(..) => {
+                    invalidation.listeners = true
+                }
+                Write::PutContacts(puts) => {
+                    invalidation.contacts |= puts.iter().any(|put| put.expect == Expect::Absent)
+                }
                 _ => {}
             }
         }
-        touched
+        invalidation
     }
 }

@@ -13,8 +13,8 @@ use http::{Method, StatusCode};
 use messaging_core::changes::Write;
 use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::identity_resolver::UpsertContext;
 use messaging_core::domain::contact::input::ContactInput;
-use messaging_core::domain::contact::people::Occasion;
 use messaging_core::domain::contact::{Consent, Contact, ContactFilter, IdentifierKind};
 use messaging_core::domain::redaction::Redactor;
 use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
@@ -144,9 +144,9 @@ impl Operation for UpsertContact {
         // The operator can name any workspace, also one that is not there.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let types = cx.app.field_types(workspace).await?;
-        let mut people = cx.app.people(workspace, &types, std::iter::once(&call.body)).await?;
-        let on = Occasion { workspace_id: workspace, new_id: cx.new_id(), now: cx.now };
-        let decision = people.upsert(call.body, std::mem::take(&mut cx.violations), &IdentifierKind::ALL, on)?;
+        let mut identities = cx.app.identities(workspace, &types, std::iter::once(&call.body)).await?;
+        let on = UpsertContext { workspace_id: workspace, new_id: cx.new_id(), now: cx.now };
+        let decision = identities.upsert(call.body, std::mem::take(&mut cx.violations), &IdentifierKind::ALL, on)?;
         let (created, contact) = (Some(decision.created), Contact::clone(&decision.contact));
         for write in writes(decision) {
             cx.change(write);
@@ -282,8 +282,8 @@ impl Operation for UpdateContact {
         let ContactPath { workspace_id, id } = call.path;
         let stored = cx.store().contact(workspace_id, id).await?.ok_or(Error::NotFound)?;
         let types = cx.app.field_types(workspace_id).await?;
-        let mut people = cx.app.people(workspace_id, &types, std::iter::once(&call.body)).await?;
-        let decision = people.update(stored, call.body, std::mem::take(&mut cx.violations), cx.now)?;
+        let mut identities = cx.app.identities(workspace_id, &types, std::iter::once(&call.body)).await?;
+        let decision = identities.update(stored, call.body, std::mem::take(&mut cx.violations), cx.now)?;
         let contact = Contact::clone(&decision.contact);
         for write in writes(decision) {
             cx.change(write);

@@ -64,10 +64,10 @@ impl Operation for SendEvent {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<TakenEvent, Error> {
         let workspace = workspace(cx).await?;
         let sent = (call.body, std::mem::take(&mut cx.violations));
-        let (writes, mut taken) = cx.app.take_events(workspace, vec![Ok(sent)], cx.now).await?;
-        let taken = taken.pop().ok_or(Error::NotFound)??;
+        let (writes, mut results) = cx.app.take_events(workspace, vec![Ok(sent)], cx.now).await?;
+        let results = results.pop().ok_or(Error::NotFound)??;
         cx.changes.extend(writes);
-        let status = if taken.is_duplicate { TakenStatus::Duplicate } else { TakenStatus::Accepted };
-        Ok(TakenEvent { event_id: taken.event_id, contact_id: taken.contact_id, status })
+        let status = if results.is_duplicate { TakenStatus::Duplicate } else { TakenStatus::Accepted };
+        Ok(TakenEvent { event_id: results.event_id, contact_id: results.contact_id, status })
     }
 }

@@ -11,7 +11,7 @@ use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::contact::ContactFilter;
 use messaging_core::domain::segment::parse::Purpose;
-use messaging_core::domain::segment::resolve::Web;
+use messaging_core::domain::segment::resolve::SegmentGraph;
 use messaging_core::domain::segment::{MAX_SEGMENTS, Segment, SegmentKind, SegmentStatus};
 use messaging_core::ids::{SegmentId, WorkspaceId};
 use messaging_core::input::JUDGED_ALONE;
@@ -33,7 +33,7 @@ use crate::ops::contacts::{self, ContactView};
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
-use crate::services::filters::{JudgedFilter, SentFilter};
+use crate::services::filters::{CheckedFilter, SentFilter};
 
 pub use preview::{ConditionSize, PreviewInput, PreviewReport, PreviewSegment};
 
@@ -167,7 +167,7 @@ impl Operation for CreateSegment {
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let SegmentInput { name, kind, filter } = call.body;
         let judged = judge(cx, workspace, &filter, None).await?;
-        if cx.app.segment_web(workspace).await?.iter().count() >= MAX_SEGMENTS {
+        if cx.app.segment_graph(workspace).await?.iter().count() >= MAX_SEGMENTS {
             cx.violations.add("", FieldCode::TooManyItems, "a workspace has at most 1000 segments");
         }
         let Some(judged) = judged.filter(|_| cx.violations.is_empty()) else { return Err(refused(cx)) };
@@ -198,7 +198,7 @@ async fn judge(
     workspace: WorkspaceId,
     filter: &FilterInput,
     segment: Option<SegmentId>,
-) -> Result<Option<JudgedFilter>, Error> {
+) -> Result<Option<CheckedFilter>, Error> {
     let sent = SentFilter { value: &filter.0, pointer: "/filter", purpose: Purpose::Segment, segment };
     Ok(cx.app.judge_filter(workspace, sent, &mut cx.violations).await?)
 }
@@ -361,7 +361,7 @@ impl Operation for UpdateSegment {
         let (segment, writes) = cx.app.calculate_anew(changed, cx.now)?;
         cx.changes.extend(writes);
         if is_dynamic {
-            let dependents = cx.app.segment_web(workspace_id).await?.dependents(id);
+            let dependents = cx.app.segment_graph(workspace_id).await?.dependents(id);
             let writes = cx.app.calculate_all_anew(workspace_id, dependents, cx.now).await?;
             cx.changes.extend(writes);
         }
@@ -388,8 +388,8 @@ impl Operation for DeleteSegment {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let SegmentPath { workspace_id, id } = call.path;
         let stored = cx.store().segment(workspace_id, id).await?.ok_or(Error::NotFound)?;
-        let web: Web = cx.app.segment_web(workspace_id).await?;
-        let by: Vec<_> = web.users(id).take(MAX_NAMED).map(|user| user.id.to_string()).collect();
+        let graph: SegmentGraph = cx.app.segment_graph(workspace_id).await?;
+        let by: Vec<_> = graph.users(id).take(MAX_NAMED).map(|user| user.id.to_string()).collect();
         if !by.is_empty() {
             return Err(Error::InUse { by });
         }

@@ -4,7 +4,7 @@ use messaging_core::changes::{Changes, Write};
 use messaging_core::ports::store::{CommitError, Priority};
 
 use crate::app::App;
-use crate::app::caches::Touched;
+use crate::app::caches::CacheInvalidation;
 use crate::app::event_signal::EventSignal;
 use crate::app::known_urls::KnownUrls;
 
@@ -21,7 +21,7 @@ impl App {
 
     async fn commit_as(&self, mut changes: Changes, priority: Priority) -> Result<(), CommitError> {
         self.have_changes_followed(&mut changes).await;
-        let touched = Touched::by(&changes);
+        let invalidation = CacheInvalidation::by(&changes);
         let urls = KnownUrls::keys(&changes);
         let removed_urls = KnownUrls::removed(&changes);
         let told = EventSignal::concerned(&changes);
@@ -36,7 +36,7 @@ impl App {
             })
             .min();
         self.0.store.commit(changes, priority).await?;
-        self.0.lookups.forget(touched);
+        self.0.lookups.forget(invalidation);
         self.0.known_urls.add(urls);
         self.0.known_urls.forget(removed_urls);
         self.0.events.announce(&told);

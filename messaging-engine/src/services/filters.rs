@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::parse::{Parsed, Purpose, Reference, parse};
-use messaging_core::domain::segment::resolve::{MAX_NESTING, MAX_RESOLVED_LEAVES, Unresolvable, Web, named};
+use messaging_core::domain::segment::resolve::{MAX_NESTING, MAX_RESOLVED_LEAVES, SegmentGraph, Unresolvable, named};
 use messaging_core::domain::segment::{MAX_FILTER_BYTES, MAX_SEGMENTS, Segment, StoredFilter};
 use messaging_core::ids::{SegmentId, WorkspaceId};
 use messaging_core::ports::store::{StoreError, Stored};
@@ -16,7 +16,7 @@ use crate::app::App;
 
 /// A filter in which nothing is wrong.
 #[derive(Debug)]
-pub(crate) struct JudgedFilter {
+pub(crate) struct CheckedFilter {
     /// The filter.
     pub(crate) filter: StoredFilter,
     /// The same without dynamic segments.
@@ -24,12 +24,12 @@ pub(crate) struct JudgedFilter {
     /// Where its leaves stand, in their order.
     pub(crate) leaves: Vec<String>,
     /// The segments that it names.
-    pub(crate) web: Web,
+    pub(crate) graph: SegmentGraph,
     /// All segments that it leads to, as they were read.
     reached: Vec<Stored<Segment>>,
 }
 
-impl JudgedFilter {
+impl CheckedFilter {
     /// The writes that are a conflict when a segment that the filter leads to changed meanwhile or went: two
     /// filters that become a cycle at the same moment cannot both be stored.
     pub(crate) fn guards(&self) -> impl Iterator<Item = Write> + '_ {
@@ -60,7 +60,7 @@ impl App {
         workspace: WorkspaceId,
         sent: SentFilter<'_>,
         violations: &mut Violations,
-    ) -> Result<Option<JudgedFilter>, StoreError> {
+    ) -> Result<Option<CheckedFilter>, StoreError> {
         let SentFilter { value, pointer, purpose, segment } = sent;
         if value.is_null() {
             violations.add(pointer, FieldCode::Required, "is required; {} is everyone");
@@ -69,17 +69,17 @@ impl App {
         let mut found = Violations::new();
         let Parsed { filter, leaves, references } = parse(value, pointer, purpose, &mut found);
         let reached = self.reachable(workspace, &references).await?;
-        let mut web: Web = reached.iter().map(|stored| stored.record.clone()).collect();
+        let mut graph: SegmentGraph = reached.iter().map(|stored| stored.record.clone()).collect();
         if segment.is_some() {
             // For those above it. What the filter leads to was read before: that is guarded by its revision.
-            for other in self.segment_web(workspace).await?.into_segments() {
-                if web.get(other.id).is_none() {
-                    web.insert(other);
+            for other in self.segment_graph(workspace).await?.into_segments() {
+                if graph.get(other.id).is_none() {
+                    graph.insert(other);
                 }
             }
         }
         self.judge_references(workspace, &references, &mut found).await?;
-        judge_segments(&web, &references, segment, &mut found);
+        judge_segments(&graph, &references, segment, &mut found);
         let Some(filter) = filter.filter(|_| found.is_empty()) else {
             violations.merge(found);
             return Ok(None);
@@ -88,9 +88,9 @@ impl App {
         if filter.json().len() > MAX_FILTER_BYTES {
             found.add(pointer, FieldCode::TooLarge, "a filter is at most 256 KiB of JSON");
         }
-        let resolved = judge_length(&mut web, &filter, &sent, &references, &mut found);
+        let resolved = judge_length(&mut graph, &filter, &sent, &references, &mut found);
         violations.merge(found);
-        Ok(resolved.map(|resolved| JudgedFilter { filter, resolved, leaves, web, reached }))
+        Ok(resolved.map(|resolved| CheckedFilter { filter, resolved, leaves, graph, reached }))
     }
 
     /// The segments that references lead to, directly or through others.
@@ -153,18 +153,23 @@ impl App {
 }
 
 /// Whether the segments that are named are there, form no cycle and are not too deep.
-fn judge_segments(web: &Web, references: &[(String, Reference)], own: Option<SegmentId>, found: &mut Violations) {
-    let above = own.map_or(0, |own| web.height(own));
+fn judge_segments(
+    graph: &SegmentGraph,
+    references: &[(String, Reference)],
+    own: Option<SegmentId>,
+    found: &mut Violations,
+) {
+    let above = own.map_or(0, |own| graph.height(own));
     for (pointer, reference) in references {
         let Reference::Segment(id) = reference else { continue };
-        let Some(segment) = web.get(*id) else {
+        let Some(segment) = graph.get(*id) else {
             found.add(pointer.as_str(), FieldCode::NotFound, "no such segment in this workspace");
             continue;
         };
         let tree = segment.filter.tree();
-        if own.is_some_and(|own| own == *id || web.leads_to(tree, own)) {
+        if own.is_some_and(|own| own == *id || graph.leads_to(tree, own)) {
             found.add(pointer.as_str(), FieldCode::Conflict, "this segment leads back to the one that is changed");
-        } else if above + 1 + web.depth(tree) > MAX_NESTING {
+        } else if above + 1 + graph.depth(tree) > MAX_NESTING {
             found.add(pointer.as_str(), FieldCode::Conflict, "segments nest at most 5 deep");
         }
     }
@@ -172,16 +177,16 @@ fn judge_segments(web: &Web, references: &[(String, Reference)], own: Option<Seg
 
 /// Whether the filter, and those of the segments that use it, stay short enough with all that they name.
 fn judge_length(
-    web: &mut Web,
+    graph: &mut SegmentGraph,
     filter: &StoredFilter,
     sent: &SentFilter<'_>,
     references: &[(String, Reference)],
     found: &mut Violations,
 ) -> Option<Filter> {
     let rule = "has more than 1000 conditions with those of the segments that it names";
-    let Ok(resolved) = web.resolve(filter.tree()) else {
+    let Ok(resolved) = graph.resolve(filter.tree()) else {
         let length_of = |id: SegmentId| {
-            let resolved = web.get(id).and_then(|segment| web.resolve(segment.filter.tree()).ok());
+            let resolved = graph.get(id).and_then(|segment| graph.resolve(segment.filter.tree()).ok());
             resolved.map_or(MAX_RESOLVED_LEAVES, |resolved| resolved.leaves().count())
         };
         // The first segment that does not fit any more with those before it.
@@ -195,15 +200,15 @@ fn judge_length(
         found.add(pointer, FieldCode::TooManyItems, rule);
         return None;
     };
-    let own = sent.segment.and_then(|own| web.get(own)).cloned();
+    let own = sent.segment.and_then(|own| graph.get(own)).cloned();
     if let Some(own) = own {
         let id = own.id;
-        web.insert(Segment { filter: filter.clone(), ..own });
+        graph.insert(Segment { filter: filter.clone(), ..own });
         let too_long = |id: SegmentId| {
-            let user = web.get(id);
-            user.is_some_and(|user| web.resolve(user.filter.tree()) == Err(Unresolvable::TooLong))
+            let user = graph.get(id);
+            user.is_some_and(|user| graph.resolve(user.filter.tree()) == Err(Unresolvable::TooLong))
         };
-        let users: Vec<_> = web.dependents(id).into_iter().chain(web.users(id).map(|user| user.id)).collect();
+        let users: Vec<_> = graph.dependents(id).into_iter().chain(graph.users(id).map(|user| user.id)).collect();
         if users.into_iter().any(too_long) {
             found.add(sent.pointer, FieldCode::TooManyItems, "is too long for a segment that names this one");
             return None;

@@ -10,8 +10,8 @@ mod text;
 use std::sync::Arc;
 
 use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::contact::identity_resolver::{IdentityResolver, Known};
 use messaging_core::domain::contact::input::ContactInput;
-use messaging_core::domain::contact::people::{Known, People};
 use messaging_core::domain::import::columns::Header;
 use messaging_core::domain::import::report::{self, RowErrors};
 use messaging_core::domain::import::row::{self, Read};
@@ -22,7 +22,7 @@ use messaging_core::ports::store::{CommitError, Stored, UploadFile};
 use crate::app::App;
 use crate::services::upserting::{Upserted, named_lists};
 
-use self::text::{Setback, Text};
+use self::text::{ImportInterruption, Text};
 
 /// Rows of a slice: written in some 10 ms. Those that are refused make a piece of the report.
 const SLICE_ROWS: usize = report::PIECE_ROWS;
@@ -58,8 +58,8 @@ impl App {
         let mut reading = Reading { app: self, text: Text::new(self, file, import.size_bytes), import, revision };
         match reading.advance(cursor).await {
             Ok(is_more) => Ok(is_more),
-            Err(Setback::Store(error)) => Err(error),
-            Err(Setback::File(why)) => {
+            Err(ImportInterruption::Store(error)) => Err(error),
+            Err(ImportInterruption::File(why)) => {
                 let failed = reading.import.clone().fail(&why, self.now());
                 let put = Write::PutImport(Box::new(failed), Expect::Revision(reading.revision));
                 self.commit_in_background(Changes::from_iter([put])).await?;
@@ -80,7 +80,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    async fn advance(&mut self, cursor: Cursor) -> Result<bool, Setback> {
+    async fn advance(&mut self, cursor: Cursor) -> Result<bool, ImportInterruption> {
         let header = self.text.header(&self.import.mapping).await?;
         if self.import.total_rows.is_none() {
             return self.count(&header).await;
@@ -130,7 +130,7 @@ impl Reading<'_> {
     }
 
     /// Reads the whole file once, so that one that cannot be read to its end changes nothing.
-    async fn count(&mut self, header: &Header) -> Result<bool, Setback> {
+    async fn count(&mut self, header: &Header) -> Result<bool, ImportInterruption> {
         let start = Cursor { offset: header.rows_at as u64, row: 1 };
         self.text.seek(start);
         let total = self.text.count(header.delimiter).await?;
@@ -156,7 +156,7 @@ async fn decide(
     mut import: Import,
     earlier: Option<Arc<Known>>,
     reads: bool,
-) -> Result<Decided, Setback> {
+) -> Result<Decided, ImportInterruption> {
     let (workspace, store) = (import.workspace_id, app.store());
     let types = app.field_types(workspace).await?;
     let first_row = text.cursor().row + 1;
@@ -177,8 +177,8 @@ async fn decide(
     named.dedup();
     let lists = if named.is_empty() { Vec::new() } else { store.lists_among(workspace, &named).await? };
     let found_any = !contacts.is_empty();
-    let mut people = People::after(earlier, contacts, lists, &types);
-    let (writes, outcomes) = app.decide_items(workspace, &mut people, rows, &import.dedup_keys);
+    let mut identities = IdentityResolver::after(earlier, contacts, lists, &types);
+    let (writes, outcomes) = app.decide_items(workspace, &mut identities, rows, &import.dedup_keys);
 
     let lines = tally(&mut import, first_row, &outcomes, header);
     let mut changes: Changes = writes.into_iter().collect();
@@ -192,7 +192,7 @@ async fn decide(
         }
         _ => ImportState::Completed { at: app.now() },
     };
-    Ok(Decided { changes, import, known: Arc::new(people.into_known()), found_any })
+    Ok(Decided { changes, import, known: Arc::new(identities.into_known()), found_any })
 }
 
 /// Counts what became of some rows; answers the lines of those that were refused.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use messaging_core::DomainError;
 use messaging_core::changes::{Expect, PutContact, Write};
 use messaging_core::domain::product_event::UNIQUE_FOR;
+use messaging_core::domain::product_event::event_deduplicator::{EventDeduplicator, IngestContext};
 use messaging_core::domain::product_event::input::ProductEventInput;
-use messaging_core::domain::product_event::ledger::{Ledger, Occasion};
 use messaging_core::ids::{ContactId, EventId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::store::product_events::Named;
@@ -19,11 +19,11 @@ use messaging_core::violation::Violations;
 use crate::app::App;
 
 /// An item as far as it could be read, and what is wrong with it.
-pub(crate) type Judged = Result<(ProductEventInput, Violations), Violations>;
+pub(crate) type CheckedItem = Result<(ProductEventInput, Violations), Violations>;
 
-/// What became of an event that was taken.
+/// What became of an event that was results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct IngestResult {
     /// The event, the first one when this repeats it.
     pub(crate) event_id: EventId,
     /// Whose it is.
@@ -37,24 +37,28 @@ impl App {
     pub(crate) async fn take_events(
         &self,
         workspace: WorkspaceId,
-        items: Vec<Judged>,
+        items: Vec<CheckedItem>,
         now: Timestamp,
-    ) -> Result<(Vec<Write>, Vec<Result<Taken, DomainError>>), StoreError> {
+    ) -> Result<(Vec<Write>, Vec<Result<IngestResult, DomainError>>), StoreError> {
         let readable = items.iter().filter_map(|item| item.as_ref().ok().map(|(sent, _)| sent));
         let known = self.store().known_to_events(workspace, named(readable), now - UNIQUE_FOR).await?;
-        let mut ledger = Ledger::new(known, now);
+        let mut deduplicator = EventDeduplicator::new(known, now);
         let (mut contacts, mut events) = (Vec::new(), Vec::with_capacity(items.len()));
-        let mut taken = Vec::with_capacity(items.len());
+        let mut results = Vec::with_capacity(items.len());
         for item in items {
             let entry = match item {
                 Ok((sent, faults)) => {
                     let (event_id, contact_id) = (self.new_id(now), self.new_id(now));
-                    ledger.enter(sent, faults, Occasion { workspace_id: workspace, event_id, contact_id, now })
+                    deduplicator.enter(
+                        sent,
+                        faults,
+                        IngestContext { workspace_id: workspace, event_id, contact_id, now },
+                    )
                 }
                 Err(faults) => Err(faults.into()),
             };
-            taken.push(entry.map(|entry| {
-                let told = Taken {
+            results.push(entry.map(|entry| {
+                let told = IngestResult {
                     event_id: entry.event_id,
                     contact_id: entry.contact_id,
                     is_duplicate: entry.event.is_none(),
@@ -67,7 +71,7 @@ impl App {
         }
         let contacts = (!contacts.is_empty()).then_some(Write::PutContacts(contacts));
         let events = (!events.is_empty()).then_some(Write::AppendProductEvents(events));
-        Ok((contacts.into_iter().chain(events).collect(), taken))
+        Ok((contacts.into_iter().chain(events).collect(), results))
     }
 }
 

@@ -9,7 +9,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::custom_field::{FieldTypes, MAX_FIELDS};
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::provider::BUILTIN;
-use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::MAX_WEBHOOKS;
@@ -166,10 +166,10 @@ impl App {
     }
 
     /// What the dynamic segments of a workspace read of its contacts.
-    pub(super) async fn segment_interest(&self, workspace: WorkspaceId) -> Result<Aspects, StoreError> {
-        let load = async { Ok(Some(self.store().segment_interest(workspace).await?)) };
-        let interest = self.lookups().segment_interest.get(&workspace, self.now(), load).await?;
-        Ok(interest.unwrap_or_default())
+    pub(super) async fn segment_read_mask(&self, workspace: WorkspaceId) -> Result<ReadMask, StoreError> {
+        let load = async { Ok(Some(self.store().segment_read_mask(workspace).await?)) };
+        let read_mask = self.lookups().segment_read_mask.get(&workspace, self.now(), load).await?;
+        Ok(read_mask.unwrap_or_default())
     }
 
     /// Who wants to hear of a workspace's events.

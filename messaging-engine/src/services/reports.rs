@@ -1,7 +1,7 @@
 //! What comes back by mail: whose return address it is, and what a report does to its message.
 //!
 //! Contract sections 4.2 and 10. Whoever receives mail asks [`App::return_address`] for each recipient
-//! and hands over what the letter says with [`App::receive`].
+//! and hands over what the mail says with [`App::receive`].
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
@@ -53,10 +53,10 @@ impl App {
         }))
     }
 
-    /// Takes note of what a letter to a return address says. When it returns, that is durable.
+    /// Takes note of what a mail to a return address says. When it returns, that is durable.
     ///
-    /// The same letter twice has no second effect. A letter to an unsubscribe address is a request to
-    /// unsubscribe unless it is a report; a letter to a bounce address that is none changes nothing.
+    /// The same mail twice has no second effect. A mail to an unsubscribe address is a request to
+    /// unsubscribe unless it is a report; a mail to a bounce address that is none changes nothing.
     pub async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), Error> {
         match (to.purpose, report) {
             (ReturnPurpose::Bounce, Report::Delivery(_) | Report::Complaint { .. }) => {
@@ -77,7 +77,7 @@ impl App {
         let Some((message, content)) = found else { return Ok((Changes::default(), ())) };
         let (mut recipients, mut complete) = recipients_of(&message, content.as_ref());
         if let Some(tag) = to.recipient {
-            // Whatever the letter names, it is about whom the address was made for.
+            // Whatever the mail names, it is about whom the address was made for.
             recipients.retain(|known| self.link_key().recipient_tag(message.id, &known.address) == tag);
             complete = true;
         }
@@ -90,7 +90,7 @@ impl App {
             return Ok((Changes::default(), ()));
         }
         let now = self.now();
-        // Where the state stays, the revision moves all the same: of two letters at once that say the
+        // Where the state stays, the revision moves all the same: of two mails at once that say the
         // same, one decides again and finds the other's event.
         let (status, at) = judgment.status.map_or((message.status, message.updated_at), |status| (status, now));
         let mut changes = Changes::from_iter([Write::MoveMessage(MoveMessage {

@@ -1,11 +1,11 @@
-//! What segments need of the application: the web of all of them, turns at their members, and noticing the
+//! What segments need of the application: the graph of all of them, turns at their members, and noticing the
 //! changes that concern them.
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::message::EventKind;
 use messaging_core::domain::segment::filter::Filter;
-use messaging_core::domain::segment::reads::Aspects;
-use messaging_core::domain::segment::resolve::Web;
+use messaging_core::domain::segment::reads::ReadMask;
+use messaging_core::domain::segment::resolve::SegmentGraph;
 use messaging_core::domain::segment::{MAX_SEGMENTS, Segment, SegmentKind, SegmentStatus};
 use messaging_core::error::Chain;
 use messaging_core::ids::{SegmentId, WorkspaceId};
@@ -29,19 +29,19 @@ impl App {
     }
 
     /// All segments of a workspace.
-    pub(crate) async fn segment_web(&self, workspace: WorkspaceId) -> Result<Web, StoreError> {
+    pub(crate) async fn segment_graph(&self, workspace: WorkspaceId) -> Result<SegmentGraph, StoreError> {
         let mut page = PageRequest { after: None, limit: PAGE };
-        let mut web = Web::default();
+        let mut graph = SegmentGraph::default();
         // Those that were created beyond the limit at the same moment are read as well.
         for _ in 0..=2 * MAX_SEGMENTS / PAGE {
             let slice = self.store().segments(workspace, page).await?;
-            slice.items.into_iter().for_each(|segment| web.insert(segment));
+            slice.items.into_iter().for_each(|segment| graph.insert(segment));
             page.after = slice.next;
             if page.after.is_none() {
                 break;
             }
         }
-        Ok(web)
+        Ok(graph)
     }
 
     /// What finds the members of a resolved filter at the moment.
@@ -84,25 +84,25 @@ impl App {
 
     /// The dynamic segments whose members depend on where days begin.
     pub(crate) async fn segments_with_zone(&self, workspace: WorkspaceId) -> Result<Vec<SegmentId>, StoreError> {
-        let web = self.segment_web(workspace).await?;
+        let graph = self.segment_graph(workspace).await?;
         let reads_zone = |segment: &&Segment| {
             segment.kind == SegmentKind::Dynamic
-                && web.resolve(segment.filter.tree()).is_ok_and(|filter| filter.reads().zone)
+                && graph.resolve(segment.filter.tree()).is_ok_and(|filter| filter.reads().zone)
         };
-        Ok(web.iter().filter(reads_zone).map(|segment| segment.id).collect())
+        Ok(graph.iter().filter(reads_zone).map(|segment| segment.id).collect())
     }
 
     /// Adds the job that follows the changes, where somebody is interested in them.
     pub(super) async fn have_changes_followed(&self, changes: &mut Changes) {
-        for (workspace, aspects) in concerned(changes) {
-            let interest = match self.segment_interest(workspace).await {
-                Ok(interest) => interest,
+        for (workspace, mask) in concerned(changes) {
+            let read_mask = match self.segment_read_mask(workspace).await {
+                Ok(read_mask) => read_mask,
                 Err(error) => {
                     tracing::warn!(error = %Chain(&error), "what segments read is not known; changes are followed");
-                    Aspects::ALL
+                    ReadMask::ALL
                 }
             };
-            if !interest.intersects(aspects) {
+            if !read_mask.intersects(mask) {
                 continue;
             }
             let now = self.now();
@@ -113,12 +113,12 @@ impl App {
 }
 
 /// What changes about contacts, by workspace. Nothing is allocated when nothing does.
-fn concerned(changes: &Changes) -> Vec<(WorkspaceId, Aspects)> {
-    let mut found: Vec<(WorkspaceId, Aspects)> = Vec::new();
-    for (workspace, aspects) in changes.writes().iter().filter_map(concern) {
+fn concerned(changes: &Changes) -> Vec<(WorkspaceId, ReadMask)> {
+    let mut found: Vec<(WorkspaceId, ReadMask)> = Vec::new();
+    for (workspace, mask) in changes.writes().iter().filter_map(concern) {
         match found.iter_mut().find(|(known, _)| *known == workspace) {
-            Some((_, all)) => *all = *all | aspects,
-            None => found.push((workspace, aspects)),
+            Some((_, all)) => *all = *all | mask,
+            None => found.push((workspace, mask)),
         }
     }
     found
@@ -126,24 +126,24 @@ fn concerned(changes: &Changes) -> Vec<(WorkspaceId, Aspects)> {
 
 /// What a write changes about contacts that a filter can read. More than it does is allowed, less is not: the
 /// store knows exactly who changed in what, and without a job nobody asks it.
-fn concern(write: &Write) -> Option<(WorkspaceId, Aspects)> {
+fn concern(write: &Write) -> Option<(WorkspaceId, ReadMask)> {
     match write {
         Write::PutContacts(puts) => {
             let workspace = puts.first()?.contact.workspace_id;
             let is_new = puts.iter().any(|put| put.expect == Expect::Absent);
-            let changed = Aspects::FIELDS
-                | Aspects::UPDATED_AT
-                | Aspects::ATTRIBUTES
-                | Aspects::TAGS
-                | Aspects::CONSENT
-                | Aspects::SUPPRESSIONS;
-            Some((workspace, if is_new { Aspects::ALL } else { changed }))
+            let changed = ReadMask::FIELDS
+                | ReadMask::UPDATED_AT
+                | ReadMask::ATTRIBUTES
+                | ReadMask::TAGS
+                | ReadMask::CONSENT
+                | ReadMask::SUPPRESSIONS;
+            Some((workspace, if is_new { ReadMask::ALL } else { changed }))
         }
         Write::JoinList(workspace, ..) | Write::LeaveList(workspace, ..) | Write::DeleteList(workspace, _) => {
-            Some((*workspace, Aspects::LISTS))
+            Some((*workspace, ReadMask::LISTS))
         }
-        Write::PutSuppression(suppression, _) => Some((suppression.workspace_id, Aspects::SUPPRESSIONS)),
-        Write::DeleteSuppression(workspace, _) => Some((*workspace, Aspects::SUPPRESSIONS)),
+        Write::PutSuppression(suppression, _) => Some((suppression.workspace_id, ReadMask::SUPPRESSIONS)),
+        Write::DeleteSuppression(workspace, _) => Some((*workspace, ReadMask::SUPPRESSIONS)),
         Write::AppendEvent(event) => match event.kind {
             EventKind::Sent
             | EventKind::Delivered
@@ -151,18 +151,18 @@ fn concern(write: &Write) -> Option<(WorkspaceId, Aspects)> {
             | EventKind::Click
             | EventKind::Bounce
             | EventKind::Complaint
-            | EventKind::Unsubscribe => Some((event.workspace_id, Aspects::MESSAGES)),
+            | EventKind::Unsubscribe => Some((event.workspace_id, ReadMask::MESSAGES)),
             EventKind::Queued
             | EventKind::Deferred
             | EventKind::Failed
             | EventKind::Suppressed
             | EventKind::Cancelled => None,
         },
-        Write::AppendProductEvents(events) => Some((events.first()?.workspace_id, Aspects::EVENTS)),
-        Write::MoveProductEvents(change) => Some((change.workspace_id, Aspects::EVENTS)),
-        Write::AttributeMessage(change) => Some((change.workspace_id, Aspects::MESSAGES)),
-        Write::RedactMessage(redaction) => Some((redaction.workspace_id, Aspects::MESSAGES)),
-        Write::EraseCopy(erasure) => Some((erasure.workspace_id, Aspects::MESSAGES)),
+        Write::AppendProductEvents(events) => Some((events.first()?.workspace_id, ReadMask::EVENTS)),
+        Write::MoveProductEvents(change) => Some((change.workspace_id, ReadMask::EVENTS)),
+        Write::AttributeMessage(change) => Some((change.workspace_id, ReadMask::MESSAGES)),
+        Write::RedactMessage(redaction) => Some((redaction.workspace_id, ReadMask::MESSAGES)),
+        Write::EraseCopy(erasure) => Some((erasure.workspace_id, ReadMask::MESSAGES)),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! A recipient unsubscribes.
 //!
-//! Contract section 10, "Unsubscribe". The link, one click and the letter all end here.
+//! Contract section 10, "Unsubscribe". The link, one click and the mail all end here.
 
 use messaging_core::changes::{Changes, MoveMessage, Write};
 use messaging_core::domain::address;

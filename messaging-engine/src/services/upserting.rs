@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use messaging_core::DomainError;
 use messaging_core::changes::{Changes, PutContact, Write};
 use messaging_core::domain::contact::IdentifierKind;
+use messaging_core::domain::contact::identity_resolver::{Decision, IdentityResolver, UpsertContext};
 use messaging_core::domain::contact::input::ContactInput;
-use messaging_core::domain::contact::people::{Decision, Occasion, People};
 use messaging_core::domain::custom_field::FieldTypes;
 use messaging_core::ids::{ContactId, ListId, WorkspaceId};
 use messaging_core::patch::Patch;
@@ -20,25 +20,25 @@ use crate::app::App;
 use crate::error::Error;
 
 /// An item as far as it could be read, and what is wrong with it.
-pub(crate) type Judged = Result<(ContactInput, Violations), Violations>;
+pub(crate) type CheckedItem = Result<(ContactInput, Violations), Violations>;
 
 /// What became of an item.
 pub(crate) type Upserted = Result<(ContactId, bool), DomainError>;
 
 impl App {
     /// Reads what it takes to decide on some contacts.
-    pub(crate) async fn people<'a, 's>(
+    pub(crate) async fn identities<'a, 's>(
         &self,
         workspace: WorkspaceId,
         types: &'a FieldTypes,
         sent: impl Iterator<Item = &'s ContactInput> + Clone + Send,
-    ) -> Result<People<'a>, StoreError> {
+    ) -> Result<IdentityResolver<'a>, StoreError> {
         let identifiers: Vec<_> = sent.clone().flat_map(ContactInput::identifiers).collect();
         let lists: HashSet<ListId> = sent.flat_map(named_lists).collect();
         let lists: Vec<_> = lists.into_iter().collect();
         let contacts = self.store().contacts_identified(workspace, identifiers).await?;
         let lists = if lists.is_empty() { Vec::new() } else { self.store().lists_among(workspace, &lists).await? };
-        Ok(People::new(contacts, lists, types))
+        Ok(IdentityResolver::new(contacts, lists, types))
     }
 
     /// Decides on contacts in order, each independent of the others. A broken item is refused alone.
@@ -46,11 +46,11 @@ impl App {
         &self,
         workspace: WorkspaceId,
         types: &FieldTypes,
-        items: Vec<Judged>,
+        items: Vec<CheckedItem>,
     ) -> Result<(Changes, Vec<Upserted>), Error> {
         let readable = items.iter().filter_map(|item| item.as_ref().ok().map(|(sent, _)| sent));
-        let mut people = self.people(workspace, types, readable).await?;
-        let (writes, done) = self.decide_items(workspace, &mut people, items, &IdentifierKind::ALL);
+        let mut identities = self.identities(workspace, types, readable).await?;
+        let (writes, done) = self.decide_items(workspace, &mut identities, items, &IdentifierKind::ALL);
         Ok((writes.into_iter().collect(), done))
     }
 
@@ -59,8 +59,8 @@ impl App {
     pub(crate) fn decide_items(
         &self,
         workspace: WorkspaceId,
-        people: &mut People<'_>,
-        items: Vec<Judged>,
+        identities: &mut IdentityResolver<'_>,
+        items: Vec<CheckedItem>,
         keys: &[IdentifierKind],
     ) -> (Vec<Write>, Vec<Upserted>) {
         let now = self.now();
@@ -70,8 +70,8 @@ impl App {
         for item in items {
             let outcome = match item {
                 Ok((sent, faults)) => {
-                    let on = Occasion { workspace_id: workspace, new_id: self.new_id(now), now };
-                    people.upsert(sent, faults, keys, on)
+                    let on = UpsertContext { workspace_id: workspace, new_id: self.new_id(now), now };
+                    identities.upsert(sent, faults, keys, on)
                 }
                 Err(faults) => Err(faults.into()),
             };

@@ -5,9 +5,9 @@
 
 use std::net::IpAddr;
 
+use messaging_core::domain::bot_detection::{self, Signs};
 use messaging_core::domain::contact::erasure;
 use messaging_core::domain::link_token::{Link, UrlKey};
-use messaging_core::domain::machine::{self, Signs};
 use messaging_core::domain::message::EventKind;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
@@ -36,7 +36,7 @@ pub struct Visitor {
     /// Whether only the head of the answer was asked for.
     pub is_head: bool,
     /// Whether a header says that nobody asked for this yet; see
-    /// [`announces_prefetch`](messaging_core::domain::machine::announces_prefetch).
+    /// [`announces_prefetch`](messaging_core::domain::bot_detection::announces_prefetch).
     pub is_prefetch: bool,
 }
 
@@ -68,7 +68,7 @@ impl App {
         message: MessageId,
         visitor: &Visitor,
     ) -> Result<(), Error> {
-        let is_machine = machine::shows_itself(visitor.signs());
+        let is_machine = bot_detection::shows_itself(visitor.signs());
         self.record(workspace, message, EventKind::Open, visitor.meta(None, is_machine)).await
     }
 
@@ -79,8 +79,8 @@ impl App {
         // Noted before anything is waited for: the clicks of a burst come at once.
         let is_burst = self.recent_clicks(|clicks| clicks.note(*message, *key, now));
         let is_machine = is_burst
-            || machine::shows_itself(visitor.signs())
-            || machine::is_hasty(now, self.deliveries(*workspace, *message).await?);
+            || bot_detection::shows_itself(visitor.signs())
+            || bot_detection::is_hasty(now, self.deliveries(*workspace, *message).await?);
         self.record(*workspace, *message, EventKind::Click, visitor.meta(Some(url), is_machine)).await
     }
 

@@ -61,13 +61,13 @@ impl Job for FollowChanges {
 
 /// What finds the members of each segment that is to be followed.
 async fn queries(app: &App, workspace: WorkspaceId) -> Result<Vec<(SegmentId, MemberQuery)>, StoreError> {
-    let web = app.segment_web(workspace).await?;
+    let graph = app.segment_graph(workspace).await?;
     let is_followed =
         |segment: &&Segment| segment.kind == SegmentKind::Dynamic && segment.status != SegmentStatus::Failed;
     let mut queries = Vec::new();
-    for segment in web.iter().filter(is_followed) {
+    for segment in graph.iter().filter(is_followed) {
         // One that cannot be resolved fails when it is calculated.
-        if let Ok(filter) = web.resolve(segment.filter.tree()) {
+        if let Ok(filter) = graph.resolve(segment.filter.tree()) {
             queries.push((segment.id, filter));
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::segment::filter::Filter;
-use messaging_core::domain::segment::resolve::Web;
+use messaging_core::domain::segment::resolve::SegmentGraph;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus};
 use messaging_core::error::Chain;
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
@@ -45,8 +45,8 @@ impl Job for RecalculateSegment {
         let Some(stored) = self.wanted(app).await? else {
             return Ok(cx.finish(Changes::default()).await?);
         };
-        let web = app.segment_web(self.workspace_id).await?;
-        let filter = match web.resolve(stored.record.filter.tree()) {
+        let graph = app.segment_graph(self.workspace_id).await?;
+        let filter = match graph.resolve(stored.record.filter.tree()) {
             Ok(filter) => filter,
             Err(error) => return self.fail(cx, &error.to_string()).await,
         };
@@ -64,7 +64,7 @@ impl Job for RecalculateSegment {
                     self.failures = 0;
                     match piece.next {
                         Some(next) => self.from = next,
-                        None => return self.end(cx, &web, &query.filter).await,
+                        None => return self.end(cx, &graph, &query.filter).await,
                     }
                 }
                 // There is too much to do at the moment, which says nothing about the segment.
@@ -86,7 +86,7 @@ impl Job for RecalculateSegment {
 
 impl RecalculateSegment {
     /// All contacts were looked at.
-    async fn end(self, cx: &JobContext, web: &Web, filter: &Filter) -> Result<(), JobError> {
+    async fn end(self, cx: &JobContext, graph: &SegmentGraph, filter: &Filter) -> Result<(), JobError> {
         let app = &cx.app;
         for _ in 0..MAX_COMMITS {
             let Some(stored) = self.wanted(app).await? else {
@@ -105,7 +105,7 @@ impl RecalculateSegment {
                 }
             } else {
                 // Its members changed all at once; no contact did.
-                let dependents = web.dependents(self.segment_id);
+                let dependents = graph.dependents(self.segment_id);
                 let writes = app.calculate_all_anew(self.workspace_id, dependents, now).await;
                 changes.extend(writes.map_err(JobError::other)?);
             }

@@ -291,17 +291,17 @@ where
         Ok(())
     }
 
-    /// Carries out what the letter says, and answers with the reply to the final dot.
+    /// Carries out what the mail says, and answers with the reply to the final dot.
     async fn take_note(&self, transaction: Transaction, source: Vec<u8>) -> &'static str {
         const LATER: &str = "451 4.3.0 try again later";
         let reading = tokio::task::spawn_blocking(move || report::read(&source));
         let Ok(report) = reading.await else {
-            tracing::error!("reading a letter panicked");
+            tracing::error!("reading a mail panicked");
             return LATER;
         };
         let noting = async {
             for to in &transaction.recipients {
-                // What one recipient had done to it stays done: when the letter comes again, that has no
+                // What one recipient had done to it stays done: when the mail comes again, that has no
                 // second effect.
                 self.place.sink.receive(to, &report).await?;
             }
@@ -310,7 +310,7 @@ where
         match timeout(self.place.options.command_timeout, noting).await {
             Ok(Ok(())) => "250 2.0.0 noted",
             Ok(Err(error)) => {
-                tracing::error!(error = %Chain(&error), "a letter had no effect");
+                tracing::error!(error = %Chain(&error), "a mail had no effect");
                 LATER
             }
             Err(_) => LATER,

@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::ops::contacts::ContactView;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
-use crate::services::upserting::{Judged, Upserted};
+use crate::services::upserting::{CheckedItem, Upserted};
 
 /// Contacts of a part; written in about ten milliseconds.
 const PART_ITEMS: usize = 500;
@@ -81,7 +81,7 @@ pub enum ItemStatus {
 pub struct ItemError {
     /// What went wrong; never changes.
     pub code: String,
-    /// The same for people; may change.
+    /// The same for identities; may change.
     pub message: String,
     /// More, by code. Pointers are relative to the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,8 +142,8 @@ async fn write_part(
     cx: &mut Context<'_>,
     workspace: WorkspaceId,
     types: &FieldTypes,
-    (start, items): (usize, Vec<Judged>),
-    again: impl Fn() -> Vec<Judged> + Send + Sync,
+    (start, items): (usize, Vec<CheckedItem>),
+    again: impl Fn() -> Vec<CheckedItem> + Send + Sync,
 ) -> Result<BulkReport, Error> {
     let app = cx.app;
     let _turn = app.part().await;
@@ -165,7 +165,7 @@ async fn write_part(
 }
 
 /// Reads the items from `start` on, as many as make a part.
-fn judge_part(items: &Items<ContactInput>, start: usize) -> Vec<Judged> {
+fn judge_part(items: &Items<ContactInput>, start: usize) -> Vec<CheckedItem> {
     let mut bytes = 0;
     let of_part = |index: &usize| {
         bytes += items.length_of(*index);

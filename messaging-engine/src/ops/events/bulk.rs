@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::ops::contacts::ItemError;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
-use crate::services::ingesting::{Judged, Taken};
+use crate::services::ingesting::{CheckedItem, IngestResult};
 
 /// Bytes of JSON of a part, unless one event alone is longer; written in some ten milliseconds.
 const PART_BYTES: usize = 1 << 20;
@@ -26,7 +26,7 @@ const PART_BYTES: usize = 1 << 20;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct BulkEventsInput {
-    /// 1 to 1000 events, done in order; each is refused or taken alone.
+    /// 1 to 1000 events, done in order; each is refused or results alone.
     #[validate(length(min = 1, max = 1000))]
     pub events: Items<ProductEventInput>,
 }
@@ -57,11 +57,11 @@ pub struct RefusedEvent {
 
 impl BulkEventsReport {
     /// What became of the events from an index of the request on.
-    fn of(start: usize, outcomes: Vec<Result<Taken, DomainError>>) -> Self {
+    fn of(start: usize, outcomes: Vec<Result<IngestResult, DomainError>>) -> Self {
         let mut report = Self::default();
         for (index, outcome) in (start..).zip(outcomes) {
             match outcome {
-                Ok(taken) if taken.is_duplicate => report.duplicates += 1,
+                Ok(results) if results.is_duplicate => report.duplicates += 1,
                 Ok(_) => report.accepted += 1,
                 Err(error) => {
                     report.rejected += 1;
@@ -132,7 +132,7 @@ impl Operation for SendEvents {
 }
 
 /// Reads the items from `start` on, as many as make a part.
-fn judge_part(items: &Items<ProductEventInput>, start: usize) -> Vec<Judged> {
+fn judge_part(items: &Items<ProductEventInput>, start: usize) -> Vec<CheckedItem> {
     let mut bytes = 0;
     let of_part = |index: &usize| {
         bytes += items.length_of(*index);

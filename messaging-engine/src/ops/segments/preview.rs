@@ -72,7 +72,7 @@ impl Operation for PreviewSegment {
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let Some(judged) = judge(cx, workspace, &call.body.filter, None).await? else { return Err(refused(cx)) };
         let leaves = judged.filter.tree().leaves().take(MAX_CONDITIONS);
-        let alone = leaves.map(|leaf| judged.web.resolve(&Filter::Where(Condition::Leaf(leaf.clone()))));
+        let alone = leaves.map(|leaf| judged.graph.resolve(&Filter::Where(Condition::Leaf(leaf.clone()))));
         let conditions = alone.collect::<Result<Vec<_>, _>>().map_err(Error::internal)?;
         let query = cx.app.member_query(workspace, judged.resolved).await?;
         let preview = cx.store().preview(workspace, &query, &conditions, SAMPLE).await?;

@@ -12,26 +12,26 @@ use crate::app::App;
 
 /// Why a turn ended early.
 #[derive(Debug)]
-pub(super) enum Setback {
+pub(super) enum ImportInterruption {
     /// The file is at fault.
     File(Unreadable),
     /// The store is.
     Store(CommitError),
 }
 
-impl From<Unreadable> for Setback {
+impl From<Unreadable> for ImportInterruption {
     fn from(why: Unreadable) -> Self {
         Self::File(why)
     }
 }
 
-impl From<StoreError> for Setback {
+impl From<StoreError> for ImportInterruption {
     fn from(error: StoreError) -> Self {
         Self::Store(error.into())
     }
 }
 
-impl From<CommitError> for Setback {
+impl From<CommitError> for ImportInterruption {
     fn from(error: CommitError) -> Self {
         Self::Store(error)
     }
@@ -79,7 +79,7 @@ impl<'a> Text<'a> {
     }
 
     /// The header; the text is to be at its beginning.
-    pub(super) async fn header(&mut self, mapping: &Mapping) -> Result<Header, Setback> {
+    pub(super) async fn header(&mut self, mapping: &Mapping) -> Result<Header, ImportInterruption> {
         loop {
             let is_whole = self.is_whole();
             let header = Header::read(&self.buffer, is_whole, mapping);
@@ -93,7 +93,7 @@ impl<'a> Text<'a> {
     }
 
     /// Counts the rows to the end of the file, and refuses what is not text.
-    pub(super) async fn count(&mut self, delimiter: u8) -> Result<u64, Setback> {
+    pub(super) async fn count(&mut self, delimiter: u8) -> Result<u64, ImportInterruption> {
         let mut total = 0;
         while !self.is_at_end() {
             let bytes = &self.buffer[self.start..];
@@ -128,7 +128,7 @@ impl<'a> Text<'a> {
         most_rows: usize,
         most_bytes: usize,
         mut visit: impl FnMut(&ByteRecord),
-    ) -> Result<(), Setback> {
+    ) -> Result<(), ImportInterruption> {
         let (mut rows, mut bytes) = (0, 0);
         while !self.is_at_end() {
             let before = rows;
@@ -162,14 +162,14 @@ impl<'a> Text<'a> {
         self.cursor.row += rows;
     }
 
-    async fn read_on_after(&mut self, row: u64) -> Result<(), Setback> {
+    async fn read_on_after(&mut self, row: u64) -> Result<(), ImportInterruption> {
         if self.buffer.len() - self.start >= MAX_ROW_BYTES {
             return Err(Unreadable::RowTooLong(row + 1).into());
         }
         self.read_on().await
     }
 
-    async fn read_on(&mut self) -> Result<(), Setback> {
+    async fn read_on(&mut self) -> Result<(), ImportInterruption> {
         self.buffer.drain(..self.start);
         self.start = 0;
         let at = self.cursor.offset + self.buffer.len() as u64;

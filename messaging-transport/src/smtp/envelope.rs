@@ -54,7 +54,7 @@ fn malformed() -> TransportError {
 }
 
 /// Who gets what from whom.
-pub(crate) struct Letter<'a> {
+pub(crate) struct Envelope<'a> {
     /// The recipients this peer serves, each with its envelope sender.
     pub(crate) recipients: &'a [Recipient],
     /// Whether everyone's copy needs SMTPUTF8, because of the sender or an address in the header.
@@ -69,7 +69,7 @@ pub(crate) struct Letter<'a> {
     pub(crate) judge: fn(Outcome, bool) -> Outcome,
 }
 
-impl Letter<'_> {
+impl Envelope<'_> {
     /// Sends to those who have no outcome yet and whom this peer can carry it to. The others are refused
     /// here, with the codes the peer would have used, in words that say who refuses.
     ///

@@ -37,14 +37,14 @@ impl World {
         bodies: &[Value],
     ) -> (Vec<String>, Arc<Known>) {
         let types = FieldTypes::new();
-        let mut people = People::after(earlier, read, self.lists.clone(), &types);
+        let mut identities = IdentityResolver::after(earlier, read, self.lists.clone(), &types);
         let now = Timestamp::from_millis(2);
         let mut told = Vec::new();
         for body in bodies {
             let sent: ContactInput = input::body(body.to_string().as_bytes()).unwrap();
             let new_id = self.ids.next(now, &self.entropy);
-            let on = Occasion { workspace_id: self.workspace, new_id, now };
-            told.push(match people.upsert(sent, Violations::new(), &IdentifierKind::ALL, on) {
+            let on = UpsertContext { workspace_id: self.workspace, new_id, now };
+            told.push(match identities.upsert(sent, Violations::new(), &IdentifierKind::ALL, on) {
                 Ok(decision) => self.store(decision),
                 Err(DomainError::IdentifierConflict { pointer, contact_id }) => {
                     format!("conflict {pointer} {}", self.number(contact_id))
@@ -52,7 +52,7 @@ impl World {
                 Err(error) => error.to_string(),
             });
         }
-        (told, Arc::new(people.into_known()))
+        (told, Arc::new(identities.into_known()))
     }
 
     /// Upserts so many at a time, each time without having read what the time before decided.
@@ -170,31 +170,33 @@ fn lists_are_added_or_replaced() {
     let mut world = World::new();
     let [one, other] = [world.lists[0], world.lists[1]];
     let types = FieldTypes::new();
-    let decide = |people: &mut People<'_>, body: Value| {
+    let decide = |identities: &mut IdentityResolver<'_>, body: Value| {
         let sent: ContactInput = input::body(body.to_string().as_bytes()).unwrap();
         let new_id = ContactId::from_bytes([7; 16]);
-        let on = Occasion { workspace_id: world.workspace, new_id, now: Timestamp::from_millis(5) };
-        people.upsert(sent, Violations::new(), &IdentifierKind::ALL, on)
+        let on = UpsertContext { workspace_id: world.workspace, new_id, now: Timestamp::from_millis(5) };
+        identities.upsert(sent, Violations::new(), &IdentifierKind::ALL, on)
     };
-    let mut people = People::new(Vec::new(), world.lists.clone(), &types);
-    let created = decide(&mut people, json!({"external_id": "u-1", "list_ids": [one, one]})).unwrap();
+    let mut identities = IdentityResolver::new(Vec::new(), world.lists.clone(), &types);
+    let created = decide(&mut identities, json!({"external_id": "u-1", "list_ids": [one, one]})).unwrap();
     assert_eq!((created.joins, created.leaves), (vec![one], vec![]));
-    let updated = decide(&mut people, json!({"external_id": "u-1", "list_ids": [other]})).unwrap();
+    let updated = decide(&mut identities, json!({"external_id": "u-1", "list_ids": [other]})).unwrap();
     assert_eq!((updated.joins, updated.leaves, updated.put), (vec![other], vec![], None));
     assert_eq!(updated.contact.list_ids, [one, other]);
-    let unchanged = decide(&mut people, json!({"external_id": "u-1", "list_ids": null})).unwrap();
+    let unchanged = decide(&mut identities, json!({"external_id": "u-1", "list_ids": null})).unwrap();
     assert_eq!((unchanged.joins, unchanged.leaves), (vec![], vec![]));
     let unknown = json!({"external_id": "u-1", "list_ids": [one, "lst_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", "x"]});
-    assert!(matches!(decide(&mut people, unknown), Err(DomainError::Invalid(found)) if found.as_slice().len() == 2));
+    assert!(
+        matches!(decide(&mut identities, unknown), Err(DomainError::Invalid(found)) if found.as_slice().len() == 2)
+    );
 
     let stored = Stored { record: Arc::unwrap_or_clone(updated.contact), revision: 1 };
-    let replace = |people: &mut People<'_>, body: Value| {
+    let replace = |identities: &mut IdentityResolver<'_>, body: Value| {
         let sent: ContactInput = input::body(body.to_string().as_bytes()).unwrap();
-        people.update(stored.clone(), sent, Violations::new(), Timestamp::from_millis(6)).unwrap()
+        identities.update(stored.clone(), sent, Violations::new(), Timestamp::from_millis(6)).unwrap()
     };
-    let replaced = replace(&mut people, json!({"list_ids": [other]}));
+    let replaced = replace(&mut identities, json!({"list_ids": [other]}));
     assert_eq!((replaced.joins, replaced.leaves, replaced.put), (vec![], vec![one], None));
-    assert_eq!(replace(&mut people, json!({"list_ids": null})).leaves, [one, other]);
-    assert_eq!(replace(&mut people, json!({})).leaves, []);
+    assert_eq!(replace(&mut identities, json!({"list_ids": null})).leaves, [one, other]);
+    assert_eq!(replace(&mut identities, json!({})).leaves, []);
     world.contacts.clear();
 }

@@ -20,7 +20,7 @@ use crate::violation::{FieldCode, Violations};
 
 /// The contacts, lists and types that some requests are about.
 #[derive(Debug, Default)]
-pub struct People<'a> {
+pub struct IdentityResolver<'a> {
     known: Known,
     /// What requests before these changed, where that may not be stored yet.
     earlier: Option<Arc<Known>>,
@@ -68,7 +68,7 @@ enum Lists {
 
 /// When, and for whom, something new is made.
 #[derive(Debug, Clone, Copy)]
-pub struct Occasion {
+pub struct UpsertContext {
     /// Whose.
     pub workspace_id: WorkspaceId,
     /// The id of a new contact.
@@ -77,7 +77,7 @@ pub struct Occasion {
     pub now: Timestamp,
 }
 
-impl<'a> People<'a> {
+impl<'a> IdentityResolver<'a> {
     /// Puts together what was read: the contacts that have any of the identifiers, which of the lists
     /// exist, the declared types.
     pub fn new(contacts: Vec<Stored<Contact>>, lists: Vec<ListId>, types: &'a FieldTypes) -> Self {
@@ -130,7 +130,7 @@ impl<'a> People<'a> {
         sent: ContactInput,
         faults: Violations,
         keys: &[IdentifierKind],
-        on: Occasion,
+        on: UpsertContext,
     ) -> Result<Decision, DomainError> {
         let mut violations = faults;
         sent.require_identifier(&mut violations);
@@ -243,7 +243,7 @@ impl<'a> People<'a> {
 }
 
 /// A contact of which nothing is known yet.
-pub(crate) fn new_contact(on: Occasion) -> Contact {
+pub(crate) fn new_contact(on: UpsertContext) -> Contact {
     Contact {
         id: on.new_id,
         workspace_id: on.workspace_id,

@@ -12,22 +12,22 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Requests to one receiver at the same time.
 const IN_FLIGHT: usize = 32;
 
-/// Gates that nobody waits at are remembered up to this number.
+/// ConcurrencyLimiter that nobody waits at are remembered up to this number.
 const REMEMBERED: usize = 1024;
 
 /// A gate for each webhook.
 #[derive(Debug, Default)]
-pub(crate) struct Gates(Mutex<HashMap<WebhookId, Arc<Semaphore>>>);
+pub(crate) struct ConcurrencyLimiter(Mutex<HashMap<WebhookId, Arc<Semaphore>>>);
 
-impl Gates {
+impl ConcurrencyLimiter {
     /// Waits for the turn to call a webhook.
     pub(crate) async fn pass(&self, webhook: WebhookId) -> OwnedSemaphorePermit {
         let gate = {
-            let mut gates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if gates.len() >= REMEMBERED {
-                gates.retain(|_, gate| Arc::strong_count(gate) > 1);
+            let mut webhook_limiter = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if webhook_limiter.len() >= REMEMBERED {
+                webhook_limiter.retain(|_, gate| Arc::strong_count(gate) > 1);
             }
-            Arc::clone(gates.entry(webhook).or_insert_with(|| Arc::new(Semaphore::new(IN_FLIGHT))))
+            Arc::clone(webhook_limiter.entry(webhook).or_insert_with(|| Arc::new(Semaphore::new(IN_FLIGHT))))
         };
         gate.acquire_owned().await.expect("the semaphore is never closed")
     }
@@ -42,27 +42,27 @@ mod tests {
 
     #[tokio::test]
     async fn a_receiver_gets_so_many_requests_and_others_their_own() {
-        let gates = Gates::default();
+        let webhook_limiter = ConcurrencyLimiter::default();
         let (one, other) = (WebhookId::from_bytes([1; 16]), WebhookId::from_bytes([2; 16]));
         let mut permits = Vec::new();
         for _ in 0..IN_FLIGHT {
-            permits.push(gates.pass(one).await);
+            permits.push(webhook_limiter.pass(one).await);
         }
-        assert!(gates.pass(one).now_or_never().is_none());
-        assert!(gates.pass(other).now_or_never().is_some());
+        assert!(webhook_limiter.pass(one).now_or_never().is_none());
+        assert!(webhook_limiter.pass(other).now_or_never().is_some());
         permits.pop();
-        assert!(gates.pass(one).now_or_never().is_some());
+        assert!(webhook_limiter.pass(one).now_or_never().is_some());
     }
 
     #[tokio::test]
     async fn gates_in_use_are_not_forgotten() {
-        let gates = Gates::default();
-        let busy = gates.pass(WebhookId::from_bytes([0xFF; 16])).await;
+        let webhook_limiter = ConcurrencyLimiter::default();
+        let busy = webhook_limiter.pass(WebhookId::from_bytes([0xFF; 16])).await;
         for number in 0..2 * REMEMBERED as u128 {
-            drop(gates.pass(WebhookId::from_bytes(number.to_be_bytes())).await);
+            drop(webhook_limiter.pass(WebhookId::from_bytes(number.to_be_bytes())).await);
         }
-        assert!(gates.0.lock().unwrap().len() <= REMEMBERED);
-        assert!(gates.0.lock().unwrap().contains_key(&WebhookId::from_bytes([0xFF; 16])));
+        assert!(webhook_limiter.0.lock().unwrap().len() <= REMEMBERED);
+        assert!(webhook_limiter.0.lock().unwrap().contains_key(&WebhookId::from_bytes([0xFF; 16])));
         drop(busy);
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::input::{ContactReference, ProductEventInput};
 use super::{ProductEvent, possible_times};
-use crate::domain::contact::people::{self, new_contact};
+use crate::domain::contact::identity_resolver::{self, new_contact};
 use crate::domain::contact::{Contact, Identifier};
 use crate::error::DomainError;
 use crate::ids::{ContactId, EventId, WorkspaceId};
@@ -27,7 +27,7 @@ pub struct Known {
 
 /// What is known while the events of a request are decided.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct EventDeduplicator {
     known: Known,
     earliest: Timestamp,
     latest: Timestamp,
@@ -48,7 +48,7 @@ pub struct Entry {
 
 /// When, and for whom, an event is entered.
 #[derive(Debug, Clone, Copy)]
-pub struct Occasion {
+pub struct IngestContext {
     /// Whose.
     pub workspace_id: WorkspaceId,
     /// The id of the event.
@@ -59,7 +59,7 @@ pub struct Occasion {
     pub now: Timestamp,
 }
 
-impl Ledger {
+impl EventDeduplicator {
     /// Begins with what was read, for events that arrive now.
     pub fn new(known: Known, now: Timestamp) -> Self {
         let (earliest, latest) = possible_times(now);
@@ -69,7 +69,12 @@ impl Ledger {
     /// Decides on an event.
     ///
     /// `faults` is what is wrong with the request already: then nothing is decided, only more faults found.
-    pub fn enter(&mut self, sent: ProductEventInput, faults: Violations, on: Occasion) -> Result<Entry, DomainError> {
+    pub fn enter(
+        &mut self,
+        sent: ProductEventInput,
+        faults: Violations,
+        on: IngestContext,
+    ) -> Result<Entry, DomainError> {
         let mut violations = faults;
         let occurred_at = sent.occurred_at.unwrap_or(on.now);
         if !(self.earliest..=self.latest).contains(&occurred_at) {
@@ -103,7 +108,7 @@ impl Ledger {
     }
 
     /// The contact that is meant, and that contact itself when it is new. What it is called stays as it is.
-    fn resolve(&mut self, named: &ContactReference, on: Occasion) -> (ContactId, Option<Contact>) {
+    fn resolve(&mut self, named: &ContactReference, on: IngestContext) -> (ContactId, Option<Contact>) {
         // One that is not there was refused.
         if let Some(id) = named.id() {
             return (id, None);
@@ -111,8 +116,11 @@ impl Ledger {
         if let Some(owner) = named.identifiers().find_map(|identifier| self.known.owners.get(&identifier).copied()) {
             return (owner, None);
         }
-        let mut contact =
-            new_contact(people::Occasion { workspace_id: on.workspace_id, new_id: on.contact_id, now: on.now });
+        let mut contact = new_contact(identity_resolver::UpsertContext {
+            workspace_id: on.workspace_id,
+            new_id: on.contact_id,
+            now: on.now,
+        });
         for identifier in named.identifiers() {
             match &identifier {
                 Identifier::ExternalId(text) => contact.external_id = Some(text.clone()),

@@ -1,21 +1,21 @@
 //! Events of contacts that are gone: moved to the contact that theirs was merged into, or deleted.
 //!
 //! A contact may have done more than one commit should touch. While some of it is left, a row keeps the
-//! contact's number and its heir.
+//! contact's number and its merge_target.
 
 use messaging_core::changes::MoveProductEvents;
-use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
 use rusqlite::{Connection, params};
 
-use super::super::contacts::{audience, contact_number};
+use super::super::contacts::{contact_number, workspace_number};
 use super::super::fault::Fault;
 use super::super::query::{many, one};
 use super::super::row::sql_limit;
-use super::super::segments::{Interests, note};
+use super::super::segments::{ReadMasks, note};
 
-const KEEP: &str = "INSERT INTO departed_contacts (n, audience, id, heir) VALUES (?1, ?2, ?3, ?4)
-    ON CONFLICT (n) DO UPDATE SET heir = ?4";
+const KEEP: &str = "INSERT INTO deleted_contacts (n, workspace_number, id, merge_target) VALUES (?1, ?2, ?3, ?4)
+    ON CONFLICT (n) DO UPDATE SET merge_target = ?4";
 
 /// The number of a contact that is gone and has events left.
 pub(super) fn number(
@@ -23,54 +23,56 @@ pub(super) fn number(
     workspace: WorkspaceId,
     contact: ContactId,
 ) -> Result<Option<i64>, Fault> {
-    const SQL: &str = "SELECT n FROM departed_contacts
-        WHERE audience = (SELECT number FROM audiences WHERE workspace = ?1) AND id = ?2";
+    const SQL: &str = "SELECT n FROM deleted_contacts
+        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1) AND id = ?2";
     one(connection, SQL, [workspace.to_bytes(), contact.to_bytes()], |row| Ok(row.get(0)?))
 }
 
 /// Remembers a contact that is being removed, if it has events.
 pub(in super::super) fn depart(
     connection: &Connection,
-    audience: i64,
+    workspace_number: i64,
     contact: ContactId,
     n: i64,
 ) -> Result<(), Fault> {
-    const SQL: &str = "INSERT OR IGNORE INTO departed_contacts (n, audience, id)
+    const SQL: &str = "INSERT OR IGNORE INTO deleted_contacts (n, workspace_number, id)
         SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM product_events WHERE contact = ?1)";
-    connection.prepare_cached(SQL)?.execute(params![n, audience, contact.to_bytes()])?;
+    connection.prepare_cached(SQL)?.execute(params![n, workspace_number, contact.to_bytes()])?;
     Ok(())
 }
 
-/// Moves a slice of the events of a contact that is gone, or is about to go, to its heir.
+/// Moves a slice of the events of a contact that is gone, or is about to go, to its merge_target.
 pub(in super::super) fn relocate(
     connection: &Connection,
-    interests: &mut Interests,
+    read_masks: &mut ReadMasks,
     change: &MoveProductEvents,
 ) -> Result<(), Fault> {
     let MoveProductEvents { workspace_id: workspace, from, to, limit } = *change;
-    let Some(audience) = audience(connection, workspace)? else { return Ok(()) };
-    let (n, heir) = if let Some(n) = contact_number(connection, workspace, from)? {
-        let heir = contact_number(connection, workspace, to)?.ok_or(Fault::Conflict)?;
+    let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(()) };
+    let (n, merge_target) = if let Some(n) = contact_number(connection, workspace, from)? {
+        let merge_target = contact_number(connection, workspace, to)?.ok_or(Fault::Conflict)?;
         // Whoever was merged into this one follows it.
-        connection.prepare_cached("UPDATE departed_contacts SET heir = ?2 WHERE heir = ?1")?.execute([n, heir])?;
-        (n, heir)
+        connection
+            .prepare_cached("UPDATE deleted_contacts SET merge_target = ?2 WHERE merge_target = ?1")?
+            .execute([n, merge_target])?;
+        (n, merge_target)
     } else {
         let Some(n) = number(connection, workspace, from)? else { return Ok(()) };
-        let Some(heir) = living_heir(connection, n)? else { return delete_of(connection, n, limit) };
-        (n, heir)
+        let Some(merge_target) = living_heir(connection, n)? else { return delete_of(connection, n, limit) };
+        (n, merge_target)
     };
     let events = slice(connection, n, limit)?;
     let mut movement = connection.prepare_cached("UPDATE product_events SET contact = ?2 WHERE n = ?1")?;
     for event in &events {
-        movement.execute([*event, heir])?;
+        movement.execute([*event, merge_target])?;
     }
-    if let Some(interest) = interests.of(connection, workspace)?.filter(|_| !events.is_empty()) {
-        note(connection, interest, heir, Aspects::EVENTS)?;
+    if let Some(read_mask) = read_masks.of(connection, workspace)?.filter(|_| !events.is_empty()) {
+        note(connection, read_mask, merge_target, ReadMask::EVENTS)?;
     }
     if events.len() < limit {
         return forget(connection, n);
     }
-    connection.prepare_cached(KEEP)?.execute(params![n, audience, from.to_bytes(), heir])?;
+    connection.prepare_cached(KEEP)?.execute(params![n, workspace_number, from.to_bytes(), merge_target])?;
     Ok(())
 }
 
@@ -98,9 +100,9 @@ fn delete_of(connection: &Connection, n: i64, limit: usize) -> Result<(), Fault>
     if events.len() < limit { forget(connection, n) } else { Ok(()) }
 }
 
-/// The heir of a contact that is gone, unless that one was erased.
+/// The merge_target of a contact that is gone, unless that one was erased.
 fn living_heir(connection: &Connection, n: i64) -> Result<Option<i64>, Fault> {
-    const SQL: &str = "SELECT c.n FROM departed_contacts d JOIN contacts c ON c.n = d.heir WHERE d.n = ?1";
+    const SQL: &str = "SELECT c.n FROM deleted_contacts d JOIN contacts c ON c.n = d.merge_target WHERE d.n = ?1";
     one(connection, SQL, [n], |row| Ok(row.get(0)?))
 }
 
@@ -110,6 +112,6 @@ fn slice(connection: &Connection, n: i64, limit: usize) -> Result<Vec<i64>, Faul
 }
 
 fn forget(connection: &Connection, n: i64) -> Result<(), Fault> {
-    connection.prepare_cached("DELETE FROM departed_contacts WHERE n = ?1")?.execute([n])?;
+    connection.prepare_cached("DELETE FROM deleted_contacts WHERE n = ?1")?.execute([n])?;
     Ok(())
 }

@@ -39,19 +39,23 @@ impl World {
     /// Enters events in one go: `event 0 of contact 1`, `repeats event 0 of contact 1`, `… new`, or what is
     /// wrong. Numbers count in the order of creation.
     fn enter(&mut self, bodies: &[Value]) -> Vec<String> {
-        let mut ledger = Ledger::new(self.known.clone(), NOW);
+        let mut deduplicator = EventDeduplicator::new(self.known.clone(), NOW);
         let mut told = Vec::new();
         for body in bodies {
             let (sent, faults) =
                 input::body_with_faults(body.to_string().as_bytes(), input::UnknownMembers::default()).unwrap();
-            let on =
-                Occasion { workspace_id: self.workspace, event_id: self.new_id(), contact_id: self.new_id(), now: NOW };
-            told.push(match ledger.enter(sent, faults, on) {
+            let on = IngestContext {
+                workspace_id: self.workspace,
+                event_id: self.new_id(),
+                contact_id: self.new_id(),
+                now: NOW,
+            };
+            told.push(match deduplicator.enter(sent, faults, on) {
                 Ok(entry) => self.note(&entry),
                 Err(error) => faults_of(&error),
             });
         }
-        self.known = ledger.known;
+        self.known = deduplicator.known;
         told
     }
 
