@@ -38,7 +38,7 @@ pub enum FieldCode {
 /// One broken rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// Where.
+    /// The member or parameter.
     #[serde(flatten)]
     pub at: At,
     /// Which rule, for programs.
@@ -174,6 +174,11 @@ pub fn refuse(pointer: &str, code: FieldCode, message: impl Display) -> crate::E
 /// Escapes a member name for use in a pointer (RFC 6901 section 3).
 pub fn escape(member: &str) -> String {
     member.replace('~', "~0").replace('/', "~1")
+}
+
+/// A member's name from its part of a JSON pointer: what [`escape`] was given.
+pub(crate) fn unescape(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
 }
 
 /// What is wrong with a member that is not among the `known` ones: it names the one that is nearest by edit

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::changes::{Changes, MoveMessage, Write};
-use crate::domain::address::EmailAddress;
+use crate::domain::address::normalize_email;
 use crate::domain::attempt::{Dialog, MessageAttempt};
 use crate::domain::channel::Channel;
 use crate::domain::contact::erasure::ErasedAddresses;
@@ -80,8 +80,8 @@ impl DeliverMessage {
             return vec![job(format!("{}:{}", message.channel, message.workspace_id), None)];
         }
         if cc.is_empty() && bcc.is_empty() {
-            let domain = EmailAddress::parse(&message.to).map(|to| to.ascii_domain());
-            return vec![job(email_lane(&domain.unwrap_or_else(|_| message.to.to_lowercase())), None)];
+            let to = Recipient::new(RecipientKind::To, message.to.clone());
+            return vec![job(email_lane(&to.domain()), None)];
         }
         match &recipients::domains(&recipients::all(&message.to, cc, bcc))[..] {
             [only] => vec![job(email_lane(only), None)],
@@ -444,8 +444,8 @@ async fn erased_copies(
     let stored = found.and_then(|(_, content)| content);
     let Some(Ok(request)) = stored.map(|stored| content::decode(&stored)) else { return Ok(None) };
     let left = request.input.cc.iter().chain(&request.input.bcc).flatten();
-    let left: HashSet<_> = left.map(|copy| copy.to_lowercase()).collect();
-    let erased: Vec<_> = copies.iter().filter(|copy| !left.contains(&copy.to_lowercase())).collect();
+    let left: HashSet<_> = left.map(|copy| normalize_email(copy)).collect();
+    let erased: Vec<_> = copies.iter().filter(|copy| !left.contains(&normalize_email(copy))).collect();
     Ok((!erased.is_empty()).then(|| ErasedAddresses::new(erased.into_iter().map(String::as_str))))
 }
 

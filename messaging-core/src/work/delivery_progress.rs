@@ -37,7 +37,7 @@ pub(super) enum Transaction {
     Begun,
     /// It ended while others of the attempt went on.
     Ended {
-        /// How.
+        /// What became of the recipient.
         outcome: Outcome,
         /// Whether acceptance meant that a relay has the message.
         relayed: bool,

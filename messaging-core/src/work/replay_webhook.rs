@@ -19,9 +19,9 @@ const PAGE: usize = 100;
 /// Repeats deliveries to a webhook.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct ReplayWebhook {
-    /// Whose.
+    /// Workspace that owns the webhook.
     pub(crate) workspace_id: WorkspaceId,
-    /// Which webhook.
+    /// The webhook.
     pub(crate) webhook_id: WebhookId,
     /// Which deliveries.
     pub(crate) replayed: Replayed,

@@ -242,3 +242,36 @@ fn bodies_that_are_no_objects() {
         assert!(matches!(result, Err(Error::InvalidJson)), "{bad}");
     }
 }
+
+#[test]
+fn a_template_makes_the_parts_sent_along_void() {
+    let template = "tpl_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
+    let long = "s".repeat(999);
+    check(email(json!({"template_id": template, "subject": "a\nb", "html": "h".repeat((2 << 20) + 1)})), "ok");
+    check(email(json!({"template_id": template, "subject": long})), "ok");
+    let sms = json!({"channel": "sms", "to": "+14155550123", "template_id": template, "text": "t".repeat(1601)});
+    check(sms, "ok");
+    // What the channel has not is refused all the same.
+    let sms = json!({"channel": "sms", "to": "+14155550123", "template_id": template, "html": "x"});
+    check(sms, "/html not_allowed");
+}
+
+#[test]
+fn texts_fit_into_their_channels() {
+    let sms = |text: String| json!({"channel": "sms", "to": "+14155550123", "text": text});
+    check(sms("t".repeat(1530)), "ok");
+    check(sms("t".repeat(1531)), "/text too_long");
+    check(sms("t".repeat(1601)), "/text too_long");
+    check(sms("\u{436}".repeat(670)), "ok");
+    check(sms("\u{436}".repeat(671)), "/text too_long");
+    let push = |title: &str, text: String| json!({"channel": "push", "to": "t", "subject": title, "text": text});
+    check(push("12345", "t".repeat(3495)), "ok");
+    check(push("12345", "t".repeat(3496)), "/text too_large");
+    check(push("", "t".repeat(4001)), "/text too_long");
+}
+
+#[test]
+fn masked_addresses_of_the_sender_are_refused() {
+    let masked = json!({"from_email": "s***@acme.com", "reply_to": "h***@acme.com"});
+    check(email(masked), "/from_email not_allowed, /reply_to not_allowed");
+}

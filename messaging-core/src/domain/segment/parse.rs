@@ -51,6 +51,8 @@ pub struct Parsed {
     pub leaves: Vec<String>,
     /// What the filter names, and where; also when something else is wrong.
     pub references: Vec<(String, Reference)>,
+    /// Where unknown members stand that were ignored; see [`parse_ignoring_unknown`].
+    pub ignored: Vec<String>,
 }
 
 /// Something that a filter names.
@@ -66,6 +68,22 @@ pub enum Reference {
 
 /// Reads a filter that stands at `pointer` of a request. Adds what is wrong.
 pub fn parse(value: &Value, pointer: &str, purpose: Purpose, violations: &mut Violations) -> Parsed {
+    read(value, pointer, purpose, None, violations)
+}
+
+/// The same, but members that no condition has are ignored: `Prefer: handling=lenient` (contract section 1.1). Two
+/// groups in one object are refused all the same, because to ignore one would be to find other people.
+pub fn parse_ignoring_unknown(value: &Value, pointer: &str, purpose: Purpose, violations: &mut Violations) -> Parsed {
+    read(value, pointer, purpose, Some(Vec::new()), violations)
+}
+
+fn read(
+    value: &Value,
+    pointer: &str,
+    purpose: Purpose,
+    ignored: Option<Vec<String>>,
+    violations: &mut Violations,
+) -> Parsed {
     let mut reader = Reader {
         purpose,
         violations,
@@ -74,13 +92,14 @@ pub fn parse(value: &Value, pointer: &str, purpose: Purpose, violations: &mut Vi
         is_full: false,
         leaves: Vec::new(),
         references: Vec::new(),
+        ignored,
     };
     let filter = match value {
         Value::Object(object) if object.is_empty() => Some(Filter::Everyone),
         value => reader.condition(value, pointer, pointer, 0).map(Filter::Where),
     };
-    let Reader { is_broken, leaves, references, .. } = reader;
-    Parsed { filter: filter.filter(|_| !is_broken), leaves, references }
+    let Reader { is_broken, leaves, references, ignored, .. } = reader;
+    Parsed { filter: filter.filter(|_| !is_broken), leaves, references, ignored: ignored.unwrap_or_default() }
 }
 
 /// One reading of a filter.
@@ -93,6 +112,8 @@ struct Reader<'a> {
     is_full: bool,
     leaves: Vec<String>,
     references: Vec<(String, Reference)>,
+    /// Where unknown members stand; `None` when they are refused.
+    ignored: Option<Vec<String>>,
 }
 
 impl Reader<'_> {
@@ -116,7 +137,7 @@ impl Reader<'_> {
             self.fault(pointer, FieldCode::InvalidType, "a condition is an object");
             return None;
         };
-        let Some(kind) = ["and", "or", "not"].into_iter().find(|kind| object.contains_key(*kind)) else {
+        let Some(kind) = GROUPS.into_iter().find(|kind| object.contains_key(*kind)) else {
             return self.leaf(object, pointer, array);
         };
         if groups == MAX_GROUPS {
@@ -186,6 +207,7 @@ impl Reader<'_> {
         let field = self.one_of(members, "field", FIELDS);
         let values = match field {
             Some(ContactField::CreatedAt | ContactField::UpdatedAt) => Values::Dates,
+            Some(ContactField::Email) => Values::Emails,
             Some(_) => Values::Texts,
             None => Values::Any,
         };
@@ -293,6 +315,9 @@ impl Reader<'_> {
         }
     }
 }
+
+/// The members that make an object a group.
+const GROUPS: [&str; 3] = ["and", "or", "not"];
 
 /// The members of all conditions, for one that does not say which it is.
 const KNOWN_MEMBERS: &[&str] = &[
