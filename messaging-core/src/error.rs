@@ -71,7 +71,7 @@ pub enum Error {
     IdentifierConflict {
         /// The member that gives the identifier.
         pointer: &'static str,
-        /// Whose it is.
+        /// Contact that has the identifier already.
         contact_id: ContactId,
     },
     /// Something with this identity exists already.

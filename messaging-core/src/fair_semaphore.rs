@@ -51,9 +51,9 @@ pub enum Cap {
 /// An owner, and how much it may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Who.
+    /// The owner that the permits are counted to.
     pub owner: Owner,
-    /// How much.
+    /// The most it may hold.
     pub cap: Cap,
 }
 

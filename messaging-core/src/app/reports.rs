@@ -29,9 +29,9 @@ const MAX_EVENTS: usize = 8192;
 /// An address that we made, and what its token says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReturnAddress {
-    /// Whose message.
+    /// Workspace of the message that is reported on.
     pub workspace_id: WorkspaceId,
-    /// Which message.
+    /// The message that is reported on.
     pub message_id: MessageId,
     /// What mail to the address is about.
     pub purpose: ReturnPurpose,

@@ -71,7 +71,7 @@ pub(crate) enum Unrendered {
     Failed {
         /// Which part.
         part: Part,
-        /// How.
+        /// What went wrong.
         fault: RenderFault,
     },
     /// Not now.

@@ -32,7 +32,7 @@ pub struct Attempt {
 /// What happened to one recipient, and what is known from before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecipientResult {
-    /// Who.
+    /// The recipient.
     pub recipient: Recipient,
     /// What happened now.
     pub result: Result,

@@ -50,7 +50,7 @@ pub struct BulkEventsReport {
 pub struct RefusedEvent {
     /// Its place in the request, from 0.
     pub index: usize,
-    /// Why.
+    /// Why it was rejected.
     pub error: ItemError,
 }
 
