@@ -237,7 +237,7 @@ pub enum Write {
 pub struct MoveMessage {
     /// The workspace that owns it.
     pub workspace_id: WorkspaceId,
-    /// Which message.
+    /// The message.
     pub message_id: MessageId,
     /// The revision that was read; any other is a conflict.
     pub revision: u32,
@@ -252,7 +252,7 @@ pub struct MoveMessage {
 pub struct LogEvent {
     /// The workspace that owns it.
     pub workspace_id: WorkspaceId,
-    /// Of which message.
+    /// The message.
     pub message_id: MessageId,
     /// When it happened.
     pub at: Timestamp,
@@ -357,7 +357,7 @@ pub struct MoveProductEvents {
 pub struct AttributeMessage {
     /// The workspace that owns it.
     pub workspace_id: WorkspaceId,
-    /// Which message.
+    /// The message.
     pub message_id: MessageId,
     /// The contact it is attributed to.
     pub from: ContactId,
@@ -369,9 +369,9 @@ pub struct AttributeMessage {
 /// attempts and capture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RedactMessage {
-    /// Whose.
+    /// Workspace of the message.
     pub workspace_id: WorkspaceId,
-    /// Which message.
+    /// The message.
     pub message_id: MessageId,
     /// The revision that was read; any other is a conflict.
     pub revision: u32,

@@ -45,6 +45,7 @@ pub mod sending_domain;
 pub mod settings;
 pub mod signature;
 pub mod simulator;
+pub mod sms;
 pub mod soft_bounce;
 pub mod suppression;
 pub mod tag_list;

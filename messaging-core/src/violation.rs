@@ -36,7 +36,7 @@ pub enum FieldCode {
 /// One broken rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// Where.
+    /// The member or parameter.
     #[serde(flatten)]
     pub at: At,
     /// Which rule, for programs.
@@ -189,9 +189,14 @@ pub fn escape(member: &str) -> String {
     member.replace('~', "~0").replace('/', "~1")
 }
 
+/// A member's name from its part of a JSON pointer: what [`escape`] was given.
+pub fn unescape(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
 /// What is wrong with a member that is not among the `known` ones: it names the one that is nearest by edit
 /// distance, never what was sent.
-pub(crate) fn unknown_member<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> String {
+pub fn unknown_member<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> String {
     /// The longest beginning of a name that is compared.
     const COMPARED: usize = 64;
     /// As alike as a name and its misspelling.

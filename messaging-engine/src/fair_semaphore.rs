@@ -3,8 +3,12 @@
 //! Permits are what is scarce: places for uploads, bytes of memory, processors for hashing. Each request names
 //! the [`Share`]s it draws on, for example that of its workspace and that of the caller's network, and gets
 //! permits when there are enough and none of the shares is used up. When permits become free they go to the
-//! waiter whose owners hold least, and of equals to the one that came first. Waiters are bounded in number; when
-//! there are too many, the owner with most of them loses its latest.
+//! waiter whose owners hold least, and of equals to the one that came first.
+//!
+//! A request that wants little may be granted before one that came earlier and wants more than is free, because
+//! permits would lie idle otherwise. That is bounded: when [`MAX_OVERTAKEN`] requests that were no more entitled
+//! have gone before a waiter, what becomes free is kept for it, and only owners that hold less still pass. Waiters
+//! are bounded in number; when there are too many, the owner with most of them loses its latest.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +17,13 @@ use messaging_core::domain::caller_network::CallerNetwork;
 use messaging_core::ids::{UserId, WorkspaceId};
 use tokio::sync::oneshot;
 
-/// Whose permits are counted together.
+/// So many requests that are no more entitled may be granted before a waiter that came earlier.
+const MAX_OVERTAKEN: u32 = 16;
+
+/// The number of a request that does not wait: it came after all that do.
+const NEWCOMER: u64 = u64::MAX;
+
+/// One to whom permits are counted: what it holds and waits for is added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Owner {
     /// Everybody who acts for a workspace.
@@ -40,9 +50,9 @@ pub enum Cap {
 /// An owner, and how much it may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Who.
+    /// The owner that the permits are counted to.
     pub owner: Owner,
-    /// How much.
+    /// The most it may hold.
     pub cap: Cap,
 }
 
@@ -91,6 +101,8 @@ struct Waiter {
     number: u64,
     shares: Vec<Share>,
     permits: u64,
+    /// Requests that came later, were no more entitled and were granted before it.
+    overtaken: u32,
     grant: oneshot::Sender<Permit>,
 }
 
@@ -104,7 +116,7 @@ pub struct Permit {
 
 /// A place in the queue, given up when dropped.
 struct Queued<'a> {
-    shared: &'a Shared,
+    shared: &'a Arc<Shared>,
     number: u64,
 }
 
@@ -124,12 +136,13 @@ impl FairSemaphore {
     pub fn try_acquire(&self, shares: Vec<Share>, permits: u64) -> Result<Permit, Overloaded> {
         let permits = permits.min(self.0.bounds.permits);
         let mut state = self.0.lock();
-        if state.free < permits {
+        if state.free < permits || state.is_held_back(&shares, NEWCOMER, self.0.bounds.permits) {
             return Err(Overloaded::All);
         }
         if !state.admits(&shares, permits, self.0.bounds.permits) {
             return Err(Overloaded::Owner);
         }
+        state.overtake(&shares, NEWCOMER, self.0.bounds.permits);
         state.take(&shares, permits);
         Ok(Permit { shared: Arc::clone(&self.0), shares, permits })
     }
@@ -140,14 +153,16 @@ impl FairSemaphore {
         let (grant, granted) = oneshot::channel();
         let number = {
             let mut state = self.0.lock();
-            if state.admits(&shares, permits, self.0.bounds.permits) {
+            let all = self.0.bounds.permits;
+            if state.admits(&shares, permits, all) && !state.is_held_back(&shares, NEWCOMER, all) {
+                state.overtake(&shares, NEWCOMER, all);
                 state.take(&shares, permits);
                 return Ok(Permit { shared: Arc::clone(&self.0), shares, permits });
             }
             state.make_room(&shares, &self.0.bounds)?;
             let number = state.next;
             state.next += 1;
-            state.waiting.push_back(Waiter { number, shares, permits, grant });
+            state.waiting.push_back(Waiter { number, shares, permits, overtaken: 0, grant });
             number
         };
         let _queued = Queued { shared: &self.0, number };
@@ -158,6 +173,20 @@ impl FairSemaphore {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands what is free to the waiters whose turn it is.
+    fn grant_waiting(self: &Arc<Self>) {
+        loop {
+            let granted = {
+                let mut state = self.lock();
+                let waiter = state.next(self.bounds.permits);
+                waiter.inspect(|waiter| state.take(&waiter.shares, waiter.permits))
+            };
+            let Some(Waiter { shares, permits, grant, .. }) = granted else { return };
+            // If nobody waits any more the permit is dropped, outside of the lock, and looks for the next.
+            drop(grant.send(Permit { shared: Arc::clone(self), shares, permits }));
+        }
     }
 }
 
@@ -199,16 +228,59 @@ impl State {
         }
     }
 
-    /// The waiter whose turn it is.
+    /// What the owner that holds most of those of a request holds: who has less is more entitled.
+    fn most_held(&self, shares: &[Share]) -> u64 {
+        shares.iter().map(|share| self.held_by(share.owner)).max().unwrap_or(0)
+    }
+
+    /// Whether granting a request with these shares delays a waiter that is at least as entitled. One that could
+    /// not be granted even if all others gave back what they hold is delayed by its own owners alone.
+    fn delays(&self, shares: &[Share], waiter: &Waiter, all: u64) -> bool {
+        if self.most_held(shares) < self.most_held(&waiter.shares) {
+            return false;
+        }
+        let is_over = |share: &Share| {
+            let held = self.held_by(share.owner);
+            held > 0
+                && match share.cap {
+                    Cap::All => held + waiter.permits > all,
+                    Cap::AsMuchAsIsLeft => held + waiter.permits > all / 2,
+                    Cap::Eighths(parts) => held + waiter.permits > all / 8 * parts,
+                }
+        };
+        let has_owner = |owner| shares.iter().any(|share| share.owner == owner);
+        waiter.shares.iter().all(|share| !is_over(share) || has_owner(share.owner))
+    }
+
+    /// Whether a request that came as the given number has to let an earlier one go before it.
+    fn is_held_back(&self, shares: &[Share], number: u64, all: u64) -> bool {
+        let is_due = |waiter: &&Waiter| waiter.number < number && waiter.overtaken >= MAX_OVERTAKEN;
+        self.waiting.iter().filter(is_due).any(|waiter| self.delays(shares, waiter, all))
+    }
+
+    /// Counts for everybody who came before and still waits that a request is about to be granted.
+    fn overtake(&mut self, shares: &[Share], number: u64, all: u64) {
+        let is_overtaken = |waiter: &Waiter| waiter.number < number && self.delays(shares, waiter, all);
+        let overtaken: Vec<_> = self.waiting.iter().map(is_overtaken).collect();
+        for (waiter, _) in self.waiting.iter_mut().zip(overtaken).filter(|(_, overtaken)| *overtaken) {
+            waiter.overtaken = waiter.overtaken.saturating_add(1);
+        }
+    }
+
+    /// Takes the waiter whose turn it is out of the queue.
     fn next(&mut self, all: u64) -> Option<Waiter> {
-        let most_held = |waiter: &Waiter| waiter.shares.iter().map(|share| self.held_by(share.owner)).max();
+        let may_go = |waiter: &Waiter| {
+            self.admits(&waiter.shares, waiter.permits, all) && !self.is_held_back(&waiter.shares, waiter.number, all)
+        };
         let (place, _) = self
             .waiting
             .iter()
             .enumerate()
-            .filter(|(_, waiter)| self.admits(&waiter.shares, waiter.permits, all))
-            .min_by_key(|(_, waiter)| most_held(waiter))?;
-        self.waiting.remove(place)
+            .filter(|(_, waiter)| may_go(waiter))
+            .min_by_key(|(_, waiter)| self.most_held(&waiter.shares))?;
+        let waiter = self.waiting.remove(place)?;
+        self.overtake(&waiter.shares, waiter.number, all);
+        Some(waiter)
     }
 
     fn waiting_of(&self, owner: Owner) -> usize {
@@ -243,24 +315,21 @@ impl State {
 impl Drop for Permit {
     fn drop(&mut self) {
         self.shared.lock().give_back(&self.shares, self.permits);
-        loop {
-            let granted = {
-                let mut state = self.shared.lock();
-                let waiter = state.next(self.shared.bounds.permits);
-                waiter.inspect(|waiter| state.take(&waiter.shares, waiter.permits))
-            };
-            let Some(Waiter { shares, permits, grant, .. }) = granted else { return };
-            // If nobody waits any more the permit is dropped, outside of the lock, and looks for the next.
-            drop(grant.send(Permit { shared: Arc::clone(&self.shared), shares, permits }));
-        }
+        self.shared.grant_waiting();
     }
 }
 
 impl Drop for Queued<'_> {
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        let place = state.waiting.iter().position(|waiter| waiter.number == self.number);
-        let _given_up = place.and_then(|place| state.waiting.remove(place));
+        let given_up = {
+            let mut state = self.shared.lock();
+            let place = state.waiting.iter().position(|waiter| waiter.number == self.number);
+            place.and_then(|place| state.waiting.remove(place))
+        };
+        // What was kept for it is for others now.
+        if given_up.is_some() {
+            self.shared.grant_waiting();
+        }
     }
 }
 
@@ -373,5 +442,68 @@ mod tests {
         drop(held);
         drop(waiter);
         assert_eq!(semaphore.held(), 0);
+    }
+
+    /// Many small requests, each let go when `room` of them hold permits, beside a large one of owner 1 that waits;
+    /// answers how many went before it.
+    async fn small_ones_before_a_large_one(small_owner: impl Fn(u8) -> u8, room: usize, large: u64) -> Option<u8> {
+        let semaphore = semaphore(8);
+        let acquire = |owner, permits| Box::pin(semaphore.acquire(share(owner, Cap::All), permits));
+        let mut held = VecDeque::new();
+        for number in 0..room {
+            held.push_back(acquire(small_owner(u8::try_from(number).unwrap()), 1).await.unwrap());
+        }
+        let mut waiter = acquire(1, large);
+        assert!(waiter.as_mut().now_or_never().is_none());
+        for number in 0..200 {
+            held.pop_front();
+            if waiter.as_mut().now_or_never().is_some() {
+                return Some(number);
+            }
+            // One that has to wait gives up at once.
+            held.extend(acquire(small_owner(number), 1).now_or_never().map(Result::unwrap));
+        }
+        None
+    }
+
+    #[tokio::test]
+    async fn small_requests_do_not_overtake_a_large_one_forever() {
+        let bound = u8::try_from(MAX_OVERTAKEN).unwrap();
+        let of_others = small_ones_before_a_large_one(|number| 2 + number, 4, 6).await.unwrap();
+        let of_its_own = small_ones_before_a_large_one(|_| 1, 4, 6).await.unwrap();
+        assert!((bound..bound + 4).contains(&of_others), "{of_others}");
+        assert!((bound..bound + 4).contains(&of_its_own), "{of_its_own}");
+    }
+
+    #[tokio::test]
+    async fn whoever_holds_less_passes_a_large_request_that_waits() {
+        let semaphore = semaphore(8);
+        let acquire = |owner, permits| Box::pin(semaphore.acquire(share(owner, Cap::All), permits));
+        let _held = (acquire(1, 2).await.unwrap(), acquire(2, 2).await.unwrap());
+        let mut large = acquire(1, 6);
+        assert!(large.as_mut().now_or_never().is_none());
+        // Owner 2 holds as much as owner 1, and passes it so often and no oftener.
+        let passes = (0..100).take_while(|_| acquire(2, 1).now_or_never().is_some()).count();
+        assert_eq!(passes, MAX_OVERTAKEN as usize);
+        let mut behind = acquire(2, 1);
+        assert!(behind.as_mut().now_or_never().is_none());
+        for owner in 3..60 {
+            assert!(acquire(owner, 1).now_or_never().is_some(), "owner {owner} holds nothing");
+        }
+        // Who gives up waiting lets those behind go.
+        drop(large);
+        assert!(behind.now_or_never().unwrap().is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_request_that_its_own_owner_keeps_waiting_holds_nobody_else_back() {
+        let semaphore = semaphore(8);
+        let acquire = |owner, permits| Box::pin(semaphore.acquire(share(owner, Cap::AsMuchAsIsLeft), permits));
+        let _held = (acquire(1, 2).await.unwrap(), acquire(2, 2).await.unwrap());
+        let mut large = acquire(1, 3);
+        assert!(large.as_mut().now_or_never().is_none(), "it would have more than half of all");
+        for _ in 0..100 {
+            assert!(acquire(2, 1).now_or_never().is_some());
+        }
     }
 }

@@ -66,7 +66,7 @@ const MAX_ADDRESSES: usize = 8;
 /// What recipients are told whose transaction had not begun when the one before lost its reply.
 const NOT_TRIED: &str = "not tried: the transaction before lost its reply";
 
-/// Whose connection, and to where.
+/// The workspace whose connection it is, and where it leads.
 type Key = (WorkspaceId, Settings);
 
 /// What came of the wait for a turn with a relay; without a permit none came up in time.

@@ -32,7 +32,7 @@ const PUSH_ATTRIBUTE: &str = "push_token";
 pub struct Contact {
     /// Its id.
     pub id: ContactId,
-    /// Whose.
+    /// Workspace that owns the contact.
     pub workspace_id: WorkspaceId,
     /// The workspace's own name of it.
     pub external_id: Option<String>,

@@ -35,7 +35,7 @@ pub const UPLOAD_WITHIN: Duration = Duration::from_hours(1);
 pub struct Import {
     /// Its id.
     pub id: ImportId,
-    /// Whose.
+    /// Workspace that owns the import.
     pub workspace_id: WorkspaceId,
     /// What the file is called.
     pub filename: String,

@@ -34,7 +34,7 @@ const MAX_YEARS: i64 = 5;
 pub struct ProductEvent {
     /// Its id; made when the event arrived.
     pub id: EventId,
-    /// Whose.
+    /// Workspace that owns the event.
     pub workspace_id: WorkspaceId,
     /// Who did it.
     pub contact_id: ContactId,

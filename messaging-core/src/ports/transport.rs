@@ -69,9 +69,9 @@ pub struct SettingsFault {
 /// One message to carry.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
-    /// Whose message.
+    /// Workspace that sends the message.
     pub workspace_id: WorkspaceId,
-    /// Which message.
+    /// The message.
     pub message_id: MessageId,
     /// The workspace's settings of the provider (contract section 16), secrets in clear.
     pub settings: Arc<Map<String, Value>>,
@@ -88,7 +88,7 @@ pub struct Outgoing {
 /// Where a message is going, before its content is read.
 #[derive(Debug, Clone)]
 pub struct Route {
-    /// Whose message.
+    /// Workspace that sends the message.
     pub workspace_id: WorkspaceId,
     /// The workspace's settings of the provider, secrets in clear.
     pub settings: Arc<Map<String, Value>>,

@@ -1,9 +1,8 @@
 //! The delivery of a message to its recipients of one domain.
 
-use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::Message;
-use messaging_core::domain::recipients::{self, Recipient, RecipientKey};
+use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::transport::Outcome;
 use serde::{Deserialize, Serialize};
@@ -52,8 +51,8 @@ impl DeliverMessage {
             return vec![job(format!("{}:{}", message.channel, message.workspace_id), None)];
         }
         if cc.is_empty() && bcc.is_empty() {
-            let domain = EmailAddress::parse(&message.to).map(|to| to.ascii_domain());
-            return vec![job(email_lane(&domain.unwrap_or_else(|_| message.to.to_lowercase())), None)];
+            let to = Recipient::new(RecipientKind::To, message.to.clone());
+            return vec![job(email_lane(&to.domain()), None)];
         }
         match &recipients::domains(&recipients::all(&message.to, cc, bcc))[..] {
             [only] => vec![job(email_lane(only), None)],
@@ -102,7 +101,7 @@ pub(crate) enum Transaction {
     Begun,
     /// It ended while others of the attempt went on.
     Ended {
-        /// How.
+        /// What became of the recipient.
         outcome: Outcome,
         /// Whether acceptance meant that a relay has the message.
         relayed: bool,

@@ -10,9 +10,9 @@ use crate::jobs::lanes;
 /// Repeats deliveries to a webhook.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct ReplayWebhook {
-    /// Whose.
+    /// Workspace that owns the webhook.
     pub(crate) workspace_id: WorkspaceId,
-    /// Which webhook.
+    /// The webhook.
     pub(crate) webhook_id: WebhookId,
     /// Which deliveries.
     pub(crate) replayed: Replayed,

@@ -5,13 +5,13 @@
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::provider::{self, Form, MASK, ProviderKind};
+use messaging_core::domain::provider::{self, MASK, ProviderKind};
 use messaging_core::domain::secret_key::channel_secret_place;
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::Access;
-use messaging_core::violation::{FieldCode, Violations, refuse};
+use messaging_core::violation::{FieldCode, Violations, escape, refuse, unknown_member};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -22,9 +22,6 @@ use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
-
-/// How the `tls` setting is stored when it is left out.
-const DEFAULT_TLS: &str = "starttls";
 
 /// A channel's settings as shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -115,7 +112,7 @@ pub struct ChannelInput {
     pub provider: String,
     /// Its settings. `null` is the same as leaving a setting out. `***` keeps a stored secret while everything that
     /// says where it goes (host, port, TLS, account, …) is unchanged. Settings that the provider does not have are
-    /// dropped.
+    /// refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Map<String, Value>>,
 }
@@ -150,7 +147,7 @@ impl Operation for SetChannel {
             workspace_id,
             channel,
             provider: kind.name.to_owned(),
-            config: take_over(cx.app, kind, call.body.config.unwrap_or_default(), kept)?,
+            config: take_over(cx, kind, call.body.config.unwrap_or_default(), kept)?,
         };
         let settings = seal(cx.app, kind, settings, kept);
         let expected = stored.as_ref().map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
@@ -184,22 +181,25 @@ impl Operation for DeleteChannel {
 
 /// What of a given configuration is to be stored, checked; kept secrets are still `***`.
 fn take_over(
-    app: &App,
+    cx: &Context<'_>,
     kind: &ProviderKind,
     mut given: Map<String, Value>,
     kept: Option<&ChannelSettings>,
 ) -> Result<Map<String, Value>, Error> {
     let mut config = Map::new();
     for member in kind.members {
-        let value = match given.remove(member.name) {
-            None | Some(Value::Null) if member.form == Form::Tls => DEFAULT_TLS.into(),
-            None | Some(Value::Null) => continue,
-            Some(Value::String(text)) if text.is_empty() && !member.required => continue,
-            Some(value) => value,
-        };
-        config.insert(member.name.to_owned(), value);
+        match given.remove(member.name) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(text)) if text.is_empty() && !member.required => {}
+            Some(value) => drop(config.insert(member.name.to_owned(), value)),
+        }
     }
+    provider::complete(kind, &mut config);
     let mut violations = Violations::new();
+    for name in given.keys().filter(|_| !cx.lenient) {
+        let known = kind.members.iter().map(|member| member.name);
+        violations.add(format!("/config/{}", escape(name)), FieldCode::UnknownField, unknown_member(known, name));
+    }
     provider::check(kind, &config, &mut violations);
     // A secret goes where it went before, or whoever may change the settings could have it sent to a host of
     // their own.
@@ -211,7 +211,7 @@ fn take_over(
             violations.add(format!("/config/{}", member.name), FieldCode::Required, rule);
         }
     }
-    if let Some(Err(fault)) = app.transport(kind.channel, kind.name).map(|transport| transport.check(&config)) {
+    if let Some(Err(fault)) = cx.app.transport(kind.channel, kind.name).map(|transport| transport.check(&config)) {
         violations.add(format!("/config/{}", fault.member), FieldCode::NotAllowed, fault.message);
     }
     violations.into_result()?;

@@ -330,9 +330,9 @@ pub struct MessageReport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MessageEvent")]
 pub struct EventView {
-    /// What.
+    /// What happened.
     pub kind: EventKind,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
     /// More, by kind; addresses in it are masked without `pii:read`.
     pub meta: Map<String, Value>,

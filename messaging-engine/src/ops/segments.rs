@@ -199,7 +199,8 @@ async fn judge(
     filter: &FilterInput,
     segment: Option<SegmentId>,
 ) -> Result<Option<CheckedFilter>, Error> {
-    let sent = SentFilter { value: &filter.0, pointer: "/filter", purpose: Purpose::Segment, segment };
+    let sent =
+        SentFilter { value: &filter.0, pointer: "/filter", purpose: Purpose::Segment, segment, lenient: cx.lenient };
     Ok(cx.app.judge_filter(workspace, sent, &mut cx.violations).await?)
 }
 

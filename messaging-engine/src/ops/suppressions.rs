@@ -32,7 +32,7 @@ pub struct SuppressionView {
     pub channel: Channel,
     /// The address as the list spells it; email addresses and phone numbers are masked without `pii:read`.
     pub address: String,
-    /// Why.
+    /// Why the address must not be sent to.
     pub reason: SuppressionReason,
     /// More about why.
     pub detail: Option<String>,

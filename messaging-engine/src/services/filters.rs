@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::segment::filter::Filter;
-use messaging_core::domain::segment::parse::{Parsed, Purpose, Reference, parse};
+use messaging_core::domain::segment::parse::{Parsed, Purpose, Reference, parse, parse_ignoring_unknown};
 use messaging_core::domain::segment::resolve::{MAX_NESTING, MAX_RESOLVED_LEAVES, SegmentGraph, Unresolvable, named};
 use messaging_core::domain::segment::{MAX_FILTER_BYTES, MAX_SEGMENTS, Segment, StoredFilter};
 use messaging_core::ids::{SegmentId, WorkspaceId};
 use messaging_core::ports::store::{StoreError, Stored};
-use messaging_core::violation::{FieldCode, Violations};
+use messaging_core::violation::{FieldCode, Violations, unescape};
 use serde_json::Value;
 
 use crate::app::App;
@@ -51,6 +51,8 @@ pub(crate) struct SentFilter<'a> {
     pub(crate) purpose: Purpose,
     /// The segment whose filter it shall be, if that exists already.
     pub(crate) segment: Option<SegmentId>,
+    /// Whether unknown members are ignored: `Prefer: handling=lenient`.
+    pub(crate) lenient: bool,
 }
 
 impl App {
@@ -61,13 +63,14 @@ impl App {
         sent: SentFilter<'_>,
         violations: &mut Violations,
     ) -> Result<Option<CheckedFilter>, StoreError> {
-        let SentFilter { value, pointer, purpose, segment } = sent;
+        let SentFilter { value, pointer, purpose, segment, lenient } = sent;
         if value.is_null() {
             violations.add(pointer, FieldCode::Required, "is required; {} is everyone");
             return Ok(None);
         }
         let mut found = Violations::new();
-        let Parsed { filter, leaves, references } = parse(value, pointer, purpose, &mut found);
+        let read = if lenient { parse_ignoring_unknown } else { parse };
+        let Parsed { filter, leaves, references, ignored } = read(value, pointer, purpose, &mut found);
         let reached = self.reachable(workspace, &references).await?;
         let mut graph: SegmentGraph = reached.iter().map(|stored| stored.record.clone()).collect();
         if segment.is_some() {
@@ -84,7 +87,11 @@ impl App {
             violations.merge(found);
             return Ok(None);
         };
-        let filter = StoredFilter::new(value, filter);
+        let filter = match &ignored[..] {
+            [] => StoredFilter::new(value, filter),
+            // It is read again from what is stored, strictly.
+            ignored => StoredFilter::new(&without(value, pointer, ignored), filter),
+        };
         if filter.json().len() > MAX_FILTER_BYTES {
             found.add(pointer, FieldCode::TooLarge, "a filter is at most 256 KiB of JSON");
         }
@@ -150,6 +157,20 @@ impl App {
         }
         Ok(())
     }
+}
+
+/// A filter that stands at `pointer` without the members at these pointers.
+fn without(filter: &Value, pointer: &str, members: &[String]) -> Value {
+    let mut rest = filter.clone();
+    for member in members {
+        let place = member.strip_prefix(pointer).and_then(|below| below.rsplit_once('/'));
+        if let Some((object, name)) = place
+            && let Some(Value::Object(object)) = rest.pointer_mut(object)
+        {
+            object.remove(&unescape(name));
+        }
+    }
+    rest
 }
 
 /// Whether the segments that are named are there, form no cycle and are not too deep.

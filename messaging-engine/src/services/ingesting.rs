@@ -26,7 +26,7 @@ pub(crate) type CheckedItem = Result<(ProductEventInput, Violations), Violations
 pub(crate) struct IngestResult {
     /// The event, the first one when this repeats it.
     pub(crate) event_id: EventId,
-    /// Whose it is.
+    /// Contact that the event is about.
     pub(crate) contact_id: ContactId,
     /// Whether it was told before.
     pub(crate) is_duplicate: bool,

@@ -17,7 +17,7 @@ use crate::app::App;
 pub(crate) struct Listing {
     /// The address, as it was spelled.
     pub(crate) address: String,
-    /// Why.
+    /// Why the address must not be sent to.
     pub(crate) reason: SuppressionReason,
     /// More about why.
     pub(crate) detail: Option<String>,

@@ -29,7 +29,7 @@ pub(crate) enum Unrendered {
     Failed {
         /// Which part.
         part: Part,
-        /// How.
+        /// What went wrong.
         fault: RenderFault,
     },
     /// Not now.

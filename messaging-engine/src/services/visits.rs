@@ -43,7 +43,7 @@ pub struct Visitor {
 /// A redirected link that was followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Click {
-    /// Whose.
+    /// Workspace of the message.
     pub workspace: WorkspaceId,
     /// The message it stands in.
     pub message: MessageId,

@@ -8,9 +8,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use messaging_core::changes::{Changes, MoveMessage, Write};
+use messaging_core::domain::address::normalize_email;
 use messaging_core::domain::attempt::{Dialog, MessageAttempt};
 use messaging_core::domain::contact::erasure::ErasedAddresses;
-use messaging_core::domain::content::{self, RequestContent};
+use messaging_core::domain::content::{self};
 use messaging_core::domain::delivery::Judgment;
 use messaging_core::domain::message::{Capture, Message, MessageStatus};
 use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
@@ -22,11 +23,11 @@ use messaging_core::time::Timestamp;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::deliver_message::EMAIL_LANE;
 use crate::jobs::deliver_message::{RecipientProgress, Transaction};
-use crate::work::delivery::{Performed, conclude, perform, prepare, reserve};
+use crate::work::delivery::{Performed, conclude, fail, perform, prepare, reserve};
 use crate::work::delivery_progress::Addressee;
 use crate::work::job::{Job, JobContext, JobError, give_way, insist};
 use crate::work::transaction_log::{LogState, TransactionLog};
-use crate::work::unprepared::{Impossible, Unprepared};
+use crate::work::unprepared::Impossible;
 
 /// How often an outcome is decided again because the message changed meanwhile.
 const MAX_COMMITS: u32 = 64;
@@ -63,19 +64,21 @@ impl Job for DeliverMessage {
         let mut run = Run { job: self, message, addressees: Vec::new(), copies: Vec::new(), found_ambiguous: 0 };
         let request = match stored.map(|stored| content::decode(&stored)) {
             Some(Ok(request)) => request,
-            Some(Err(error)) => return run.fail(cx, &Impossible::new("render_error", error)).await,
+            Some(Err(error)) => return run.fail_without_content(cx, error).await,
             // Nobody is left to whom anything could be said.
             None if run.message.is_redacted() && run.message.status.is_settled() => {
                 return Ok(cx.finish(Changes::default()).await?);
             }
-            None => return run.fail(cx, &Impossible::new("render_error", "the content is no longer stored")).await,
+            None => return run.fail_without_content(cx, "the content is no longer stored").await,
         };
-        let everyone = run.find_addressees(&request);
+        let list = |copies: &Option<Vec<String>>| copies.clone().unwrap_or_default();
+        let everyone = recipients::all(&run.message.to, &list(&request.input.cc), &list(&request.input.bcc));
+        run.find_addressees(&everyone);
         if run.addressees.is_empty() {
             return Ok(cx.finish(Changes::default()).await?);
         }
-        if let Some(judgment) = conclude(&cx.app, &run.message, run.job.attempt, &run.addressees) {
-            return run.record(cx, Performed::only(judgment)).await;
+        if let Some(performed) = conclude(&cx.app, &run.message, run.job.attempt, &run.addressees) {
+            return run.record(cx, performed).await;
         }
         if cx.failures > 0 && cx.app.now() >= run.message.created_at + cx.app.settings().message_expiry {
             let why = "every attempt ended in a fault of the server until the message expired";
@@ -86,22 +89,15 @@ impl Job for DeliverMessage {
             0 => None,
             files => Some(cx.app.file_memory().take(&run.job.lane, files / 2 * FILE_COPIES_HALVES).await),
         };
-        let prepared = prepare(&cx.app, &run.message, &request, run.addressees.clone(), &everyone, reservation).await;
+        let mut prepared =
+            prepare(&cx.app, &run.message, &request, run.addressees.clone(), &everyone, reservation).await?;
         // What is sent is made of it, and is as large.
         drop(request);
-        let performed = match prepared {
-            Ok(mut prepared) => {
-                let log = prepared.attend(|transport, urls| Arc::new(run.log(cx, transport, urls)));
-                let mut performed = perform(&cx.app, &run.message, run.job.attempt, prepared).await;
-                if let Some(log) = log {
-                    run.follow(&mut performed, &log).await;
-                }
-                performed
-            }
-            Err(Unprepared::Impossible(impossible)) => Performed::only(impossible.judgment(&run.addressees)),
-            Err(Unprepared::Store(error)) => return Err(error.into()),
-            Err(Unprepared::PutOff(reason)) => return Err(StoreError::Failed(reason.into()).into()),
-        };
+        let log = prepared.attend(|transport, urls| Arc::new(run.log(cx, transport, urls)));
+        let mut performed = perform(&cx.app, &run.message, run.job.attempt, prepared).await;
+        if let Some(log) = log {
+            run.follow(&mut performed, &log).await;
+        }
         run.record(cx, performed).await
     }
 }
@@ -167,14 +163,12 @@ struct Run {
 }
 
 impl Run {
-    /// Finds out who is still to be served; answers all recipients of the message.
+    /// Finds out who of all recipients of the message is still to be served.
     ///
     /// A report may have settled the message between two attempts, a bounce after the reply to the content was lost:
     /// then only the copies are left.
-    fn find_addressees(&mut self, request: &RequestContent) -> Vec<Recipient> {
-        let list = |copies: &Option<Vec<String>>| copies.clone().unwrap_or_default();
-        let everyone = recipients::all(&self.message.to, &list(&request.input.cc), &list(&request.input.bcc));
-        let mut found = self.job.open_of(&everyone);
+    fn find_addressees(&mut self, everyone: &[Recipient]) {
+        let mut found = self.job.open_of(everyone);
         if self.message.status.is_settled() {
             let is_ended = |one: &Addressee| matches!(one.progress.transaction, Transaction::Ended { .. });
             found.retain(|one| one.recipient.kind != RecipientKind::To || is_ended(one));
@@ -192,7 +186,6 @@ impl Run {
         self.addressees = found;
         let copies = everyone.iter().filter(|one| one.kind != RecipientKind::To);
         self.copies = copies.map(|one| one.address.clone()).collect();
-        everyone
     }
 
     /// What is asked before every transaction of this run.
@@ -218,8 +211,39 @@ impl Run {
 
     /// Nothing can be sent to whom the job serves.
     async fn fail(self, cx: &JobContext, impossible: &Impossible) -> Result<(), JobError> {
-        let judgment = impossible.judgment(&self.addressees);
-        self.record(cx, Performed::only(judgment)).await
+        let performed = fail(&cx.app, &self.message, self.job.attempt, &self.addressees, impossible);
+        self.record(cx, performed).await
+    }
+
+    /// Nothing can be sent, and of the recipients only the one that the message itself names is known: what became
+    /// of it already stands, and nobody can be named otherwise.
+    async fn fail_without_content(
+        mut self,
+        cx: &JobContext,
+        cause: impl std::fmt::Display + Send,
+    ) -> Result<(), JobError> {
+        let impossible = Impossible::new("render_error", cause);
+        self.find_addressees(&recipients::all(&self.message.to, &[], &[]));
+        if self.message.is_redacted() {
+            self.addressees = vec![self.erased_addressee()];
+        }
+        if let Some(performed) = conclude(&cx.app, &self.message, self.job.attempt, &self.addressees) {
+            return self.record(cx, performed).await;
+        }
+        if self.addressees.is_empty() {
+            tracing::error!(message_id = %self.message.id, cause = impossible.message(), "copies cannot be sent");
+        }
+        self.fail(cx, &impossible).await
+    }
+
+    /// In the place of a `to` recipient who was erased while an attempt was under way: which of the recipients of the
+    /// job it was cannot be told any more.
+    fn erased_addressee(&self) -> Addressee {
+        let recipient = Recipient::new(RecipientKind::To, String::new());
+        let may_have_arrived = |one: &RecipientProgress| one.ambiguous || one.transaction == Transaction::Begun;
+        let ambiguous = self.job.progress.iter().flatten().any(may_have_arrived);
+        let progress = RecipientProgress { ambiguous, ..RecipientProgress::new(&recipient) };
+        Addressee { recipient, progress }
     }
 
     /// The job with what is left of it.
@@ -359,8 +383,8 @@ async fn erased_copies(
     let stored = found.and_then(|(_, content)| content);
     let Some(Ok(request)) = stored.map(|stored| content::decode(&stored)) else { return Ok(None) };
     let left = request.input.cc.iter().chain(&request.input.bcc).flatten();
-    let left: HashSet<_> = left.map(|copy| copy.to_lowercase()).collect();
-    let erased: Vec<_> = copies.iter().filter(|copy| !left.contains(&copy.to_lowercase())).collect();
+    let left: HashSet<_> = left.map(|copy| normalize_email(copy)).collect();
+    let erased: Vec<_> = copies.iter().filter(|copy| !left.contains(&normalize_email(copy))).collect();
     Ok((!erased.is_empty()).then(|| ErasedAddresses::new(erased.into_iter().map(String::as_str))))
 }
 

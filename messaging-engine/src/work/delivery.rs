@@ -16,7 +16,7 @@ use messaging_core::domain::{retry, sender};
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{
-    Acceptance, Content, LastLook, Outcome, Outgoing, Reservation, Response, Route, Sent, TransportError,
+    Acceptance, Content, LastLook, Outcome, Outgoing, Reservation, Response, Route, TransportError,
 };
 use messaging_core::time::Timestamp;
 
@@ -57,13 +57,25 @@ pub(super) struct Performed {
 
 impl Performed {
     /// What came of it without a peer.
-    pub(super) fn only(judgment: Judgment) -> Self {
-        let (dialogs, urls, lost_replies) = (Vec::new(), Vec::new(), Vec::new());
+    fn without_peer(judgment: Judgment, results: Vec<RecipientResult>) -> Self {
+        let (dialogs, urls, lost_replies) = (Vec::new(), Vec::new(), lost_replies(results));
         Self { judgment, captured: None, subject: None, dialogs, urls, lost_replies }
     }
 }
 
+/// Of whom it is not known whether they have the message: the reply to the content was lost.
+fn lost_replies(results: Vec<RecipientResult>) -> Vec<String> {
+    let is_lost = |one: &RecipientResult| matches!(one.result, Fate::Tried(Outcome::Ambiguous(_)));
+    results.into_iter().filter(is_lost).map(|one| one.recipient.address).collect()
+}
+
 impl Prepared {
+    /// Nobody is tried: the same is the matter with all who would be, besides those whose result is known.
+    fn without_parcel(mut known: Vec<RecipientResult>, tried: Vec<Addressee>, fate: &Fate) -> Self {
+        known.extend(tried.into_iter().map(|one| one.ended(fate.clone())));
+        Self { known, tried: Vec::new(), parcel: None, urls: Vec::new() }
+    }
+
     /// Has the transport ask a log before every transaction, which is made for it and for the targets of links that
     /// are to be stored; `None` when nobody is tried.
     pub(super) fn attend(
@@ -99,7 +111,7 @@ pub(super) async fn prepare(
     addressees: Vec<Addressee>,
     everyone: &[Recipient],
     reservation: Reservation,
-) -> Result<Prepared, Unprepared> {
+) -> Result<Prepared, StoreError> {
     let addresses = everyone.iter().map(|recipient| &recipient.address);
     let reasons = app.stopping_reasons(message.workspace_id, message.channel, addresses).await?;
     let reason_of = |address: &str| {
@@ -141,28 +153,38 @@ pub(super) async fn prepare(
     if let Some(from) = message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok())
         && !sender::may_send(&from, &app.sending_domains(message.workspace_id).await?)
     {
-        return Err(Impossible::new("sender_domain_not_verified", "the sending domain is no longer verified").into());
+        let fate = Impossible::new("sender_domain_not_verified", "the sending domain is no longer verified").fate();
+        // Simulated recipients need a sender too.
+        for one in known.iter_mut().filter(|one| !matches!(one.result, Fate::Suppressed(_) | Fate::GivenUp)) {
+            one.result = fate.clone();
+        }
+        return Ok(Prepared::without_parcel(known, tried, &fate));
     }
     if tried.is_empty() {
         return Ok(Prepared { known, tried, parcel: None, urls: Vec::new() });
     }
+    let not_configured = |message| Impossible::new("channel_not_configured", message).fate();
     let Some(Provider { name, settings }) = app.provider(message.workspace_id, message.channel).await? else {
-        return Err(Impossible::new("channel_not_configured", "the channel has no settings any more").into());
+        let fate = not_configured("the channel has no settings any more");
+        return Ok(Prepared::without_parcel(known, tried, &fate));
     };
     let Some(transport) = app.transport(message.channel, &name) else {
-        return Err(Impossible::new("channel_not_configured", "no transport of this name is installed").into());
+        let fate = not_configured("no transport of this name is installed");
+        return Ok(Prepared::without_parcel(known, tried, &fate));
     };
     let recipients: Vec<_> = tried.iter().map(|one| one.recipient.address.clone()).collect();
     let is_listed = |(recipient, reason): (&Recipient, Option<_>)| reason.map(|_| recipient.address.clone());
     let left_out: Vec<_> = everyone.iter().zip(reasons.iter().copied()).filter_map(is_listed).collect();
     let Composed { content, urls } = match compose(app, message, request, &left_out, &recipients).await {
         Ok(composed) => composed,
+        Err(Unprepared::Store(error)) => return Err(error),
+        Err(Unprepared::Impossible(impossible)) => {
+            return Ok(Prepared::without_parcel(known, tried, &impossible.fate()));
+        }
         Err(Unprepared::PutOff(reason)) => {
             let ours = Outcome::ProviderFailed(Response { text: shorten(&reason), ..Response::default() });
-            known.extend(tried.drain(..).map(|one| one.ended(Fate::Tried(ours.clone()))));
-            return Ok(Prepared { known, tried, parcel: None, urls: Vec::new() });
+            return Ok(Prepared::without_parcel(known, tried, &Fate::Tried(ours)));
         }
-        Err(other) => return Err(other),
     };
     let outgoing = Outgoing {
         workspace_id: message.workspace_id,
@@ -202,34 +224,43 @@ pub(super) async fn perform(app: &App, message: &Message, number: u32, prepared:
             Content::Email(email) => Some(email.subject.clone()),
             Content::Text(text) => text.title.clone(),
         };
-        let sent = match transport.send(&outgoing).await {
-            Ok(sent) => sent,
-            Err(TransportError::Content(cause)) => {
-                return Performed::only(Impossible::new("provider_error", cause).judgment(&tried));
+        match transport.send(&outgoing).await {
+            Ok(sent) => {
+                (captured, dialogs) = (sent.captured, sent.dialogs);
+                let missing = Response { text: "the transport gave no outcome".to_owned(), ..Response::default() };
+                let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(Outcome::Deferred(missing)));
+                results.extend(tried.into_iter().zip(outcomes).map(|(one, outcome)| one.ended(Fate::Tried(outcome))));
             }
             Err(error) => {
                 let response = Response { text: shorten(&error.to_string()), ..Response::default() };
-                let outcome = match error {
-                    TransportError::Ambiguous(_) => Outcome::Ambiguous(response),
-                    _ => Outcome::ProviderFailed(response),
+                let fate = match error {
+                    TransportError::Content(cause) => Impossible::new("provider_error", cause).fate(),
+                    TransportError::Ambiguous(_) => Fate::Tried(Outcome::Ambiguous(response)),
+                    _ => Fate::Tried(Outcome::ProviderFailed(response)),
                 };
-                Sent { outcomes: vec![outcome; tried.len()], ..Sent::default() }
+                results.extend(tried.into_iter().map(|one| one.ended(fate.clone())));
             }
-        };
-        (captured, dialogs) = (sent.captured, sent.dialogs);
-        let missing =
-            Outcome::Deferred(Response { text: "the transport gave no outcome".to_owned(), ..Response::default() });
-        let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(missing));
-        results.extend(tried.into_iter().zip(outcomes).map(|(one, outcome)| one.ended(Fate::Tried(outcome))));
+        }
     }
     let judgment = judge(circumstances(app, message, number, acceptance), &results);
-    let is_lost = |one: &RecipientResult| matches!(one.result, Fate::Tried(Outcome::Ambiguous(_)));
-    let lost_replies = results.into_iter().filter(is_lost).map(|one| one.recipient.address).collect();
-    Performed { judgment, captured, subject, dialogs, urls, lost_replies }
+    Performed { judgment, captured, subject, dialogs, urls, lost_replies: lost_replies(results) }
+}
+
+/// What it means for those whom a job serves that nothing can be sent.
+pub(super) fn fail(
+    app: &App,
+    message: &Message,
+    number: u32,
+    addressees: &[Addressee],
+    impossible: &Impossible,
+) -> Performed {
+    let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(impossible.fate())).collect();
+    let judgment = judge(circumstances(app, message, number, Acceptance::Delivered), &results);
+    Performed::without_peer(judgment, results)
 }
 
 /// Judges what a run that was cut off had put on record already. The others stay open, for an attempt at once.
-pub(super) fn conclude(app: &App, message: &Message, number: u32, addressees: &[Addressee]) -> Option<Judgment> {
+pub(super) fn conclude(app: &App, message: &Message, number: u32, addressees: &[Addressee]) -> Option<Performed> {
     let mut acceptance = Acceptance::Delivered;
     let (mut results, mut open) = (Vec::new(), Vec::new());
     for addressee in addressees {
@@ -246,11 +277,11 @@ pub(super) fn conclude(app: &App, message: &Message, number: u32, addressees: &[
     }
     let mut judgment = judge(circumstances(app, message, number, acceptance), &results);
     if !open.is_empty() {
-        judgment.is_withheld = judgment.open.is_empty();
+        judgment.is_withheld |= judgment.open.is_empty();
         judgment.open.append(&mut open);
         judgment.next_attempt_at = Some(app.now());
     }
-    Some(judgment)
+    Some(Performed::without_peer(judgment, results))
 }
 
 fn circumstances(app: &App, message: &Message, number: u32, acceptance: Acceptance) -> Attempt {

@@ -1,10 +1,7 @@
-//! Why an attempt to deliver does not begin.
+//! Why the content of a message is not made.
 
-use messaging_core::domain::delivery::Judgment;
-use messaging_core::domain::recipients::RecipientKind;
+use messaging_core::domain::delivery::Result as Fate;
 use messaging_core::ports::store::StoreError;
-
-use crate::work::delivery_progress::Addressee;
 
 /// Nothing can be sent, whatever the recipients are.
 pub(super) struct Impossible {
@@ -17,20 +14,20 @@ impl Impossible {
         Self { reason, message: format!("{message}") }
     }
 
-    /// What follows where these are the recipients: the message fails with its `to` recipient, a job for copies
-    /// speaks for them alone.
-    pub(super) fn judgment(&self, addressees: &[Addressee]) -> Judgment {
-        let recipients: Vec<_> = addressees.iter().map(|one| one.recipient.clone()).collect();
-        if recipients.is_empty() || recipients.iter().any(|one| one.kind == RecipientKind::To) {
-            return Judgment::failed(self.reason, &self.message);
-        }
-        Judgment::failed_for(&recipients, self.reason, &self.message)
+    /// What is the matter, for identities.
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What it means for one recipient.
+    pub(super) fn fate(&self) -> Fate {
+        Fate::Failed { reason: self.reason, message: self.message.clone() }
     }
 }
 
-/// Why an attempt does not begin.
+/// Why the content of a message is not made.
 pub(super) enum Unprepared {
-    /// It never can.
+    /// It never can be.
     Impossible(Impossible),
     /// Not now: the store failed.
     Store(StoreError),

@@ -1,18 +1,22 @@
 //! One job for each domain of a message, one transaction for each recipient, each on record before its content:
 //! contract sections 4.2 and 14, with real sockets, and with runs that are cut off as a crash cuts them off.
 
+use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::changes::{Changes, NewJob, Write};
+use messaging_core::changes::{Changes, Expect, NewJob, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::report::{Action as ReportedAction, RecipientReport, Report};
+use messaging_core::domain::sending_domain::DomainStatus;
 use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::ids::MessageId;
-use messaging_core::ports::store::{Jobs as _, Messages as _, Suppressions as _};
-use messaging_core::ports::transport::{Acceptance, Outgoing, Response, Sent, Transport, TransportError};
+use messaging_core::ports::store::{Jobs as _, Messages as _, PageRequest, SendingDomains as _, Suppressions as _};
+use messaging_core::ports::transport::{
+    Acceptance, Admitted, Outcome, Outgoing, Response, Sent, Transport, TransportError,
+};
 use messaging_transport::testing::{Action, Gate, ScriptedSmtpServer, Stage, TestDns};
 use messaging_transport::{DirectDelivery, Dns, smtp::Timeouts};
 use serde_json::{Value, json};
@@ -333,6 +337,137 @@ async fn jobs_of_earlier_versions_still_run() {
         assert_eq!(sent[0].recipients, expected);
         assert_eq!(product.report(id).await.status.as_str(), "delivered");
     }
+}
+
+/// Takes the sending domain's verification away.
+async fn unverify(product: &Product) {
+    let page = PageRequest { after: None, limit: 1 };
+    let mut domain = product.store.domains(product.workspace, page).await.unwrap().items.remove(0);
+    let revision = product.store.domain(product.workspace, domain.id).await.unwrap().unwrap().revision;
+    domain.status = DomainStatus::Failed;
+    product.commit(Changes::from_iter([Write::PutDomain(domain, Expect::Revision(revision))])).await;
+}
+
+#[tokio::test]
+async fn a_failure_after_an_attempt_that_was_cut_off_says_that_a_copy_may_have_arrived() {
+    let field = Field::start().await;
+    let gate = field.b.gate(Stage::Dot);
+    let id = field.send(ANN, &[]).await;
+    field.crash_when(gate.reached()).await;
+    gate.open();
+    unverify(&field.product).await;
+    field.restart().await;
+    assert_eq!(field.product.story(id).await, "failed: Queued Failed");
+    let meta = field.product.last_meta(id).await;
+    assert_eq!((&meta["reason"], &meta["ambiguous"]), (&json!("sender_domain_not_verified"), &json!(true)));
+    assert_eq!(field.product.app.ambiguous_attempts(), 1);
+}
+
+/// A transport that loses its first reply, goes on to the next recipient, and is cut off there.
+#[derive(Debug, Default)]
+struct LosingReplies {
+    /// Set once the second recipient is on record.
+    stuck: tokio::sync::watch::Sender<bool>,
+}
+
+#[async_trait]
+impl Transport for LosingReplies {
+    async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
+        for recipient in &outgoing.recipients {
+            assert_eq!(outgoing.last_look.begin(std::slice::from_ref(recipient)).await, [Admitted::Granted]);
+            if *self.stuck.borrow() {
+                continue;
+            }
+            if recipient == BOB {
+                self.stuck.send_replace(true);
+                std::future::pending::<()>().await;
+            }
+            outgoing.last_look.ended(recipient, &Outcome::Ambiguous(Response::default()));
+        }
+        let accepted = Outcome::Accepted(Response::default());
+        Ok(Sent { outcomes: vec![accepted; outgoing.recipients.len()], ..Sent::default() })
+    }
+
+    fn acceptance(&self) -> Acceptance {
+        Acceptance::Delivered
+    }
+}
+
+#[tokio::test]
+async fn a_lost_reply_that_was_on_record_at_a_crash_is_counted_and_its_repetition_marked() {
+    let transport = Arc::new(LosingReplies::default());
+    let product = Product::carried_by(Arc::clone(&transport) as _).await;
+    let id = product.send(&json!({"channel": "email", "to": ANN, "cc": [BOB], "subject": "s", "text": "t"})).await;
+    let app = product.app.clone();
+    let working = tokio::spawn(async move { app.run_until_idle().await.unwrap() });
+    let mut stuck = transport.stuck.subscribe();
+    tokio::time::timeout(PATIENCE, stuck.wait_for(|stuck| *stuck)).await.expect("it is reached").unwrap();
+    working.abort();
+    working.await.unwrap_err();
+    product.pass(LEASE).await;
+    product.pass(MINUTE).await;
+    let events = product.report(id).await.events;
+    let told: Vec<_> = events
+        .iter()
+        .filter_map(|event| Some((format!("{:?}", event.kind), event.meta.get("ambiguous")?.as_bool()?)))
+        .collect();
+    let expected = ["Deferred", "Sent", "Sent"].map(|kind| (kind.to_owned(), true));
+    assert_eq!(told, expected, "{events:?}");
+    assert_eq!(product.app.ambiguous_attempts(), 2);
+}
+
+#[tokio::test]
+async fn what_is_known_of_a_recipient_stays_when_nothing_can_be_sent_to_the_others() {
+    for case in ["content", "domain"] {
+        let product = Product::start().await;
+        product.transport.answer(BOB, "550 5.1.1 no such user");
+        product.send_to(BOB).await;
+        product.work().await;
+        let body = json!({"channel": "email", "to": ANN, "cc": [BOB], "subject": "s", "text": "t"});
+        let id = product.send(&body).await;
+        match case {
+            "content" => product.transport.fail_next(TransportError::Content("it cannot be encoded".to_owned())),
+            _ => unverify(&product).await,
+        }
+        // What this process remembers of the domain expires.
+        product.pass(Duration::from_secs(2)).await;
+        assert_eq!(product.story(id).await, "failed: Queued Suppressed Failed", "{case}");
+    }
+}
+
+/// A transport that answers one recipient with outcomes in order, and accepts after the last.
+#[derive(Debug)]
+struct Answering(Mutex<VecDeque<Outcome>>);
+
+#[async_trait]
+impl Transport for Answering {
+    async fn send(&self, _: &Outgoing) -> Result<Sent, TransportError> {
+        let next = self.0.lock().unwrap().pop_front();
+        let outcome = next.unwrap_or_else(|| Outcome::Accepted(Response::default()));
+        Ok(Sent { outcomes: vec![outcome], ..Sent::default() })
+    }
+
+    fn acceptance(&self) -> Acceptance {
+        Acceptance::Delivered
+    }
+}
+
+#[tokio::test]
+async fn what_was_held_costs_no_attempt() {
+    let later = Outcome::Deferred(Response { code: Some(450), ..Response::default() });
+    let outcomes = [Outcome::Held, Outcome::Held, later.clone(), Outcome::Held, later];
+    let product = Product::carried_by(Arc::new(Answering(Mutex::new(outcomes.into())))).await;
+    let id = product.send_to(ANN).await;
+    product.work().await;
+    let seconds = Duration::from_secs(5);
+    for wait in [seconds, seconds, MINUTE, seconds, 5 * MINUTE] {
+        product.pass(wait).await;
+    }
+    let report = product.report(id).await;
+    assert_eq!(report.status.as_str(), "delivered");
+    let attempts: Vec<_> = report.events.iter().filter_map(|event| event.meta.get("attempt")?.as_u64()).collect();
+    // The number of a held one is that of the attempt that is still to come.
+    assert_eq!(attempts, [1, 1, 1, 2, 2]);
 }
 
 /// A transport with a fault.

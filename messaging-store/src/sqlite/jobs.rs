@@ -10,7 +10,7 @@ use messaging_core::ids::{Id as _, JobId};
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
 use messaging_core::ports::store::{Jobs, StoreError};
 use messaging_core::time::{Monotonic, Timestamp};
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
 use super::SqliteStore;
 use super::batch::WriteBatch;
@@ -48,53 +48,50 @@ pub(super) fn finish(connection: &Connection, index: &mut LaneIndex, handle: &Jo
     expect_one(rows)
 }
 
+/// Dates a claimed job anew with what it wants to know next time: it did not fail.
 pub(super) fn reschedule(
     connection: &Connection,
     index: &mut LaneIndex,
     handle: &JobHandle,
     to: &Reschedule,
 ) -> Result<(), Fault> {
-    index.give_up(handle)?;
-    let rows = connection
-        .prepare_cached(
-            "UPDATE jobs SET due_at = ?4, payload = ?5, failures = 0, dated_at = ?6
-             WHERE lane = ?1 AND due_at = ?2 AND id = ?3",
-        )?
-        .execute(params![
-            handle.lane,
-            handle.due_at.as_millis(),
-            handle.id.to_bytes(),
-            to.due_at.as_millis(),
-            &to.payload[..],
-            to.at.as_millis()
-        ])?;
-    index.redating().note(connection, to.at)?;
-    index.note_added(&handle.lane, to.due_at);
-    expect_one(rows)
+    const SQL: &str = "UPDATE jobs SET due_at = ?4, dated_at = ?5, payload = ?6, failures = 0
+                       WHERE lane = ?1 AND due_at = ?2 AND id = ?3";
+    move_to(connection, index, handle, (to.due_at, to.at), SQL, &&to.payload[..])
 }
 
+/// Dates a claimed job anew as it is, after a run without an end.
 pub(super) fn put_back(
     connection: &Connection,
     index: &mut LaneIndex,
     handle: &JobHandle,
     to: PutBack,
 ) -> Result<(), Fault> {
+    const SQL: &str = "UPDATE jobs SET due_at = ?4, dated_at = ?5, failures = failures + ?6
+                       WHERE lane = ?1 AND due_at = ?2 AND id = ?3";
+    move_to(connection, index, handle, (to.due_at, to.at), SQL, &to.is_failure)
+}
+
+/// Ends the claim of a job, which is due at another time from now on; `sql` also sets something to `value`.
+fn move_to(
+    connection: &Connection,
+    index: &mut LaneIndex,
+    handle: &JobHandle,
+    (due_at, at): (Timestamp, Timestamp),
+    sql: &str,
+    value: &dyn ToSql,
+) -> Result<(), Fault> {
     index.give_up(handle)?;
-    let rows = connection
-        .prepare_cached(
-            "UPDATE jobs SET due_at = ?4, failures = failures + ?5, dated_at = ?6
-             WHERE lane = ?1 AND due_at = ?2 AND id = ?3",
-        )?
-        .execute(params![
-            handle.lane,
-            handle.due_at.as_millis(),
-            handle.id.to_bytes(),
-            to.due_at.as_millis(),
-            to.is_failure,
-            to.at.as_millis()
-        ])?;
-    index.redating().note(connection, to.at)?;
-    index.note_added(&handle.lane, to.due_at);
+    let rows = connection.prepare_cached(sql)?.execute(params![
+        handle.lane,
+        handle.due_at.as_millis(),
+        handle.id.to_bytes(),
+        due_at.as_millis(),
+        at.as_millis(),
+        value
+    ])?;
+    index.redating().note(connection, at)?;
+    index.note_added(&handle.lane, due_at);
     expect_one(rows)
 }
 

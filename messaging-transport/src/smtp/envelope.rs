@@ -163,7 +163,7 @@ fn refused_here(code: u16, enhanced: &str, why: &str, host: &str) -> Outcome {
 /// The recipients' outcomes as they become known.
 pub(crate) struct Answers {
     outcomes: Vec<Option<Outcome>>,
-    /// Whose transaction it is.
+    /// Places of the recipients of the transaction that is under way.
     transaction: Vec<usize>,
     is_refused_at_mail: bool,
 }

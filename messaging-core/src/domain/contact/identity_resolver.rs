@@ -69,7 +69,7 @@ enum Lists {
 /// When, and for whom, something new is made.
 #[derive(Debug, Clone, Copy)]
 pub struct UpsertContext {
-    /// Whose.
+    /// Workspace that owns what is made.
     pub workspace_id: WorkspaceId,
     /// The id of a new contact.
     pub new_id: ContactId,

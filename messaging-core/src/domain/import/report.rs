@@ -88,9 +88,9 @@ pub fn without_end(report: &[u8]) -> usize {
 /// Refused rows that follow one another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowErrors {
-    /// Whose.
+    /// Workspace that owns the import.
     pub workspace_id: WorkspaceId,
-    /// Of which import.
+    /// The import.
     pub import_id: ImportId,
     /// The first row among them.
     pub first_row: u64,

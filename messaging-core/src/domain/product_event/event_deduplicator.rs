@@ -49,7 +49,7 @@ pub struct Entry {
 /// When, and for whom, an event is entered.
 #[derive(Debug, Clone, Copy)]
 pub struct IngestContext {
-    /// Whose.
+    /// Workspace that owns the event.
     pub workspace_id: WorkspaceId,
     /// The id of the event.
     pub event_id: EventId,

@@ -12,7 +12,7 @@ mod value_conditions;
 use serde_json::{Map, Value};
 
 use self::members::Members;
-use self::reader::Reader;
+use self::reader::{GROUPS, Reader};
 use self::value_conditions::Values;
 use super::filter::{Condition, ConsentKind, ContactField, Filter, Leaf, TagsNeeded};
 use crate::domain::channel::Channel;
@@ -38,10 +38,28 @@ pub struct Parsed {
     pub leaves: Vec<String>,
     /// What the filter names, and where; also when something else is wrong.
     pub references: Vec<(String, Reference)>,
+    /// Where unknown members stand that were ignored; see [`parse_ignoring_unknown`].
+    pub ignored: Vec<String>,
 }
 
 /// Reads a filter that stands at `pointer` of a request. Adds what is wrong.
 pub fn parse(value: &Value, pointer: &str, purpose: Purpose, violations: &mut Violations) -> Parsed {
+    read(value, pointer, purpose, None, violations)
+}
+
+/// The same, but members that no condition has are ignored: `Prefer: handling=lenient` (contract section 1.1). Two
+/// groups in one object are refused all the same, because to ignore one would be to find other people.
+pub fn parse_ignoring_unknown(value: &Value, pointer: &str, purpose: Purpose, violations: &mut Violations) -> Parsed {
+    read(value, pointer, purpose, Some(Vec::new()), violations)
+}
+
+fn read(
+    value: &Value,
+    pointer: &str,
+    purpose: Purpose,
+    ignored: Option<Vec<String>>,
+    violations: &mut Violations,
+) -> Parsed {
     let mut reader = Reader {
         purpose,
         violations,
@@ -50,13 +68,14 @@ pub fn parse(value: &Value, pointer: &str, purpose: Purpose, violations: &mut Vi
         is_full: false,
         leaves: Vec::new(),
         references: Vec::new(),
+        ignored,
     };
     let filter = match value {
         Value::Object(object) if object.is_empty() => Some(Filter::Everyone),
         value => reader.condition(value, pointer, pointer, 0).map(Filter::Where),
     };
-    let Reader { is_broken, leaves, references, .. } = reader;
-    Parsed { filter: filter.filter(|_| !is_broken), leaves, references }
+    let Reader { is_broken, leaves, references, ignored, .. } = reader;
+    Parsed { filter: filter.filter(|_| !is_broken), leaves, references, ignored: ignored.unwrap_or_default() }
 }
 
 impl Reader<'_> {
@@ -75,7 +94,7 @@ impl Reader<'_> {
             self.fault(pointer, FieldCode::InvalidType, "a condition is an object");
             return None;
         };
-        let Some(kind) = ["and", "or", "not"].into_iter().find(|kind| object.contains_key(*kind)) else {
+        let Some(kind) = GROUPS.into_iter().find(|kind| object.contains_key(*kind)) else {
             return self.leaf(object, pointer, array);
         };
         if groups == MAX_GROUPS {
@@ -145,6 +164,7 @@ impl Reader<'_> {
         let field = self.one_of(members, "field", FIELDS);
         let values = match field {
             Some(ContactField::CreatedAt | ContactField::UpdatedAt) => Values::Dates,
+            Some(ContactField::Email) => Values::Emails,
             Some(_) => Values::Texts,
             None => Values::Any,
         };

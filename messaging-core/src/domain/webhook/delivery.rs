@@ -74,7 +74,7 @@ impl DeliveryError {
 pub enum Subject {
     /// An event of a message.
     Event {
-        /// Of which message.
+        /// The message of the event.
         message_id: MessageId,
         /// When it happened; with message and id the event's key.
         at: Timestamp,
@@ -88,9 +88,9 @@ pub enum Subject {
 pub struct Delivery {
     /// Its id.
     pub id: DeliveryId,
-    /// Whose.
+    /// Workspace that owns the webhook.
     pub workspace_id: WorkspaceId,
-    /// Where to.
+    /// The webhook that it goes to.
     pub webhook_id: WebhookId,
     /// The event; the same for retries and replays.
     pub event_id: EventId,

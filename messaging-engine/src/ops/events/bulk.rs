@@ -51,7 +51,7 @@ pub struct BulkEventsReport {
 pub struct RefusedEvent {
     /// Its place in the request, from 0.
     pub index: usize,
-    /// Why.
+    /// Why it was rejected.
     pub error: ItemError,
 }
 

@@ -39,7 +39,7 @@ const MAX_PAYLOAD: usize = 64 << 10;
 pub struct DeliveryView {
     /// Its id.
     pub id: DeliveryId,
-    /// Where to.
+    /// The webhook that it goes to.
     pub webhook_id: WebhookId,
     /// The event; in the header `webhook-id`.
     pub event_id: EventId,

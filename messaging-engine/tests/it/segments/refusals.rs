@@ -1,5 +1,6 @@
 //! What is refused, and who sees what. The grammar of filters has its own table beside the parser.
 
+use http::Method;
 use serde_json::{Value, json};
 
 use super::{Audience, pro};
@@ -140,5 +141,56 @@ async fn listings_go_on_where_they_stopped() {
         }
         assert_eq!(seen.len(), count);
         assert!(seen.is_sorted_by(|newer, older| newer > older), "newest first, each once");
+    }
+}
+
+#[tokio::test]
+async fn a_lenient_request_ignores_unknown_members_of_a_filter_too() {
+    let audience = Audience::start().await;
+    audience.contact("a", json!({"tags": ["vip"]})).await;
+    audience.contact("b", json!({})).await;
+    let filter = json!({"type": "tag", "op": "has_any", "values": ["vip"], "comment": {"why": "x"}});
+    let body = json!({"name": "S", "filter": filter});
+    assert_eq!(audience.post("segments", body.clone()).await.summary(), "422 /filter/comment unknown_field");
+
+    let send = async |method: Method, rest: &str, body: &Value| {
+        let path = format!("/workspaces/{}/{rest}", audience.workspace);
+        audience.bed.send(Call::new(&audience.key, method, &path).body(body).leniently()).await
+    };
+    let created = send(Method::POST, "segments", &body).await;
+    assert_eq!(created.summary(), "201");
+    // What was ignored is not kept: it is read again strictly.
+    assert_eq!(created["filter"], json!({"type": "tag", "op": "has_any", "values": ["vip"]}));
+    audience.work().await;
+    let id = created["id"].as_str().unwrap();
+    assert_eq!(audience.members(id).await, "ready 1: a");
+    let preview = send(Method::POST, "segments/preview", &json!({"filter": filter})).await;
+    assert_eq!((preview.summary().as_str(), &preview["size_estimate"]), ("200", &json!(1)));
+    let everyone = send(Method::PATCH, &format!("segments/{id}"), &json!({"filter": {"not": filter, "x": 1}})).await;
+    assert_eq!((everyone.summary().as_str(), &everyone["filter"]["x"]), ("200", &Value::Null));
+    audience.work().await;
+    assert_eq!(audience.members(id).await, "ready 1: b");
+    let wrong = send(Method::POST, "segments", &json!({"name": "S", "filter": {"type": "tga", "x": 1}})).await;
+    assert_eq!(wrong.summary(), "422 /filter/type unknown_value");
+}
+
+#[tokio::test]
+async fn filters_find_addresses_in_their_one_spelling() {
+    let audience = Audience::start().await;
+    audience.contact("a", json!({"email": "Ann@B\u{fc}cher.example"})).await;
+    audience.contact("k", json!({"email": "kim@example.com"})).await;
+    audience.contact("K", json!({"email": "\u{212a}im@example.com"})).await;
+    for (op, value, expected) in [
+        ("eq", json!("ANN@B\u{dc}CHER.example"), "a"),
+        ("in", json!(["ann@xn--bcher-kva.example", "x@example.com"]), "a"),
+        ("ends_with", json!("@b\u{fc}cher.example"), "a"),
+        ("contains", json!("b\u{fc}cher.exam"), "a"),
+        ("starts_with", json!("KIM@"), "k"),
+        ("eq", json!("\u{212a}im@Example.com"), "K"),
+    ] {
+        let filter = json!({"type": "contact", "field": "email", "op": op, "value": value});
+        let id = audience.segment(filter.clone()).await;
+        audience.work().await;
+        assert_eq!(audience.members(&id).await, format!("ready 1: {expected}"), "{filter}");
     }
 }

@@ -26,7 +26,7 @@ use super::probe::{Present, Probe, Probes};
 
 /// A condition over `contacts c`, what is bound to it, and the tests that it names by number.
 pub(super) struct Compiled {
-    /// Whose contacts.
+    /// Number of the workspace whose contacts are looked at.
     pub(super) workspace_number: i64,
     /// The conditions, in the order of the filters.
     pub(super) conditions: Vec<String>,
@@ -190,16 +190,16 @@ impl Compiler<'_> {
     }
 
     fn field(&mut self, field: ContactField, test: &Test) {
-        let (column, is_time) = match field {
-            ContactField::Email => (", c.email)", false),
-            ContactField::Phone => (", c.phone)", false),
-            ContactField::ExternalId => (", c.external_id)", false),
-            ContactField::Locale => (", c.locale)", false),
-            ContactField::Timezone => (", c.timezone)", false),
-            ContactField::CreatedAt => (", c.created_at)", true),
-            ContactField::UpdatedAt => (", c.updated_at)", true),
+        let (column, probe): (_, fn(&Test, &Present) -> Probe) = match field {
+            ContactField::Email => (", c.email)", Probe::email),
+            ContactField::Phone => (", c.phone)", Probe::text),
+            ContactField::ExternalId => (", c.external_id)", Probe::text),
+            ContactField::Locale => (", c.locale)", Probe::text),
+            ContactField::Timezone => (", c.timezone)", Probe::text),
+            ContactField::CreatedAt => (", c.created_at)", Probe::time),
+            ContactField::UpdatedAt => (", c.updated_at)", Probe::time),
         };
-        self.passes(if is_time { Probe::time(test, &self.present) } else { Probe::text(test, &self.present) });
+        self.passes(probe(test, &self.present));
         self.sql.push(column);
     }
 

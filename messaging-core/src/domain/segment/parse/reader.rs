@@ -15,6 +15,9 @@ pub const MAX_VALUES: usize = 1000;
 /// Characters of a text that a value is compared with.
 pub const MAX_TEXT: usize = 1024;
 
+/// The members that make an object a group.
+pub(super) const GROUPS: [&str; 3] = ["and", "or", "not"];
+
 /// What a filter is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
@@ -45,6 +48,8 @@ pub(super) struct Reader<'a> {
     pub(super) is_full: bool,
     pub(super) leaves: Vec<String>,
     pub(super) references: Vec<(String, Reference)>,
+    /// Where unknown members stand; `None` when they are refused.
+    pub(super) ignored: Option<Vec<String>>,
 }
 
 impl Reader<'_> {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::members::Members;
 use super::reader::{MAX_TEXT, MAX_VALUES, Reader};
+use crate::domain::address;
 use crate::domain::segment::filter::{DateTest, Positive, Scalar, Test, When};
 use crate::domain::segment::values;
 use crate::violation::FieldCode;
@@ -18,6 +19,8 @@ pub(super) enum Values {
     Any,
     /// They are texts.
     Texts,
+    /// They are email addresses, in their one spelling.
+    Emails,
     /// They are dates.
     Dates,
 }
@@ -76,7 +79,7 @@ impl Op {
     const fn is_for(self, values: Values) -> bool {
         match values {
             Values::Any => true,
-            Values::Texts => matches!(
+            Values::Texts | Values::Emails => matches!(
                 self,
                 Self::Exists | Self::Equal | Self::In | Self::Contains | Self::StartsWith | Self::EndsWith
             ),
@@ -96,6 +99,31 @@ impl Op {
     }
 }
 
+impl Op {
+    /// A text as values of the field are spelled.
+    ///
+    /// Of an email address the domain stands in A-labels, in which no part of a label of other letters is found: so
+    /// what names a domain is spelled like one. That is what follows an `@`, what an address ends with, and what it
+    /// contains if that ends in `.` and a label of ASCII letters.
+    fn spelled(self, values: Values, text: &str) -> String {
+        if values != Values::Emails {
+            return values::fold(text).into_owned();
+        }
+        if matches!(self, Self::Equal | Self::In) {
+            return address::normalize_email(text);
+        }
+        if let Some((local, domain)) = text.rsplit_once('@') {
+            return format!("{}@{}", local.to_ascii_lowercase(), address::normalize_labels(domain));
+        }
+        let is_domain = match self {
+            Self::EndsWith => true,
+            Self::Contains => text.rsplit_once('.').is_some_and(|(_, last)| !last.is_empty() && last.is_ascii()),
+            _ => false,
+        };
+        if is_domain { address::normalize_labels(text) } else { text.to_ascii_lowercase() }
+    }
+}
+
 impl Reader<'_> {
     /// The members `op` and `value`.
     pub(super) fn test(&mut self, members: &Members<'_>, values: Values) -> Option<Test> {
@@ -103,7 +131,7 @@ impl Reader<'_> {
         if !op.is_for(values) {
             let rule = match values {
                 Values::Dates => "this field is a time; operators of dates apply",
-                Values::Any | Values::Texts => "this field is a text; operators of texts apply",
+                Values::Any | Values::Texts | Values::Emails => "this field is a text; operators of texts apply",
             };
             self.fault(members.at("op"), FieldCode::NotAllowed, rule);
             return None;
@@ -120,15 +148,14 @@ impl Reader<'_> {
     }
 
     fn positive(&mut self, op: Op, value: &Value, at: &str, values: Values) -> Option<Positive> {
-        let fold = |text: &str| values::fold(text).into_owned();
         let date = |test| Positive::Date(test);
         Some(match op {
             Op::Exists => Positive::Exists,
-            Op::Equal => Positive::OneOf(vec![self.scalar(value, at, values)?]),
-            Op::In => Positive::OneOf(self.scalars(value, at, values)?),
-            Op::Contains => Positive::Contains(self.scalar(value, at, values)?),
-            Op::StartsWith => Positive::StartsWith(fold(self.string(value, at, MAX_TEXT)?)),
-            Op::EndsWith => Positive::EndsWith(fold(self.string(value, at, MAX_TEXT)?)),
+            Op::Equal => Positive::OneOf(vec![self.scalar(op, value, at, values)?]),
+            Op::In => Positive::OneOf(self.scalars(op, value, at, values)?),
+            Op::Contains => Positive::Contains(self.scalar(op, value, at, values)?),
+            Op::StartsWith => Positive::StartsWith(op.spelled(values, self.string(value, at, MAX_TEXT)?)),
+            Op::EndsWith => Positive::EndsWith(op.spelled(values, self.string(value, at, MAX_TEXT)?)),
             Op::GreaterThan => Positive::GreaterThan(self.number(value, at)?),
             Op::AtLeast => Positive::AtLeast(self.number(value, at)?),
             Op::LessThan => Positive::LessThan(self.number(value, at)?),
@@ -148,9 +175,9 @@ impl Reader<'_> {
         })
     }
 
-    fn scalar(&mut self, value: &Value, at: &str, values: Values) -> Option<Scalar> {
+    fn scalar(&mut self, op: Op, value: &Value, at: &str, values: Values) -> Option<Scalar> {
         match value {
-            Value::String(_) => Some(Scalar::Text(values::fold(self.string(value, at, MAX_TEXT)?).into_owned())),
+            Value::String(_) => Some(Scalar::Text(op.spelled(values, self.string(value, at, MAX_TEXT)?))),
             Value::Number(_) if values == Values::Any => Some(Scalar::Number(self.number(value, at)?)),
             Value::Bool(value) if values == Values::Any => Some(Scalar::Boolean(*value)),
             _ => {
@@ -163,7 +190,7 @@ impl Reader<'_> {
     }
 
     /// Texts and numbers, mixed as they come.
-    fn scalars(&mut self, value: &Value, at: &str, values: Values) -> Option<Vec<Scalar>> {
+    fn scalars(&mut self, op: Op, value: &Value, at: &str, values: Values) -> Option<Vec<Scalar>> {
         let items = self.items(value, at, 1, MAX_VALUES)?;
         let mut scalars = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
@@ -171,7 +198,7 @@ impl Reader<'_> {
             scalars.extend(match item {
                 Value::Number(_) if values == Values::Any => self.number(item, &at).map(Scalar::Number),
                 Value::String(_) => {
-                    self.any_string(item, &at, MAX_TEXT).map(|text| Scalar::Text(values::fold(text).into_owned()))
+                    self.any_string(item, &at, MAX_TEXT).map(|text| Scalar::Text(op.spelled(values, text)))
                 }
                 _ => {
                     self.fault(at, FieldCode::InvalidType, "must be a string or a number");
