@@ -9,9 +9,10 @@ use tokio::sync::SemaphorePermit;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::changes::{Changes, Write};
+use crate::domain::attachment::MessageBlob;
 use crate::domain::redaction::Redactor;
 use crate::error::Error;
-use crate::ids::{BlobId, Id, WorkspaceId};
+use crate::ids::{Id, WorkspaceId};
 use crate::ops::input::{UnknownMembers, schema_of};
 use crate::ops::parts::Progress;
 use crate::ports::Store;
@@ -79,10 +80,8 @@ pub struct Context<'a> {
 /// A file to store beside the database.
 #[derive(Debug)]
 pub(super) struct NewFile {
-    /// Workspace that it belongs to.
-    pub(super) workspace: WorkspaceId,
-    /// What it is called.
-    pub(super) id: BlobId,
+    /// What it is called, and the message that names it.
+    pub(super) blob: MessageBlob,
     /// What it holds.
     pub(super) bytes: Bytes,
 }

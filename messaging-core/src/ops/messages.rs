@@ -12,7 +12,7 @@ use validator::Validate;
 
 use crate::changes::Write;
 use crate::domain::address::{self, EmailAddress};
-use crate::domain::attachment::{self, StoredFile};
+use crate::domain::attachment::{self, MessageBlob, StoredFile};
 use crate::domain::channel::Channel;
 use crate::domain::contact::{Contact, Identifier};
 use crate::domain::content::TemplateUse;
@@ -23,7 +23,7 @@ use crate::domain::sending_domain::SendingDomain;
 use crate::domain::template::Template;
 use crate::domain::{content, sender};
 use crate::error::{Error, Unprocessable};
-use crate::ids::{AutomationId, BlobId, CampaignId, ContactId, MessageId, TemplateId, WorkspaceId};
+use crate::ids::{AutomationId, CampaignId, ContactId, MessageId, TemplateId, WorkspaceId};
 use crate::ops::context::{Context, NewFile};
 use crate::ops::input::{Empty, Input, PageQuery};
 use crate::ops::operation::{Call, Operation};
@@ -102,7 +102,7 @@ impl Operation for SendMessage {
             updated_at: cx.now,
         };
         let copies = copy_keys(cx, workspace, &input);
-        let files = collect_files(cx, workspace, &input);
+        let files = collect_files(cx, &message, &input);
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
         let jobs = DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref());
         let content = content::encode(&cx.body, input, files, template);
@@ -251,18 +251,18 @@ async fn require_transport(cx: &Context<'_>, workspace: WorkspaceId, channel: Ch
 }
 
 /// Names the attachments, which are stored beside the message. They are durable before the message is.
-fn collect_files(cx: &mut Context<'_>, workspace: WorkspaceId, input: &MessageInput) -> Vec<StoredFile> {
+fn collect_files(cx: &mut Context<'_>, message: &Message, input: &MessageInput) -> Vec<StoredFile> {
     let mut files = Vec::new();
     for file in input.attachments.iter().flatten() {
-        let blob: BlobId = cx.new_id();
+        let blob = MessageBlob { workspace_id: message.workspace_id, message_id: message.id, id: cx.new_id() };
         let bytes = file.content_b64.bytes();
         files.push(StoredFile {
             filename: file.filename.clone(),
             content_type: attachment::content_type(file),
             size: bytes.len() as u64,
-            blob,
+            blob: blob.id,
         });
-        cx.files.push(NewFile { workspace, id: blob, bytes });
+        cx.files.push(NewFile { blob, bytes });
     }
     files
 }
