@@ -17,7 +17,7 @@ use messaging_transport::testing::ScriptedSmtpServer;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Server, directory, run, wait_for};
+use crate::support::{Server, directory, run, wait_for, wait_or_tell};
 
 /// Programs that send requests at the same time.
 const CLIENTS: usize = 4;
@@ -195,13 +195,18 @@ impl Bench {
     fn finish(&self, server: &Server) -> usize {
         let accepted = self.accepted.lock().unwrap();
         let mut waiting: Vec<_> = accepted.iter().collect();
-        wait_for(|| {
+        wait_or_tell(|| {
+            let mut missing = Value::Null;
             waiting.retain(|id| {
                 let (status, message) = server.request("GET", &format!("/v1/messages/{id}"), &self.key, &Value::Null);
                 assert_eq!(status, 200, "{id} was accepted and is lost: {message}");
-                message["status"] != "delivered"
+                let is_delivered = message["status"] == "delivered";
+                if !is_delivered {
+                    missing = message;
+                }
+                !is_delivered
             });
-            waiting.is_empty().then_some(())
+            if waiting.is_empty() { Ok(()) } else { Err(format!("{} not delivered: {missing}", waiting.len())) }
         });
         let arrivals = self.arrivals();
         let lost: Vec<_> = accepted.iter().filter(|id| !arrivals.contains_key(*id)).collect();
@@ -365,12 +370,17 @@ fn fill_up(mib: u32, settings: &[&str]) {
             assert!(!load.broken.load(Ordering::Relaxed), "the server is gone");
             (load.refused.load(Ordering::Relaxed) > 20).then_some(())
         });
+        wait_for(|| (health(&server).0 == 503).then_some(()));
+        let one = bench.accepted.lock().unwrap().iter().next().cloned().expect("some were accepted");
+        let (status, answer) = server.request("GET", &format!("/v1/messages/{one}"), &bench.key, &Value::Null);
+        assert_eq!(status, 200, "reading goes on: {answer}");
         thread::sleep(fault_time());
         fs::remove_file(&ballast).unwrap();
         let took = load.accept(1);
         assert!(took < RECOVERY, "{took:?}");
         eprintln!("{mib} MiB: recovered in {took:?}");
         load.accept(50);
+        wait_for(|| (health(&server).0 == 200).then_some(()));
     });
     let second = bench.finish(&server);
     eprintln!("{mib} MiB: {} accepted, {second} second copies", bench.accepted.lock().unwrap().len());

@@ -9,7 +9,7 @@ use messaging_transport::testing::{ScriptedSmtpServer, TestDns};
 use serde_json::{Value, json};
 
 use super::{Installation, load_until, put, rounds, runtime, second_copies};
-use crate::support::{Server, wait_for};
+use crate::support::{Server, wait_for, wait_or_tell};
 
 /// Accepted messages after which a round is cut off, on average; the exact number differs by round.
 const ACCEPTED_A_ROUND: usize = 120;
@@ -119,7 +119,10 @@ fn kill_again_and_again(peers: &Peers, flags: Vec<String>, channel: &Value, end:
     let server = installation.serve();
     for id in &accepted {
         let path = format!("/v1/messages/{id}");
-        wait_for(|| (installation.get(&server, &path)["status"] == end).then_some(()));
+        wait_or_tell(|| {
+            let message = installation.get(&server, &path);
+            if message["status"] == end { Ok(()) } else { Err(format!("not {end}: {message}")) }
+        });
     }
     // A message whose 202 was not heard may have been accepted all the same.
     let messages = installation.all(&server, "/v1/messages");
