@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::account::{Member, Session, User, Workspace};
 use crate::domain::api_key::ApiKey;
+use crate::domain::attachment::MessageBlob;
 use crate::domain::attempt::{Dialog, MessageAttempt};
 use crate::domain::channel::Channel;
 use crate::domain::contact::Contact;
@@ -197,6 +198,9 @@ pub enum Write {
     /// Removes the target of redirected links, which lead nowhere from then on; no conflict when it is gone
     /// already.
     DeleteUrl(WorkspaceId, UrlKey),
+    /// Keeps bytes that were put before, because the message of this commit names them. A conflict when they are
+    /// gone; none when they are kept already.
+    KeepBlob(MessageBlob),
     /// Removes stored bytes; no conflict when they are gone already.
     DeleteBlob(WorkspaceId, BlobId),
     /// Creates or replaces a webhook.

@@ -4,8 +4,9 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::redaction::Redactor;
-use messaging_core::ids::{BlobId, Id, WorkspaceId};
+use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::input::{UnknownMembers, schema_of};
 use messaging_core::ports::Store;
 use messaging_core::scope::Scope;
@@ -79,10 +80,8 @@ pub struct Context<'a> {
 /// A file to store beside the database.
 #[derive(Debug)]
 pub(super) struct NewFile {
-    /// Workspace that it belongs to.
-    pub(super) workspace: WorkspaceId,
-    /// What it is called.
-    pub(super) id: BlobId,
+    /// What it is called, and the message that names it.
+    pub(super) blob: MessageBlob,
     /// What it holds.
     pub(super) bytes: Bytes,
 }

@@ -146,13 +146,14 @@ async fn run_until_committed<O: Operation>(
 }
 
 /// Stores the files that the changes name, then commits. Files of a commit that changed nothing are removed;
-/// those that a crash leaves behind are swept with contents of that age, after 30 days.
-async fn commit_with_files(app: &App, changes: Changes, files: Vec<NewFile>) -> Result<(), CommitError> {
+/// the sweep decides about those whose outcome is unknown or that a crash leaves behind.
+async fn commit_with_files(app: &App, mut changes: Changes, files: Vec<NewFile>) -> Result<(), CommitError> {
     let mut stored = Vec::with_capacity(files.len());
     let mut outcome = Ok(());
-    for NewFile { workspace, id, bytes } in files {
-        stored.push((workspace, id));
-        if let Err(error) = app.store().put_blob(workspace, id, bytes).await {
+    for NewFile { blob, bytes } in files {
+        stored.push(blob);
+        changes.push(Write::KeepBlob(blob));
+        if let Err(error) = app.store().put_blob(blob, bytes).await {
             outcome = Err(error.into());
             break;
         }
@@ -162,8 +163,8 @@ async fn commit_with_files(app: &App, changes: Changes, files: Vec<NewFile>) -> 
     }
     let may_be_done = matches!(outcome, Ok(()) | Err(CommitError::Store(StoreError::OutcomeUnknown)));
     if !may_be_done {
-        for (workspace, id) in stored {
-            if let Err(error) = app.store().discard_blob(workspace, id).await {
+        for blob in stored {
+            if let Err(error) = app.store().discard_blob(blob).await {
                 tracing::warn!(error = %messaging_core::error::Chain(&error), "a file that nothing names was not removed");
             }
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 use messaging_core::changes::Write;
 use messaging_core::domain::address::{self, EmailAddress};
-use messaging_core::domain::attachment::{self, StoredFile};
+use messaging_core::domain::attachment::{self, MessageBlob, StoredFile};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::{Contact, Identifier};
 use messaging_core::domain::content::TemplateUse;
@@ -17,7 +17,7 @@ use messaging_core::domain::message_input::MessageInput;
 use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::{content, sender};
-use messaging_core::ids::{AutomationId, BlobId, CampaignId, ContactId, MessageId, TemplateId, WorkspaceId};
+use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, TemplateId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
@@ -102,7 +102,7 @@ impl Operation for SendMessage {
             updated_at: cx.now,
         };
         let copies = copy_keys(cx, workspace, &input);
-        let files = collect_files(cx, workspace, &input);
+        let files = collect_files(cx, &message, &input);
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
         let jobs = DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref());
         let content = content::encode(&cx.body, input, files, template);
@@ -251,18 +251,18 @@ async fn require_transport(cx: &Context<'_>, workspace: WorkspaceId, channel: Ch
 }
 
 /// Names the attachments, which are stored beside the message. They are durable before the message is.
-fn collect_files(cx: &mut Context<'_>, workspace: WorkspaceId, input: &MessageInput) -> Vec<StoredFile> {
+fn collect_files(cx: &mut Context<'_>, message: &Message, input: &MessageInput) -> Vec<StoredFile> {
     let mut files = Vec::new();
     for file in input.attachments.iter().flatten() {
-        let blob: BlobId = cx.new_id();
+        let blob = MessageBlob { workspace_id: message.workspace_id, message_id: message.id, id: cx.new_id() };
         let bytes = file.content_b64.bytes();
         files.push(StoredFile {
             filename: file.filename.clone(),
             content_type: attachment::content_type(file),
             size: bytes.len() as u64,
-            blob,
+            blob: blob.id,
         });
-        cx.files.push(NewFile { workspace, id: blob, bytes });
+        cx.files.push(NewFile { blob, bytes });
     }
     files
 }

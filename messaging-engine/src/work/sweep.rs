@@ -25,6 +25,10 @@ const KEPT_CAPTURES: usize = 10_000;
 /// events stay. The contract is silent here.
 const CONTENT_KEPT: Duration = Duration::from_hours(30 * 24);
 
+/// How long a stored file waits for the commit that names it. No request lasts nearly as long; one that does is
+/// decided again, with new files.
+const FILES_WAIT: Duration = Duration::from_hours(1);
+
 /// What was said on the wire is kept this long.
 const ATTEMPTS_KEPT: Duration = Duration::from_hours(30 * 24);
 
@@ -44,8 +48,8 @@ pub(super) async fn keep_sweeping(app: App, mut stopped: watch::Receiver<bool>) 
     }
 }
 
-/// Removes what expired: remembered replies, sessions, failed sign-ins, captures beyond the newest, old contents and files,
-/// members of removed lists and segments, unique ids of product events, reports of imports, versions of removed
+/// Removes what expired: remembered replies, sessions, failed sign-ins, captures beyond the newest, old contents and files, files that
+/// no commit came to name, members of removed lists and segments, unique ids of product events, reports of imports, versions of removed
 /// templates, old deliveries of webhooks.
 pub async fn sweep(app: &App) -> Result<(), StoreError> {
     let store = app.store();
@@ -65,6 +69,7 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
             + store.expire_deliveries(now - HELD, SLICE).await?
             + store.forget_deliveries(now - KEPT, SLICE).await?
             + store.forget_log(now - KEPT, SLICE).await?
+            + store.settle_blobs(now - FILES_WAIT, SLICE).await?
             + forget_files(app, old).await?;
         if removed == 0 {
             break;

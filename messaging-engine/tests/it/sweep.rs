@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::ports::store::{Blobs as _, Messages as _};
 use messaging_engine::work::sweep::sweep;
 use serde_json::json;
@@ -46,6 +48,31 @@ async fn a_forgotten_reply_frees_its_key() {
     assert!(!replayed && second != first);
 }
 
+/// A crash after the file was written and before the commit that names it.
+#[tokio::test]
+async fn a_file_that_no_commit_came_to_name_goes_after_an_hour() {
+    let product = Product::start().await;
+    let sent = product.send(&with_file()).await;
+    let now = product.app.now();
+    let left = MessageBlob {
+        workspace_id: product.workspace,
+        message_id: product.app.new_id(now),
+        id: product.app.new_id(now),
+    };
+    product.store.put_blob(left, Bytes::from_static(b"x")).await.unwrap();
+    let is_there = async || product.store.blob(product.workspace, left.id).await.unwrap().is_some();
+
+    product.clock.advance(Duration::from_mins(59));
+    sweep(&product.app).await.unwrap();
+    assert!(is_there().await, "its commit may be under way");
+    product.clock.advance(Duration::from_mins(2));
+    sweep(&product.app).await.unwrap();
+    assert!(!is_there().await);
+    assert_eq!(files(&product).await, 1, "what a message names stays");
+    product.work().await;
+    assert_eq!(product.story(sent).await, "delivered: Queued Sent Delivered");
+}
+
 /// A message with a file, sent under a key.
 fn with_file() -> serde_json::Value {
     json!({"channel": "email", "to": "ann@example.com", "subject": "s", "text": "t",
@@ -54,6 +81,7 @@ fn with_file() -> serde_json::Value {
 
 async fn files(product: &Product) -> usize {
     let all_time = product.app.now() + Duration::from_hours(24 * 365);
+    assert_eq!(product.store.settle_blobs(all_time, 1000).await.unwrap(), 0, "nothing waits to be kept");
     product.store.blobs_before(all_time, 1000).await.unwrap().len()
 }
 

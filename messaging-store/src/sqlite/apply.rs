@@ -82,8 +82,8 @@ pub(super) fn apply(
         Write::InsertDelivery(delivery) => webhooks::insert_delivery(connection, delivery),
         Write::UpdateDelivery(update) => webhooks::update_delivery(connection, update),
         Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(connection, *workspace, *id),
-        // The file goes after the commit; see `SqliteStore::commit`.
-        Write::DeleteBlob(..) => Ok(()),
+        // Their files are looked at by `WriteBatch::apply`, and change after the commit; see `SqliteStore::commit`.
+        Write::KeepBlob(..) | Write::DeleteBlob(..) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, index, job),
         Write::EnqueueOnce(job) => jobs::enqueue_once(connection, index, job),
         Write::FinishJob(handle) => jobs::finish(connection, index, handle),

@@ -15,6 +15,7 @@ use messaging_core::ports::store::StoreHealth;
 use rusqlite::Connection;
 
 use super::apply::apply;
+use super::blobs::BlobFiles;
 use super::checkpoint::{self, Checkpoints};
 use super::connection::{self, Overwriting, Reopen};
 use super::fault::Fault;
@@ -55,6 +56,7 @@ pub(super) struct WriteBatch {
     checkpoints: Arc<Checkpoints>,
     health: Arc<Health>,
     reopen: Reopen,
+    blobs: BlobFiles,
     /// When the store last tried whether it is healthy again.
     last_probe: Option<Instant>,
     /// Kept for its capacity.
@@ -76,6 +78,7 @@ impl WriteBatch {
         checkpoints: Arc<Checkpoints>,
         health: Arc<Health>,
         reopen: Reopen,
+        blobs: BlobFiles,
     ) -> Self {
         Self {
             connection,
@@ -87,6 +90,7 @@ impl WriteBatch {
             checkpoints,
             health,
             reopen,
+            blobs,
             last_probe: None,
             batch: Vec::new(),
         }
@@ -197,7 +201,8 @@ impl WriteBatch {
         let (first, rest) = (changes.writes().iter().filter(is_reply), changes.writes().iter());
         for (done, write) in first.chain(rest.filter(|write| !is_reply(write))).enumerate() {
             let applied = self
-                .overwrite_for(write)
+                .look_for_file(write)
+                .and_then(|()| self.overwrite_for(write))
                 .and_then(|()| apply(&self.connection, &mut self.index, &mut self.read_masks, write));
             if let Err(fault) = applied {
                 self.index.undo_to(mark);
@@ -215,6 +220,15 @@ impl WriteBatch {
             }
         }
         Ok(())
+    }
+
+    /// What a commit names must be there. Looked at within the transaction, because
+    /// [`settle_blobs`](messaging_core::ports::store::Blobs::settle_blobs) removes within one.
+    fn look_for_file(&self, write: &Write) -> Result<(), Fault> {
+        match write {
+            Write::KeepBlob(blob) if !self.blobs.holds(*blob)? => Err(Fault::Conflict),
+            _ => Ok(()),
+        }
     }
 
     /// What is about a person is overwritten thoroughly when it is replaced or deleted.

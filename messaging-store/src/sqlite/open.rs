@@ -122,7 +122,9 @@ impl SqliteStore {
         };
         let checkpoints = Arc::new(checkpoints);
         let owner = if exclusive { Some(take_over(&connection)?) } else { None };
-        let batch = WriteBatch::new(connection, owner, Arc::clone(&checkpoints), Arc::clone(&health), reopen);
+        let blobs = BlobFiles::new(blobs);
+        let batch =
+            WriteBatch::new(connection, owner, Arc::clone(&checkpoints), Arc::clone(&health), reopen, blobs.clone());
         let writer = Writer::start(batch, queue_capacity).map_err(failed("start the writer thread"))?;
         let readers = Readers::start(&path, readers, queue_capacity).map_err(failed("start the reader threads"))?;
         let scans = Readers::start(&path, 1, queue_capacity).map_err(failed("start the thread for scans"))?;
@@ -133,7 +135,7 @@ impl SqliteStore {
             checkpoints,
             health,
             due: DueTables::default(),
-            blobs: BlobFiles::new(blobs),
+            blobs,
             uploads: UploadFiles::new(uploads),
             lock: Arc::new(Mutex::new(lock)),
         })
