@@ -4,7 +4,6 @@ use std::io::Read as _;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, Subcommand};
-use messaging_core::domain::api_key::random_text;
 use messaging_core::ids::{ApiKeyId, WorkspaceId};
 use messaging_core::input::{self, PageQuery};
 use messaging_core::scope::Scope;
@@ -22,11 +21,6 @@ const EXAMPLES: &str = "Examples:
   messaging admin create-workspace --name Acme --owner ann@example.com
   messaging admin create-key --workspace wsp_… --name backend --scopes messages:send,events:write
   messaging admin create-key --workspace wsp_… --name everything --scopes '*' --json | jq -r .key";
-
-/// The length of a made-up password.
-pub(crate) const PASSWORD_LENGTH: usize = 20;
-/// Without characters that look alike.
-pub(crate) const PASSWORD_ALPHABET: &[u8] = b"abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
 #[derive(Debug, Subcommand)]
 enum Admin {
@@ -184,7 +178,7 @@ fn workspace(text: &str) -> Result<WorkspaceId, Failure> {
 
 fn password(app: &App, user: &CreateUser) -> Result<Option<String>, Failure> {
     if user.generate_password {
-        let password = random_text(app.entropy(), PASSWORD_ALPHABET, PASSWORD_LENGTH);
+        let password = admin::random_password(app);
         output::note(&format!("password: {password}"));
         return Ok(Some(password));
     }

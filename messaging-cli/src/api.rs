@@ -2,7 +2,7 @@
 
 use clap::ArgMatches;
 
-use crate::command;
+use crate::command::operation;
 use crate::failure::Failure;
 use crate::import;
 use crate::listen;
@@ -31,7 +31,7 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     if words == listen::WORDS {
         return target::block_on(listen::run(matches, output))?;
     }
-    let endpoint = command::endpoint(&words).expect("the tree is made of the operations");
+    let endpoint = operation::endpoint(&words).expect("the tree is made of the operations");
     let request = Request::read(endpoint, matches)?;
     target::block_on(async {
         let target = Target::choose(matches, endpoint.access).await?;

@@ -18,10 +18,10 @@ pub(crate) fn command() -> Command {
     )
 }
 
-/// Carries it out.
-pub(crate) fn run(matches: &ArgMatches) -> Result<(), Failure> {
+/// Carries it out for the whole command line.
+pub(crate) fn run(matches: &ArgMatches, mut root: Command) -> Result<(), Failure> {
     let shell = *matches.get_one::<Shell>("shell").expect("required");
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut crate::command::root(), "messaging", &mut script);
+    clap_complete::generate(shell, &mut root, "messaging", &mut script);
     output::raw(&script)
 }

@@ -4,14 +4,10 @@
 //! readable by its owner alone, because nobody else knows the secrets. A later start reuses them. Where
 //! the file is gone and the database is not, a new key and a new password take their place.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::{ArgMatches, Command};
-use messaging_core::domain::api_key::random_text;
 use messaging_core::domain::secret::Secret;
 use messaging_core::scope::Scope;
 use messaging_engine::admin::{self, DevSetup};
@@ -19,32 +15,18 @@ use messaging_engine::ops::keys::ApiKeyInput;
 use messaging_engine::{App, Error};
 use messaging_http::Settings;
 use messaging_http::standalone::{self, Standalone};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::dev_file::{self, DevFile};
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::{arguments, serve, target};
-
-/// What `dev` tells other programs, in the data directory.
-const FILE: &str = "dev.json";
 
 const EXAMPLES: &str = "Prints a curl that sends a message. The sandbox captures it: nothing leaves this machine.
 
 Examples:
   messaging dev
   messaging dev --listen 127.0.0.1:0 --data ./try --json";
-
-/// What is written to the file (contract section 22).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct DevFile {
-    base_url: String,
-    workspace_id: String,
-    api_key: String,
-    console_email: String,
-    console_password: String,
-    from_email: String,
-}
 
 /// The command.
 pub(crate) fn command() -> Command {
@@ -64,9 +46,10 @@ async fn run_prepared(settings: &Settings, output: Output) -> Result<(), Failure
     let stop = standalone::stop_signal()?;
     let server = Standalone::start(settings).await?;
     let address = server.local_addr();
-    let file = settings.data.join(FILE);
-    let dev = prepare(server.app(), read(&file), &base_url(address)).await?;
-    write(&file, &dev).map_err(|error| Failure::unreachable(format!("cannot write {}", file.display()), &error))?;
+    let file = settings.data.join(dev_file::FILE);
+    let dev = prepare(server.app(), dev_file::read(&file), &base_url(address)).await?;
+    dev_file::write(&file, &dev)
+        .map_err(|error| Failure::unreachable(format!("cannot write {}", file.display()), &error))?;
     if output.is_json() {
         output.resource(&dev)?;
     } else {
@@ -113,7 +96,7 @@ async fn new_key(app: &App, setup: &DevSetup) -> Result<String, Error> {
 }
 
 async fn new_password(app: &App, setup: &DevSetup) -> Result<String, Error> {
-    let password = random_text(app.entropy(), crate::admin::PASSWORD_ALPHABET, crate::admin::PASSWORD_LENGTH);
+    let password = admin::random_password(app);
     admin::create_user(app, &setup.console_email, Some(password.clone()), None).await?;
     Ok(password)
 }
@@ -126,33 +109,6 @@ fn base_url(mut address: SocketAddr) -> String {
         _ => {}
     }
     format!("http://{address}/v1")
-}
-
-/// The workspace of a data directory that `dev` has prepared.
-pub(crate) fn workspace_of(data: &Path) -> Option<String> {
-    read(&data.join(FILE)).map(|dev| dev.workspace_id)
-}
-
-fn read(file: &Path) -> Option<DevFile> {
-    serde_json::from_slice(&fs::read(file).ok()?).ok()
-}
-
-/// Puts the file into place as a whole, so that nobody reads half of it.
-fn write(file: &Path, dev: &DevFile) -> io::Result<()> {
-    let aside = PathBuf::from(format!("{}.new.{}", file.display(), std::process::id()));
-    let text = serde_json::to_string_pretty(dev).map_err(io::Error::from)?;
-    let written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&aside)
-        .and_then(|mut out| out.write_all(format!("{text}\n").as_bytes()))
-        .and_then(|()| fs::rename(&aside, file));
-    if written.is_err() {
-        let _ = fs::remove_file(&aside);
-    }
-    written
 }
 
 fn welcome(dev: &DevFile, file: &Path) -> String {

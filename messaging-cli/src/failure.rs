@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use messaging_core::error::Chain;
 use messaging_http::standalone::StartError;
 
-use crate::target::Reply;
+use crate::reply::Reply;
 
 /// A command that failed.
 #[derive(Debug, thiserror::Error)]

@@ -19,11 +19,12 @@ use ring::digest;
 use serde_json::{Map, Value, json};
 
 use crate::arguments;
-use crate::command;
+use crate::command::operation;
 use crate::failure::Failure;
 use crate::output::{self, Output};
+use crate::reply::Reply;
 use crate::request::Request;
-use crate::target::{Reply, Target};
+use crate::target::Target;
 
 /// The words of the command.
 pub(crate) const WORDS: &[&str] = &["contact", "import"];
@@ -132,7 +133,7 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
 }
 
 fn operation(words: &[&str]) -> Result<&'static Endpoint, Failure> {
-    command::endpoint(words).ok_or_else(|| Failure::usage("this version imports no contacts"))
+    operation::endpoint(words).ok_or_else(|| Failure::usage("this version imports no contacts"))
 }
 
 /// What the API is told of the file.

@@ -12,11 +12,13 @@ mod arguments;
 pub mod command;
 mod completions;
 mod dev;
+mod dev_file;
 mod failure;
 mod import;
 mod listen;
 mod members;
 mod output;
+mod reply;
 mod request;
 mod send;
 mod serve;
@@ -53,7 +55,7 @@ fn carry_out(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         Some(("serve", matches)) => serve::run(matches),
         Some(("dev", matches)) => dev::run(matches, output),
         Some(("admin", matches)) => admin::run(matches, output),
-        Some(("completions", matches)) => completions::run(matches),
+        Some(("completions", matches)) => completions::run(matches, command::root()),
         _ => api::run(matches, output),
     }
 }

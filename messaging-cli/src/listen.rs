@@ -17,7 +17,7 @@ use messaging_transport::{Dns, GuardedFetch};
 use serde_json::{Value, json};
 
 use crate::arguments;
-use crate::command;
+use crate::command::operation;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::request::Request;
@@ -79,7 +79,7 @@ pub(crate) fn command() -> Command {
 
 /// Carries it out; ends with Ctrl-C.
 pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
-    let endpoint = command::endpoint(&["webhook", "events"]).expect("part of the contract");
+    let endpoint = operation::endpoint(&["webhook", "events"]).expect("part of the contract");
     let forward = arguments::text(matches, FORWARD).map(|url| Forward::new(url, matches)).transpose()?;
     let target = Target::choose(matches, endpoint.access).await?;
     let types: Vec<String> = matches.get_many(EVENTS).into_iter().flatten().cloned().collect();

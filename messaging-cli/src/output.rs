@@ -16,15 +16,13 @@ use std::process::ExitCode;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::node::Node;
+use self::refusal::RED;
 use crate::failure::Failure;
-use crate::target::Reply;
-
-const RED: Style = AnsiColor::Red.on_default().bold();
+use crate::reply::Reply;
 
 /// How answers are printed.
 #[derive(Debug, Clone, Copy)]

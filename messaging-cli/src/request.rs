@@ -36,6 +36,11 @@ impl Request {
         Self { endpoint, path: Vec::new(), query: Vec::new(), body: Bytes::new(), idempotency_key: None }
     }
 
+    /// The parameters of the query as they stand in a URL.
+    pub(crate) fn query_string(&self) -> String {
+        form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.query).finish()
+    }
+
     /// The request that a command's arguments make.
     pub(crate) fn read(endpoint: &'static Endpoint, matches: &ArgMatches) -> Result<Self, Failure> {
         let texts = |part: Part, members: Vec<Member>| -> Vec<(String, String)> {

@@ -6,9 +6,7 @@ mod server;
 use std::future::Future;
 use std::path::Path;
 
-use bytes::Bytes;
 use clap::ArgMatches;
-use http::StatusCode;
 use messaging_core::scope::Access;
 use messaging_engine::ops::{self, Endpoint};
 use messaging_http::standalone::Role;
@@ -17,27 +15,10 @@ use tokio::sync::OnceCell;
 
 use crate::arguments::{self, API_KEY, URL, WORKSPACE};
 use crate::failure::Failure;
+use crate::reply::Reply;
 use crate::request::Request;
 
 pub(crate) use database::{open, refused};
-
-/// An answer of the API, from wherever.
-#[derive(Debug, Clone)]
-pub(crate) struct Reply {
-    pub(crate) status: StatusCode,
-    pub(crate) content_type: Option<String>,
-    pub(crate) retry_after: Option<String>,
-    /// Whether it repeats the answer to an earlier request with the same Idempotency-Key.
-    pub(crate) replayed: bool,
-    pub(crate) body: Bytes,
-}
-
-impl Reply {
-    /// Whether the body is JSON.
-    pub(crate) fn is_json(&self) -> bool {
-        self.content_type.as_deref().is_some_and(|kind| kind.starts_with("application/json"))
-    }
-}
 
 /// Where operations are carried out.
 pub(crate) struct Target {
@@ -158,10 +139,6 @@ impl Target {
 
 fn list_workspaces() -> &'static Endpoint {
     ops::all().iter().find(|endpoint| endpoint.id == "listWorkspaces").expect("part of the contract")
-}
-
-fn query_string(pairs: &[(String, String)]) -> String {
-    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
 /// Runs something that waits, on this thread.

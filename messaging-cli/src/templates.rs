@@ -14,7 +14,7 @@ use messaging_engine::ops::Endpoint;
 use serde_json::{Map, Value, json};
 
 use crate::arguments;
-use crate::command;
+use crate::command::operation;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::request::Request;
@@ -115,7 +115,7 @@ fn path(matches: &ArgMatches, id: &str) -> Result<PathBuf, Failure> {
 }
 
 fn operation(verb: &str) -> Result<&'static Endpoint, Failure> {
-    command::endpoint(&["template", verb]).ok_or_else(|| Failure::usage("this version has no templates"))
+    operation::endpoint(&["template", verb]).ok_or_else(|| Failure::usage("this version has no templates"))
 }
 
 struct Api {

@@ -14,11 +14,12 @@ use serde_json::{Value, json};
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::arguments;
-use crate::command;
+use crate::command::operation;
 use crate::failure::Failure;
 use crate::output::{self, Output};
+use crate::reply::Reply;
 use crate::request::Request;
-use crate::target::{Reply, Target};
+use crate::target::Target;
 
 /// The words of the command.
 pub(crate) const WORDS: &[&str] = &["message", "watch"];
@@ -78,7 +79,7 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
 }
 
 fn operation(verb: &str) -> Result<&'static Endpoint, Failure> {
-    command::endpoint(&["message", verb]).ok_or_else(|| Failure::usage("this version has no messages to watch"))
+    operation::endpoint(&["message", verb]).ok_or_else(|| Failure::usage("this version has no messages to watch"))
 }
 
 struct Watcher {

@@ -3,15 +3,20 @@
 //! Nobody can forget to commit, no transaction is open while a socket is, and a dropped request leaves
 //! nothing half done. See ARCHITECTURE.md, "Read, decide, commit".
 
+mod contacts;
+mod jobs;
+mod messages;
+mod replies;
+mod webhooks;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::{Map, Value};
 
 use crate::domain::account::{Member, Session, User, Workspace};
 use crate::domain::api_key::ApiKey;
 use crate::domain::attachment::MessageBlob;
-use crate::domain::attempt::{Dialog, MessageAttempt};
+use crate::domain::attempt::MessageAttempt;
 use crate::domain::channel::Channel;
 use crate::domain::contact::Contact;
 use crate::domain::custom_field::CustomField;
@@ -21,7 +26,7 @@ use crate::domain::import::report::RowErrors;
 use crate::domain::link_token::{CopyKey, UrlKey};
 use crate::domain::list::ContactList;
 use crate::domain::login_attempts::SignInAttempt;
-use crate::domain::message::{Capture, Message, MessageContent, MessageEvent, MessageStatus};
+use crate::domain::message::{Capture, Message, MessageContent, MessageEvent};
 use crate::domain::product_event::ProductEvent;
 use crate::domain::segment::Segment;
 use crate::domain::sending_domain::SendingDomain;
@@ -30,13 +35,18 @@ use crate::domain::soft_bounce::Streak;
 use crate::domain::suppression::Suppression;
 use crate::domain::template::Template;
 use crate::domain::webhook::Webhook;
-use crate::domain::webhook::delivery::{Delivery, DeliveryStatus};
+use crate::domain::webhook::delivery::Delivery;
 use crate::ids::{
-    ApiKeyId, BlobId, ContactId, DeliveryId, DomainId, EventId, FieldId, JobId, ListId, MessageId, SegmentId,
-    SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
+    ApiKeyId, BlobId, ContactId, DeliveryId, DomainId, FieldId, ListId, MessageId, SegmentId, SuppressionId,
+    TemplateId, UserId, WebhookId, WorkspaceId,
 };
 use crate::time::Timestamp;
 
+pub use self::contacts::{MoveProductEvents, PutContact};
+pub use self::jobs::{JobHandle, NewJob, PutBack, Reschedule};
+pub use self::messages::{AttributeMessage, EraseCopy, LogEvent, MoveMessage, RedactMessage};
+pub use self::replies::{Reply, ReplyKey};
+pub use self::webhooks::UpdateDelivery;
 pub use crate::revision::Expect;
 
 /// A set of writes that happens completely or not at all.
@@ -236,52 +246,6 @@ pub enum Write {
     Remember(Box<Reply>),
 }
 
-/// A change of a message's narrow row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MoveMessage {
-    /// The workspace that owns it.
-    pub workspace_id: WorkspaceId,
-    /// The message.
-    pub message_id: MessageId,
-    /// The revision that was read; any other is a conflict.
-    pub revision: u32,
-    /// The new state.
-    pub status: MessageStatus,
-    /// The time of the change.
-    pub at: Timestamp,
-}
-
-/// Names an event in the log of its workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogEvent {
-    /// The workspace that owns it.
-    pub workspace_id: WorkspaceId,
-    /// The message.
-    pub message_id: MessageId,
-    /// When it happened.
-    pub at: Timestamp,
-    /// The event.
-    pub event_id: EventId,
-}
-
-/// A delivery after something became of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct UpdateDelivery {
-    /// As it is from now on.
-    pub delivery: Delivery,
-    /// The status and the number of attempts that were read; any other is a conflict.
-    pub read: (DeliveryStatus, u32),
-}
-
-/// A contact to create or replace.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PutContact {
-    /// The contact.
-    pub contact: Arc<Contact>,
-    /// What must be there.
-    pub expect: Expect,
-}
-
 impl Write {
     /// Whether it stores something new on behalf of somebody. What removes, ends, or moves to another state
     /// is let through on a nearly full disk, with the events and the remembered reply that go with it.
@@ -338,164 +302,5 @@ impl Write {
     /// Creates or replaces one contact.
     pub fn put_contact(contact: impl Into<Arc<Contact>>, expect: Expect) -> Self {
         Self::PutContacts(vec![PutContact { contact: contact.into(), expect }])
-    }
-}
-
-/// A change of the contact that did something. Nothing happens when there is nothing to move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MoveProductEvents {
-    /// The workspace that owns it.
-    pub workspace_id: WorkspaceId,
-    /// The contact that did it: one that is gone, or goes in the same commit after this write.
-    pub from: ContactId,
-    /// The contact it was merged into; must be there when `from` is. When it is gone later, the events go the
-    /// way of its own: to the contact that it was merged into itself, or away.
-    pub to: ContactId,
-    /// At most so many; the rest is left for later.
-    pub limit: usize,
-}
-
-/// A change of the contact that a message is attributed to; its revision stays. Nothing happens when it
-/// is not attributed to `from` any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AttributeMessage {
-    /// The workspace that owns it.
-    pub workspace_id: WorkspaceId,
-    /// The message.
-    pub message_id: MessageId,
-    /// The contact it is attributed to.
-    pub from: ContactId,
-    /// The contact it shall be attributed to.
-    pub to: ContactId,
-}
-
-/// What is left of a message whose recipient was erased. It loses address, contact, metadata, content,
-/// attempts and capture.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RedactMessage {
-    /// Workspace of the message.
-    pub workspace_id: WorkspaceId,
-    /// The message.
-    pub message_id: MessageId,
-    /// The revision that was read; any other is a conflict.
-    pub revision: u32,
-    /// The state it is in from now on.
-    pub status: MessageStatus,
-    /// When it came into that state.
-    pub updated_at: Timestamp,
-    /// The tags it keeps.
-    pub tags: Vec<String>,
-    /// The events that change: when, which, and what is left of their meta.
-    pub events: Vec<(Timestamp, EventId, Map<String, Value>)>,
-}
-
-/// What changes of a message when somebody who was copied on it is erased.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EraseCopy {
-    /// Workspace that owns the message.
-    pub workspace_id: WorkspaceId,
-    /// The message.
-    pub message_id: MessageId,
-    /// The revision that was read; any other is a conflict.
-    pub revision: u32,
-    /// The tags it keeps.
-    pub tags: Vec<String>,
-    /// The metadata it keeps.
-    pub metadata: Map<String, Value>,
-    /// Replaces the stored request, unless that stays or is not kept any more.
-    pub content: Option<MessageContent>,
-    /// The events that change: when, which, and what is left of their meta.
-    pub events: Vec<(Timestamp, EventId, Map<String, Value>)>,
-    /// The attempts that change, and what is left of what was said.
-    pub attempts: Vec<(EventId, Dialog)>,
-    /// Replaces what the sandbox captured, unless that stays or there is nothing.
-    pub capture: Option<Capture>,
-}
-
-/// A job to be done, written in the transaction of its cause.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewJob {
-    /// Its id; its time is when `due_at` was decided.
-    pub id: JobId,
-    /// Which job type runs it.
-    pub kind: &'static str,
-    /// What it shares concurrency, pace and back-off with; claims are fair over lanes.
-    pub lane: String,
-    /// Not before.
-    pub due_at: Timestamp,
-    /// The job's own data, JSON.
-    pub payload: Bytes,
-}
-
-/// Names a claimed job, and proves that the claim is still held.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobHandle {
-    /// The job.
-    pub id: JobId,
-    /// Its lane.
-    pub lane: String,
-    /// When it was due.
-    pub due_at: Timestamp,
-    /// Fencing token of the claim; a later claim of the same job has another.
-    pub token: u64,
-}
-
-/// When and with what a job goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reschedule {
-    /// Not before.
-    pub due_at: Timestamp,
-    /// When this was decided, on the clock that `due_at` was taken from.
-    pub at: Timestamp,
-    /// Replaces the payload.
-    pub payload: Bytes,
-}
-
-/// How a job that could not do its work goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PutBack {
-    /// Not before.
-    pub due_at: Timestamp,
-    /// When this was decided, on the clock that `due_at` was taken from.
-    pub at: Timestamp,
-    /// Whether the run failed for a reason of its own; these are counted.
-    pub is_failure: bool,
-}
-
-/// The remembered answer to a request with an Idempotency-Key (contract section 1.7).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
-    /// Scope of the key: credential, method, path.
-    pub key: ReplyKey,
-    /// Fingerprint of query and body.
-    pub fingerprint: u128,
-    /// HTTP status, always 2xx.
-    pub status: u16,
-    /// Content type of the body.
-    pub content_type: String,
-    /// The body as it was answered.
-    pub body: Bytes,
-    /// When it may be forgotten.
-    pub expires_at: Timestamp,
-    /// Now; an older reply whose `expires_at` is not after it is replaced.
-    pub created_at: Timestamp,
-}
-
-/// The scope of an Idempotency-Key.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ReplyKey {
-    /// The 16 bytes of the API key's or user's id.
-    pub credential: [u8; 16],
-    /// Method and path, `POST /messages`, without the version prefix.
-    pub route: String,
-    /// The key as sent.
-    pub key: String,
-}
-
-impl ReplyKey {
-    /// What the result of a part of the request is remembered under; no path has this form.
-    #[must_use]
-    pub fn of_part(&self, part: usize) -> Self {
-        Self { route: format!("{} #{part}", self.route), ..self.clone() }
     }
 }

@@ -26,7 +26,7 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::ops::keys::{ApiKeyInput, ApiKeyView, CreateApiKey, DEFAULT_RATE_LIMIT, ListApiKeys};
-use crate::ops::service::WorkspaceView;
+use crate::ops::workspaces::WorkspaceView;
 use crate::ops::{Empty, InWorkspace, Page, PageQuery};
 use crate::services::dkim::KeyPair;
 
@@ -38,7 +38,8 @@ pub const DEV_EMAIL: &str = "admin@localhost";
 /// The sender that `messaging dev` suggests.
 pub const DEV_SENDER: &str = "hello@sandbox.test";
 const DEV_WORKSPACE: &str = "Dev";
-const DEV_PASSWORD_LENGTH: usize = 20;
+/// The length of a made-up password, in characters.
+const PASSWORD_LENGTH: usize = 20;
 /// Without characters that look alike: somebody types it.
 const PASSWORD_ALPHABET: &[u8] = b"abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
@@ -59,6 +60,11 @@ impl UserReport {
     fn of(user: User) -> Self {
         Self { id: user.id, email: user.email, name: user.name, created_at: user.created_at }
     }
+}
+
+/// A password of some 115 bits for somebody who has none yet.
+pub fn random_password(app: &App) -> String {
+    random_text(app.entropy(), PASSWORD_ALPHABET, PASSWORD_LENGTH)
 }
 
 /// Creates a user. A user that has the email already gets the password and the name, where they are
@@ -178,7 +184,7 @@ pub struct DevSetup {
 /// Everything is created together or not at all. Where the user is a member of a workspace already,
 /// nothing is created, and the oldest one named "Dev", or else the oldest, is answered.
 pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
-    let console_password = random_text(app.entropy(), PASSWORD_ALPHABET, DEV_PASSWORD_LENGTH);
+    let console_password = random_password(app);
     let (prefix, secret) = generate(app.entropy());
     let known = app.store().user_by_email(DEV_EMAIL).await?.is_some();
     let password_hash = if known { None } else { Some(app.hash_password(console_password.clone()).await?) };

@@ -16,6 +16,7 @@ pub mod channels;
 pub mod contacts;
 pub mod custom_fields;
 pub mod events;
+pub mod health;
 pub mod imports;
 pub mod keys;
 pub mod lists;
@@ -25,11 +26,11 @@ pub mod reserved;
 pub mod sandbox;
 pub mod segments;
 pub mod sending_domains;
-pub mod service;
 pub mod sessions;
 pub mod suppressions;
 pub mod templates;
 pub mod webhooks;
+pub mod workspaces;
 
 pub use context::{Context, Request};
 pub use endpoint::Endpoint;
@@ -53,10 +54,10 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<members::UpdateMember>(),
         Endpoint::of::<members::DeleteMember>(),
         // Section 3.
-        Endpoint::of::<service::GetHealth>(),
-        Endpoint::of::<service::ListWorkspaces>(),
-        Endpoint::of::<service::CreateWorkspace>(),
-        Endpoint::of::<service::UpdateWorkspace>(),
+        Endpoint::of::<health::GetHealth>(),
+        Endpoint::of::<workspaces::ListWorkspaces>(),
+        Endpoint::of::<workspaces::CreateWorkspace>(),
+        Endpoint::of::<workspaces::UpdateWorkspace>(),
         // Section 4.
         Endpoint::of::<messages::SendMessage>(),
         Endpoint::of::<messages::GetMessage>(),

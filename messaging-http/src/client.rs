@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), messaging_http::ClientError> {
-//! use messaging_engine::ops::{Empty, PageQuery, service::ListWorkspaces};
+//! use messaging_engine::ops::{Empty, PageQuery, workspaces::ListWorkspaces};
 //!
 //! let client = messaging_http::Client::new("http://127.0.0.1:8080/v1")?.token("mk_live_…")?;
 //! let page = client.call::<ListWorkspaces>(&Empty {}, &PageQuery::default(), &Empty {}, None).await?;
@@ -247,7 +247,7 @@ fn tls_connector() -> Result<HttpsConnector<HttpConnector>, ClientError> {
 
 #[cfg(test)]
 mod tests {
-    use messaging_engine::ops::service::{ListWorkspaces, UpdateWorkspace};
+    use messaging_engine::ops::workspaces::{ListWorkspaces, UpdateWorkspace};
     use messaging_engine::ops::{Empty, InWorkspace, PageQuery};
 
     use super::*;

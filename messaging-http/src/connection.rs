@@ -4,20 +4,20 @@
 //! same as one whose request trickles in, both HTTP versions need them, and a deadline that is looked
 //! at now and then costs a request nothing.
 
+pub(crate) mod activity;
 mod stream;
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
+use self::activity::{Patience, Verdict};
 use self::stream::Stream;
 use crate::connection_limiter::Place;
 use crate::pipeline::Pipeline;
@@ -31,21 +31,6 @@ pub(crate) enum Phase {
     Stopping,
     /// Time is up.
     Aborting,
-}
-
-/// Bounds of a connection's quiet times.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
-    /// From the first byte of a request to the end of its head; also for the first request.
-    pub(crate) head: Duration,
-    /// Between requests.
-    pub(crate) idle: Duration,
-}
-
-impl Patience {
-    fn shorter(self) -> Duration {
-        self.head.min(self.idle)
-    }
 }
 
 /// Serves a connection to its end, or until it has to make room for another one.
@@ -106,143 +91,4 @@ async fn next_phase(phase: &mut watch::Receiver<Phase>, stopping: bool) -> Phase
     let present = if stopping { Phase::Stopping } else { Phase::Running };
     // The server holds the sender until all connections are gone; without it there is nothing to serve.
     phase.wait_for(|phase| *phase != present).await.map_or(Phase::Aborting, |phase| *phase)
-}
-
-/// What happened on a connection and when; in milliseconds since it was accepted, plus one.
-#[derive(Debug)]
-pub(crate) struct Activity {
-    accepted: Instant,
-    /// Requests between the end of their head and their answer.
-    running: AtomicU32,
-    /// Those of them that wait for their body to arrive.
-    bodies_awaited: AtomicU32,
-    /// When the last byte moved or the last answer was given.
-    quiet_since: AtomicU64,
-    /// When the head of a request began to arrive; 0 while none does.
-    head_since: AtomicU64,
-    http2: AtomicBool,
-    /// Whether an answer was given while the peer was still sending the body.
-    unread: AtomicBool,
-}
-
-/// What a look at a connection tells.
-enum Verdict {
-    /// Nothing to be done before this.
-    Wait(Instant),
-    /// It was quiet for too long.
-    Close,
-}
-
-impl Activity {
-    pub(crate) fn new() -> Self {
-        Self {
-            accepted: Instant::now(),
-            running: AtomicU32::new(0),
-            bodies_awaited: AtomicU32::new(0),
-            quiet_since: AtomicU64::new(1),
-            head_since: AtomicU64::new(1),
-            http2: AtomicBool::new(false),
-            unread: AtomicBool::new(false),
-        }
-    }
-
-    fn now(&self) -> u64 {
-        u64::try_from(self.accepted.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
-    }
-
-    /// Marks a request as running until the answer is dropped.
-    pub(crate) fn begin(self: Arc<Self>, version: http::Version) -> Running {
-        self.running.fetch_add(1, Relaxed);
-        self.head_since.store(0, Relaxed);
-        if version == http::Version::HTTP_2 {
-            self.http2.store(true, Relaxed);
-        }
-        Running(self)
-    }
-
-    /// Marks a running request as waiting for its body until the answer is dropped.
-    pub(crate) fn await_body(&self) -> AwaitedBody<'_> {
-        self.bodies_awaited.fetch_add(1, Relaxed);
-        AwaitedBody(self)
-    }
-
-    /// Whether nothing is being done for the peer: it is idle, or has yet to send the rest of a request.
-    pub(crate) fn waits_for_peer(&self) -> bool {
-        self.running.load(Relaxed) <= self.bodies_awaited.load(Relaxed)
-    }
-
-    /// The request was answered without its body being read.
-    pub(crate) fn leave_unread(&self) {
-        self.unread.store(true, Relaxed);
-    }
-
-    /// Bytes of a body, of several requests or of an answer moved.
-    fn moved(&self) {
-        self.quiet_since.store(self.now(), Relaxed);
-    }
-
-    /// Bytes came in. Tells whether they belong to a head, and if so, whether they begin it.
-    fn received(&self) -> Option<HeadPart> {
-        let now = self.now();
-        self.quiet_since.store(now, Relaxed);
-        if self.running.load(Relaxed) > 0 {
-            return None;
-        }
-        // Only the first byte of a head counts.
-        let begins = self.head_since.compare_exchange(0, now, Relaxed, Relaxed).is_ok();
-        Some(if begins { HeadPart::Beginning } else { HeadPart::Rest })
-    }
-
-    /// Whether the peer is between the beginning and the end of a head.
-    fn is_in_head(&self) -> bool {
-        self.head_since.load(Relaxed) > 0
-    }
-
-    fn verdict(&self, patience: Patience) -> Verdict {
-        let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX / 4);
-        let now = self.now();
-        let head_since = self.head_since.load(Relaxed);
-        let deadline = if self.running.load(Relaxed) > 0 {
-            // The body has time-outs of its own.
-            u64::MAX
-        } else if head_since > 0 && !self.http2.load(Relaxed) {
-            head_since + millis(patience.head)
-        } else {
-            self.quiet_since.load(Relaxed) + millis(patience.idle)
-        };
-        if deadline <= now {
-            return Verdict::Close;
-        }
-        // A head may begin to arrive, or an answer be given, at any time: look again at least that often.
-        let look_again = (deadline - now).min(millis(patience.shorter()));
-        Verdict::Wait(Instant::now() + Duration::from_millis(look_again))
-    }
-}
-
-/// A running request.
-#[derive(Debug)]
-pub(crate) struct Running(Arc<Activity>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.quiet_since.store(self.0.now(), Relaxed);
-        self.0.running.fetch_sub(1, Relaxed);
-    }
-}
-
-/// A request that waits for its body.
-#[derive(Debug)]
-pub(crate) struct AwaitedBody<'a>(&'a Activity);
-
-impl Drop for AwaitedBody<'_> {
-    fn drop(&mut self) {
-        self.0.bodies_awaited.fetch_sub(1, Relaxed);
-    }
-}
-
-/// Where received bytes stand in a head.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HeadPart {
-    Beginning,
-    Rest,
 }

@@ -14,7 +14,7 @@ use ipnet::IpNet;
 use messaging_core::domain::caller_network::CallerNetwork;
 use tokio::sync::Notify;
 
-use crate::connection::Activity;
+use crate::connection::activity::Activity;
 
 /// The open connections.
 #[derive(Debug)]

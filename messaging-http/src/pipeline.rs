@@ -29,7 +29,7 @@ use tokio::time::timeout;
 
 use crate::body::{BodyBudget, BodyError, BodyTimes, Received, Sender, drain};
 use crate::caller_address::caller_address;
-use crate::connection::Activity;
+use crate::connection::activity::Activity;
 use crate::documents::Documents;
 use crate::metrics::{Facts, Metrics};
 use crate::rate_limit::{RateLimiter, Standing};
@@ -50,7 +50,7 @@ pub(crate) const MAX_TARGET: usize = 8 * 1024;
 const SKIP_TIME: Duration = Duration::from_millis(250);
 
 /// The id of the operation whose failure has an answer of its own (contract section 3).
-const HEALTH: &str = <ops::service::GetHealth as ops::Operation>::ID;
+const HEALTH: &str = <ops::health::GetHealth as ops::Operation>::ID;
 
 /// What all requests share.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -11,12 +11,14 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use ipnet::IpNet;
 use messaging_engine::App;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use messaging_transport::listen;
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::body::BodyTimes;
-use crate::connection::{self, Patience, Phase};
+use crate::connection::activity::Patience;
+use crate::connection::{self, Phase};
 use crate::connection_limiter::ConnectionLimiter;
 use crate::metrics::listener::MetricsListener;
 use crate::pipeline::Pipeline;
@@ -41,9 +43,6 @@ const CONNECTION_WINDOW: u32 = 1 << 20;
 
 /// Bytes a second that buy a body more time, beyond the first pause. What comes more slowly is cut off.
 const LEAST_BODY_RATE: u64 = 500;
-
-/// How long nothing is accepted after accepting failed: most likely there are no file descriptors left.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How a server listens and how patient it is.
 #[derive(Debug, Clone)]
@@ -106,20 +105,12 @@ pub struct Listener(TcpListener);
 impl Listener {
     /// Listens at an address.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        // A restart must not wait for the connections of the process before.
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        socket.listen(BACKLOG).map(Self)
+        listen::bind(address, BACKLOG).map(Self)
     }
 
     /// The address, with the port that was found.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.local_addr()
-    }
-
-    pub(crate) fn into_inner(self) -> TcpListener {
-        self.0
     }
 }
 
@@ -165,10 +156,10 @@ impl Server {
 
         let accepting = async {
             loop {
-                let (socket, peer) = accept(&listener, || limiter.evict()).await;
+                let (socket, peer) = listen::accept(&listener, || limiter.evict()).await;
                 pipeline.metrics.accepted.fetch_add(1, Relaxed);
                 // Without a place the socket is closed at once.
-                let Some(place) = limiter.admit(peer) else { continue };
+                let Some(place) = limiter.admit(peer.ip()) else { continue };
                 let (builder, shared) = (Arc::clone(&builder), Arc::clone(&pipeline));
                 let connection = connection::serve(socket, place, builder, shared, patience, phase.subscribe());
                 let (pipeline, open) = (Arc::clone(&pipeline), open.clone());
@@ -196,22 +187,6 @@ impl Server {
     }
 }
 
-/// The next connection. `make_room` closes one, if it can, when accepting fails.
-pub(crate) async fn accept(listener: &TcpListener, make_room: impl Fn() -> bool) -> (TcpStream, IpAddr) {
-    loop {
-        match listener.accept().await {
-            Ok((socket, peer)) => return (socket, peer.ip()),
-            // The peer was gone before we looked.
-            Err(error) if is_about_one_connection(&error) => {}
-            Err(error) => {
-                let has_room = make_room();
-                tracing::error!(%error, has_room, "failed to accept a connection");
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-}
-
 /// How many of `wanted` connections the process may have: a quarter of the files that it may open is for others.
 fn affordable(wanted: usize) -> usize {
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
@@ -221,13 +196,6 @@ fn affordable(wanted: usize) -> usize {
         tracing::warn!(wanted, affordable, "the process may open too few files for so many connections");
     }
     affordable
-}
-
-fn is_about_one_connection(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset
-    )
 }
 
 fn builder() -> Builder<TokioExecutor> {

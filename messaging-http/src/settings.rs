@@ -1,17 +1,18 @@
-//! What the server is told: flags, environment, a file, defaults, in this order (contract section 22).
+//! What the server is told, complete and checked: flags, environment, a file, defaults, in this order (contract
+//! section 22).
 
-use std::fs;
+mod args;
+mod error;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
 use ipnet::IpNet;
-use messaging_core::domain::api_key::parse_block;
 use messaging_transport::MxOverride;
-use messaging_transport::direct::MalformedMxOverride;
-use serde::{Deserialize, Deserializer, de};
 
+pub use self::args::SettingsArgs;
+pub use self::error::SettingsError;
 use crate::logging::LogFormat;
 
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
@@ -19,151 +20,6 @@ const DEFAULT_DATA: &str = "./messaging-data";
 const DATABASE_FILE: &str = "messaging.db";
 const SECRET_KEY_FILE: &str = "secret.key";
 const MAX_WEBHOOK_RETRIES: usize = 100;
-
-/// The settings as they are given: every one may be missing.
-///
-/// The same type is read from flags, the environment and the file, so no setting can be known to one
-/// and unknown to another.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SettingsArgs {
-    /// TOML file with further settings; its keys are the flags' names with `_` for `-`
-    ///
-    /// A flag beats the environment, which beats the file. An unknown key is an error.
-    #[arg(long, env = "MESSAGING_CONFIG", value_name = "FILE")]
-    #[serde(skip)]
-    pub config: Option<PathBuf>,
-
-    /// Address of the API [default: 127.0.0.1:8080]
-    ///
-    /// Port 0 takes any free port. The address that was found is logged and written to the file
-    /// `listen` in the data directory.
-    #[arg(long, env = "MESSAGING_LISTEN", value_name = "IP:PORT")]
-    pub listen: Option<SocketAddr>,
-
-    /// Directory of the database, the secret key and files [default: ./messaging-data]
-    ///
-    /// Made when it is not there, for its owner alone (0700).
-    #[arg(long, env = "MESSAGING_DATA", value_name = "DIRECTORY")]
-    pub data: Option<PathBuf>,
-
-    /// The database: a path or `sqlite://PATH` [default: messaging.db in the data directory]
-    #[arg(long, env = "MESSAGING_DATABASE", value_name = "PATH")]
-    pub database: Option<String>,
-
-    /// File of the key that secrets in the database are sealed under [default: secret.key in the data directory]
-    ///
-    /// Made with the database, for its owner alone (0600). A database is used with the key it was made with and
-    /// no other, so keep a copy with the backup: without it the secrets are lost.
-    #[arg(long, env = "MESSAGING_SECRET_KEY_FILE", value_name = "FILE")]
-    pub secret_key_file: Option<PathBuf>,
-
-    /// How the server is reached from outside [default: http:// and the address it listens at]
-    ///
-    /// The base of tracking, unsubscribe, upload and callback links. Behind a proxy with TLS this is
-    /// the proxy's address, such as `https://mail.example.org`.
-    #[arg(long, env = "MESSAGING_PUBLIC_URL", value_name = "URL")]
-    pub public_url: Option<String>,
-
-    /// The name this machine sends mail under [default: the machine's host name]
-    ///
-    /// Said in EHLO, and the right side of Message-IDs. Receivers look it up: use a name that resolves
-    /// to the address mail is sent from.
-    #[arg(long, env = "MESSAGING_HOSTNAME", value_name = "NAME")]
-    pub hostname: Option<String>,
-
-    /// The DNS resolver that is asked for everything [default: the system's]
-    #[arg(long, env = "MESSAGING_DNS", value_name = "IP:PORT")]
-    pub dns: Option<SocketAddr>,
-
-    /// Host and port that take the place of every recipient's mail exchangers [default: none]
-    ///
-    /// The DNS is not asked where mail goes. STARTTLS is used where it is offered, and no certificate
-    /// verified. For mail that has to leave through one door, and for trying things out.
-    #[arg(long, env = "MESSAGING_MX_OVERRIDE", value_name = "HOST:PORT")]
-    pub mx_override: Option<String>,
-
-    /// Seconds between attempts to deliver an email, comma separated; the last one repeats
-    /// [default: 60,300,900,1800,3600,7200,14400,28800,43200]
-    #[arg(long, env = "MESSAGING_MESSAGE_RETRY", value_name = "SECONDS,…", value_delimiter = ',')]
-    pub message_retry: Option<Vec<u64>>,
-
-    /// Seconds after acceptance at which an email is given up [default: 259200, three days]
-    #[arg(long, env = "MESSAGING_MESSAGE_EXPIRY", value_name = "SECONDS")]
-    pub message_expiry: Option<u64>,
-
-    /// Seconds between attempts to deliver a webhook, comma separated; after the last one it is given up
-    /// [default: 5,300,1800,7200,18000,36000,50400,72000,86400]
-    #[arg(long, env = "MESSAGING_WEBHOOK_RETRY", value_name = "SECONDS,…", value_delimiter = ',')]
-    pub webhook_retry: Option<Vec<u64>>,
-
-    /// Allow http and private addresses for webhooks and other URLs that users give [default: false]
-    ///
-    /// Whoever may create a webhook can then reach everything that this machine can reach.
-    #[arg(
-        long,
-        env = "MESSAGING_ALLOW_PRIVATE_TARGETS",
-        value_name = "true|false",
-        num_args = 0..=1,
-        default_missing_value = "true"
-    )]
-    pub allow_private_targets: Option<bool>,
-    /// Seconds after which segments that depend on the present are calculated anew [default: 900]
-    /// Changes of contacts and events reach segments at once; this is for the mere passing of time.
-    #[arg(long, env = "MESSAGING_SEGMENT_REFRESH", value_name = "SECONDS")]
-    pub segment_refresh: Option<u64>,
-
-    /// Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks, comma separated [default: none]
-    ///
-    /// Without it the caller's address, which the allowlists of API keys look at, is that of the TCP
-    /// connection.
-    #[arg(
-        long,
-        env = "MESSAGING_TRUSTED_PROXY",
-        value_name = "CIDR,…",
-        value_delimiter = ',',
-        value_parser = block
-    )]
-    #[serde(deserialize_with = "blocks")]
-    pub trusted_proxy: Option<Vec<IpNet>>,
-
-    /// Address at which bounces, complaints and requests to unsubscribe arrive by SMTP [default: off]
-    ///
-    /// The MX of the `bounce.` sub-domains of the sending domains points there, at port 25. Port 0 takes
-    /// any free port. The address that was found is logged and written to the file `smtp-listen` in the
-    /// data directory.
-    #[arg(long, env = "MESSAGING_SMTP_LISTEN", value_name = "IP:PORT")]
-    pub smtp_listen: Option<SocketAddr>,
-
-    /// Bytes to be kept free on the disk of the database [default: 32 MiB, or twice the write-ahead log]
-    ///
-    /// With less than that free, requests that add something get 503; what was accepted is still delivered, and
-    /// its outcomes are still stored.
-    #[arg(long, env = "MESSAGING_DISK_RESERVE", value_name = "BYTES")]
-    pub disk_reserve: Option<u64>,
-
-    /// Where the data is, as shown on workspaces [default: local]
-    #[arg(long, env = "MESSAGING_DATA_REGION", value_name = "NAME")]
-    pub data_region: Option<String>,
-
-    /// What is logged to standard error: a level, or levels by module [default: info]
-    ///
-    /// For example `warn`, or `info,messaging_http=debug`. Requests are logged at info, one line each,
-    /// without bodies, addresses or keys.
-    #[arg(long, env = "MESSAGING_LOG", value_name = "FILTER")]
-    pub log: Option<String>,
-
-    /// How log lines look [default: text]
-    #[arg(long, env = "MESSAGING_LOG_FORMAT", value_name = "FORMAT")]
-    pub log_format: Option<LogFormat>,
-
-    /// Address at which Prometheus finds /metrics [default: off]
-    ///
-    /// Not meant for the public: it tells what the server is used for. Port 0 takes any free port. The address that
-    /// was found is logged and written to the file `metrics-listen` in the data directory.
-    #[arg(long, env = "MESSAGING_METRICS_LISTEN", value_name = "IP:PORT")]
-    pub metrics_listen: Option<SocketAddr>,
-}
 
 /// The settings, complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,82 +34,26 @@ pub struct Settings {
     pub secret_key_file: PathBuf,
     /// How the server is reached from outside; `None` for the address it listens at.
     pub public_url: Option<String>,
-    /// The name this machine sends mail under.
-    pub hostname: String,
+    /// What the application is told; its `public_url` is filled in when the address is known.
+    pub engine: messaging_engine::Settings,
     /// The DNS resolver; `None` for the system's.
     pub dns: Option<SocketAddr>,
     /// What takes the place of every recipient's mail exchangers.
     pub mx_override: Option<MxOverride>,
-    /// Waits between email attempts.
-    pub message_retry: Vec<Duration>,
-    /// How long after acceptance an email is given up.
-    pub message_expiry: Duration,
-    /// Waits between attempts to deliver a webhook.
-    pub webhook_retry: Vec<Duration>,
     /// Whether `http` and addresses that are not public may be called.
     pub allow_private_targets: bool,
-    /// How often segments that depend on the present are calculated anew.
-    pub segment_refresh: Duration,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxy: Vec<IpNet>,
     /// Where mail comes back to.
     pub smtp_listen: Option<SocketAddr>,
     /// Bytes to be kept free on the disk of the database; `None` for the default of the store.
     pub disk_reserve: Option<u64>,
-    /// Where the data is.
-    pub data_region: String,
     /// What is logged.
     pub log: String,
     /// How log lines look.
     pub log_format: LogFormat,
     /// Address of the metrics page.
     pub metrics_listen: Option<SocketAddr>,
-}
-
-/// The settings make no sense.
-#[derive(Debug, thiserror::Error)]
-pub enum SettingsError {
-    /// The file cannot be read.
-    #[error("failed to read the settings file {}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What went wrong.
-        #[source]
-        source: std::io::Error,
-    },
-    /// The file has an unknown key, or a value of the wrong type.
-    #[error("the settings file {} is not right:\n{problem}", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// What and where, in several lines.
-        problem: String,
-    },
-    /// The database is of a kind that is not built in.
-    #[error("this build has SQLite only; give --database a path or sqlite://PATH")]
-    UnknownDatabase,
-    /// The public URL cannot be the base of links.
-    #[error("--public-url must be http:// or https://, a host, and no query or fragment")]
-    PublicUrl,
-    /// The host name cannot be said in EHLO.
-    #[error("--hostname must be a domain name such as mail.example.org")]
-    Hostname,
-    /// The override cannot be connected to.
-    #[error("--mx-override must be a host and a port such as mail.example.org:25")]
-    MxOverride(#[source] MalformedMxOverride),
-    /// There is no first wait, or a wait of no time.
-    #[error("--message-retry must be a list of at least one number of seconds, each at least 1")]
-    MessageRetry,
-    /// A wait of no time, or more of them than anybody means.
-    #[error("--webhook-retry must be a list of at most 100 numbers of seconds, each at least 1")]
-    WebhookRetry,
-    /// Emails would be given up at once.
-    #[error("--message-expiry must be at least 1 second")]
-    MessageExpiry,
-    /// Segments would be calculated all the time.
-    #[error("--segment-refresh must be at least 1 second")]
-    SegmentRefresh,
 }
 
 impl SettingsArgs {
@@ -264,40 +64,6 @@ impl SettingsArgs {
             None => Self::default(),
         };
         self.or(file).complete()
-    }
-
-    fn read(path: &Path) -> Result<Self, SettingsError> {
-        let text =
-            fs::read_to_string(path).map_err(|source| SettingsError::Unreadable { path: path.to_owned(), source })?;
-        toml::from_str(&text)
-            .map_err(|error| SettingsError::Malformed { path: path.to_owned(), problem: error.to_string() })
-    }
-
-    /// Takes from `other` what is missing here.
-    fn or(self, other: Self) -> Self {
-        Self {
-            config: self.config,
-            listen: self.listen.or(other.listen),
-            data: self.data.or(other.data),
-            database: self.database.or(other.database),
-            secret_key_file: self.secret_key_file.or(other.secret_key_file),
-            public_url: self.public_url.or(other.public_url),
-            hostname: self.hostname.or(other.hostname),
-            dns: self.dns.or(other.dns),
-            mx_override: self.mx_override.or(other.mx_override),
-            message_retry: self.message_retry.or(other.message_retry),
-            message_expiry: self.message_expiry.or(other.message_expiry),
-            webhook_retry: self.webhook_retry.or(other.webhook_retry),
-            allow_private_targets: self.allow_private_targets.or(other.allow_private_targets),
-            segment_refresh: self.segment_refresh.or(other.segment_refresh),
-            trusted_proxy: self.trusted_proxy.or(other.trusted_proxy),
-            smtp_listen: self.smtp_listen.or(other.smtp_listen),
-            disk_reserve: self.disk_reserve.or(other.disk_reserve),
-            data_region: self.data_region.or(other.data_region),
-            log: self.log.or(other.log),
-            log_format: self.log_format.or(other.log_format),
-            metrics_listen: self.metrics_listen.or(other.metrics_listen),
-        }
     }
 
     fn complete(self) -> Result<Settings, SettingsError> {
@@ -343,18 +109,21 @@ impl SettingsArgs {
             data,
             database,
             public_url,
-            hostname,
+            engine: messaging_engine::Settings {
+                hostname,
+                message_retry,
+                message_expiry,
+                webhook_retry,
+                segment_refresh,
+                data_region: self.data_region.unwrap_or(defaults.data_region),
+                ..defaults
+            },
             dns: self.dns,
             mx_override,
-            message_retry,
-            message_expiry,
-            webhook_retry,
             allow_private_targets: self.allow_private_targets.unwrap_or(false),
-            segment_refresh,
             trusted_proxy: self.trusted_proxy.unwrap_or_default(),
             smtp_listen: self.smtp_listen,
             disk_reserve: self.disk_reserve,
-            data_region: self.data_region.unwrap_or(defaults.data_region),
             log: self.log.unwrap_or_else(|| "info".to_owned()),
             log_format: self.log_format.unwrap_or_default(),
             metrics_listen: self.metrics_listen,
@@ -395,17 +164,10 @@ fn machine_name() -> Option<String> {
     is_hostname(&name).then_some(name)
 }
 
-fn block(text: &str) -> Result<IpNet, String> {
-    parse_block(text.trim()).ok_or_else(|| "expected an address or a CIDR block such as 10.0.0.0/8".to_owned())
-}
-
-fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<IpNet>>, D::Error> {
-    let texts = Vec::<String>::deserialize(deserializer)?;
-    texts.iter().map(|text| block(text)).collect::<Result<_, _>>().map(Some).map_err(de::Error::custom)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn from_toml(text: &str) -> Result<Settings, String> {
@@ -420,7 +182,7 @@ mod tests {
         assert_eq!(settings.database, Path::new("./messaging-data/messaging.db"));
         assert_eq!(settings.secret_key_file, Path::new("./messaging-data/secret.key"));
         assert_eq!(settings.log, "info");
-        assert_eq!(settings.message_retry.len(), 9);
+        assert_eq!(settings.engine.message_retry.len(), 9);
     }
 
     #[test]
@@ -459,10 +221,10 @@ mod tests {
         assert_eq!(settings.smtp_listen.unwrap().port(), 25);
         assert_eq!(settings.disk_reserve, Some(1_000_000));
         assert_eq!(settings.log_format, LogFormat::Json);
-        assert_eq!(settings.message_expiry, Duration::from_mins(1));
-        assert_eq!(settings.webhook_retry, [1, 2, 3].map(Duration::from_secs));
+        assert_eq!(settings.engine.message_expiry, Duration::from_mins(1));
+        assert_eq!(settings.engine.webhook_retry, [1, 2, 3].map(Duration::from_secs));
         assert!(settings.allow_private_targets);
-        assert_eq!(settings.segment_refresh, Duration::from_secs(5));
+        assert_eq!(settings.engine.segment_refresh, Duration::from_secs(5));
     }
 
     #[test]

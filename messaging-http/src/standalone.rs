@@ -1,165 +1,29 @@
 //! The server as a program of its own: data directory, database, keys, signals.
 
+mod background;
 mod data_directory;
+mod open;
+mod process;
+mod start_error;
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use messaging_core::ports::store::StoreHealth;
 use messaging_engine::App;
-use messaging_engine::vault::KeyRefused;
-use messaging_engine::work::Workers;
-use messaging_store::FileError;
-use messaging_store::key_file::{self, KeyFileError};
-use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use messaging_transport::inbound::{Inbound, InboundOptions};
-use messaging_transport::{DirectDelivery, Dns, GuardedFetch};
-use tokio::runtime;
-use tokio::signal::unix::{SignalKind, signal};
 
+use self::background::Background;
+pub use self::background::THREAD_STACK;
+use self::data_directory::{LISTEN, METRICS_LISTEN, SMTP_LISTEN};
+pub use self::open::{Role, open};
+pub use self::process::stop_signal;
+pub use self::start_error::StartError;
 use crate::server::{Listener, Server, ServerOptions};
 use crate::settings::Settings;
-
-/// The file with the address that the server listens at.
-const LISTEN: &str = "listen";
-
-/// The file with the address that mail comes back to.
-const SMTP_LISTEN: &str = "smtp-listen";
-
-/// The file with the address of the metrics page.
-const METRICS_LISTEN: &str = "metrics-listen";
-
-/// Background work gets what requests leave of the processors: under full load about a hundredth, else all
-/// it wants.
-const BACKGROUND_NICENESS: i32 = 19;
-
-/// Why the server could not be started.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The data directory or a file in it cannot be used.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// There is no secret key to start with.
-    #[error(transparent)]
-    SecretKey(#[from] KeyFileError),
-    /// The secret key is another one than that of the database.
-    #[error(
-        "the secret key {} does not fit the database {}: restore the file that was made with the database from the \
-         backup, or name where it is with --secret-key-file; nothing was changed",
-        key.display(), database.display()
-    )]
-    WrongKey {
-        /// The key file.
-        key: PathBuf,
-        /// The database.
-        database: PathBuf,
-    },
-    /// The secret key could not be checked.
-    #[error("failed to check the secret key")]
-    KeyCheck(#[source] KeyRefused),
-    /// The database cannot be opened.
-    #[error("failed to open the database {}", path.display())]
-    Database {
-        /// The database.
-        path: PathBuf,
-        /// What went wrong.
-        #[source]
-        source: OpenError,
-    },
-    /// An address cannot be listened at.
-    #[error("failed to listen at {address}")]
-    Listen {
-        /// The address.
-        address: std::net::SocketAddr,
-        /// What went wrong.
-        #[source]
-        source: io::Error,
-    },
-    /// After a failed sync the database cannot be written until a new process has read it from the disk.
-    #[error("the disk failed and lost what was not synced; start the server again")]
-    Broken,
-    /// Another server has taken the database over.
-    #[error("another messaging server has taken over the database {}; this one has stopped", .0.display())]
-    Displaced(PathBuf),
-    /// The process cannot get what it runs on.
-    #[error("failed to {attempt}")]
-    System {
-        /// What was attempted.
-        attempt: &'static str,
-        /// Why it failed.
-        #[source]
-        source: io::Error,
-    },
-}
-
-impl StartError {
-    /// Whether a server works on the database.
-    pub const fn is_in_use(&self) -> bool {
-        matches!(self, Self::Database { source: OpenError::InUse, .. })
-    }
-}
-
-/// Who works on the database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// The one server, which also does the jobs.
-    Server,
-    /// A command beside it, or without it.
-    Command,
-}
-
-/// Opens the data directory and the database: the application without a server.
-///
-/// `base` is where links point when the settings do not say.
-pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartError> {
-    data_directory::make_private(&settings.data, &settings.database, &settings.secret_key_file)?;
-    raise_file_limit();
-    let mut options = SqliteOptions::new(&settings.database);
-    options.exclusive = role == Role::Server;
-    options.disk_reserve = settings.disk_reserve;
-    let store = SqliteStore::open(options)
-        .map_err(|source| StartError::Database { path: settings.database.clone(), source })?;
-    let store = Arc::new(store);
-    // Once the lock of the database is ours, so that of two servers one makes the key.
-    let key = key_file::open_or_create(&settings.secret_key_file, store.as_ref()).await?;
-    let transport = messaging_transport::Options {
-        hostname: settings.hostname.clone(),
-        dns: Dns::new(settings.dns),
-        mx_override: settings.mx_override.clone(),
-        allow_private: settings.allow_private_targets,
-        // A retry is to find out more than that nobody has looked meanwhile.
-        rest: settings
-            .message_retry
-            .first()
-            .map_or(DirectDelivery::REST, |first| (*first / 2).min(DirectDelivery::REST)),
-    };
-    let fetch = GuardedFetch::builder(transport.dns.clone()).allow_private(settings.allow_private_targets).build();
-    let built = App::builder(store, key)
-        .resolver(Arc::new(transport.dns.clone()))
-        .fetch(Arc::new(fetch))
-        .transports(messaging_transport::defaults(&transport))
-        .settings(messaging_engine::Settings {
-            public_url: settings.public_url.clone().unwrap_or_else(|| base.to_owned()),
-            hostname: settings.hostname.clone(),
-            data_region: settings.data_region.clone(),
-            message_retry: settings.message_retry.clone(),
-            message_retry_jitter: messaging_engine::Settings::default().message_retry_jitter,
-            message_expiry: settings.message_expiry,
-            webhook_retry: settings.webhook_retry.clone(),
-            segment_refresh: settings.segment_refresh,
-        })
-        .build()
-        .await;
-    built.map_err(|refused| match refused {
-        KeyRefused::WrongKey => {
-            StartError::WrongKey { key: settings.secret_key_file.clone(), database: settings.database.clone() }
-        }
-        KeyRefused::Store(_) => StartError::KeyCheck(refused),
-    })
-}
 
 /// A server with its workers, ready to run.
 #[derive(Debug)]
@@ -190,7 +54,7 @@ impl Standalone {
         let listener = Listener::bind(settings.listen).map_err(failed(settings.listen))?;
         let address = listener.local_addr().map_err(failed(settings.listen))?;
         let inbound = settings.smtp_listen.map(|address| {
-            Inbound::bind(address, InboundOptions::new(settings.hostname.as_str())).map_err(failed(address))
+            Inbound::bind(address, InboundOptions::new(settings.engine.hostname.as_str())).map_err(failed(address))
         });
         let inbound = inbound.transpose()?;
         let app = open(settings, Role::Server, &format!("http://{address}")).await?;
@@ -295,75 +159,5 @@ fn write_address(file: &Path, address: std::net::SocketAddr) {
         .and_then(|mut file| file.write_all(format!("{address}\n").as_bytes()));
     if let Err(error) = written {
         tracing::error!(file = %file.display(), %error, "the address could not be written");
-    }
-}
-
-/// The workers, on threads that give way to those that answer requests.
-#[derive(Debug)]
-struct Background {
-    workers: Option<Workers>,
-    runtime: Option<runtime::Runtime>,
-}
-
-impl Background {
-    fn start(app: &App) -> Result<Self, StartError> {
-        let runtime = runtime::Builder::new_multi_thread()
-            .thread_name("work")
-            .thread_stack_size(THREAD_STACK)
-            .enable_all()
-            .on_thread_start(give_way)
-            .build()
-            .map_err(|source| StartError::System { attempt: "start the threads of the workers", source })?;
-        Ok(Self { workers: Some(Workers::start(app, runtime.handle())), runtime: Some(runtime) })
-    }
-
-    async fn stop(mut self) {
-        if let Some(workers) = self.workers.take() {
-            workers.stop().await;
-        }
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        // A runtime must not be waited for where another one runs.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
-/// The stack of our threads: nothing here recurses deeply.
-pub const THREAD_STACK: usize = 1 << 20;
-
-/// Lowers the priority of the calling thread. On Linux a thread can be named where a process is meant.
-fn give_way() {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::setpriority_process(Some(rustix::thread::gettid()), BACKGROUND_NICENESS) {
-        tracing::debug!(%error, "a worker thread keeps its priority");
-    }
-}
-
-/// Done when the process is told to stop.
-pub fn stop_signal() -> Result<impl Future<Output = ()>, StartError> {
-    let listen = |kind| signal(kind).map_err(|source| StartError::System { attempt: "listen for signals", source });
-    let mut terminate = listen(SignalKind::terminate())?;
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
-}
-
-/// Allows the process as many open files as the system lets it: a connection is one.
-fn raise_file_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current != limit.maximum
-        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })
-    {
-        tracing::debug!(%error, "the limit of open files stays as it is");
     }
 }

@@ -12,7 +12,7 @@ use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::store::{Store, StoreError, needs_its_key};
 
 use crate::file_error::FileError;
-use crate::sqlite::open::private;
+use crate::files::private;
 
 /// Why there is no key to start with.
 #[derive(Debug, thiserror::Error)]

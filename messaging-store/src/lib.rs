@@ -7,9 +7,11 @@
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod file_error;
+mod files;
 pub mod key_file;
 mod sqlite;
 
 pub use file_error::FileError;
 pub use sqlite::SqliteStore;
-pub use sqlite::open::{OpenError, SqliteOptions};
+pub use sqlite::open::SqliteOptions;
+pub use sqlite::open_error::OpenError;

@@ -1,6 +1,6 @@
 //! The store on SQLite.
 //!
-//! Threads and what they own: one writer with the writing connection ([`writer`], [`batch`]), a few
+//! Threads and what they own: one writer with the writing connection ([`writer`], [`write_connection`], [`batch`]), a few
 //! readers with a connection each ([`readers`]), one more of those for scans ([`segments`]), one that moves the write-ahead log into the database
 //! ([`checkpoint`]). Callers hand work over and wait without a thread of their own.
 //!
@@ -11,25 +11,31 @@ mod accounts;
 mod apply;
 mod attempts;
 mod batch;
+mod blob_files;
 mod blobs;
 mod channels;
 mod checkpoint;
 mod connection;
 mod contacts;
 mod custom_fields;
+mod dating;
 mod due_rows;
 mod events;
 mod fault;
 mod health;
 mod imports;
 mod installation;
+mod installation_values;
 mod jobs;
 mod keys;
 mod lanes;
 mod lists;
 mod log_repair;
 mod messages;
+mod numbers;
+mod off_thread;
 pub(crate) mod open;
+pub(crate) mod open_error;
 mod product_events;
 mod query;
 mod readers;
@@ -44,9 +50,11 @@ mod sign_ins;
 mod soft_bounces;
 mod suppressions;
 mod templates;
+mod upload_files;
 mod uploads;
 mod urls;
 mod webhooks;
+mod write_connection;
 mod writer;
 
 use std::fs::File;
@@ -60,13 +68,13 @@ use messaging_core::ports::store::{CommitError, Priority, Store, StoreError, Sto
 use rusqlite::Connection;
 use tokio::sync::watch;
 
-use self::blobs::BlobFiles;
+use self::blob_files::{BlobFiles, is_large};
 use self::checkpoint::Checkpoints;
 use self::due_rows::DueRows;
 use self::fault::Fault;
 use self::health::Health;
 use self::readers::Readers;
-use self::uploads::UploadFiles;
+use self::upload_files::UploadFiles;
 use self::writer::Writer;
 
 /// A database in one SQLite file, with a directory of attachments beside it.
@@ -177,8 +185,7 @@ impl SqliteStore {
             if slice == 0 {
                 return Ok(forgotten);
             }
-            let gone =
-                self.writer.task(move |batch| batch.undurably(|connection, _| forget(connection, slice))).await?;
+            let gone = self.writer.undurably(move |connection| forget(connection, slice)).await?;
             if gone == 0 {
                 return Ok(forgotten);
             }
@@ -209,7 +216,7 @@ fn redacted_message(write: &Write) -> Option<(WorkspaceId, MessageId)> {
         Write::RedactMessage(redaction) => Some((redaction.workspace_id, redaction.message_id)),
         // What was in a file and is short now stands in its row.
         Write::EraseCopy(erasure) => {
-            let capture = erasure.capture.as_ref().filter(|capture| !blobs::is_large(&capture.source))?;
+            let capture = erasure.capture.as_ref().filter(|capture| !is_large(&capture.source))?;
             Some((capture.workspace_id, capture.message_id))
         }
         _ => None,

@@ -44,7 +44,7 @@ use messaging_core::ports::transport::{
 };
 use tokio::time::Instant;
 
-use self::attempt::Attempt;
+use self::attempt::{Attempt, Client};
 use self::lane::{Pace, Turn};
 use self::lanes::Lanes;
 use self::plain::PlainHosts;
@@ -63,14 +63,8 @@ const SMTP: u16 = 25;
 
 /// Delivers to mail exchangers.
 pub struct DirectDelivery {
-    ehlo_name: String,
-    routing: Routing,
-    timeouts: Timeouts,
-    tls: Tls,
+    client: Client,
     lanes: Lanes,
-    plain_hosts: PlainHosts,
-    /// Connections outlive messages; by the name of the exchanger.
-    pool: Pool<str>,
 }
 
 impl DirectDelivery {
@@ -104,11 +98,11 @@ impl DirectDelivery {
 
     /// Closes all idle connections; for shutting down.
     pub async fn close(&self) {
-        self.pool.close().await;
+        self.client.pool.close().await;
     }
 
     async fn turn(&self, domain: &str) -> Turn {
-        self.lanes.lane(domain).turn(Instant::now() + self.timeouts.queue).await
+        self.lanes.lane(domain).turn(Instant::now() + self.client.timeouts.queue).await
     }
 
     /// Delivers to the recipients of one domain.
@@ -138,7 +132,7 @@ impl DirectDelivery {
             since: parcel.since,
             judge: |outcome, _| outcome,
         };
-        let mut attempt = Attempt::new(self, &envelope, &group.domain);
+        let mut attempt = Attempt::new(&self.client, &envelope, &group.domain);
         permit.report(attempt.run().await);
         Ok(Arrived { dialogs: attempt.dialogs, outcomes: attempt.answers.into_outcomes() })
     }
@@ -257,7 +251,7 @@ impl Transport for DirectDelivery {
 
 impl fmt::Debug for DirectDelivery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DirectDelivery").field("ehlo_name", &self.ehlo_name).finish_non_exhaustive()
+        f.debug_struct("DirectDelivery").field("ehlo_name", &self.client.ehlo_name).finish_non_exhaustive()
     }
 }
 
@@ -339,13 +333,15 @@ impl DirectDeliveryBuilder {
             })),
         };
         DirectDelivery {
-            ehlo_name: self.hostname,
-            routing,
-            timeouts: self.timeouts,
-            tls: Tls::new(Trust::Anyone),
+            client: Client {
+                ehlo_name: self.hostname,
+                routing,
+                timeouts: self.timeouts,
+                tls: Tls::new(Trust::Anyone),
+                plain_hosts: PlainHosts::default(),
+                pool: Pool::new(self.limits),
+            },
             lanes: Lanes::new(self.pace),
-            plain_hosts: PlainHosts::default(),
-            pool: Pool::new(self.limits),
         }
     }
 }

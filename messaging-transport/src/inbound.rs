@@ -9,8 +9,10 @@
 
 mod data;
 mod line;
+mod options;
 pub mod report;
 mod server;
 mod session;
 
-pub use server::{Inbound, InboundOptions};
+pub use options::InboundOptions;
+pub use server::Inbound;

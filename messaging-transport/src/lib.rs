@@ -19,6 +19,7 @@ pub mod dns;
 pub mod fetch;
 mod guard;
 pub mod inbound;
+pub mod listen;
 pub mod mime;
 pub mod relay;
 mod sandbox;

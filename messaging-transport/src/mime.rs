@@ -21,12 +21,10 @@ mod header;
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::ports::transport::{AttachedFile, Email};
 
+pub use self::body::MAX_LINE;
 use self::body::TextPart;
 use self::header::Headers;
 use crate::dkim;
-
-/// The longest line RFC 5322 section 2.1.1 allows, without its CRLF.
-pub const MAX_LINE: usize = 998;
 
 /// The longest `Message-ID` that leaves its line within [`MAX_LINE`].
 const MAX_MESSAGE_ID: usize = 900;

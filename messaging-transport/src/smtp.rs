@@ -8,9 +8,11 @@
 //! Commands are pipelined where the peer allows it (RFC 2920), and every wait is bounded (see
 //! [`Timeouts`]).
 
+mod answers;
 mod content;
 mod envelope;
 mod pool;
+mod recipient;
 mod reply;
 mod session;
 mod timeouts;
@@ -19,9 +21,11 @@ mod transaction;
 mod transcript;
 mod wire;
 
+pub(crate) use answers::Answers;
 pub(crate) use content::WireContent;
-pub(crate) use envelope::{Answers, Envelope, Recipient};
+pub(crate) use envelope::Envelope;
 pub(crate) use pool::{Limits, Pool};
+pub(crate) use recipient::Recipient;
 #[cfg(feature = "testing")]
 pub(crate) use reply::Reply;
 pub(crate) use session::{Credentials, OpenError, Opener, Peer, Security, Session, clean_name};

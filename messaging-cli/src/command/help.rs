@@ -6,7 +6,7 @@ use clap::Command;
 use clap::builder::StyledStr;
 use clap::builder::styling::{AnsiColor, Style};
 
-use super::Word;
+use super::word::Word;
 
 /// The column where descriptions begin.
 const INDENT: usize = 18;

@@ -5,11 +5,16 @@ use std::collections::HashSet;
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, Command};
 use messaging_core::scope::Access;
-use messaging_engine::ops::{BodyKind, Endpoint};
+use messaging_engine::ops::{self, BodyKind, Endpoint};
 use serde_json::{Number, Value};
 
 use crate::arguments;
 use crate::members::{self, Kind, Member};
+
+/// The operation whose words a command line named.
+pub(crate) fn endpoint(words: &[&str]) -> Option<&'static Endpoint> {
+    ops::all().iter().find(|endpoint| endpoint.cli.split(' ').eq(words.iter().copied()))
+}
 
 /// Which part of a request a flag belongs to; the prefix of its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,11 +2,14 @@
 
 use std::fmt::Write as _;
 
+use clap::builder::styling::{AnsiColor, Style};
 use serde_json::Value;
 
-use super::RED;
 use super::node::clean;
-use crate::target::Reply;
+use crate::reply::Reply;
+
+/// How the word "error" looks.
+pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
 
 /// A refusal for people: the sentence, then each broken rule on a line of its own.
 pub(super) fn text(reply: &Reply) -> String {

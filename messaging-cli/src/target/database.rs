@@ -17,10 +17,10 @@ use messaging_http::standalone::{self, Role, StartError};
 use messaging_http::{Settings, SettingsArgs};
 use serde_json::Value;
 
-use super::{Reply, query_string};
 use crate::arguments::{self, DATA, DATABASE};
-use crate::dev;
+use crate::dev_file;
 use crate::failure::Failure;
+use crate::reply::Reply;
 use crate::request::Request;
 
 /// Bytes of a file that are read at a time.
@@ -62,7 +62,7 @@ impl Database {
             Err(error) if role == Role::Server && error.is_in_use() => (open_with(&settings).await?, false),
             opened => (opened?, role == Role::Server),
         };
-        let text = named.map(ToOwned::to_owned).or_else(|| dev::workspace_of(&data)).unwrap_or_default();
+        let text = named.map(ToOwned::to_owned).or_else(|| dev_file::workspace_of(&data)).unwrap_or_default();
         let workspace = match text.as_str() {
             "" if access == Access::Public => None,
             "" => return Err(Failure::usage(WHICH)),
@@ -87,7 +87,7 @@ impl Database {
     /// Carries out a request.
     pub(super) async fn call(&self, request: &Request, path: &[(String, String)]) -> Result<Reply, Failure> {
         let caller = Caller::Operator(self.workspace);
-        let query = query_string(&request.query);
+        let query = request.query_string();
         let filled = ops::fill_path(request.endpoint.path, path);
         let in_path = path.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
         let answer = match caller.admit(request.endpoint.access, in_path, None) {

@@ -10,8 +10,8 @@ use messaging_http::client::{Refusal, Success};
 use messaging_http::{Client, ClientError};
 use serde_json::Value;
 
-use super::{Reply, query_string};
 use crate::failure::Failure;
+use crate::reply::Reply;
 use crate::request::Request;
 
 /// A server and the credentials for it.
@@ -36,7 +36,7 @@ impl Server {
     pub(super) async fn call(&self, request: &Request, path: &[(String, String)]) -> Result<Reply, Failure> {
         let mut target = ops::fill_path(request.endpoint.path, path);
         if !request.query.is_empty() {
-            target = format!("{target}?{}", query_string(&request.query));
+            target = format!("{target}?{}", request.query_string());
         }
         let mut headers = HeaderMap::new();
         if let Some(workspace) = self.workspace.clone().filter(|_| !request.endpoint.is_in_workspace()) {

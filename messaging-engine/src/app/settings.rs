@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// What the installation is told (contract section 22).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Base of tracking, unsubscribe, upload and callback links, without a slash at the end.
     pub public_url: String,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::StoreHealth;
 use messaging_engine::ops::Empty;
-use messaging_engine::ops::service::GetHealth;
+use messaging_engine::ops::health::GetHealth;
 use messaging_engine::work::Workers;
 use messaging_engine::{Caller, Error};
 use rusqlite::Connection;

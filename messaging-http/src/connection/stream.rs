@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::{Activity, HeadPart};
+use super::activity::{Activity, HeadPart};
 use crate::pipeline::MAX_TARGET;
 
 /// How long a peer may go on sending what nobody wanted, so that it gets to read the answer.

@@ -14,11 +14,14 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use messaging_transport::listen;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::pipeline::Pipeline;
-use crate::server::Listener;
+
+/// Scrapers that the kernel keeps for us while all places are taken.
+const BACKLOG: u32 = 128;
 
 /// Scrapers at a time.
 const MAX_CONNECTIONS: usize = 32;
@@ -36,8 +39,8 @@ pub(crate) struct MetricsListener {
 impl MetricsListener {
     /// Listens at an address.
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
-        let listener = Listener::bind(address)?;
-        Ok(Self { address: listener.local_addr()?, listener: listener.into_inner() })
+        let listener = listen::bind(address, BACKLOG)?;
+        Ok(Self { address: listener.local_addr()?, listener })
     }
 
     /// Where it listens.
@@ -52,7 +55,7 @@ impl MetricsListener {
         builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
         loop {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            let (socket, _) = crate::server::accept(&self.listener, || false).await;
+            let (socket, _) = listen::accept(&self.listener, || false).await;
             let pipeline = Arc::clone(&pipeline);
             let service = service_fn(move |request| answer(Arc::clone(&pipeline), request));
             let connection = builder.serve_connection(TokioIo::new(socket), service);

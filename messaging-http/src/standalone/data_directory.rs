@@ -7,7 +7,14 @@ use std::path::Path;
 
 use messaging_store::FileError;
 
-use super::{LISTEN, METRICS_LISTEN, SMTP_LISTEN};
+/// The file with the address that the server listens at.
+pub(super) const LISTEN: &str = "listen";
+
+/// The file with the address that mail comes back to.
+pub(super) const SMTP_LISTEN: &str = "smtp-listen";
+
+/// The file with the address of the metrics page.
+pub(super) const METRICS_LISTEN: &str = "metrics-listen";
 
 /// Makes the data directory, or closes an existing one, and our files in it, to everybody but its owner.
 ///

@@ -1,7 +1,8 @@
 //! The typed client against the server.
 
 use http::{HeaderMap, Method};
-use messaging_engine::ops::service::{CreateWorkspace, GetHealth, ListWorkspaces, WorkspaceInput};
+use messaging_engine::ops::health::GetHealth;
+use messaging_engine::ops::workspaces::{CreateWorkspace, ListWorkspaces, WorkspaceInput};
 use messaging_engine::ops::{Empty, PageQuery};
 use messaging_http::{Client, ClientError};
 

@@ -98,7 +98,7 @@ impl World {
             put(store, world.more(n)).await;
         }
         let query = MemberQuery { filter: Filter::Everyone, now: at(0), zone: jiff::tz::TimeZone::UTC };
-        segments::calculate(store, home, world.segment.id, &query).await;
+        segments::keeping::calculate(store, home, world.segment.id, &query).await;
         world
     }
 

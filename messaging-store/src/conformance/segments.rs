@@ -1,5 +1,6 @@
 //! Segments and their members.
 
+pub mod keeping;
 pub mod kept;
 pub mod random;
 
@@ -19,6 +20,7 @@ use messaging_core::ports::store::segments::{MemberQuery, Moved};
 use messaging_core::violation::Violations;
 use serde_json::{Value, json};
 
+use self::keeping::{calculate, follow};
 use super::sample::{
     at, bare_message, contact, contact_list, event, id, insert, object, product_event, segment, suppression,
 };
@@ -52,33 +54,6 @@ async fn stored(store: &dyn Store, workspace: WorkspaceId, filter: &Value) -> Se
     let segment = Segment { kind: SegmentKind::Dynamic, filter: read(filter), ..segment(workspace) };
     put(store, [add(&segment)]).await;
     segment.id
-}
-
-/// Calculates all members; answers how many joined and left.
-pub async fn calculate(store: &dyn Store, workspace: WorkspaceId, id: SegmentId, query: &MemberQuery) -> (u64, u64) {
-    let (mut from, mut joined, mut left) = (0, 0, 0);
-    loop {
-        let calculated = store.calculate_members(workspace, id, query, from).await.unwrap();
-        joined += calculated.joined;
-        left += calculated.left;
-        match calculated.next {
-            Some(next) => {
-                assert!(next > from, "a calculation goes on");
-                from = next;
-            }
-            None => return (joined, left),
-        }
-    }
-}
-
-/// Follows some changes; answers whether there are more.
-pub async fn follow(
-    store: &dyn Store,
-    workspace: WorkspaceId,
-    segments: &[(SegmentId, MemberQuery)],
-    limit: usize,
-) -> bool {
-    store.follow_changes(workspace, segments, limit).await.unwrap().1
 }
 
 /// Follows all changes; answers who moved.

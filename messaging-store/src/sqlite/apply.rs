@@ -7,9 +7,9 @@ use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::segments::ReadMasks;
 use super::{
-    accounts, attempts, channels, contacts, custom_fields, events, imports, installation, jobs, keys, lists, messages,
-    product_events, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls,
-    webhooks,
+    accounts, attempts, channels, contacts, custom_fields, events, imports, installation_values, jobs, keys, lists,
+    messages, product_events, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions,
+    templates, urls, webhooks,
 };
 
 /// Applies a write inside the open transaction.
@@ -20,7 +20,7 @@ pub(super) fn apply(
     write: &Write,
 ) -> Result<(), Fault> {
     match write {
-        Write::PutKeyCheck(check) => installation::put_key_check(connection, check),
+        Write::PutKeyCheck(check) => installation_values::put_key_check(connection, check),
         Write::PutUser(user, expect) => accounts::put_user(connection, user, *expect),
         Write::PutSession(session) => accounts::put_session(connection, session),
         Write::DeleteSession(token) => accounts::delete_session(connection, token),

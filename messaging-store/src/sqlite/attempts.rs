@@ -90,8 +90,7 @@ impl Attempts for SqliteStore {
         let mut forgotten = 0;
         for slice in old.chunks(SLICE) {
             let rows = slice.to_vec();
-            forgotten +=
-                self.writer.task(move |batch| batch.undurably(|connection, _| forget(connection, &rows))).await?;
+            forgotten += self.writer.undurably(move |connection| forget(connection, &rows)).await?;
         }
         Ok(forgotten)
     }

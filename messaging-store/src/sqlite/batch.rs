@@ -10,20 +10,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use messaging_core::changes::{Changes, Write};
-use messaging_core::error::Chain;
-use messaging_core::ports::store::StoreHealth;
-use rusqlite::Connection;
 
 use super::apply::apply;
-use super::blobs::BlobFiles;
-use super::checkpoint::{self, Checkpoints};
-use super::connection::{self, Overwriting, Reopen};
+use super::blob_files::BlobFiles;
+use super::connection::Overwriting;
 use super::fault::Fault;
-use super::health::Health;
-use super::installation;
-use super::lanes::LaneIndex;
-use super::log_repair::{self, Unrepaired};
-use super::segments::ReadMasks;
+use super::write_connection::WriteConnection;
 use super::writer::Commit;
 
 /// How long background work may take in a batch of its own: requests that come meanwhile wait for it.
@@ -32,33 +24,9 @@ const BACKGROUND_SLICE: Duration = Duration::from_millis(5);
 /// The same in a batch with requests.
 const RIDING_SLICE: Duration = Duration::from_millis(4);
 
-/// How often a store that is not healthy tries whether it is again.
-const PROBE_EVERY: Duration = Duration::from_secs(1);
-
-/// How long such a try waits for another program's transaction: requests are refused meanwhile, so it is not
-/// in a hurry, but tasks wait for it.
-const PROBE_BUSY: Duration = Duration::from_millis(50);
-
-/// How much a try writes after the disk was full: about what a batch writes.
-const PROBE_BYTES: i64 = 64 << 10;
-
-/// What the writer thread works with.
+/// Commits what waits, many sets of changes at a time.
 pub(super) struct WriteBatch {
-    connection: Connection,
-    index: LaneIndex,
-    read_masks: ReadMasks,
-    /// The token of this process if it does the jobs.
-    owner: Option<String>,
-    /// Tells whether another program has written since.
-    data_version: i64,
-    /// How thoroughly what is deleted is overwritten at the moment.
-    overwriting: Overwriting,
-    checkpoints: Arc<Checkpoints>,
-    health: Arc<Health>,
-    reopen: Reopen,
     blobs: BlobFiles,
-    /// When the store last tried whether it is healthy again.
-    last_probe: Option<Instant>,
     /// Kept for its capacity.
     batch: Vec<(Commit, Result<(), Fault>)>,
 }
@@ -72,63 +40,48 @@ enum ApplyFailure {
 }
 
 impl WriteBatch {
-    pub(super) fn new(
-        connection: Connection,
-        owner: Option<String>,
-        checkpoints: Arc<Checkpoints>,
-        health: Arc<Health>,
-        reopen: Reopen,
-        blobs: BlobFiles,
-    ) -> Self {
-        Self {
-            connection,
-            index: LaneIndex::default(),
-            read_masks: ReadMasks::default(),
-            owner,
-            data_version: 0,
-            overwriting: Overwriting::Rows,
-            checkpoints,
-            health,
-            reopen,
-            blobs,
-            last_probe: None,
-            batch: Vec::new(),
-        }
+    pub(super) fn new(blobs: BlobFiles) -> Self {
+        Self { blobs, batch: Vec::new() }
     }
 
     /// Commits all of the foreground and as much of the background as fits, and answers.
-    pub(super) fn commit(&mut self, foreground: &mut VecDeque<Commit>, background: &mut VecDeque<Commit>) {
+    pub(super) fn commit(
+        &mut self,
+        writing: &mut WriteConnection,
+        foreground: &mut VecDeque<Commit>,
+        background: &mut VecDeque<Commit>,
+    ) {
         if foreground.is_empty() && background.is_empty() {
             return;
         }
-        if self.health.fault().is_some() {
+        if writing.health.fault().is_some() {
             for commit in foreground.drain(..).chain(background.drain(..)) {
                 commit.answer(Err(Fault::Unhealthy));
             }
             return;
         }
         let mut batch = std::mem::take(&mut self.batch);
-        let outcome = self.begin().and_then(|()| {
-            let clean = self.apply_in_hope(foreground, background, &mut batch);
+        let outcome = writing.begin().and_then(|()| {
+            let clean = self.apply_in_hope(writing, foreground, background, &mut batch);
             if !clean {
-                self.roll_back();
-                self.begin()?;
-                self.apply_with_care(&mut batch)?;
+                writing.roll_back();
+                writing.begin()?;
+                self.apply_with_care(writing, &mut batch)?;
             }
-            self.index.settle(&self.connection)?;
-            self.statement("COMMIT").map_err(Fault::of_commit)
+            writing.index.settle(&writing.connection)?;
+            writing.statement("COMMIT").map_err(Fault::of_commit)
         });
         match outcome {
             Ok(()) => {
-                self.index.forget_undo();
-                self.checkpoints.note_growth();
+                writing.index.forget_undo();
+                writing.checkpoints.note_growth();
                 for (commit, outcome) in batch.drain(..) {
                     commit.answer(outcome);
                 }
             }
             Err(fault) => {
-                self.roll_back();
-                self.health.report(&fault);
+                writing.roll_back();
+                writing.health.report(&fault);
                 let cause = Arc::new(fault);
                 let unstarted = foreground.drain(..).chain(background.drain(..));
                 for commit in batch.drain(..).map(|(commit, _)| commit).chain(unstarted) {
@@ -142,14 +95,15 @@ impl WriteBatch {
     /// Applies everything without savepoints; `false` when something has to be undone. `batch` then
     /// holds what was taken, applied or not.
     fn apply_in_hope(
-        &mut self,
+        &self,
+        writing: &mut WriteConnection,
         foreground: &mut VecDeque<Commit>,
         background: &mut VecDeque<Commit>,
         batch: &mut Vec<(Commit, Result<(), Fault>)>,
     ) -> bool {
         let mut clean = true;
-        let mut take = |this: &mut Self, commit: Commit| {
-            let outcome = if clean { this.apply(&commit.changes) } else { Ok(()) };
+        let mut take = |writing: &mut WriteConnection, commit: Commit| {
+            let outcome = if clean { self.apply(writing, &commit.changes) } else { Ok(()) };
             let outcome = match outcome {
                 Ok(()) => Ok(()),
                 Err(ApplyFailure::Clean(fault)) => Err(fault),
@@ -163,11 +117,11 @@ impl WriteBatch {
         };
         let slice = if foreground.is_empty() { BACKGROUND_SLICE } else { RIDING_SLICE };
         for commit in foreground.drain(..) {
-            take(self, commit);
+            take(writing, commit);
         }
         let started = Instant::now();
         while let Some(commit) = background.pop_front() {
-            if !take(self, commit) || started.elapsed() >= slice {
+            if !take(writing, commit) || started.elapsed() >= slice {
                 break;
             }
         }
@@ -175,26 +129,30 @@ impl WriteBatch {
     }
 
     /// Applies the batch with a savepoint around each set of changes.
-    fn apply_with_care(&mut self, batch: &mut [(Commit, Result<(), Fault>)]) -> Result<(), Fault> {
+    fn apply_with_care(
+        &self,
+        writing: &mut WriteConnection,
+        batch: &mut [(Commit, Result<(), Fault>)],
+    ) -> Result<(), Fault> {
         for (commit, outcome) in batch {
-            self.statement("SAVEPOINT one")?;
-            *outcome = match self.apply(&commit.changes) {
+            writing.statement("SAVEPOINT one")?;
+            *outcome = match self.apply(writing, &commit.changes) {
                 Ok(()) => Ok(()),
-                Err(ApplyFailure::Clean(fault) | ApplyFailure::Dirty(fault)) if !self.connection.is_autocommit() => {
-                    self.statement("ROLLBACK TO one")?;
+                Err(ApplyFailure::Clean(fault) | ApplyFailure::Dirty(fault)) if !writing.connection.is_autocommit() => {
+                    writing.statement("ROLLBACK TO one")?;
                     Err(fault)
                 }
                 // SQLite gave up the whole transaction: the disk is full, or worse.
                 Err(ApplyFailure::Clean(fault) | ApplyFailure::Dirty(fault)) => return Err(fault),
             };
-            self.statement("RELEASE one")?;
+            writing.statement("RELEASE one")?;
         }
         Ok(())
     }
 
     /// Applies one set of changes.
-    fn apply(&mut self, changes: &Changes) -> Result<(), ApplyFailure> {
-        let mark = self.index.mark();
+    fn apply(&self, writing: &mut WriteConnection, changes: &Changes) -> Result<(), ApplyFailure> {
+        let mark = writing.index.mark();
         let is_reply = |write: &&Write| matches!(write, Write::Remember(_));
         // The remembered reply is what conflicts most, and no other write reads it: tried first, its
         // conflict leaves nothing to undo.
@@ -202,11 +160,11 @@ impl WriteBatch {
         for (done, write) in first.chain(rest.filter(|write| !is_reply(write))).enumerate() {
             let applied = self
                 .look_for_file(write)
-                .and_then(|()| self.overwrite_for(write))
-                .and_then(|()| apply(&self.connection, &mut self.index, &mut self.read_masks, write));
+                .and_then(|()| writing.overwrite(overwriting_for(write)))
+                .and_then(|()| apply(&writing.connection, &mut writing.index, &mut writing.read_masks, write));
             if let Err(fault) = applied {
-                self.index.undo_to(mark);
-                self.read_masks.forget_all();
+                writing.index.undo_to(mark);
+                writing.read_masks.forget_all();
                 let one_statement = !matches!(
                     write,
                     Write::InsertMessage(..)
@@ -230,216 +188,18 @@ impl WriteBatch {
             _ => Ok(()),
         }
     }
+}
 
-    /// What is about a person is overwritten thoroughly when it is replaced or deleted.
-    fn overwrite_for(&mut self, write: &Write) -> Result<(), Fault> {
-        let personal = matches!(
-            write,
-            Write::PutContacts(..)
-                | Write::DeleteContact(..)
-                | Write::DeleteProductEvents(..)
-                | Write::DeleteUrl(..)
-                | Write::RedactMessage(..)
-                | Write::EraseCopy(..)
-        );
-        let wanted = if personal { Overwriting::Pages } else { Overwriting::Rows };
-        if wanted != self.overwriting {
-            connection::overwrite(&self.connection, wanted)?;
-            self.overwriting = wanted;
-        }
-        Ok(())
-    }
-
-    /// Runs something in a transaction of its own that a power cut may undo: for what is not lost
-    /// thereby, only done again.
-    pub(super) fn undurably<T>(
-        &mut self,
-        work: impl FnOnce(&Connection, &mut LaneIndex) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
-        if self.health.fault().is_some() {
-            return Err(Fault::Unhealthy);
-        }
-        // The pragma acts when it is compiled, so it cannot be kept prepared.
-        self.connection.execute_batch("PRAGMA synchronous = normal")?;
-        let outcome = self.begin().and_then(|()| {
-            let answer = work(&self.connection, &mut self.index)?;
-            self.statement("COMMIT")?;
-            Ok(answer)
-        });
-        match &outcome {
-            Ok(_) => {
-                self.index.forget_undo();
-                self.checkpoints.note_growth();
-            }
-            Err(fault) => {
-                self.roll_back();
-                self.health.report(fault);
-            }
-        }
-        self.connection.execute_batch("PRAGMA synchronous = full")?;
-        outcome
-    }
-
-    /// Looks at what the writer knows, outside of any transaction.
-    pub(super) fn look<T>(&self, look: impl FnOnce(&Connection, &LaneIndex) -> Result<T, Fault>) -> Result<T, Fault> {
-        look(&self.connection, &self.index)
-    }
-
-    /// The same, where what is learned by looking is kept.
-    pub(super) fn look_and_note<T>(
-        &mut self,
-        look: impl FnOnce(&Connection, &mut LaneIndex) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
-        look(&self.connection, &mut self.index)
-    }
-
-    /// What the writer remembers of lanes and leases.
-    pub(super) fn index(&mut self) -> &mut LaneIndex {
-        &mut self.index
-    }
-
-    /// Whether jobs are claimed here.
-    pub(super) fn is_worker(&self) -> bool {
-        self.owner.is_some()
-    }
-
-    /// Starts the log over when it has become too long.
-    pub(super) fn keep_log_short(&self) {
-        if !self.checkpoints.restart_wanted() || self.health.fault().is_some() {
-            return;
-        }
-        match checkpoint::restart(&self.connection, self.health.state(), self.reopen.busy()) {
-            Ok(true) => self.checkpoints.note_restart(),
-            Ok(false) => {}
-            Err(error) => {
-                let fault = Fault::from(error);
-                tracing::debug!(error = %Chain(&fault), "the log could not be started over yet");
-                self.health.report_of_checkpoint(&fault);
-            }
-        }
-    }
-
-    /// Finds out, now and then while the store is not healthy, whether it is again.
-    pub(super) fn look_after_health(&mut self) {
-        let Some(fault) = self.health.fault().filter(|fault| !fault.is_final()) else { return };
-        if self.last_probe.is_some_and(|last| last.elapsed() < PROBE_EVERY) {
-            return;
-        }
-        let outcome = if self.health.distrusts_log() { self.make_log_whole() } else { Ok(()) };
-        match outcome.and_then(|()| Ok(self.probe(fault)?)) {
-            Ok(()) => {
-                self.last_probe = None;
-                self.health.look_at_space();
-                self.health.recovered();
-            }
-            Err(Unrepaired::Lost(frames)) => self.give_up(frames),
-            Err(Unrepaired::Failed(fault)) => {
-                self.last_probe = Some(Instant::now());
-                self.health.report(&fault);
-                tracing::debug!(error = %Chain(&fault), "the store is still not healthy");
-            }
-        }
-    }
-
-    /// Brings everything that was committed to the disk, by another way than the one that failed: the log is
-    /// written and synced again, moved into the database, and emptied.
-    fn make_log_whole(&mut self) -> Result<(), Unrepaired> {
-        // What a connection whose commit failed still keeps in memory is not worth knowing.
-        self.connection = self.reopen.writer()?;
-        self.data_version = 0;
-        self.overwriting = Overwriting::Rows;
-        self.checkpoints.watch(&mut self.connection, &self.reopen)?;
-        self.index.undo_all();
-        self.read_masks.forget_all();
-        log_repair::rewrite(&self.connection, self.reopen.log())?;
-        checkpoint::empty(&self.connection)?;
-        Ok(())
-    }
-
-    /// Writes something small durably, as commits are.
-    fn probe(&mut self, fault: StoreHealth) -> Result<(), Fault> {
-        self.connection.busy_timeout(PROBE_BUSY)?;
-        let outcome = self.write_probe(if fault == StoreHealth::Full { PROBE_BYTES } else { 1 });
-        if outcome.is_err() {
-            self.roll_back();
-        }
-        self.connection.busy_timeout(self.reopen.busy())?;
-        outcome
-    }
-
-    fn write_probe(&self, bytes: i64) -> Result<(), Fault> {
-        let put = |bytes: i64| {
-            let sql = "INSERT INTO health_probe (n, filler) VALUES (1, zeroblob(?1))
-                ON CONFLICT (n) DO UPDATE SET filler = excluded.filler";
-            self.statement("BEGIN IMMEDIATE")?;
-            self.connection.prepare_cached(sql)?.execute([bytes])?;
-            self.statement("COMMIT").map_err(Fault::of_commit)
-        };
-        put(bytes)?;
-        if bytes > 1 { put(1) } else { Ok(()) }
-    }
-
-    /// Ends the store: nothing that is written behind a hole in the log would last.
-    fn give_up(&mut self, frames: u64) {
-        tracing::error!(frames, "the write-ahead log lost frames that were not on the disk; restart the server");
-        // The last connection that is closed moves the log into the database. The next process shall do that,
-        // which reads the log from the disk and stops at the hole; so one connection is never closed.
-        match self.reopen.writer() {
-            Ok(kept) => std::mem::forget(kept),
-            Err(error) => tracing::error!(%error, "the log cannot be kept from being moved"),
-        }
-        self.health.end(StoreHealth::Broken);
-    }
-
-    /// Cleans up after a panic: nobody gets an answer, nothing was changed.
-    pub(super) fn abandon(&mut self) {
-        self.batch.clear();
-        self.roll_back();
-        let _ = self.connection.execute_batch("PRAGMA synchronous = full");
-    }
-
-    fn begin(&mut self) -> Result<(), Fault> {
-        self.statement("BEGIN IMMEDIATE")?;
-        let version = self.read_data_version()?;
-        if self.data_version != version {
-            self.check_owner()?;
-            self.data_version = version;
-            self.index.distrust_rows();
-            self.read_masks.forget_all();
-        }
-        Ok(())
-    }
-
-    /// Fails when another process has made itself the owner: nothing may be claimed or written here any more.
-    /// Looks only when another process has written.
-    pub(super) fn ensure_owner(&self) -> Result<(), Fault> {
-        if self.read_data_version()? == self.data_version { Ok(()) } else { self.check_owner() }
-    }
-
-    fn check_owner(&self) -> Result<(), Fault> {
-        let Some(owner) = &self.owner else { return Ok(()) };
-        if installation::get(&self.connection, installation::OWNER)?.as_ref() == Some(owner) {
-            return Ok(());
-        }
-        self.health.end(StoreHealth::Displaced);
-        Err(Fault::Unhealthy)
-    }
-
-    fn read_data_version(&self) -> Result<i64, Fault> {
-        Ok(self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)
-    }
-
-    fn roll_back(&mut self) {
-        if !self.connection.is_autocommit()
-            && let Err(error) = self.connection.execute_batch("ROLLBACK")
-        {
-            tracing::error!(%error, "a transaction could not be rolled back");
-        }
-        self.index.undo_all();
-        self.read_masks.forget_all();
-    }
-
-    fn statement(&self, sql: &str) -> rusqlite::Result<()> {
-        self.connection.prepare_cached(sql)?.execute([]).map(drop)
-    }
+/// What is about a person is overwritten thoroughly when it is replaced or deleted.
+fn overwriting_for(write: &Write) -> Overwriting {
+    let personal = matches!(
+        write,
+        Write::PutContacts(..)
+            | Write::DeleteContact(..)
+            | Write::DeleteProductEvents(..)
+            | Write::DeleteUrl(..)
+            | Write::RedactMessage(..)
+            | Write::EraseCopy(..)
+    );
+    if personal { Overwriting::Pages } else { Overwriting::Rows }
 }

@@ -6,8 +6,6 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::health::log_path;
-
 /// How many bytes the write-ahead log may have before the writer is made to start it over.
 pub(super) const WAL_LIMIT: i64 = 128 << 20;
 /// The page size of new databases; an existing one keeps its own.
@@ -27,6 +25,13 @@ const READER_CACHE: i64 = -4 * 1024;
 
 /// Enough for every statement of this crate.
 const STATEMENTS: usize = 256;
+
+/// The write-ahead log of a database.
+pub(super) fn log_path(database: &Path) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-wal");
+    path.into()
+}
 
 /// How the writer's connection is opened, again if need be.
 #[derive(Debug, Clone)]

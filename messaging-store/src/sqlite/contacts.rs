@@ -3,69 +3,30 @@
 //! What the numbers mean stands in the migration that makes the tables.
 
 mod list;
+mod rows;
 mod tags;
 
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use messaging_core::changes::{Expect, PutContact};
-use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::contact::{Consent, Contact, ContactFilter, Identifier};
 use messaging_core::domain::segment::reads::ReadMask;
-use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
+use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
 use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Stored};
-use rusqlite::{Connection, OptionalExtension as _, Row, Statement, params};
+use rusqlite::{Connection, OptionalExtension as _, Statement, params};
 
+use self::rows::{contact, contact_columns, text_at};
 use self::tags::Tags;
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
-use super::messages::or_empty;
+use super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, COUNT_BITS, make_workspace_number, workspace_number};
 use super::product_events;
-use super::query::{many, one};
-use super::row::{count, document, id, time};
-use super::segments::{self, ReadMasks, WorkspaceReadMask, note};
+use super::query::one;
+use super::row::{count, document, id, or_empty, time};
+use super::segments::{ReadMasks, WorkspaceReadMask, let_go, note};
 
-/// The low bits of a contact's number count within its workspace_number.
-pub(super) const COUNT_BITS: i64 = 40;
-
-pub(super) const BY_EXTERNAL_ID: &str = "SELECT n FROM contacts WHERE workspace_number = ?1 AND external_id = ?2";
-pub(super) const BY_EMAIL: &str = "SELECT n FROM contacts WHERE workspace_number = ?1 AND email = ?2";
-pub(super) const BY_PHONE: &str = "SELECT n FROM contacts WHERE workspace_number = ?1 AND phone = ?2";
-
-/// The columns that [`contact`] reads, in its order.
-macro_rules! contact_columns {
-    () => {
-        "c.n, c.id, c.revision, c.created_at, c.updated_at, c.marketing_email, c.sms, c.external_id, c.email, \
-         c.phone, c.locale, c.timezone, c.tags, c.attributes"
-    };
-}
-use contact_columns;
-
-/// The number of a workspace, if it has any contacts, lists or tags.
-pub(super) fn workspace_number(connection: &Connection, workspace: WorkspaceId) -> Result<Option<i64>, Fault> {
-    let sql = "SELECT number FROM workspace_numbers WHERE workspace = ?1";
-    one(connection, sql, [workspace.to_bytes()], |row| Ok(row.get(0)?))
-}
-
-/// The number of a workspace, given to it when it has none.
-pub(super) fn make_workspace_number(connection: &Connection, workspace: WorkspaceId) -> Result<i64, Fault> {
-    if let Some(number) = workspace_number(connection, workspace)? {
-        return Ok(number);
-    }
-    let sql = "INSERT INTO workspace_numbers (workspace, newest, contacts) VALUES (?1, 0, 0) RETURNING number";
-    Ok(connection.prepare_cached(sql)?.query_row([workspace.to_bytes()], |row| row.get(0))?)
-}
-
-/// The number of a contact.
-pub(super) fn contact_number(
-    connection: &Connection,
-    workspace: WorkspaceId,
-    id: ContactId,
-) -> Result<Option<i64>, Fault> {
-    const SQL: &str = "SELECT n FROM contacts
-        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1) AND id = ?2";
-    one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| Ok(row.get(0)?))
-}
+pub(super) use rows::numbered;
 
 pub(super) fn put(connection: &Connection, read_masks: &mut ReadMasks, puts: &[PutContact]) -> Result<(), Fault> {
     let mut rest = puts;
@@ -242,10 +203,6 @@ fn attributes_text(contact: &Contact) -> Option<&str> {
     if contact.attributes.is_empty() { None } else { Some(contact.attributes.json()) }
 }
 
-fn text_at<'row>(row: &'row Row<'_>, column: usize) -> Result<Option<&'row str>, Fault> {
-    row.get_ref(column)?.as_str_or_null().map_err(|_| Fault::Malformed("a text column holds no text"))
-}
-
 pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: ContactId) -> Result<(), Fault> {
     let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(()) };
     let sql = "SELECT n, tags FROM contacts WHERE workspace_number = ?1 AND id = ?2";
@@ -260,62 +217,13 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
         )?
         .execute([n])?;
     connection.prepare_cached("DELETE FROM list_members WHERE contact = ?1")?.execute([n])?;
-    segments::let_go(connection, workspace_number, n)?;
+    let_go(connection, workspace_number, n)?;
     product_events::depart(connection, workspace_number, id, n)?;
     expect_one(connection.prepare_cached("DELETE FROM contacts WHERE n = ?1")?.execute([n])?)?;
     connection
         .prepare_cached("UPDATE workspace_numbers SET contacts = contacts - 1 WHERE number = ?1")?
         .execute([workspace_number])?;
     Ok(())
-}
-
-/// A contact from the columns of `contact_columns`, with its number.
-fn contact(connection: &Connection, workspace: WorkspaceId, row: &Row<'_>) -> Result<(i64, Stored<Contact>), Fault> {
-    let n = row.get(0)?;
-    let record = Contact {
-        id: id(row, 1)?,
-        workspace_id: workspace,
-        external_id: row.get(7)?,
-        email: row.get(8)?,
-        phone: row.get(9)?,
-        attributes: text_at(row, 13)?.map(Attributes::parse).transpose()?.unwrap_or_default(),
-        tags: or_empty(row, 12)?,
-        locale: row.get(10)?,
-        timezone: row.get(11)?,
-        consent: Consent { marketing_email: row.get(5)?, sms: row.get(6)? },
-        list_ids: lists_of(connection, n)?,
-        created_at: time(row, 3)?,
-        updated_at: time(row, 4)?,
-    };
-    Ok((n, Stored { record, revision: row.get(2)? }))
-}
-
-fn lists_of(connection: &Connection, n: i64) -> Result<Vec<ListId>, Fault> {
-    const SQL: &str = "SELECT lists.id FROM list_members CROSS JOIN lists ON lists.n = list_members.list
-        WHERE list_members.contact = ?1 AND lists.removed = 0";
-    let mut lists: Vec<ListId> = many(connection, SQL, [n], |row| id(row, 0))?;
-    lists.sort_unstable();
-    Ok(lists)
-}
-
-/// The number of the contact that has an identifier.
-fn identified(connection: &Connection, workspace_number: i64, identifier: &Identifier) -> Result<Option<i64>, Fault> {
-    let (sql, text) = match identifier {
-        Identifier::ExternalId(text) => (BY_EXTERNAL_ID, text),
-        Identifier::Email(text) => (BY_EMAIL, text),
-        Identifier::Phone(text) => (BY_PHONE, text),
-    };
-    one(connection, sql, params![workspace_number, text], |row| Ok(row.get(0)?))
-}
-
-/// A contact by its number.
-pub(super) fn numbered(
-    connection: &Connection,
-    workspace: WorkspaceId,
-    n: i64,
-) -> Result<Option<Stored<Contact>>, Fault> {
-    const SQL: &str = concat!("SELECT ", contact_columns!(), " FROM contacts c WHERE c.n = ?1");
-    Ok(one(connection, SQL, [n], |row| contact(connection, workspace, row))?.map(|(_, stored)| stored))
 }
 
 #[async_trait]

@@ -10,9 +10,9 @@ use rusqlite::{Connection, Row, params};
 
 use super::SqliteStore;
 use super::fault::Fault;
-use super::messages::{message, or_empty};
+use super::messages::message;
 use super::query::{many, one};
-use super::row::{id, numbered, sql_limit, time};
+use super::row::{id, numbered, or_empty, sql_limit, time};
 
 /// Entries that fit into a millisecond before numbers run ahead of the clock, which does no harm.
 const A_MILLISECOND: i64 = 1024;
@@ -147,11 +147,9 @@ impl EventLog for SqliteStore {
             SELECT l.workspace, l.n FROM workspaces w CROSS JOIN event_log l ON l.workspace = w.id AND l.n < ?1 LIMIT ?2)";
         let until = first_number(before);
         self.writer
-            .task(move |batch| {
-                batch.undurably(|connection, _| {
-                    let removed = connection.prepare_cached(SQL)?.execute(params![until, sql_limit(limit)])?;
-                    Ok(removed as u64)
-                })
+            .undurably(move |connection| {
+                let removed = connection.prepare_cached(SQL)?.execute(params![until, sql_limit(limit)])?;
+                Ok(removed as u64)
             })
             .await
     }

@@ -12,7 +12,7 @@ use messaging_core::changes::Changes;
 use messaging_core::ports::store::{StoreGauges, StoreHealth};
 use tokio::sync::watch;
 
-use super::connection::WAL_LIMIT;
+use super::connection::{WAL_LIMIT, log_path};
 use super::fault::Fault;
 
 /// The least that is kept free unless the installation says otherwise (contract section 22).
@@ -44,13 +44,6 @@ pub(super) struct Health {
 struct Parts {
     fault: StoreHealth,
     space: StoreHealth,
-}
-
-/// The write-ahead log of a database.
-pub(super) fn log_path(database: &Path) -> PathBuf {
-    let mut path = database.as_os_str().to_owned();
-    path.push("-wal");
-    path.into()
 }
 
 impl Health {

@@ -86,7 +86,7 @@ impl Imports for SqliteStore {
         if any.is_none() {
             return Ok(0);
         }
-        self.writer.task(move |batch| batch.undurably(|connection, _| forget(connection, bound, limit))).await
+        self.writer.undurably(move |connection| forget(connection, bound, limit)).await
     }
 }
 

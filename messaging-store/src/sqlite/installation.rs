@@ -1,4 +1,4 @@
-//! What holds for the database as a whole: rows of the table `installation`, by name.
+//! The check value of the secret key, and what is sealed under it.
 
 use async_trait::async_trait;
 use messaging_core::domain::secret_key;
@@ -6,49 +6,13 @@ use messaging_core::domain::sending_domain::{DkimKey, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::webhook::Webhook;
 use messaging_core::ports::store::{Installation, SealedSecret, StoreError};
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::Connection;
 use serde::de::DeserializeOwned;
 
 use super::SqliteStore;
-use super::fault::{Fault, expect_one};
+use super::fault::Fault;
+use super::installation_values::{KEY_CHECK, get};
 use super::row;
-
-/// The token of the program that does the jobs.
-pub(super) const OWNER: &str = "owner";
-
-/// Nearly the latest time that a job was dated at, in milliseconds.
-pub(super) const LATEST: &str = "latest";
-
-/// The check value of the secret key.
-const KEY_CHECK: &str = "key_check";
-
-/// Reads a value.
-pub(super) fn get(connection: &Connection, name: &str) -> Result<Option<String>, Fault> {
-    let value = connection
-        .prepare_cached("SELECT value FROM installation WHERE name = ?1")?
-        .query_row([name], |row| row.get(0))
-        .optional()?;
-    Ok(value)
-}
-
-/// Writes a value over whatever there is.
-pub(super) fn set(connection: &Connection, name: &str, value: &str) -> Result<(), Fault> {
-    connection
-        .prepare_cached(
-            "INSERT INTO installation (name, value) VALUES (?1, ?2)
-             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        )?
-        .execute([name, value])?;
-    Ok(())
-}
-
-/// Keeps the check value of the secret key, unless there is one.
-pub(super) fn put_key_check(connection: &Connection, check: &str) -> Result<(), Fault> {
-    let rows = connection
-        .prepare_cached("INSERT INTO installation (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING")?
-        .execute([KEY_CHECK, check])?;
-    expect_one(rows)
-}
 
 #[async_trait]
 impl Installation for SqliteStore {

@@ -13,11 +13,11 @@ use messaging_core::time::{Monotonic, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
 use super::SqliteStore;
-use super::batch::WriteBatch;
 use super::fault::{Fault, expect_one};
 use super::lanes::{LaneIndex, PARKED};
 use super::redating;
 use super::row;
+use super::write_connection::WriteConnection;
 
 pub(super) fn enqueue(connection: &Connection, index: &mut LaneIndex, job: &NewJob) -> Result<(), Fault> {
     connection
@@ -111,17 +111,17 @@ pub(super) fn save(
 #[async_trait]
 impl Jobs for SqliteStore {
     async fn claim(&self, claim: Claim) -> Result<Vec<ClaimedJob>, StoreError> {
-        self.writer.task(move |batch| claim_jobs(batch, &claim)).await
+        self.writer.task(move |writing| claim_jobs(writing, &claim)).await
     }
 
     async fn next_due(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, StoreError> {
         self.writer
-            .task(move |batch| {
-                find_lost(batch)?;
-                if batch.index().redating().is_under_way() {
+            .task(move |writing| {
+                find_lost(writing)?;
+                if writing.index().redating().is_under_way() {
                     return Ok(Some(Duration::ZERO));
                 }
-                batch.look(|connection, index| {
+                writing.look(|connection, index| {
                     let row = next_time(connection)?.filter(|next| *next < Timestamp::from_millis(PARKED));
                     let row = row.map(|next| next.since(now));
                     Ok(row.into_iter().chain(index.first_wake(now, monotonic)).min())
@@ -142,21 +142,21 @@ impl Jobs for SqliteStore {
 }
 
 /// Claims in a transaction that a power cut may undo: the leases are gone then as well.
-fn claim_jobs(batch: &mut WriteBatch, claim: &Claim) -> Result<Vec<ClaimedJob>, Fault> {
-    if !batch.is_worker() {
+fn claim_jobs(writing: &mut WriteConnection, claim: &Claim) -> Result<Vec<ClaimedJob>, Fault> {
+    if !writing.is_worker() {
         return Err(Fault::NotTheWorker);
     }
-    batch.ensure_owner()?;
-    find_lost(batch)?;
-    redating::redate(batch, claim.now, claim.monotonic)?;
+    writing.ensure_owner()?;
+    find_lost(writing)?;
+    redating::redate(writing, claim.now, claim.monotonic)?;
     let held: HashMap<&str, Monotonic> = claim
         .hold
         .iter()
         .filter(|(_, until)| *until > claim.monotonic)
         .map(|(lane, until)| (lane.as_str(), *until))
         .collect();
-    batch.index().follow_holds(&held);
-    let anything = batch.look(|connection, index| {
+    writing.index().follow_holds(&held);
+    let anything = writing.look(|connection, index| {
         let row = next_time(connection)?.map(|next| next.as_millis() <= claim.now.as_millis());
         let wake = index.first_wake(claim.now, claim.monotonic).map(|wait| wait.is_zero());
         Ok(row == Some(true) || wake == Some(true) || index.has_let_go(&held))
@@ -165,21 +165,21 @@ fn claim_jobs(batch: &mut WriteBatch, claim: &Claim) -> Result<Vec<ClaimedJob>, 
         return Ok(Vec::new());
     }
     let mut round = Round { claim, held, claimed: Vec::new() };
-    let outcome = batch.undurably(|connection, index| {
+    let outcome = writing.undurably(|connection, index| {
         index.redating().note(connection, claim.now)?;
         index.wake(connection, claim.now, claim.monotonic, &round.held)?;
         round.visit_lanes(connection, index)
     });
     if let Err(fault) = outcome {
-        batch.index().take_back(round.claimed.iter().map(|job| &job.handle));
+        writing.index().take_back(round.claimed.iter().map(|job| &job.handle));
         return Err(fault);
     }
     Ok(round.claimed)
 }
 
-fn find_lost(batch: &mut WriteBatch) -> Result<(), Fault> {
-    if batch.is_worker() && batch.look(|_, index| Ok(index.has_lost()))? {
-        batch.undurably(|connection, index| index.find_lost(connection))?;
+fn find_lost(writing: &mut WriteConnection) -> Result<(), Fault> {
+    if writing.is_worker() && writing.look(|_, index| Ok(index.has_lost()))? {
+        writing.undurably(|connection, index| index.find_lost(connection))?;
     }
     Ok(())
 }

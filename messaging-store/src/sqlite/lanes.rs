@@ -17,8 +17,8 @@ use messaging_core::ids::JobId;
 use messaging_core::time::{Monotonic, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::dating::Redating;
 use super::fault::Fault;
-use super::redating::Redating;
 
 /// The time in the row of a parked lane.
 pub(super) const PARKED: i64 = i64::MAX;

@@ -9,21 +9,14 @@ use messaging_core::ports::store::{Lists, PageRequest, Slice, StoreError, Stored
 use rusqlite::{Connection, Row, params};
 
 use super::SqliteStore;
-use super::contacts::{contact_number, make_workspace_number, workspace_number};
 use super::fault::{Fault, expect_one};
+use super::numbers::{contact_number, list_number, make_workspace_number, workspace_number};
 use super::query::{many, one};
 use super::row::{below, count, id, one_more, slice, sql_limit, time};
 use super::segments::{ReadMasks, WorkspaceReadMask, note};
 
 /// How many rows a sweep removes in one transaction.
 const SLICE: usize = 500;
-
-/// The number of a list.
-pub(super) fn number(connection: &Connection, workspace: WorkspaceId, id: ListId) -> Result<Option<i64>, Fault> {
-    const SQL: &str = "SELECT n FROM lists
-        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1) AND id = ?2 AND removed = 0";
-    one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| Ok(row.get(0)?))
-}
 
 pub(super) fn put(connection: &Connection, list: &ContactList, expect: Expect) -> Result<(), Fault> {
     expect_one(match expect {
@@ -43,7 +36,7 @@ pub(super) fn put(connection: &Connection, list: &ContactList, expect: Expect) -
                 ])?
         }
         Expect::Revision(revision) => {
-            let n = number(connection, list.workspace_id, list.id)?;
+            let n = list_number(connection, list.workspace_id, list.id)?;
             connection
                 .prepare_cached(
                     "UPDATE lists SET name = ?3, updated_at = ?4, revision = revision + 1 WHERE n = ?1 AND revision = ?2",
@@ -54,7 +47,7 @@ pub(super) fn put(connection: &Connection, list: &ContactList, expect: Expect) -
 }
 
 pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: ListId) -> Result<(), Fault> {
-    if let Some(n) = number(connection, workspace, id)? {
+    if let Some(n) = list_number(connection, workspace, id)? {
         connection.prepare_cached("UPDATE lists SET removed = 1, name = '' WHERE n = ?1")?.execute([n])?;
     }
     Ok(())
@@ -67,7 +60,7 @@ pub(super) fn join(
     list: ListId,
     contact: ContactId,
 ) -> Result<(), Fault> {
-    let list = number(connection, workspace, list)?.ok_or(Fault::Conflict)?;
+    let list = list_number(connection, workspace, list)?.ok_or(Fault::Conflict)?;
     let contact = contact_number(connection, workspace, contact)?.ok_or(Fault::Conflict)?;
     connection.prepare_cached("INSERT INTO list_members (list, contact) VALUES (?1, ?2)")?.execute([list, contact])?;
     connection.prepare_cached("UPDATE lists SET contacts = contacts + 1 WHERE n = ?1")?.execute([list])?;
@@ -84,7 +77,7 @@ pub(super) fn leave(
     list: ListId,
     contact: ContactId,
 ) -> Result<(), Fault> {
-    let list = number(connection, workspace, list)?;
+    let list = list_number(connection, workspace, list)?;
     let contact = contact_number(connection, workspace, contact)?;
     let (Some(list), Some(contact)) = (list, contact) else { return Ok(()) };
     let left = connection
@@ -143,7 +136,7 @@ impl Lists for SqliteStore {
             .point_read(move |connection| {
                 let mut found = Vec::new();
                 for id in ids {
-                    found.extend(number(connection, workspace, id)?.map(|_| id));
+                    found.extend(list_number(connection, workspace, id)?.map(|_| id));
                 }
                 Ok(found)
             })
@@ -162,7 +155,7 @@ impl Lists for SqliteStore {
             .read(move |connection| {
                 // Locked once instead of once for every look-up.
                 let connection = connection.unchecked_transaction()?;
-                let list = number(&connection, workspace, list)?;
+                let list = list_number(&connection, workspace, list)?;
                 let mut found = Vec::new();
                 for contact in contacts {
                     let Some(n) = contact_number(&connection, workspace, contact)? else { continue };

@@ -158,7 +158,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::sqlite::health::log_path;
+    use crate::sqlite::connection::log_path;
 
     fn database() -> (tempfile::TempDir, Connection, PathBuf) {
         let place = tempfile::tempdir().unwrap();

@@ -3,6 +3,7 @@
 mod copies;
 mod list;
 mod redact;
+mod rows;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,38 +15,28 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::link_token::CopyKey;
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter, MessageStatus};
-use messaging_core::domain::segment::reads::ReadMask;
-use messaging_core::ids::{ContactId, Id, MessageId, WorkspaceId};
+use messaging_core::ids::{Id, MessageId, WorkspaceId};
 use messaging_core::ports::store::{Messages, PageRequest, Slice, StoreError};
 use messaging_core::time::Timestamp;
-use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
-use serde::de::DeserializeOwned;
 
+use self::rows::{message_columns, note_contact};
 use super::SqliteStore;
 use super::due_rows::{Dated, DueRows};
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
-use super::row::{self, document, id, maybe_id, number, numbered, sql_limit, time};
+use super::row::{self, document, number, numbered, or_empty, sql_limit, time};
 use super::segments::ReadMasks;
 
 pub(super) use copies::{erase_copy, expect, list_copies, unlist_copy};
 pub(super) use redact::{attribute, redact};
+pub(super) use rows::message;
 
 /// How many rows a sweep changes in one transaction.
 const SLICE: usize = 200;
 
 /// How many contents a sweep looks at: each costs looking up its message.
 const CONTENTS: usize = 2_000;
-
-/// The columns that [`message`] reads, in its order. Position 1 and 2 are looked at by `list`.
-macro_rules! message_columns {
-    () => {
-        "id, status, channel, tags, revision, created_at, updated_at, recipient, sender, contact, campaign, \
-         automation, template, metadata"
-    };
-}
-use message_columns;
 
 pub(super) fn insert(connection: &Connection, message: &Message, content: &MessageContent) -> Result<(), Fault> {
     let (workspace, id) = (message.workspace_id.to_bytes(), message.id.to_bytes());
@@ -115,46 +106,6 @@ pub(super) fn append_event(
     note_contact(connection, read_masks, event.workspace_id, event.message_id)
 }
 
-/// Notes that the events of messages changed for the contact of a message.
-fn note_contact(
-    connection: &Connection,
-    read_masks: &mut ReadMasks,
-    workspace: WorkspaceId,
-    message: MessageId,
-) -> Result<(), Fault> {
-    if read_masks.in_mask(connection, workspace, ReadMask::MESSAGES)?.is_none() {
-        return Ok(());
-    }
-    let sql = "SELECT contact FROM messages WHERE workspace = ?1 AND id = ?2";
-    let key = [workspace.to_bytes(), message.to_bytes()];
-    let contact: Option<ContactId> = one(connection, sql, key, |row| maybe_id(row, 0))?.flatten();
-    match contact {
-        Some(contact) => read_masks.note(connection, workspace, contact, ReadMask::MESSAGES),
-        None => Ok(()),
-    }
-}
-
-/// A message from the columns of `message_columns`.
-pub(super) fn message(workspace: WorkspaceId, row: &Row<'_>) -> Result<Message, Fault> {
-    Ok(Message {
-        id: id(row, 0)?,
-        workspace_id: workspace,
-        revision: row.get(4)?,
-        status: numbered(&MessageStatus::ALL, row.get(1)?)?,
-        channel: numbered(&Channel::ALL, row.get(2)?)?,
-        to: row.get(7)?,
-        from_email: row.get(8)?,
-        contact_id: maybe_id(row, 9)?,
-        campaign_id: maybe_id(row, 10)?,
-        automation_id: maybe_id(row, 11)?,
-        template_id: maybe_id(row, 12)?,
-        tags: or_empty(row, 3)?,
-        metadata: or_empty(row, 13)?,
-        created_at: time(row, 5)?,
-        updated_at: time(row, 6)?,
-    })
-}
-
 /// An event from the columns id, at, kind, meta.
 fn event(workspace: WorkspaceId, message: MessageId, row: &Row<'_>) -> Result<MessageEvent, Fault> {
     Ok(MessageEvent {
@@ -165,11 +116,6 @@ fn event(workspace: WorkspaceId, message: MessageId, row: &Row<'_>) -> Result<Me
         at: time(row, 1)?,
         meta: or_empty(row, 3)?,
     })
-}
-
-/// A document column in which NULL stands for an empty document.
-pub(super) fn or_empty<T: DeserializeOwned + Default>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
-    if row.get_ref(column)? == ValueRef::Null { Ok(T::default()) } else { row::record(row, column) }
 }
 
 #[async_trait]
@@ -307,8 +253,7 @@ impl Messages for SqliteStore {
         let mut forgotten = 0;
         for slice in found.chunks(SLICE) {
             let slice = slice.to_vec();
-            forgotten +=
-                self.writer.task(move |batch| batch.undurably(|connection, _| forget(connection, &slice))).await?;
+            forgotten += self.writer.undurably(move |connection| forget(connection, &slice)).await?;
         }
         Ok(forgotten)
     }

@@ -1,6 +1,5 @@
 //! Opening a database: its files, its lock, its schema, its threads.
 
-use std::error::Error;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -10,17 +9,20 @@ use std::time::Duration;
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 
 use super::batch::WriteBatch;
-use super::blobs::BlobFiles;
+use super::blob_files::BlobFiles;
 use super::checkpoint::Checkpoints;
 use super::connection::Reopen;
 use super::health::Health;
-use super::installation;
+use super::installation_values;
 use super::log_repair;
+use super::open_error::{OpenError, failed};
 use super::readers::Readers;
 use super::schema::{self, State};
-use super::uploads::UploadFiles;
+use super::upload_files::UploadFiles;
+use super::write_connection::WriteConnection;
 use super::writer::Writer;
 use super::{DueTables, SqliteStore};
+use crate::files::{make_directory, private};
 
 /// How long a program that may not migrate waits for the one that does.
 const MIGRATION_PATIENCE: Duration = Duration::from_secs(10);
@@ -61,39 +63,6 @@ impl SqliteOptions {
     }
 }
 
-/// A database could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// Another program that does the jobs has it open.
-    #[error("another messaging server works on this database")]
-    InUse,
-    /// A later version of this program has changed the schema.
-    #[error("written by a newer version (schema {found}, this program knows {known}); install the newer program")]
-    Newer {
-        /// The schema of the database.
-        found: i64,
-        /// The latest schema of this program.
-        known: i64,
-    },
-    /// The schema is older than this program's, and cannot be changed under a running server.
-    #[error("a server of an older version works on this database; restart it with this version first")]
-    ServerIsOlder,
-    /// Anything else.
-    #[error("failed to {attempt}")]
-    Failed {
-        /// What was attempted.
-        attempt: &'static str,
-        /// Why it failed.
-        #[source]
-        source: Box<dyn Error + Send + Sync>,
-    },
-}
-
-/// Names what was attempted, for `map_err`.
-pub(super) fn failed<E: Into<Box<dyn Error + Send + Sync>>>(attempt: &'static str) -> impl FnOnce(E) -> OpenError {
-    move |source| OpenError::Failed { attempt, source: source.into() }
-}
-
 impl SqliteStore {
     /// Opens a database, makes it when it is not there, and brings its schema up to date. Blocks for
     /// a few milliseconds.
@@ -123,9 +92,12 @@ impl SqliteStore {
         let checkpoints = Arc::new(checkpoints);
         let owner = if exclusive { Some(take_over(&connection)?) } else { None };
         let blobs = BlobFiles::new(blobs);
-        let batch =
-            WriteBatch::new(connection, owner, Arc::clone(&checkpoints), Arc::clone(&health), reopen, blobs.clone());
-        let writer = Writer::start(batch, queue_capacity).map_err(failed("start the writer thread"))?;
+        let mut batch = WriteBatch::new(blobs.clone());
+        let writing = WriteConnection::new(connection, owner, Arc::clone(&checkpoints), Arc::clone(&health), reopen);
+        let commit = move |writing: &mut WriteConnection, requests: &mut _, rest: &mut _| {
+            batch.commit(writing, requests, rest);
+        };
+        let writer = Writer::start(writing, commit, queue_capacity).map_err(failed("start the writer thread"))?;
         let readers = Readers::start(&path, readers, queue_capacity).map_err(failed("start the reader threads"))?;
         let scans = Readers::start(&path, 1, queue_capacity).map_err(failed("start the thread for scans"))?;
         Ok(Self {
@@ -152,7 +124,8 @@ fn take_over(connection: &rusqlite::Connection) -> Result<String, OpenError> {
     let mut random = [0_u8; 16];
     SystemEntropy::default().fill(&mut random);
     let token = format!("{:032x}", u128::from_be_bytes(random));
-    installation::set(connection, installation::OWNER, &token).map_err(failed("become the owner of the database"))?;
+    installation_values::set(connection, installation_values::OWNER, &token)
+        .map_err(failed("become the owner of the database"))?;
     Ok(token)
 }
 
@@ -168,22 +141,6 @@ fn make_files(path: &Path) -> Result<(), OpenError> {
             .map_err(failed("make the database file"))?;
     }
     Ok(())
-}
-
-/// Makes a directory that only the owner may enter.
-pub(super) fn make_directory(path: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
-/// Makes a file that only the owner may read.
-pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
 }
 
 /// The lock of the program that works on the database; `None` when another one has it. The lock file stands beside

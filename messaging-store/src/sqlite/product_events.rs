@@ -21,9 +21,9 @@ use messaging_core::time::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use super::SqliteStore;
-use super::contacts::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, contact_number, workspace_number};
 use super::due_rows::{Dated, WINDOW};
 use super::fault::{Fault, expect_one};
+use super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, contact_number, workspace_number};
 use super::query::{many, one};
 use super::row::{id, one_more, sql_limit, time};
 use super::segments::{ReadMasks, note};
@@ -299,10 +299,7 @@ impl ProductEvents for SqliteStore {
         let mut forgotten = 0;
         for slice in old.chunks(SLICE) {
             let slice = slice.to_vec();
-            forgotten += self
-                .writer
-                .task(move |batch| batch.undurably(|connection, _| forget(connection, &slice, before)))
-                .await?;
+            forgotten += self.writer.undurably(move |connection| forget(connection, &slice, before)).await?;
         }
         Ok(forgotten)
     }

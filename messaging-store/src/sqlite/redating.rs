@@ -12,106 +12,31 @@ use messaging_core::ids::{Id as _, JobId};
 use messaging_core::time::{Monotonic, Timestamp};
 use rusqlite::{Connection, params};
 
-use super::batch::WriteBatch;
+use super::dating::{Place, is_ahead};
 use super::fault::Fault;
-use super::installation;
 use super::lanes::LaneIndex;
 use super::row;
-
-/// By so many milliseconds the clock may be behind what it said before, and nothing is done; the latest time is
-/// written once in as many.
-const TOLERANCE: i64 = 60_000;
+use super::write_connection::WriteConnection;
 
 /// Jobs that are looked at in one transaction: some ten milliseconds.
 const SLICE: usize = 20_000;
 
-/// A clock that says less was never set (2020-01-01): what it says is no reason to change a date.
-const BELIEVED: i64 = 1_577_836_800_000;
-
-/// What is known about the dates of jobs.
-#[derive(Debug, Default)]
-pub(super) struct Redating {
-    /// The latest time that is written down; `None` when that has to be read.
-    latest: Option<i64>,
-    /// The job after which to go on, while jobs are dated anew.
-    place: Option<Place>,
-}
-
-/// The key of a job.
-#[derive(Debug, Clone, Default)]
-struct Place {
-    lane: String,
-    due_at: i64,
-    id: Vec<u8>,
-}
-
-impl Redating {
-    /// Something was dated. Writes the time down when it is much later than what was written last.
-    pub(super) fn note(&mut self, connection: &Connection, time: Timestamp) -> Result<(), Fault> {
-        let time = time.as_millis();
-        if self.latest.is_none_or(|latest| time > latest.saturating_add(TOLERANCE))
-            && time > self.latest(connection)?.saturating_add(TOLERANCE)
-        {
-            self.write(connection, time)?;
-        }
-        Ok(())
-    }
-
-    /// A job was met that is not due yet and was dated at `dated_at`.
-    pub(super) fn found(&mut self, dated_at: Timestamp, now: Timestamp) {
-        if self.place.is_none() && is_ahead(dated_at.as_millis(), now) {
-            self.place = Some(Place::default());
-        }
-    }
-
-    /// The row may have been changed, by somebody else or by a roll-back.
-    pub(super) fn forget(&mut self) {
-        self.latest = None;
-    }
-
-    /// Whether jobs are still to be dated anew.
-    pub(super) fn is_under_way(&self) -> bool {
-        self.place.is_some()
-    }
-
-    fn latest(&mut self, connection: &Connection) -> Result<i64, Fault> {
-        if let Some(latest) = self.latest {
-            return Ok(latest);
-        }
-        let written = installation::get(connection, installation::LATEST)?;
-        let latest = written.and_then(|text| text.parse().ok()).unwrap_or(0);
-        self.latest = Some(latest);
-        Ok(latest)
-    }
-
-    fn write(&mut self, connection: &Connection, time: i64) -> Result<(), Fault> {
-        installation::set(connection, installation::LATEST, &time.to_string())?;
-        self.latest = Some(time);
-        Ok(())
-    }
-}
-
-fn is_ahead(time: i64, now: Timestamp) -> bool {
-    let now = now.as_millis();
-    now >= BELIEVED && time > now.saturating_add(TOLERANCE)
-}
-
 /// Dates jobs anew, a slice of them, if the clock has been set back.
-pub(super) fn redate(batch: &mut WriteBatch, now: Timestamp, monotonic: Monotonic) -> Result<(), Fault> {
-    let known = batch.index().redating().latest;
+pub(super) fn redate(writing: &mut WriteConnection, now: Timestamp, monotonic: Monotonic) -> Result<(), Fault> {
+    let known = writing.index().redating().latest;
     let latest = match known {
         Some(latest) => latest,
-        None => batch.look_and_note(|connection, index| index.redating().latest(connection))?,
+        None => writing.look_and_note(|connection, index| index.redating().latest(connection))?,
     };
-    if batch.index().redating().place.is_none() && is_ahead(latest, now) {
+    if writing.index().redating().place.is_none() && is_ahead(latest, now) {
         tracing::warn!("the clock has been set back; jobs that were dated in the future are dated anew");
-        batch.index().redating().place = Some(Place::default());
+        writing.index().redating().place = Some(Place::default());
     }
-    let Some(place) = batch.index().redating().place.take() else { return Ok(()) };
+    let Some(place) = writing.index().redating().place.take() else { return Ok(()) };
     let start = place.clone();
-    let outcome = batch.undurably(|connection, index| redate_slice(connection, index, &place, now, monotonic));
+    let outcome = writing.undurably(|connection, index| redate_slice(connection, index, &place, now, monotonic));
     // What failed is done again from the same place.
-    batch.index().redating().place = outcome.as_ref().map_or(Some(start), Clone::clone);
+    writing.index().redating().place = outcome.as_ref().map_or(Some(start), Clone::clone);
     outcome.map(drop)
 }
 

@@ -91,14 +91,10 @@ impl Replies for SqliteStore {
         let mut forgotten = 0;
         for slice in expired.chunks(SLICE) {
             let slice = slice.to_vec();
-            forgotten += self
-                .writer
-                .task(move |batch| batch.undurably(|connection, _| forget_replies(connection, &slice, now)))
-                .await?;
+            forgotten += self.writer.undurably(move |connection| forget_replies(connection, &slice, now)).await?;
         }
         let left = sql_limit(limit) - forgotten;
-        let sessions =
-            self.writer.task(move |batch| batch.undurably(|connection, _| forget_sessions(connection, now, left)));
+        let sessions = self.writer.undurably(move |connection| forget_sessions(connection, now, left));
         Ok((forgotten + sessions.await?).unsigned_abs())
     }
 }

@@ -4,6 +4,7 @@ use messaging_core::ids::Id;
 use messaging_core::ports::store::{PageRequest, Slice, Stored};
 use messaging_core::time::Timestamp;
 use rusqlite::Row;
+use rusqlite::types::ValueRef;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -33,6 +34,11 @@ pub(super) fn count(row: &Row<'_>, column: usize) -> Result<u64, Fault> {
 pub(super) fn record<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
     let text = row.get_ref(column)?.as_str().map_err(|_| Fault::Malformed("a document is not text"))?;
     Ok(serde_json::from_str(text)?)
+}
+
+/// A document column in which NULL stands for an empty document.
+pub(super) fn or_empty<T: DeserializeOwned + Default>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
+    if row.get_ref(column)? == ValueRef::Null { Ok(T::default()) } else { record(row, column) }
 }
 
 /// The record in column 1 at the revision in column 0.

@@ -9,7 +9,7 @@ use messaging_core::ports::store::{PageRequest, Sandbox, Slice, StoreError};
 use rusqlite::{Connection, Row, params};
 
 use super::SqliteStore;
-use super::blobs::is_large;
+use super::blob_files::is_large;
 use super::fault::Fault;
 use super::query::{many, one};
 use super::row::{below, id, number, numbered, one_more, slice, sql_limit, time};
@@ -91,8 +91,7 @@ impl Sandbox for SqliteStore {
         let mut trimmed = 0;
         for slice in surplus.chunks(SLICE) {
             let rows = slice.to_vec();
-            trimmed +=
-                self.writer.task(move |batch| batch.undurably(|connection, _| remove(connection, &rows))).await?;
+            trimmed += self.writer.undurably(move |connection| remove(connection, &rows)).await?;
             self.blobs.delete_captures(slice.to_vec()).await?;
         }
         Ok(trimmed)

@@ -13,6 +13,7 @@ mod members;
 mod outbox;
 mod preview;
 mod probe;
+mod rule;
 #[cfg(test)]
 mod tests;
 
@@ -33,13 +34,14 @@ use rusqlite::{Connection, Row, params};
 
 use self::preview::Count;
 use super::SqliteStore;
-use super::contacts::{make_workspace_number, workspace_number};
 use super::fault::{Fault, expect_one};
 use super::lists;
+use super::numbers::{make_workspace_number, workspace_number};
 use super::query::{many, one};
 use super::row::{below, count, id, number as stored_number, numbered, one_more, slice, sql_limit, time};
 
 pub(super) use follow::note_address;
+pub(super) use members::let_go;
 pub(super) use outbox::{ReadMasks, WorkspaceReadMask, note};
 
 /// How many rows a sweep removes in one transaction.
@@ -58,13 +60,6 @@ macro_rules! segment_columns {
     () => {
         "id, revision, kind, status, members, calculation, calculated_at, created_at, updated_at, name, filter"
     };
-}
-
-/// The number of a segment.
-pub(super) fn number(connection: &Connection, workspace: WorkspaceId, id: SegmentId) -> Result<Option<i64>, Fault> {
-    const SQL: &str = "SELECT n FROM segments
-        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1) AND id = ?2 AND removed = 0";
-    one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| Ok(row.get(0)?))
 }
 
 pub(super) fn put(
@@ -159,25 +154,6 @@ fn renew_read_mask(
             .execute([workspace_number])?;
     }
     read_masks.forget(workspace);
-    Ok(())
-}
-
-/// Lets an erased contact go from all segments of its workspace_number, and its note.
-pub(super) fn let_go(connection: &Connection, workspace_number: i64, contact: i64) -> Result<(), Fault> {
-    let segments: Vec<i64> =
-        many(connection, "SELECT n FROM segments WHERE workspace_number = ?1", [workspace_number], |row| {
-            Ok(row.get(0)?)
-        })?;
-    if !segments.is_empty() {
-        let sql = "DELETE FROM segment_members WHERE segment = ?1 AND contact = ?2";
-        let mut leave = connection.prepare_cached(sql)?;
-        for segment in segments {
-            if leave.execute([segment, contact])? == 1 {
-                members::count(connection, segment, -1)?;
-            }
-        }
-    }
-    connection.prepare_cached("DELETE FROM changed_contacts WHERE contact = ?1")?.execute([contact])?;
     Ok(())
 }
 
@@ -295,11 +271,7 @@ impl Segments for SqliteStore {
             let end = difference.moves.len().min(start + members::SLICE);
             let (joined, left) = self
                 .writer
-                .task(move |batch| {
-                    batch.undurably(|connection, _| {
-                        members::write(connection, &difference, &difference.moves[start..end])
-                    })
-                })
+                .undurably(move |connection| members::write(connection, &difference, &difference.moves[start..end]))
                 .await?;
             calculated.joined += joined;
             calculated.left += left;
@@ -322,16 +294,11 @@ impl Segments for SqliteStore {
             .await?;
         let is_more = traced.is_some() || removed.is_some();
         if let Some(traced) = traced {
-            self.writer
-                .task(move |batch| batch.undurably(|connection, _| follow::write_traced(connection, &traced)))
-                .await?;
+            self.writer.undurably(move |connection| follow::write_traced(connection, &traced)).await?;
         }
         if let Some(list) = removed {
             for _ in 0..LIST_SLICES {
-                let gone = self
-                    .writer
-                    .task(move |batch| batch.undurably(|connection, _| lists::forget(connection, list, SLICE)))
-                    .await?;
+                let gone = self.writer.undurably(move |connection| lists::forget(connection, list, SLICE)).await?;
                 if gone == 0 {
                     break;
                 }
@@ -344,11 +311,7 @@ impl Segments for SqliteStore {
         while !followed.is_empty() {
             let rest = followed.split_off(follow::slice(&followed, NOTES, NOTED_MOVES));
             let slice = std::mem::replace(&mut followed, rest);
-            moved.extend(
-                self.writer
-                    .task(move |batch| batch.undurably(|connection, _| follow::write(connection, &slice)))
-                    .await?,
-            );
+            moved.extend(self.writer.undurably(move |connection| follow::write(connection, &slice)).await?);
         }
         Ok((moved, more || is_more))
     }

@@ -63,6 +63,6 @@ impl SignIns for SqliteStore {
                 SELECT n FROM sign_in_failures WHERE at <= ?1 OR at > ?2 LIMIT ?3)";
             Ok(connection.prepare_cached(sql)?.execute(params![before, after, sql_limit(limit)])? as u64)
         };
-        self.writer.task(move |batch| batch.undurably(|connection, _| forget(connection))).await
+        self.writer.undurably(move |connection| forget(connection)).await
     }
 }

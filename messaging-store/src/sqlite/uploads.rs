@@ -1,12 +1,4 @@
-//! Uploaded files, in a directory beside the database.
-//!
-//! A file is named after its import, its workspace and itself, and has another name until it is kept. There
-//! are few at a time, so they stand in one directory.
-
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+//! Storing and reading uploaded files.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,80 +6,7 @@ use messaging_core::ids::{BlobId, ImportId, WorkspaceId};
 use messaging_core::ports::store::{StoreError, UploadFile, Uploads};
 
 use super::SqliteStore;
-use super::blobs::{UNFINISHED, make_directory_durably, names, off_thread, sync_directory};
-use super::open::private;
-
-/// The directory of the files.
-#[derive(Debug, Clone)]
-pub(super) struct UploadFiles {
-    root: Arc<Path>,
-}
-
-impl UploadFiles {
-    pub(super) fn new(root: PathBuf) -> Self {
-        Self { root: root.into() }
-    }
-
-    fn path(&self, file: UploadFile) -> PathBuf {
-        self.root.join(format!("{}.{}.{}", file.import_id, file.workspace_id, file.upload_id))
-    }
-
-    fn unfinished(&self, file: UploadFile) -> PathBuf {
-        let mut path = self.path(file).into_os_string();
-        path.push(UNFINISHED);
-        path.into()
-    }
-
-    fn append(&self, file: UploadFile, at: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        if at == 0 {
-            make_directory_durably(&self.root)?;
-            private(options.create(true).truncate(true));
-        }
-        let mut open = options.write(true).open(self.unfinished(file))?;
-        open.seek(SeekFrom::Start(at))?;
-        open.write_all(bytes)
-    }
-
-    fn keep(&self, file: UploadFile) -> io::Result<()> {
-        let unfinished = self.unfinished(file);
-        File::open(&unfinished)?.sync_all()?;
-        fs::rename(&unfinished, self.path(file))?;
-        sync_directory(&self.root)
-    }
-
-    fn read(&self, file: UploadFile, at: u64, length: usize) -> io::Result<Option<Bytes>> {
-        let mut open = match File::open(self.path(file)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
-        };
-        open.seek(SeekFrom::Start(at))?;
-        let mut bytes = Vec::with_capacity(length);
-        open.take(length as u64).read_to_end(&mut bytes)?;
-        Ok(Some(bytes.into()))
-    }
-
-    fn list(&self, workspace: WorkspaceId, import: ImportId) -> io::Result<Vec<BlobId>> {
-        let start = format!("{import}.{workspace}.");
-        let upload = |name: &String| {
-            let name = name.strip_prefix(&start)?;
-            name.strip_suffix(UNFINISHED).unwrap_or(name).parse().ok()
-        };
-        let mut found: Vec<BlobId> = names(&self.root)?.iter().filter_map(upload).collect();
-        found.sort_unstable();
-        Ok(found)
-    }
-
-    fn remove(&self, file: UploadFile) -> io::Result<()> {
-        for path in [self.unfinished(file), self.path(file)] {
-            match fs::remove_file(path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-}
+use super::off_thread::off_thread;
 
 #[async_trait]
 impl Uploads for SqliteStore {

@@ -140,14 +140,10 @@ impl Webhooks for SqliteStore {
     }
 
     async fn expire_deliveries(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        self.writer
-            .task(move |batch| batch.undurably(|connection, _| deliveries::expire(connection, before, limit)))
-            .await
+        self.writer.undurably(move |connection| deliveries::expire(connection, before, limit)).await
     }
 
     async fn forget_deliveries(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        self.writer
-            .task(move |batch| batch.undurably(|connection, _| deliveries::forget(connection, before, limit)))
-            .await
+        self.writer.undurably(move |connection| deliveries::forget(connection, before, limit)).await
     }
 }

@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 
 use messaging_core::changes::Changes;
 use messaging_core::ports::store::{CommitError, Priority, StoreError};
+use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::batch::WriteBatch;
 use super::fault::Fault;
+use super::write_connection::WriteConnection;
 
 /// The most commits of a queue that one transaction takes.
 const MAX_BATCH: usize = 512;
@@ -33,7 +34,7 @@ const ALONE_EVERY: Duration = Duration::from_millis(8);
 /// So many commits of background work make a batch worth its sync.
 const CROWD: usize = 256;
 
-type WriterTask = Box<dyn FnOnce(&mut WriteBatch) + Send>;
+type WriterTask = Box<dyn FnOnce(&mut WriteConnection) + Send>;
 
 /// Changes, and who waits for them.
 pub(super) struct Commit {
@@ -107,11 +108,16 @@ impl std::fmt::Debug for WriterQueue {
 }
 
 impl Writer {
-    /// Starts the thread.
-    pub(super) fn start(mut batch: WriteBatch, capacity: usize) -> std::io::Result<Self> {
+    /// Starts the thread, which has `commit` write what it takes: all of the requests, and as much of the rest as fits.
+    pub(super) fn start<C>(mut writing: WriteConnection, mut commit: C, capacity: usize) -> std::io::Result<Self>
+    where
+        C: FnMut(&mut WriteConnection, &mut VecDeque<Commit>, &mut VecDeque<Commit>) + Send + 'static,
+    {
         let queue = Arc::<WriterQueue>::default();
         let mine = Arc::clone(&queue);
-        let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || run(&mine, &mut batch))?;
+        let thread = thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || run(&mine, &mut writing, &mut commit))?;
         Ok(Self { queue, thread: Mutex::new(Some(thread)), capacity })
     }
 
@@ -130,14 +136,23 @@ impl Writer {
     pub(super) async fn task<T, F>(&self, task: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnOnce(&mut WriteBatch) -> Result<T, Fault> + Send + 'static,
+        F: FnOnce(&mut WriteConnection) -> Result<T, Fault> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let task: WriterTask = Box::new(move |batch| {
-            let _ = reply.send(task(batch));
+        let task: WriterTask = Box::new(move |writing| {
+            let _ = reply.send(task(writing));
         });
         self.queue.put(task, |waiting| &mut waiting.tasks, self.capacity)?;
         Ok(answer.await.map_err(|_| Fault::Panicked)??)
+    }
+
+    /// Writes something in a transaction of its own that a power cut may undo; see [`WriteConnection::undurably`].
+    pub(super) async fn undurably<T, F>(&self, write: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        self.task(move |writing| writing.undurably(|connection, _| write(connection))).await
     }
 
     /// Lets the thread finish what waits, and waits for it.
@@ -258,24 +273,29 @@ fn take(from: &mut VecDeque<Commit>, into: &mut VecDeque<Commit>) {
     into.extend(from.drain(..room));
 }
 
-fn run(queue: &WriterQueue, batch: &mut WriteBatch) {
+/// Writes what takes its turn; the parameters are those of [`Writer::start`].
+fn run(
+    queue: &WriterQueue,
+    writing: &mut WriteConnection,
+    commit: &mut impl FnMut(&mut WriteConnection, &mut VecDeque<Commit>, &mut VecDeque<Commit>),
+) {
     let mut taken = Taken::default();
     while taken.fill(queue) {
-        survive(batch, WriteBatch::look_after_health);
+        survive(writing, WriteConnection::look_after_health);
         // Tasks first: a claim that runs before the batch sees only what is durable.
         for task in taken.tasks.drain(..) {
-            survive(batch, |batch| task(batch));
+            survive(writing, |writing| task(writing));
         }
         let mut none = VecDeque::new();
         let background = if taken.background_waits { &mut none } else { &mut taken.background };
-        survive(batch, |batch| batch.commit(&mut taken.foreground, background));
-        batch.keep_log_short();
+        survive(writing, |writing| commit(writing, &mut taken.foreground, background));
+        writing.keep_log_short();
     }
 }
 
 /// A panic is a bug, and must not be the end of the store: whoever waits is told by a dropped reply.
-fn survive(batch: &mut WriteBatch, work: impl FnOnce(&mut WriteBatch)) {
-    if catch_unwind(AssertUnwindSafe(|| work(batch))).is_err() {
-        batch.abandon();
+fn survive(writing: &mut WriteConnection, work: impl FnOnce(&mut WriteConnection)) {
+    if catch_unwind(AssertUnwindSafe(|| work(writing))).is_err() {
+        writing.abandon();
     }
 }

@@ -9,12 +9,14 @@ use messaging_core::ports::transport::{Outcome, Response, TransportError};
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
-use super::DirectDelivery;
 use super::lane::Report;
-use super::route::{NoAddress, response};
+use super::plain::PlainHosts;
+use super::route::{NoAddress, Routing, response};
 use crate::dns::LookupFailure;
 use crate::guard::private_address;
-use crate::smtp::{Answers, Envelope, Failure, OpenError, Opener, Peer, Security, Session, Transcript};
+use crate::smtp::{
+    Answers, Envelope, Failure, OpenError, Opener, Peer, Pool, Security, Session, Timeouts, Tls, Transcript,
+};
 
 /// After so long no further exchanger is tried: every step may take minutes, and the attempt must end.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -22,9 +24,20 @@ const PATIENCE: Duration = Duration::from_mins(10);
 /// The most conversations of one attempt.
 const MAX_CONVERSATIONS: usize = 12;
 
+/// What attempts are made with.
+pub(super) struct Client {
+    pub(super) ehlo_name: String,
+    pub(super) routing: Routing,
+    pub(super) timeouts: Timeouts,
+    pub(super) tls: Tls,
+    pub(super) plain_hosts: PlainHosts,
+    /// Connections outlive messages; by the name of the exchanger.
+    pub(super) pool: Pool<str>,
+}
+
 /// An attempt under way.
 pub(super) struct Attempt<'a> {
-    pub(super) delivery: &'a DirectDelivery,
+    pub(super) client: &'a Client,
     pub(super) envelope: &'a Envelope<'a>,
     pub(super) domain: &'a str,
     /// Who has an outcome so far.
@@ -82,14 +95,14 @@ enum Talk {
 }
 
 impl<'a> Attempt<'a> {
-    pub(super) fn new(delivery: &'a DirectDelivery, envelope: &'a Envelope<'a>, domain: &'a str) -> Self {
+    pub(super) fn new(client: &'a Client, envelope: &'a Envelope<'a>, domain: &'a str) -> Self {
         Self {
-            delivery,
+            client,
             envelope,
             domain,
             answers: Answers::new(envelope.recipients.len()),
             dialogs: Vec::new(),
-            connecting: delivery.timeouts.connect_in_all,
+            connecting: client.timeouts.connect_in_all,
             conversations: 0,
             worst: None,
         }
@@ -97,7 +110,7 @@ impl<'a> Attempt<'a> {
 
     /// Tries until everyone has an outcome.
     pub(super) async fn run(&mut self) -> Report {
-        let hosts = match self.delivery.routing.hosts(self.domain).await {
+        let hosts = match self.client.routing.hosts(self.domain).await {
             Ok(hosts) => hosts,
             Err(outcome) => return self.without_route(&outcome),
         };
@@ -176,8 +189,8 @@ impl<'a> Attempt<'a> {
     }
 
     async fn at_host(&mut self, host: &str) -> Step {
-        let timeouts = &self.delivery.timeouts;
-        let pool = &self.delivery.pool;
+        let timeouts = &self.client.timeouts;
+        let pool = &self.client.pool;
         let Ok(permit) = timeout(timeouts.queue, pool.gate(host).acquire_owned()).await else {
             // Many domains share this host; that says nothing about this one.
             let text = format!("too many messages are on their way to {host}");
@@ -192,7 +205,7 @@ impl<'a> Attempt<'a> {
                 Talk::WasOver(kept) => transcript = kept,
             }
         }
-        let addresses = match self.delivery.routing.addresses(host, timeouts.connect).await {
+        let addresses = match self.client.routing.addresses(host, timeouts.connect).await {
             Ok(addresses) => addresses,
             Err(NoAddress::Private) => {
                 let text = private_address(host);
@@ -253,7 +266,7 @@ impl<'a> Attempt<'a> {
 
     /// A session at an address, with TLS where that works.
     async fn open(&mut self, address: SocketAddr, host: &str, transcript: &mut Transcript) -> Result<Session, Miss> {
-        let plain_hosts = &self.delivery.plain_hosts;
+        let plain_hosts = &self.client.plain_hosts;
         let is_plain = plain_hosts.contains(host);
         let first = if is_plain { Security::Plain } else { Security::Opportunistic };
         match self.open_with(first, address, host, transcript).await? {
@@ -275,14 +288,14 @@ impl<'a> Attempt<'a> {
         host: &str,
         transcript: &mut Transcript,
     ) -> Result<Result<Session, TransportError>, Miss> {
-        let delivery = self.delivery;
-        let opener = Opener { ehlo_name: &delivery.ehlo_name, timeouts: &delivery.timeouts, tls: &delivery.tls };
+        let client = self.client;
+        let opener = Opener { ehlo_name: &client.ehlo_name, timeouts: &client.timeouts, tls: &client.tls };
         let unreachable = |error: &TransportError| {
             let text = format!("{host} [{}]: {}", address.ip(), cause(error));
             Miss::Unreachable(named(host, response(None, "4.4.1", &text)))
         };
         let began = Instant::now();
-        let limit = delivery.timeouts.connect.min(self.connecting);
+        let limit = client.timeouts.connect.min(self.connecting);
         let connected = opener.connect(address, limit, transcript).await;
         self.connecting = self.connecting.saturating_sub(began.elapsed());
         let stream = connected.map_err(|error| unreachable(&error))?;
@@ -302,13 +315,13 @@ impl<'a> Attempt<'a> {
     /// One transaction.
     async fn converse(&mut self, session: Session, host: &str, transcript: Transcript, is_reused: bool) -> Talk {
         let (mut session, mut transcript) = (session, transcript);
-        let timeouts = &self.delivery.timeouts;
+        let timeouts = &self.client.timeouts;
         let sent = self.envelope.send(&mut session, host, timeouts, &mut transcript, &mut self.answers).await;
         let miss = match sent {
             Ok(()) => {
                 self.dialogs.push(transcript.into_dialog(self.answers.known()));
                 if session.reset(timeouts).await {
-                    self.delivery.pool.give(host, session).await;
+                    self.client.pool.give(host, session).await;
                 } else {
                     session.quit().await;
                 }

@@ -7,80 +7,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use messaging_core::ports::inbound::InboundSink;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
+use super::options::{InboundOptions, Phase};
 use super::session::{Place, Session};
+use crate::listen;
 
 /// Connections that the kernel keeps for us while we are busy.
 const BACKLOG: u32 = 256;
 
-/// How long nothing is accepted after accepting failed: most likely there are no file descriptors left.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
 /// How long a client that is turned away may take to read why.
 const TURNING_AWAY: Duration = Duration::from_millis(500);
-
-/// How the server listens and what a client may ask of it.
-#[derive(Debug, Clone)]
-pub struct InboundOptions {
-    /// The name in the greeting.
-    pub hostname: String,
-    /// Connections at a time; further ones hear 421.
-    pub max_connections: usize,
-    /// The same from one address; of IPv6 from one /64.
-    pub max_per_address: usize,
-    /// The largest mail in octets, as SIZE (RFC 1870) announces it.
-    pub max_letter: usize,
-    /// Letters whose content is in memory at a time; further ones wait for a place. Of each no more
-    /// than [`report::MAX_READ`](super::report::MAX_READ) octets are kept.
-    pub max_letters: usize,
-    /// Recipients of a mail: it is about one message, or a few in a digest.
-    pub max_recipients: usize,
-    /// Refused commands before a client is sent away.
-    pub max_errors: usize,
-    /// Commands of a connection.
-    pub max_commands: usize,
-    /// How long a command, a reply, or the store may take (RFC 5321 section 4.5.3.2.7).
-    pub command_timeout: Duration,
-    /// How long content may take to arrive.
-    pub content_timeout: Duration,
-    /// How long a connection may last.
-    pub connection_timeout: Duration,
-    /// How long letters that are being received may take once the server is to stop.
-    pub stop_grace: Duration,
-}
-
-impl InboundOptions {
-    /// The options of a server that calls itself `hostname`.
-    pub fn new(hostname: impl Into<String>) -> Self {
-        Self {
-            hostname: hostname.into(),
-            max_connections: 200,
-            max_per_address: 20,
-            max_letter: 10 << 20,
-            max_letters: 100,
-            max_recipients: 10,
-            max_errors: 10,
-            max_commands: 1000,
-            command_timeout: Duration::from_mins(5),
-            content_timeout: Duration::from_mins(5),
-            connection_timeout: Duration::from_mins(30),
-            stop_grace: Duration::from_secs(10),
-        }
-    }
-}
-
-/// How far the server is with stopping.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
-    Running,
-    /// Letters that have begun are finished.
-    Stopping,
-    /// Nothing is.
-    Aborting,
-}
 
 /// A server that has its address and does not answer yet.
 #[derive(Debug)]
@@ -93,11 +32,7 @@ pub struct Inbound {
 impl Inbound {
     /// Listens at an address; port 0 takes any free one. Must be called within a tokio runtime.
     pub fn bind(address: SocketAddr, options: InboundOptions) -> io::Result<Self> {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        // A restart must not wait for the connections of the process before.
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        let listener = socket.listen(BACKLOG)?;
+        let listener = listen::bind(address, BACKLOG)?;
         Ok(Self { address: listener.local_addr()?, listener, options: Arc::new(options) })
     }
 
@@ -118,7 +53,7 @@ impl Inbound {
 
         let accepting = async {
             loop {
-                let (socket, peer) = accept(&listener).await;
+                let (socket, peer) = listen::accept(&listener, || false).await;
                 let visitor = counts.enter(peer.ip(), options.max_per_address);
                 let seat = Arc::clone(&connections).try_acquire_owned();
                 let (Some(visitor), Ok(seat)) = (visitor, seat) else {
@@ -148,21 +83,6 @@ impl Inbound {
         if timeout(options.stop_grace, connections.acquire_many(all)).await.is_err() {
             tracing::warn!("letters were still arriving when the time to stop was up");
             phase.send_replace(Phase::Aborting);
-        }
-    }
-}
-
-async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
-    loop {
-        match listener.accept().await {
-            Ok(accepted) => return accepted,
-            // The peer was gone before we looked.
-            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset) => {
-            }
-            Err(error) => {
-                tracing::error!(%error, "failed to accept an SMTP connection");
-                sleep(ACCEPT_PAUSE).await;
-            }
         }
     }
 }

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use super::data::{Collector, Fault};
 use super::line::{Incoming, LineError};
+use super::options::{InboundOptions, Phase};
 use super::report;
-use super::server::{InboundOptions, Phase};
 
 /// Replies that are collected before they are sent, in octets.
 const MAX_PENDING: usize = 8 * 1024;

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use mail_builder::encoders::{Base64Encoder, QuotedPrintableEncoder};
 
-use super::MAX_LINE;
 use super::header::Headers;
+
+/// The longest line RFC 5322 section 2.1.1 allows, without its CRLF.
+pub const MAX_LINE: usize = 998;
 
 /// Octets of one line of base64, with its CRLF.
 const BASE64_LINE: usize = 78;

@@ -2,56 +2,19 @@
 
 use std::time::Duration;
 
-use messaging_core::domain::address::EmailAddress;
-use messaging_core::ports::transport::{Email, LastLook, Outcome, Outgoing, Response, TransportError};
+use messaging_core::ports::transport::{LastLook, Outcome, Response};
 use tokio::time::Instant;
 
 use super::Timeouts;
+use super::answers::Answers;
 use super::content::WireContent;
+use super::recipient::Recipient;
 use super::session::Session;
 use super::transaction::{Failure, Transaction};
 use super::transcript::Transcript;
-use crate::mime;
 
 /// After so long the suppression list is asked again: somebody may have been put on it meanwhile.
 const LAST_LOOK_AFTER: Duration = Duration::from_secs(1);
-
-/// One recipient of the envelope.
-pub(crate) struct Recipient {
-    /// As core gave it.
-    pub(crate) given: String,
-    /// As the wire spells it. Nothing in here can end a command line.
-    pub(crate) wire: String,
-    /// The envelope sender of its copy, spelled the same way.
-    pub(crate) from: String,
-}
-
-impl Recipient {
-    /// The recipients of a message. Core's types promise that an address cannot end a command; here it is looked at
-    /// once more.
-    pub(crate) fn all(outgoing: &Outgoing, email: &Email) -> Result<Vec<Self>, TransportError> {
-        let parse = |(index, given): (usize, &String)| {
-            let address = EmailAddress::parse(given).map_err(|_| malformed())?;
-            let from = email.envelope_from.of(index).ok_or_else(malformed)?;
-            Ok(Self { given: given.clone(), wire: wire_address(&address)?, from: wire_address(from)? })
-        };
-        outgoing.recipients.iter().enumerate().map(parse).collect()
-    }
-
-    /// The domain in A-labels.
-    pub(crate) fn domain(&self) -> &str {
-        self.wire.rsplit_once('@').map_or("", |(_, domain)| domain)
-    }
-}
-
-/// An address as the wire spells it.
-fn wire_address(address: &EmailAddress) -> Result<String, TransportError> {
-    mime::wire_address(address).ok_or_else(malformed)
-}
-
-fn malformed() -> TransportError {
-    TransportError::Content("an address of the envelope is malformed".to_owned())
-}
 
 /// Who gets what from whom.
 pub(crate) struct Envelope<'a> {
@@ -158,79 +121,4 @@ fn refused_here(code: u16, enhanced: &str, why: &str, host: &str) -> Outcome {
         text: format!("{enhanced} not sent, decided here and not by the peer: {why}"),
         host: Some(host.to_owned()),
     })
-}
-
-/// The recipients' outcomes as they become known.
-pub(crate) struct Answers {
-    outcomes: Vec<Option<Outcome>>,
-    /// Places of the recipients of the transaction that is under way.
-    transaction: Vec<usize>,
-    is_refused_at_mail: bool,
-}
-
-impl Answers {
-    pub(crate) fn new(recipients: usize) -> Self {
-        Self { outcomes: vec![None; recipients], transaction: Vec::new(), is_refused_at_mail: false }
-    }
-
-    /// Gives an outcome to everyone who has none: what the peer answered to MAIL, before it knew of any
-    /// recipient.
-    pub(crate) fn settle_at_mail(&mut self, outcome: &Outcome) {
-        self.is_refused_at_mail = true;
-        self.settle(outcome);
-    }
-
-    pub(crate) fn set(&mut self, index: usize, outcome: Outcome) {
-        self.outcomes[index] = Some(outcome);
-    }
-
-    /// Gives an outcome to everyone who has none.
-    pub(crate) fn settle(&mut self, outcome: &Outcome) {
-        for open in self.outcomes.iter_mut().filter(|answer| answer.is_none()) {
-            *open = Some(outcome.clone());
-        }
-    }
-
-    /// Gives an outcome to everyone of the transaction who has none.
-    pub(crate) fn settle_transaction(&mut self, outcome: &Outcome) {
-        for &index in &self.transaction {
-            self.outcomes[index].get_or_insert_with(|| outcome.clone());
-        }
-    }
-
-    /// Who has none yet.
-    pub(crate) fn open(&self) -> impl Iterator<Item = usize> {
-        self.outcomes.iter().enumerate().filter(|(_, answer)| answer.is_none()).map(|(index, _)| index)
-    }
-
-    /// A transaction with these recipients begins.
-    fn begin_transaction(&mut self, recipients: Vec<usize>) {
-        self.transaction = recipients;
-    }
-
-    /// Judges an outcome that has just become known; answers what it is from now on.
-    fn judge(&mut self, index: usize, judge: fn(Outcome, bool) -> Outcome) -> Option<&Outcome> {
-        let known = self.outcomes[index].take()?;
-        Some(self.outcomes[index].insert(judge(known, self.is_refused_at_mail)))
-    }
-
-    /// Who of the transaction has none yet.
-    pub(super) fn open_in_transaction(&self) -> impl Iterator<Item = usize> {
-        self.transaction.iter().copied().filter(|&index| self.outcomes[index].is_none())
-    }
-
-    /// The outcomes that are known.
-    pub(crate) fn known(&self) -> impl Iterator<Item = &Outcome> {
-        self.outcomes.iter().flatten()
-    }
-
-    /// Whether everyone of the transaction has one.
-    pub(super) fn is_transaction_settled(&self) -> bool {
-        self.open_in_transaction().next().is_none()
-    }
-
-    /// All outcomes in order, when every recipient has one.
-    pub(crate) fn into_outcomes(self) -> Vec<Outcome> {
-        self.outcomes.into_iter().map(|answer| answer.expect("everyone was settled")).collect()
-    }
 }

@@ -6,8 +6,9 @@ use messaging_core::ports::transport::{Admitted, LastLook, Outcome};
 use tokio::time::{Instant, timeout};
 
 use super::Timeouts;
+use super::answers::Answers;
 use super::content::WireContent;
-use super::envelope::{Answers, Recipient};
+use super::recipient::Recipient;
 use super::reply::{Kind, Reply};
 use super::session::Session;
 use super::transcript::Transcript;

@@ -1,10 +1,10 @@
 //! An SMTP peer that does as it is told.
 
 mod connection;
+mod script;
 
-use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -13,159 +13,11 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
+pub use self::script::{Action, Gate, Received, Stage};
+use self::script::{Config, Shared, lock};
+
 /// Any free port.
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-
-/// A point of the conversation at which the peer can be told to misbehave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stage {
-    /// On connecting.
-    Greeting,
-    /// On EHLO.
-    Ehlo,
-    /// On HELO.
-    Helo,
-    /// On STARTTLS.
-    StartTls,
-    /// On each line of an AUTH dialog.
-    Auth,
-    /// On MAIL.
-    Mail,
-    /// On each RCPT.
-    Rcpt,
-    /// On DATA.
-    Data,
-    /// On the first line of the content.
-    Content,
-    /// On the dot that ends the content.
-    Dot,
-    /// On RSET.
-    Rset,
-}
-
-/// What the peer does in place of the usual.
-#[derive(Debug, Clone)]
-pub enum Action {
-    /// Answers with these lines (`\n` between them). A 2yz or 3yz reply has the effect of the usual one.
-    Reply(String),
-    /// Answers with these lines and closes.
-    ReplyAndClose(String),
-    /// Closes without an answer, and without taking a message.
-    Close,
-    /// Does what is asked, takes the message even, but closes without an answer.
-    LoseReply,
-    /// Writes these octets and does nothing else.
-    Raw(Vec<u8>),
-    /// Writes this line again and again, for as long as somebody reads it.
-    Flood(String),
-    /// Waits for the gate and then does the usual.
-    Wait(Gate),
-}
-
-impl Action {
-    /// [`Action::Reply`].
-    pub fn reply(lines: &str) -> Self {
-        Self::Reply(lines.to_owned())
-    }
-}
-
-/// Holds the peer up until a test has seen what it wants to see.
-#[derive(Debug, Clone, Default)]
-pub struct Gate {
-    is_reached: watch::Sender<bool>,
-    is_open: watch::Sender<bool>,
-}
-
-impl Gate {
-    /// Waits until the peer stands before the gate.
-    pub async fn reached(&self) {
-        self.is_reached.subscribe().wait_for(|&reached| reached).await.expect("the sender is ours");
-    }
-
-    /// Lets the peer pass.
-    pub fn open(&self) {
-        self.is_open.send_replace(true);
-    }
-
-    pub(super) async fn pass(&self) {
-        self.is_reached.send_replace(true);
-        self.is_open.subscribe().wait_for(|&open| open).await.expect("the sender is ours");
-    }
-}
-
-/// A message that the peer took.
-#[derive(Debug, Clone)]
-pub struct Received {
-    /// The path of MAIL, without its angle brackets.
-    pub from: String,
-    /// What followed the path, in upper case: `SIZE=100`, `SMTPUTF8`.
-    pub parameters: Vec<String>,
-    /// The paths of the accepted RCPTs.
-    pub recipients: Vec<String>,
-    /// The content, its dots unstuffed.
-    pub content: Vec<u8>,
-    /// Whether it came under TLS.
-    pub is_tls: bool,
-    /// Who had logged in.
-    pub username: Option<String>,
-    /// The number of the connection, from 1.
-    pub connection: usize,
-}
-
-#[expect(clippy::struct_excessive_bools, reason = "each is an extension that is offered or not")]
-#[derive(Clone, Default)]
-struct Config {
-    no_ehlo: bool,
-    no_pipelining: bool,
-    no_utf8: bool,
-    no_eight_bit: bool,
-    size: Option<usize>,
-    starts_tls: bool,
-    login: Option<(String, String)>,
-    mechanisms: Vec<String>,
-}
-
-#[derive(Default)]
-struct Script {
-    next: HashMap<Stage, VecDeque<Action>>,
-    always: HashMap<Stage, Action>,
-    recipients: HashMap<String, String>,
-}
-
-#[derive(Default)]
-struct Log {
-    connections: usize,
-    open: usize,
-    broken_off: usize,
-    commands: Vec<String>,
-    pipelined: usize,
-    messages: Vec<Received>,
-}
-
-struct Shared {
-    config: Config,
-    acceptor: Option<TlsAcceptor>,
-    script: Mutex<Script>,
-    log: Mutex<Log>,
-    /// How many messages were taken.
-    taken: watch::Sender<usize>,
-}
-
-impl Shared {
-    fn action(&self, stage: Stage) -> Option<Action> {
-        let mut script = lock(&self.script);
-        let next = script.next.get_mut(&stage).and_then(VecDeque::pop_front);
-        next.or_else(|| script.always.get(&stage).cloned())
-    }
-
-    fn recipient(&self, address: &str) -> Option<String> {
-        lock(&self.script).recipients.get(address).cloned()
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A peer on a loopback port. It takes every message until it is told otherwise, and ends when dropped.
 pub struct ScriptedSmtpServer {

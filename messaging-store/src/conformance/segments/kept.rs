@@ -19,8 +19,8 @@ use serde_json::Value;
 
 use super::super::sample::{at, bare_message, contact_list, event, id, insert, product_event, segment, suppression};
 use super::super::{all_pages, first, put};
+use super::keeping::{calculate, follow};
 use super::random::{self, Dice, Named};
-use super::{calculate, follow};
 
 /// How many filters more each world is asked for.
 const OTHERS: usize = 40;

@@ -12,11 +12,11 @@ use messaging_core::ports::store::{PageRequest, Slice, Stored};
 use rusqlite::{Connection, Rows, params};
 
 use super::super::fault::Fault;
-use super::super::lists;
+use super::super::numbers::{COUNT_BITS, list_number, segment_number, workspace_number};
 use super::super::query::one;
 use super::super::row::time;
-use super::super::segments;
-use super::{COUNT_BITS, contact_columns, identified, numbered, tags, workspace_number};
+use super::rows::{contact, contact_columns, identified, numbered};
+use super::tags;
 
 /// How many rows one call looks at.
 const MAX_SCANNED: usize = 20_000;
@@ -58,14 +58,14 @@ pub(super) fn contacts(
     let nothing = Slice { items: Vec::new(), next: None };
     let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(nothing) };
     let list = match filter.list_id {
-        Some(id) => match lists::number(connection, workspace, id)? {
+        Some(id) => match list_number(connection, workspace, id)? {
             Some(list) => Some(list),
             None => return Ok(nothing),
         },
         None => None,
     };
     let segment = match filter.segment_id {
-        Some(id) => match segments::number(connection, workspace, id)? {
+        Some(id) => match segment_number(connection, workspace, id)? {
             Some(segment) => Some(segment),
             None => return Ok(nothing),
         },
@@ -137,7 +137,7 @@ impl Wanted<'_> {
                 None => true,
             };
             if is_recent {
-                let (n, stored) = super::contact(connection, workspace, row)?;
+                let (n, stored) = contact(connection, workspace, row)?;
                 if self.matches(connection, n, &stored.record)? {
                     if items.len() == limit {
                         // The row after the last tells that there is a rest.

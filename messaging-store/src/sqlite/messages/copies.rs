@@ -12,7 +12,7 @@ use super::super::query::many;
 use super::super::row::{document, id, sql_limit};
 use super::super::sandbox;
 use super::super::segments::ReadMasks;
-use super::note_contact;
+use super::rows::note_contact;
 
 /// How many messages one call looks through: each with its request and its events.
 const MAX_SEARCHED: usize = 1000;

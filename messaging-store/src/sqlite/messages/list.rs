@@ -12,7 +12,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::super::fault::Fault;
 use super::super::row::{below, number};
-use super::message_columns;
+use super::rows::message_columns;
 
 /// How many rows one call looks at.
 const MAX_SCANNED: usize = 20_000;

@@ -15,7 +15,7 @@ use super::super::fault::{Fault, expect_one};
 use super::super::query::one;
 use super::super::row::{below, document, number};
 use super::super::segments::ReadMasks;
-use super::{message_columns, note_contact};
+use super::rows::{message_columns, note_contact};
 
 /// How many rows one call looks at.
 const MAX_SCANNED: usize = 20_000;

@@ -8,8 +8,8 @@ use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
 use rusqlite::{Connection, params};
 
-use super::super::contacts::{contact_number, workspace_number};
 use super::super::fault::Fault;
+use super::super::numbers::{contact_number, workspace_number};
 use super::super::query::{many, one};
 use super::super::row::sql_limit;
 use super::super::segments::{ReadMasks, note};

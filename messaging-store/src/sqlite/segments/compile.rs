@@ -19,10 +19,11 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 
 use super::super::fault::Fault;
+use super::super::numbers::{list_number, segment_number, workspace_number};
 use super::super::query::one;
 use super::super::row::number;
-use super::super::{contacts, lists};
-use super::probe::{Present, Probe, Probes};
+use super::probe::{Probe, Probes};
+use super::rule::Present;
 
 /// A condition over `contacts c`, what is bound to it, and the tests that it names by number.
 pub(super) struct Compiled {
@@ -45,7 +46,7 @@ pub(super) fn compile<'f>(
     query: &MemberQuery,
     filters: impl IntoIterator<Item = &'f Filter>,
 ) -> Result<Option<Compiled>, Fault> {
-    let Some(workspace_number) = contacts::workspace_number(connection, workspace)? else { return Ok(None) };
+    let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(None) };
     let present = Present { now: query.now, zone: query.zone.clone() };
     let mut compiler = Compiler {
         connection,
@@ -160,11 +161,11 @@ impl Compiler<'_> {
                 self.sql.push(", c.tags)");
             }
             Leaf::List { id, member } => {
-                let list = lists::number(self.connection, self.workspace, *id)?;
+                let list = list_number(self.connection, self.workspace, *id)?;
                 self.membership("(SELECT 1 FROM list_members m WHERE m.list = ", list, *member);
             }
             Leaf::Segment { id, member } => {
-                let segment = super::number(self.connection, self.workspace, *id)?;
+                let segment = segment_number(self.connection, self.workspace, *id)?;
                 self.membership("(SELECT 1 FROM segment_members m WHERE m.segment = ", segment, *member);
             }
             Leaf::Consent(kind, state) => {

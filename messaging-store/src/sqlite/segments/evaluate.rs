@@ -143,7 +143,7 @@ mod tests {
     use messaging_core::violation::Violations;
     use serde_json::json;
 
-    use super::super::super::{connection, contacts, schema};
+    use super::super::super::{connection, numbers, schema};
     use super::super::compile::compile;
     use super::*;
 
@@ -164,7 +164,7 @@ mod tests {
         let mut connection = connection::writer(&path, false).unwrap();
         schema::migrate(&mut connection).unwrap();
         let workspace = WorkspaceId::from_bytes([7; 16]);
-        contacts::make_workspace_number(&connection, workspace).unwrap();
+        numbers::make_workspace_number(&connection, workspace).unwrap();
         let list = "lst_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
         let segment = "seg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
         let filter = json!({"and": [

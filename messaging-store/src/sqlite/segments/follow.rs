@@ -13,9 +13,9 @@ use messaging_core::ids::{ContactId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::{MemberQuery, Moved};
 use rusqlite::{Connection, params};
 
-use super::super::contacts::{BY_EMAIL, BY_PHONE, COUNT_BITS, workspace_number};
 use super::super::fault::Fault;
 use super::super::lists;
+use super::super::numbers::{BY_EMAIL, BY_PHONE, COUNT_BITS, segment_number, workspace_number};
 use super::super::query::{many, one};
 use super::super::row::{id, number, numbered, sql_limit};
 use super::compile::compile;
@@ -115,7 +115,7 @@ fn moves(
 ) -> Result<Option<OfSegment>, Fault> {
     const HELD: &str = "SELECT m.contact FROM json_each(?2) j CROSS JOIN segment_members m
         WHERE m.segment = ?1 AND m.contact = j.value ORDER BY m.contact";
-    let Some(n) = super::number(connection, workspace, segment)? else { return Ok(None) };
+    let Some(n) = segment_number(connection, workspace, segment)? else { return Ok(None) };
     let Some(compiled) = compile(connection, workspace, query, [&query.filter])? else { return Ok(None) };
     let wanted = Evaluation::of_some(connection, compiled)?.among(contacts)?;
     let held = many(connection, HELD, params![n, serde_json::to_string(contacts)?], |row| Ok(row.get(0)?))?;

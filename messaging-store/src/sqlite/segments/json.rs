@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::probe::Rule;
+use super::rule::Rule;
 
 /// Finds a member by its keys, from the outside in, and tests it. What is not there passes no test.
 #[derive(Clone, Copy)]

@@ -11,9 +11,9 @@ use messaging_core::ids::{SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::MemberQuery;
 use rusqlite::{CachedStatement, Connection, params};
 
-use super::super::contacts::COUNT_BITS;
 use super::super::fault::Fault;
-use super::super::query::one;
+use super::super::numbers::{COUNT_BITS, segment_number};
+use super::super::query::{many, one};
 use super::compile::compile;
 use super::evaluate::Evaluation;
 
@@ -54,7 +54,7 @@ pub(super) fn difference(
     from: u64,
 ) -> Result<Option<Difference>, Fault> {
     let connection = &*connection.unchecked_transaction()?;
-    let Some(segment) = super::number(connection, workspace, id)? else { return Ok(None) };
+    let Some(segment) = segment_number(connection, workspace, id)? else { return Ok(None) };
     let Some(compiled) = compile(connection, workspace, query, [&query.filter])? else { return Ok(None) };
     let workspace_number = compiled.workspace_number;
     let (newest, erased) = population(connection, workspace_number)?;
@@ -163,6 +163,25 @@ impl<'c> Moving<'c> {
         let statement = if member { &mut self.join } else { &mut self.leave };
         Ok(statement.execute(params![segment, contact])? == 1)
     }
+}
+
+/// Lets an erased contact go from all segments of its workspace_number, and its note.
+pub(in super::super) fn let_go(connection: &Connection, workspace_number: i64, contact: i64) -> Result<(), Fault> {
+    let segments: Vec<i64> =
+        many(connection, "SELECT n FROM segments WHERE workspace_number = ?1", [workspace_number], |row| {
+            Ok(row.get(0)?)
+        })?;
+    if !segments.is_empty() {
+        let sql = "DELETE FROM segment_members WHERE segment = ?1 AND contact = ?2";
+        let mut leave = connection.prepare_cached(sql)?;
+        for segment in segments {
+            if leave.execute([segment, contact])? == 1 {
+                count(connection, segment, -1)?;
+            }
+        }
+    }
+    connection.prepare_cached("DELETE FROM changed_contacts WHERE contact = ?1")?.execute([contact])?;
+    Ok(())
 }
 
 #[cfg(test)]

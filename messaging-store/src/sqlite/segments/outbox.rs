@@ -10,8 +10,8 @@ use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
 use rusqlite::{Connection, params};
 
-use super::super::contacts::contact_number;
 use super::super::fault::Fault;
+use super::super::numbers::contact_number;
 use super::super::query::one;
 
 /// Workspaces whose read_mask is remembered; beyond that the memory starts anew.
@@ -30,7 +30,7 @@ pub(in super::super) struct WorkspaceReadMask {
 }
 
 impl WorkspaceReadMask {
-    /// What the dynamic segments of an workspace_number read at the moment.
+    /// What the dynamic segments of a workspace read at the moment.
     pub(in super::super) fn of_workspace_number(connection: &Connection, workspace_number: i64) -> Result<Self, Fault> {
         let sql = "SELECT read_mask FROM workspace_numbers WHERE number = ?1";
         let mask = one(connection, sql, [workspace_number], |row| Ok(ReadMask::from_bits(row.get(0)?)))?;

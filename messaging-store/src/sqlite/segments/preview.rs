@@ -13,8 +13,9 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::segments::{MemberQuery, Preview};
 use rusqlite::Connection;
 
-use super::super::contacts::{COUNT_BITS, numbered};
+use super::super::contacts::numbered;
 use super::super::fault::Fault;
+use super::super::numbers::COUNT_BITS;
 use super::super::query::one;
 use super::compile::compile;
 use super::evaluate::Evaluation;

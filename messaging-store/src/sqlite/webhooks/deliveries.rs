@@ -9,9 +9,8 @@ use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::super::fault::{Fault, expect_one};
-use super::super::messages::or_empty;
 use super::super::query::{many, one};
-use super::super::row::{below, document, id, maybe_id, number, numbered, one_more, slice, sql_limit, time};
+use super::super::row::{below, document, id, maybe_id, number, numbered, one_more, or_empty, slice, sql_limit, time};
 
 /// How many rows one call of a listing looks at.
 const MAX_SCANNED: usize = 20_000;

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use super::{Action, Received, Shared, Stage, lock};
+use super::script::{Action, Received, Shared, Stage, lock};
 
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 

@@ -1,4 +1,4 @@
-//! Health and workspaces.
+//! Workspaces.
 //!
 //! Contract section 3.
 
@@ -20,38 +20,6 @@ use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
 use crate::ops::page::Page;
-
-/// Whether the server can do its work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Health {
-    /// `ok`.
-    pub status: String,
-}
-
-/// `GET /health`
-pub struct GetHealth;
-
-impl Operation for GetHealth {
-    const ID: &'static str = "getHealth";
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/health";
-    const ACCESS: Access = Access::Public;
-    const SUCCESS: StatusCode = StatusCode::OK;
-    const CLI: &'static str = "health get";
-    const SUMMARY: &'static str = "Tell whether the server can do its work";
-    type Path = Empty;
-    type Query = Empty;
-    type Body = Empty;
-    type Output = Health;
-
-    async fn run(cx: &mut Context<'_>, _: Call<Self>) -> Result<Health, Error> {
-        if !cx.store().health().is_healthy() {
-            return Err(Error::Unavailable { retry_after: 1 });
-        }
-        cx.store().ping().await?;
-        Ok(Health { status: "ok".to_owned() })
-    }
-}
 
 /// A workspace as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

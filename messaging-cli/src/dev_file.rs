@@ -1,0 +1,50 @@
+//! What `dev` tells other programs: the file `dev.json` in the data directory.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// What `dev` tells other programs, in the data directory.
+pub(crate) const FILE: &str = "dev.json";
+
+/// What is written to the file (contract section 22).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DevFile {
+    pub(crate) base_url: String,
+    pub(crate) workspace_id: String,
+    pub(crate) api_key: String,
+    pub(crate) console_email: String,
+    pub(crate) console_password: String,
+    pub(crate) from_email: String,
+}
+
+/// The workspace of a data directory that `dev` has prepared.
+pub(crate) fn workspace_of(data: &Path) -> Option<String> {
+    read(&data.join(FILE)).map(|dev| dev.workspace_id)
+}
+
+/// Reads the file, if it is there and whole.
+pub(crate) fn read(file: &Path) -> Option<DevFile> {
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}
+
+/// Puts the file into place as a whole, so that nobody reads half of it.
+pub(crate) fn write(file: &Path, dev: &DevFile) -> io::Result<()> {
+    let aside = PathBuf::from(format!("{}.new.{}", file.display(), std::process::id()));
+    let text = serde_json::to_string_pretty(dev).map_err(io::Error::from)?;
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&aside)
+        .and_then(|mut out| out.write_all(format!("{text}\n").as_bytes()))
+        .and_then(|()| fs::rename(&aside, file));
+    if written.is_err() {
+        let _ = fs::remove_file(&aside);
+    }
+    written
+}

@@ -1,0 +1,30 @@
+//! What changes of contacts and of what they did.
+
+use std::sync::Arc;
+
+use crate::domain::contact::Contact;
+use crate::ids::{ContactId, WorkspaceId};
+use crate::revision::Expect;
+
+/// A contact to create or replace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PutContact {
+    /// The contact.
+    pub contact: Arc<Contact>,
+    /// What must be there.
+    pub expect: Expect,
+}
+
+/// A change of the contact that did something. Nothing happens when there is nothing to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoveProductEvents {
+    /// The workspace that owns it.
+    pub workspace_id: WorkspaceId,
+    /// The contact that did it: one that is gone, or goes in the same commit after this write.
+    pub from: ContactId,
+    /// The contact it was merged into; must be there when `from` is. When it is gone later, the events go the
+    /// way of its own: to the contact that it was merged into itself, or away.
+    pub to: ContactId,
+    /// At most so many; the rest is left for later.
+    pub limit: usize,
+}

@@ -1,0 +1,198 @@
+//! The settings as flags, variables of the environment and keys of a file: each declared here and nowhere else.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use ipnet::IpNet;
+use messaging_core::domain::api_key::parse_block;
+use serde::{Deserialize, Deserializer, de};
+
+use super::error::SettingsError;
+use crate::logging::LogFormat;
+
+/// Declares a type whose members may all be missing, and how one is filled up from another.
+macro_rules! optional {
+    ($(#[$attribute:meta])* pub struct $name:ident { $($(#[$about:meta])* pub $member:ident: Option<$kind:ty>,)* }) => {
+        $(#[$attribute])*
+        pub struct $name {
+            $($(#[$about])* pub $member: Option<$kind>,)*
+        }
+
+        impl $name {
+            /// Takes from `other` what is missing here.
+            pub(super) fn or(self, other: Self) -> Self {
+                Self { $($member: self.$member.or(other.$member),)* }
+            }
+        }
+    };
+}
+
+optional! {
+    /// The settings as they are given: every one may be missing.
+    ///
+    /// The same type is read from flags, the environment and the file, so no setting can be known to one
+    /// and unknown to another.
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct SettingsArgs {
+        /// TOML file with further settings; its keys are the flags' names with `_` for `-`
+        ///
+        /// A flag beats the environment, which beats the file. An unknown key is an error.
+        #[arg(long, env = "MESSAGING_CONFIG", value_name = "FILE")]
+        #[serde(skip)]
+        pub config: Option<PathBuf>,
+
+        /// Address of the API [default: 127.0.0.1:8080]
+        ///
+        /// Port 0 takes any free port. The address that was found is logged and written to the file
+        /// `listen` in the data directory.
+        #[arg(long, env = "MESSAGING_LISTEN", value_name = "IP:PORT")]
+        pub listen: Option<SocketAddr>,
+
+        /// Directory of the database, the secret key and files [default: ./messaging-data]
+        ///
+        /// Made when it is not there, for its owner alone (0700).
+        #[arg(long, env = "MESSAGING_DATA", value_name = "DIRECTORY")]
+        pub data: Option<PathBuf>,
+
+        /// The database: a path or `sqlite://PATH` [default: messaging.db in the data directory]
+        #[arg(long, env = "MESSAGING_DATABASE", value_name = "PATH")]
+        pub database: Option<String>,
+
+        /// File of the key that secrets in the database are sealed under [default: secret.key in the data directory]
+        ///
+        /// Made with the database, for its owner alone (0600). A database is used with the key it was made with and
+        /// no other, so keep a copy with the backup: without it the secrets are lost.
+        #[arg(long, env = "MESSAGING_SECRET_KEY_FILE", value_name = "FILE")]
+        pub secret_key_file: Option<PathBuf>,
+
+        /// How the server is reached from outside [default: http:// and the address it listens at]
+        ///
+        /// The base of tracking, unsubscribe, upload and callback links. Behind a proxy with TLS this is
+        /// the proxy's address, such as `https://mail.example.org`.
+        #[arg(long, env = "MESSAGING_PUBLIC_URL", value_name = "URL")]
+        pub public_url: Option<String>,
+
+        /// The name this machine sends mail under [default: the machine's host name]
+        ///
+        /// Said in EHLO, and the right side of Message-IDs. Receivers look it up: use a name that resolves
+        /// to the address mail is sent from.
+        #[arg(long, env = "MESSAGING_HOSTNAME", value_name = "NAME")]
+        pub hostname: Option<String>,
+
+        /// The DNS resolver that is asked for everything [default: the system's]
+        #[arg(long, env = "MESSAGING_DNS", value_name = "IP:PORT")]
+        pub dns: Option<SocketAddr>,
+
+        /// Host and port that take the place of every recipient's mail exchangers [default: none]
+        ///
+        /// The DNS is not asked where mail goes. STARTTLS is used where it is offered, and no certificate
+        /// verified. For mail that has to leave through one door, and for trying things out.
+        #[arg(long, env = "MESSAGING_MX_OVERRIDE", value_name = "HOST:PORT")]
+        pub mx_override: Option<String>,
+
+        /// Seconds between attempts to deliver an email, comma separated; the last one repeats
+        /// [default: 60,300,900,1800,3600,7200,14400,28800,43200]
+        #[arg(long, env = "MESSAGING_MESSAGE_RETRY", value_name = "SECONDS,…", value_delimiter = ',')]
+        pub message_retry: Option<Vec<u64>>,
+
+        /// Seconds after acceptance at which an email is given up [default: 259200, three days]
+        #[arg(long, env = "MESSAGING_MESSAGE_EXPIRY", value_name = "SECONDS")]
+        pub message_expiry: Option<u64>,
+
+        /// Seconds between attempts to deliver a webhook, comma separated; after the last one it is given up
+        /// [default: 5,300,1800,7200,18000,36000,50400,72000,86400]
+        #[arg(long, env = "MESSAGING_WEBHOOK_RETRY", value_name = "SECONDS,…", value_delimiter = ',')]
+        pub webhook_retry: Option<Vec<u64>>,
+
+        /// Allow http and private addresses for webhooks and other URLs that users give [default: false]
+        ///
+        /// Whoever may create a webhook can then reach everything that this machine can reach.
+        #[arg(
+            long,
+            env = "MESSAGING_ALLOW_PRIVATE_TARGETS",
+            value_name = "true|false",
+            num_args = 0..=1,
+            default_missing_value = "true"
+        )]
+        pub allow_private_targets: Option<bool>,
+
+        /// Seconds after which segments that depend on the present are calculated anew [default: 900]
+        ///
+        /// Changes of contacts and events reach segments at once; this is for the mere passing of time.
+        #[arg(long, env = "MESSAGING_SEGMENT_REFRESH", value_name = "SECONDS")]
+        pub segment_refresh: Option<u64>,
+
+        /// Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks, comma separated [default: none]
+        ///
+        /// Without it the caller's address, which the allowlists of API keys look at, is that of the TCP
+        /// connection.
+        #[arg(
+            long,
+            env = "MESSAGING_TRUSTED_PROXY",
+            value_name = "CIDR,…",
+            value_delimiter = ',',
+            value_parser = block
+        )]
+        #[serde(deserialize_with = "blocks")]
+        pub trusted_proxy: Option<Vec<IpNet>>,
+
+        /// Address at which bounces, complaints and requests to unsubscribe arrive by SMTP [default: off]
+        ///
+        /// The MX of the `bounce.` sub-domains of the sending domains points there, at port 25. Port 0 takes
+        /// any free port. The address that was found is logged and written to the file `smtp-listen` in the
+        /// data directory.
+        #[arg(long, env = "MESSAGING_SMTP_LISTEN", value_name = "IP:PORT")]
+        pub smtp_listen: Option<SocketAddr>,
+
+        /// Bytes to be kept free on the disk of the database [default: 32 MiB, or twice the write-ahead log]
+        ///
+        /// With less than that free, requests that add something get 503; what was accepted is still delivered, and
+        /// its outcomes are still stored.
+        #[arg(long, env = "MESSAGING_DISK_RESERVE", value_name = "BYTES")]
+        pub disk_reserve: Option<u64>,
+
+        /// Where the data is, as shown on workspaces [default: local]
+        #[arg(long, env = "MESSAGING_DATA_REGION", value_name = "NAME")]
+        pub data_region: Option<String>,
+
+        /// What is logged to standard error: a level, or levels by module [default: info]
+        ///
+        /// For example `warn`, or `info,messaging_http=debug`. Requests are logged at info, one line each,
+        /// without bodies, addresses or keys.
+        #[arg(long, env = "MESSAGING_LOG", value_name = "FILTER")]
+        pub log: Option<String>,
+
+        /// How log lines look [default: text]
+        #[arg(long, env = "MESSAGING_LOG_FORMAT", value_name = "FORMAT")]
+        pub log_format: Option<LogFormat>,
+
+        /// Address at which Prometheus finds /metrics [default: off]
+        ///
+        /// Not meant for the public: it tells what the server is used for. Port 0 takes any free port. The address that
+        /// was found is logged and written to the file `metrics-listen` in the data directory.
+        #[arg(long, env = "MESSAGING_METRICS_LISTEN", value_name = "IP:PORT")]
+        pub metrics_listen: Option<SocketAddr>,
+    }
+}
+
+impl SettingsArgs {
+    /// Reads the settings of a file.
+    pub(super) fn read(path: &Path) -> Result<Self, SettingsError> {
+        let text =
+            fs::read_to_string(path).map_err(|source| SettingsError::Unreadable { path: path.to_owned(), source })?;
+        toml::from_str(&text)
+            .map_err(|error| SettingsError::Malformed { path: path.to_owned(), problem: error.to_string() })
+    }
+}
+
+fn block(text: &str) -> Result<IpNet, String> {
+    parse_block(text.trim()).ok_or_else(|| "expected an address or a CIDR block such as 10.0.0.0/8".to_owned())
+}
+
+fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<IpNet>>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    texts.iter().map(|text| block(text)).collect::<Result<_, _>>().map(Some).map_err(de::Error::custom)
+}

@@ -1,0 +1,51 @@
+//! Why settings cannot be used.
+
+use std::path::PathBuf;
+
+use messaging_transport::direct::MalformedMxOverride;
+
+/// The settings make no sense.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The file cannot be read.
+    #[error("failed to read the settings file {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file has an unknown key, or a value of the wrong type.
+    #[error("the settings file {} is not right:\n{problem}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What and where, in several lines.
+        problem: String,
+    },
+    /// The database is of a kind that is not built in.
+    #[error("this build has SQLite only; give --database a path or sqlite://PATH")]
+    UnknownDatabase,
+    /// The public URL cannot be the base of links.
+    #[error("--public-url must be http:// or https://, a host, and no query or fragment")]
+    PublicUrl,
+    /// The host name cannot be said in EHLO.
+    #[error("--hostname must be a domain name such as mail.example.org")]
+    Hostname,
+    /// The override cannot be connected to.
+    #[error("--mx-override must be a host and a port such as mail.example.org:25")]
+    MxOverride(#[source] MalformedMxOverride),
+    /// There is no first wait, or a wait of no time.
+    #[error("--message-retry must be a list of at least one number of seconds, each at least 1")]
+    MessageRetry,
+    /// A wait of no time, or more of them than anybody means.
+    #[error("--webhook-retry must be a list of at most 100 numbers of seconds, each at least 1")]
+    WebhookRetry,
+    /// Emails would be given up at once.
+    #[error("--message-expiry must be at least 1 second")]
+    MessageExpiry,
+    /// Segments would be calculated all the time.
+    #[error("--segment-refresh must be at least 1 second")]
+    SegmentRefresh,
+}

@@ -1,0 +1,74 @@
+//! Why a server could not be started, or had to stop.
+
+use std::io;
+use std::path::PathBuf;
+
+use messaging_engine::vault::KeyRefused;
+use messaging_store::key_file::KeyFileError;
+use messaging_store::{FileError, OpenError};
+
+/// Why the server could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data directory or a file in it cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// There is no secret key to start with.
+    #[error(transparent)]
+    SecretKey(#[from] KeyFileError),
+    /// The secret key is another one than that of the database.
+    #[error(
+        "the secret key {} does not fit the database {}: restore the file that was made with the database from the \
+         backup, or name where it is with --secret-key-file; nothing was changed",
+        key.display(), database.display()
+    )]
+    WrongKey {
+        /// The key file.
+        key: PathBuf,
+        /// The database.
+        database: PathBuf,
+    },
+    /// The secret key could not be checked.
+    #[error("failed to check the secret key")]
+    KeyCheck(#[source] KeyRefused),
+    /// The database cannot be opened.
+    #[error("failed to open the database {}", path.display())]
+    Database {
+        /// The database.
+        path: PathBuf,
+        /// What went wrong.
+        #[source]
+        source: OpenError,
+    },
+    /// An address cannot be listened at.
+    #[error("failed to listen at {address}")]
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// What went wrong.
+        #[source]
+        source: io::Error,
+    },
+    /// After a failed sync the database cannot be written until a new process has read it from the disk.
+    #[error("the disk failed and lost what was not synced; start the server again")]
+    Broken,
+    /// Another server has taken the database over.
+    #[error("another messaging server has taken over the database {}; this one has stopped", .0.display())]
+    Displaced(PathBuf),
+    /// The process cannot get what it runs on.
+    #[error("failed to {attempt}")]
+    System {
+        /// What was attempted.
+        attempt: &'static str,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl StartError {
+    /// Whether a server works on the database.
+    pub const fn is_in_use(&self) -> bool {
+        matches!(self, Self::Database { source: OpenError::InUse, .. })
+    }
+}

@@ -1,0 +1,116 @@
+//! Files that only the owner may read, and what makes them last over a power cut.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::Path;
+
+use bytes::Bytes;
+
+/// Ends the name of a file that is still being written, or was when the power failed.
+pub(crate) const UNFINISHED: &str = ".part";
+
+/// Makes a directory that only the owner may enter.
+pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Makes a file that only the owner may read.
+pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+/// The names in a directory; none when it is not there.
+pub(crate) fn names(directory: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+/// The bytes of a file; `None` when it is not there.
+pub(crate) fn read(path: &Path) -> io::Result<Option<Bytes>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes.into())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a file that is there completely or not at all, also after a power cut.
+pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(UNFINISHED);
+    let unfinished = Path::new(&unfinished);
+    write_synced(unfinished, bytes)?;
+    fs::rename(unfinished, path)?;
+    sync_directory(directory_above(path))
+}
+
+/// Writes a file that a power cut leaves as it is once this has returned. What is there when that failed is removed:
+/// on a full disk it would take the last of the space.
+pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file =
+        in_directory(path, || private(OpenOptions::new().write(true).create(true).truncate(true)).open(path))?;
+    let written =
+        file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| sync_directory(directory_above(path)));
+    if written.is_err() {
+        // The error that matters is the first.
+        let _ = fs::remove_file(path);
+    }
+    written
+}
+
+/// Does something that needs the directory of a file, which is made if need be: a removal beside us may take it away
+/// while it is still empty.
+pub(crate) fn in_directory<T>(path: &Path, mut work: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let mut attempts = 3;
+    loop {
+        attempts -= 1;
+        make_directory_durably(directory_above(path))?;
+        match work() {
+            Err(error) if error.kind() == ErrorKind::NotFound && attempts > 0 => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+/// The directory that a file is in.
+pub(crate) fn directory_above(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
+}
+
+/// Makes a directory whose name outlasts a power cut.
+pub(crate) fn make_directory_durably(directory: &Path) -> io::Result<()> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    make_directory(directory)?;
+    // The names of new directories are in their parents; two levels at most are ours.
+    for parent in directory.ancestors().skip(1).take(3) {
+        sync_directory(parent)?;
+    }
+    Ok(())
+}
+
+/// Makes the names in a directory outlast a power cut.
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+    if cfg!(unix) && !directory.as_os_str().is_empty() {
+        File::open(directory)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Removes a file; no error when it is gone already.
+pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

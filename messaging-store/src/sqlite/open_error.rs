@@ -1,0 +1,36 @@
+//! Why a database could not be opened.
+
+use std::error::Error;
+
+/// A database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another program that does the jobs has it open.
+    #[error("another messaging server works on this database")]
+    InUse,
+    /// A later version of this program has changed the schema.
+    #[error("written by a newer version (schema {found}, this program knows {known}); install the newer program")]
+    Newer {
+        /// The schema of the database.
+        found: i64,
+        /// The latest schema of this program.
+        known: i64,
+    },
+    /// The schema is older than this program's, and cannot be changed under a running server.
+    #[error("a server of an older version works on this database; restart it with this version first")]
+    ServerIsOlder,
+    /// Anything else.
+    #[error("failed to {attempt}")]
+    Failed {
+        /// What was attempted.
+        attempt: &'static str,
+        /// Why it failed.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+/// Names what was attempted, for `map_err`.
+pub(super) fn failed<E: Into<Box<dyn Error + Send + Sync>>>(attempt: &'static str) -> impl FnOnce(E) -> OpenError {
+    move |source| OpenError::Failed { attempt, source: source.into() }
+}

@@ -1,0 +1,275 @@
+//! The connection that writes, and what the writer remembers with it.
+//!
+//! It begins transactions and ends them, keeps the log short, and finds out whether a store that was not healthy is
+//! so again. What a transaction writes is the caller's: a batch of commits ([`super::batch`]), or a task.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use messaging_core::error::Chain;
+use messaging_core::ports::store::StoreHealth;
+use rusqlite::Connection;
+
+use super::checkpoint::{self, Checkpoints};
+use super::connection::{self, Overwriting, Reopen};
+use super::fault::Fault;
+use super::health::Health;
+use super::installation_values;
+use super::lanes::LaneIndex;
+use super::log_repair::{self, Unrepaired};
+use super::segments::ReadMasks;
+
+/// How often a store that is not healthy tries whether it is again.
+const PROBE_EVERY: Duration = Duration::from_secs(1);
+
+/// How long such a try waits for another program's transaction: requests are refused meanwhile, so it is not
+/// in a hurry, but tasks wait for it.
+const PROBE_BUSY: Duration = Duration::from_millis(50);
+
+/// How much a try writes after the disk was full: about what a batch writes.
+const PROBE_BYTES: i64 = 64 << 10;
+
+/// What the writer thread works with.
+pub(super) struct WriteConnection {
+    pub(super) connection: Connection,
+    pub(super) index: LaneIndex,
+    pub(super) read_masks: ReadMasks,
+    /// The token of this process if it does the jobs.
+    owner: Option<String>,
+    /// Tells whether another program has written since.
+    data_version: i64,
+    /// How thoroughly what is deleted is overwritten at the moment.
+    overwriting: Overwriting,
+    pub(super) checkpoints: Arc<Checkpoints>,
+    pub(super) health: Arc<Health>,
+    reopen: Reopen,
+    /// When the store last tried whether it is healthy again.
+    last_probe: Option<Instant>,
+}
+
+impl WriteConnection {
+    pub(super) fn new(
+        connection: Connection,
+        owner: Option<String>,
+        checkpoints: Arc<Checkpoints>,
+        health: Arc<Health>,
+        reopen: Reopen,
+    ) -> Self {
+        Self {
+            connection,
+            index: LaneIndex::default(),
+            read_masks: ReadMasks::default(),
+            owner,
+            data_version: 0,
+            overwriting: Overwriting::Rows,
+            checkpoints,
+            health,
+            reopen,
+            last_probe: None,
+        }
+    }
+
+    /// Has what is deleted from now on overwritten this thoroughly.
+    pub(super) fn overwrite(&mut self, wanted: Overwriting) -> Result<(), Fault> {
+        if wanted != self.overwriting {
+            connection::overwrite(&self.connection, wanted)?;
+            self.overwriting = wanted;
+        }
+        Ok(())
+    }
+
+    /// Runs something in a transaction of its own that a power cut may undo: for what is not lost
+    /// thereby, only done again.
+    pub(super) fn undurably<T>(
+        &mut self,
+        work: impl FnOnce(&Connection, &mut LaneIndex) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        if self.health.fault().is_some() {
+            return Err(Fault::Unhealthy);
+        }
+        // The pragma acts when it is compiled, so it cannot be kept prepared.
+        self.connection.execute_batch("PRAGMA synchronous = normal")?;
+        let outcome = self.begin().and_then(|()| {
+            let answer = work(&self.connection, &mut self.index)?;
+            self.statement("COMMIT")?;
+            Ok(answer)
+        });
+        match &outcome {
+            Ok(_) => {
+                self.index.forget_undo();
+                self.checkpoints.note_growth();
+            }
+            Err(fault) => {
+                self.roll_back();
+                self.health.report(fault);
+            }
+        }
+        self.connection.execute_batch("PRAGMA synchronous = full")?;
+        outcome
+    }
+
+    /// Looks at what the writer knows, outside of any transaction.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&Connection, &LaneIndex) -> Result<T, Fault>) -> Result<T, Fault> {
+        look(&self.connection, &self.index)
+    }
+
+    /// The same, where what is learned by looking is kept.
+    pub(super) fn look_and_note<T>(
+        &mut self,
+        look: impl FnOnce(&Connection, &mut LaneIndex) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        look(&self.connection, &mut self.index)
+    }
+
+    /// What the writer remembers of lanes and leases.
+    pub(super) fn index(&mut self) -> &mut LaneIndex {
+        &mut self.index
+    }
+
+    /// Whether jobs are claimed here.
+    pub(super) fn is_worker(&self) -> bool {
+        self.owner.is_some()
+    }
+
+    /// Starts the log over when it has become too long.
+    pub(super) fn keep_log_short(&self) {
+        if !self.checkpoints.restart_wanted() || self.health.fault().is_some() {
+            return;
+        }
+        match checkpoint::restart(&self.connection, self.health.state(), self.reopen.busy()) {
+            Ok(true) => self.checkpoints.note_restart(),
+            Ok(false) => {}
+            Err(error) => {
+                let fault = Fault::from(error);
+                tracing::debug!(error = %Chain(&fault), "the log could not be started over yet");
+                self.health.report_of_checkpoint(&fault);
+            }
+        }
+    }
+
+    /// Finds out, now and then while the store is not healthy, whether it is again.
+    pub(super) fn look_after_health(&mut self) {
+        let Some(fault) = self.health.fault().filter(|fault| !fault.is_final()) else { return };
+        if self.last_probe.is_some_and(|last| last.elapsed() < PROBE_EVERY) {
+            return;
+        }
+        let outcome = if self.health.distrusts_log() { self.make_log_whole() } else { Ok(()) };
+        match outcome.and_then(|()| Ok(self.probe(fault)?)) {
+            Ok(()) => {
+                self.last_probe = None;
+                self.health.look_at_space();
+                self.health.recovered();
+            }
+            Err(Unrepaired::Lost(frames)) => self.give_up(frames),
+            Err(Unrepaired::Failed(fault)) => {
+                self.last_probe = Some(Instant::now());
+                self.health.report(&fault);
+                tracing::debug!(error = %Chain(&fault), "the store is still not healthy");
+            }
+        }
+    }
+
+    /// Brings everything that was committed to the disk, by another way than the one that failed: the log is
+    /// written and synced again, moved into the database, and emptied.
+    fn make_log_whole(&mut self) -> Result<(), Unrepaired> {
+        // What a connection whose commit failed still keeps in memory is not worth knowing.
+        self.connection = self.reopen.writer()?;
+        self.data_version = 0;
+        self.overwriting = Overwriting::Rows;
+        self.checkpoints.watch(&mut self.connection, &self.reopen)?;
+        self.index.undo_all();
+        self.read_masks.forget_all();
+        log_repair::rewrite(&self.connection, self.reopen.log())?;
+        checkpoint::empty(&self.connection)?;
+        Ok(())
+    }
+
+    /// Writes something small durably, as commits are.
+    fn probe(&mut self, fault: StoreHealth) -> Result<(), Fault> {
+        self.connection.busy_timeout(PROBE_BUSY)?;
+        let outcome = self.write_probe(if fault == StoreHealth::Full { PROBE_BYTES } else { 1 });
+        if outcome.is_err() {
+            self.roll_back();
+        }
+        self.connection.busy_timeout(self.reopen.busy())?;
+        outcome
+    }
+
+    fn write_probe(&self, bytes: i64) -> Result<(), Fault> {
+        let put = |bytes: i64| {
+            let sql = "INSERT INTO health_probe (n, filler) VALUES (1, zeroblob(?1))
+                ON CONFLICT (n) DO UPDATE SET filler = excluded.filler";
+            self.statement("BEGIN IMMEDIATE")?;
+            self.connection.prepare_cached(sql)?.execute([bytes])?;
+            self.statement("COMMIT").map_err(Fault::of_commit)
+        };
+        put(bytes)?;
+        if bytes > 1 { put(1) } else { Ok(()) }
+    }
+
+    /// Ends the store: nothing that is written behind a hole in the log would last.
+    fn give_up(&mut self, frames: u64) {
+        tracing::error!(frames, "the write-ahead log lost frames that were not on the disk; restart the server");
+        // The last connection that is closed moves the log into the database. The next process shall do that,
+        // which reads the log from the disk and stops at the hole; so one connection is never closed.
+        match self.reopen.writer() {
+            Ok(kept) => std::mem::forget(kept),
+            Err(error) => tracing::error!(%error, "the log cannot be kept from being moved"),
+        }
+        self.health.end(StoreHealth::Broken);
+    }
+
+    /// Cleans up after a panic: nobody gets an answer, nothing was changed.
+    pub(super) fn abandon(&mut self) {
+        self.roll_back();
+        let _ = self.connection.execute_batch("PRAGMA synchronous = full");
+    }
+
+    /// Begins a transaction; fails when another process has become the owner.
+    pub(super) fn begin(&mut self) -> Result<(), Fault> {
+        self.statement("BEGIN IMMEDIATE")?;
+        let version = self.read_data_version()?;
+        if self.data_version != version {
+            self.check_owner()?;
+            self.data_version = version;
+            self.index.distrust_rows();
+            self.read_masks.forget_all();
+        }
+        Ok(())
+    }
+
+    /// Fails when another process has made itself the owner: nothing may be claimed or written here any more.
+    /// Looks only when another process has written.
+    pub(super) fn ensure_owner(&self) -> Result<(), Fault> {
+        if self.read_data_version()? == self.data_version { Ok(()) } else { self.check_owner() }
+    }
+
+    fn check_owner(&self) -> Result<(), Fault> {
+        let Some(owner) = &self.owner else { return Ok(()) };
+        if installation_values::get(&self.connection, installation_values::OWNER)?.as_ref() == Some(owner) {
+            return Ok(());
+        }
+        self.health.end(StoreHealth::Displaced);
+        Err(Fault::Unhealthy)
+    }
+
+    fn read_data_version(&self) -> Result<i64, Fault> {
+        Ok(self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)
+    }
+
+    /// Undoes the open transaction, also in what is remembered.
+    pub(super) fn roll_back(&mut self) {
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.connection.execute_batch("ROLLBACK")
+        {
+            tracing::error!(%error, "a transaction could not be rolled back");
+        }
+        self.index.undo_all();
+        self.read_masks.forget_all();
+    }
+
+    /// Runs a statement that is kept prepared.
+    pub(super) fn statement(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([]).map(drop)
+    }
+}
