@@ -50,9 +50,9 @@ const SLICE: usize = 500;
 const LIST_SLICES: usize = 10;
 /// How long a preview counts; then it estimates.
 const PREVIEW: Duration = Duration::from_millis(450);
-/// How many outbox one transaction takes away: it holds the writer for a few milliseconds.
+/// How many entries of the outbox one transaction takes away: it holds the writer for a few milliseconds.
 const NOTES: usize = 500;
-/// How many moves one transaction of outbox makes; a contact's own are not divided.
+/// How many moves one transaction of the outbox makes; a contact's own are not divided.
 const NOTED_MOVES: usize = 2000;
 
 /// The columns that [`segment`] reads, in its order.
@@ -134,7 +134,7 @@ pub(super) fn delete(
     renew_read_mask(connection, read_masks, workspace, workspace_number)
 }
 
-/// Stores with the workspace_number what its dynamic segments read.
+/// Stores with the number of the workspace what its dynamic segments read.
 fn renew_read_mask(
     connection: &Connection,
     read_masks: &mut ReadMasks,
@@ -285,7 +285,7 @@ impl Segments for SqliteStore {
         segments: &[(SegmentId, MemberQuery)],
         limit: usize,
     ) -> Result<(Vec<Moved>, bool), StoreError> {
-        // Who is concerned by these is found out here; it leads to outbox like everybody else's.
+        // Who is concerned by these is found out here; it leads to entries of the outbox like everybody else's.
         let (traced, removed) = self
             .scans
             .read(move |connection| {
