@@ -21,6 +21,7 @@ pub mod free_mail;
 pub mod headers;
 pub mod import;
 pub mod ip_block;
+pub mod limits;
 pub mod link_token;
 pub mod list;
 pub mod login_attempts;

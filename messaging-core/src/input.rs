@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use validator::Validate;
 
+use crate::domain::limits::MAX_PAGE_SIZE;
 use crate::error::DomainError;
 use crate::input::schema_check::{Place, SchemaCheck};
 use crate::violation::{FieldCode, Violations, escape};
@@ -62,7 +63,7 @@ impl Input for Empty {
 pub struct PageQuery {
     /// At most this many items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(range(min = 1, max = 200))]
+    #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
     pub limit: Option<u32>,
     /// `next_cursor` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,6 +9,7 @@ use messaging_core::domain::account::{Member, User, Workspace};
 use messaging_core::domain::api_key::{ApiKey, generate, random_text};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::digest::Digest;
+use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::domain::password;
 use messaging_core::domain::secret::Secret;
 use messaging_core::domain::sending_domain::SendingDomain;
@@ -29,9 +30,6 @@ use crate::ops::keys::{ApiKeyInput, ApiKeyView, CreateApiKey, DEFAULT_RATE_LIMIT
 use crate::ops::workspaces::WorkspaceView;
 use crate::ops::{Empty, InWorkspace, Page, PageQuery};
 use crate::services::dkim::KeyPair;
-
-/// The longest display name of a user and name of a workspace, in characters.
-const MAX_NAME: usize = 200;
 
 /// Who signs in to what `messaging dev` sets up.
 pub const DEV_EMAIL: &str = "admin@localhost";
@@ -316,8 +314,8 @@ async fn last_use(app: &App, key: &ApiKey) -> Result<Option<Timestamp>, Error> {
     Ok(slice.items.into_iter().find(|(found, _)| found.id == key.id).and_then(|(_, last_used_at)| last_used_at))
 }
 
-fn check_length(violations: &mut Violations, pointer: &str, text: &str, least: usize, most: usize) {
-    match text.chars().count() {
+fn check_length(violations: &mut Violations, pointer: &str, text: &str, least: u64, most: u64) {
+    match text.chars().count() as u64 {
         _ if text.contains('\0') => violations.add(pointer, FieldCode::InvalidFormat, "must not contain U+0000"),
         0 => violations.add(pointer, FieldCode::Required, "must not be empty"),
         length if length < least => {

@@ -12,10 +12,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use validator::Validate;
 
+use crate::domain::limits::MAX_FILENAME;
 use crate::ids::{BlobId, MessageId, WorkspaceId};
 
 /// At most this many (contract section 20).
-pub const MAX_ATTACHMENTS: usize = 10;
+pub const MAX_ATTACHMENTS: u64 = 10;
+/// Characters of the media type of an attachment.
+const MAX_CONTENT_TYPE: u64 = 255;
 /// Decoded, all together (contract section 20).
 pub const MAX_TOTAL_BYTES: usize = 15 << 20;
 
@@ -24,11 +27,11 @@ pub const MAX_TOTAL_BYTES: usize = 15 << 20;
 #[serde(deny_unknown_fields)]
 pub struct AttachmentInput {
     /// The name the recipient sees, 1 to 255 characters.
-    #[validate(length(min = 1, max = 255))]
+    #[validate(length(min = 1, max = MAX_FILENAME))]
     pub filename: String,
     /// A media type; found by the file's extension, then its first bytes, when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(length(max = 255))]
+    #[validate(length(max = MAX_CONTENT_TYPE))]
     pub content_type: Option<String>,
     /// The content in padded base64 without line breaks.
     pub content_b64: Base64,

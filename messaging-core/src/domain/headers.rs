@@ -3,7 +3,7 @@
 //! Contract section 4.1 (`headers`).
 
 /// At most this many (contract section 20).
-pub const MAX_HEADERS: usize = 30;
+pub const MAX_HEADERS: u64 = 30;
 /// The longest name.
 pub const MAX_NAME_LENGTH: usize = 76;
 /// The longest value in characters.

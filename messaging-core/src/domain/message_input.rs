@@ -14,12 +14,15 @@ use crate::domain::address;
 use crate::domain::attachment::{self, AttachmentInput, Base64};
 use crate::domain::channel::Channel;
 use crate::domain::headers::{self, HeaderFault};
+use crate::domain::limits::{MAX_DISPLAY_NAME, MAX_SUBJECT};
 use crate::domain::sms;
 use crate::input::Input;
 use crate::violation::{FieldCode, Violations, escape};
 
 /// Recipients in `cc` and in `bcc` (contract section 20).
-pub const MAX_COPIES: usize = 50;
+pub const MAX_COPIES: u64 = 50;
+/// Tags of a message.
+pub const MAX_TAGS: u64 = 20;
 /// `html` and `text` of an email, in bytes.
 pub const MAX_PART_BYTES: usize = 2 << 20;
 /// `metadata`, in bytes of JSON.
@@ -28,8 +31,6 @@ pub const MAX_METADATA_BYTES: usize = 8 << 10;
 pub const MAX_VARIABLES_BYTES: usize = 512 << 10;
 /// Title and text of a push message together, in bytes: what fits beside the rest into the 4 KiB of a provider.
 pub const MAX_PUSH_BYTES: usize = 3500;
-/// Characters of a subject (RFC 5322 section 2.1.1).
-pub const MAX_SUBJECT_LENGTH: usize = 998;
 
 /// A message to send.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
@@ -46,18 +47,18 @@ pub struct MessageInput {
     pub contact_id: Option<String>,
     /// Email only: further recipients that everybody sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(length(max = 50))]
+    #[validate(length(max = MAX_COPIES))]
     pub cc: Option<Vec<String>>,
     /// Email only: further recipients that nobody sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(length(max = 50))]
+    #[validate(length(max = MAX_COPIES))]
     pub bcc: Option<Vec<String>>,
     /// Email only: the sender; belongs to a verified domain of the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_email: Option<String>,
     /// Email only: the sender's display name, at most 128 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(length(max = 128))]
+    #[validate(length(max = MAX_DISPLAY_NAME))]
     pub from_name: Option<String>,
     /// Email only: where replies go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,19 +83,19 @@ pub struct MessageInput {
     pub text: Option<String>,
     /// Email only: further headers by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(length(max = 30))]
+    #[validate(length(max = headers::MAX_HEADERS))]
     #[schemars(extend("maxProperties" = headers::MAX_HEADERS))]
     pub headers: Option<BTreeMap<String, String>>,
     /// Email only: files, at most 15 MiB decoded in total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(length(max = 10), nested)]
+    #[validate(length(max = attachment::MAX_ATTACHMENTS), nested)]
     pub attachments: Option<Vec<AttachmentInput>>,
     /// Your own data, at most 8 KiB of JSON; comes back with the message and its events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map<String, Value>>,
     /// Your own tags, 1 to 64 characters each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(length(max = 20))]
+    #[validate(length(max = MAX_TAGS))]
     pub tags: Option<Vec<String>>,
 }
 
@@ -221,7 +222,7 @@ impl MessageInput {
             }
             return;
         };
-        if subject.chars().count() > MAX_SUBJECT_LENGTH {
+        if subject.chars().count() as u64 > MAX_SUBJECT {
             violations.add("/subject", FieldCode::TooLong, "must have at most 998 characters");
         }
         if subject.chars().any(char::is_control) {

@@ -8,9 +8,9 @@ use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 
 /// The shortest password, in characters (NIST SP 800-63B section 3.1.1.2 asks for no other rule).
-pub const MIN_LENGTH: usize = 8;
+pub const MIN_LENGTH: u64 = 8;
 /// The longest password, in characters; bounds the work of a sign-in.
-pub const MAX_LENGTH: usize = 1024;
+pub const MAX_LENGTH: u64 = 1024;
 
 /// A hash that no known password has. Comparing with it takes as long as with anybody's.
 pub const NOBODYS: &str =

@@ -18,6 +18,8 @@ use serde_json::{Map, Value};
 use crate::ids::{ContactId, EventId, Id as _, WorkspaceId};
 use crate::time::Timestamp;
 
+/// Characters of the id under which an event counts once.
+pub const MAX_UNIQUE_ID: u64 = 128;
 /// Characters of a name.
 pub const MAX_NAME_LENGTH: usize = 128;
 /// All properties of an event, in bytes of JSON.

@@ -36,8 +36,6 @@ use crate::domain::channel::Channel;
 use crate::ids::{TemplateId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Characters of a name.
-pub const MAX_NAME: u64 = 200;
 /// Characters of a preheader.
 pub const MAX_PREHEADER: u64 = 500;
 /// Names that an author declares.

@@ -18,9 +18,6 @@ use crate::time::Timestamp;
 /// Webhooks of a workspace. The contract is silent; every event is compared with all of them.
 pub const MAX_WEBHOOKS: usize = 200;
 
-/// Characters of a URL.
-pub const MAX_URL: u64 = 2048;
-
 /// How long the secret before the last one still signs (contract section 15.2).
 pub const ROTATION: Duration = Duration::from_hours(24);
 

@@ -16,6 +16,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::identity_resolver::UpsertContext;
 use messaging_core::domain::contact::input::ContactInput;
 use messaging_core::domain::contact::{Consent, Contact, ContactFilter, IdentifierKind};
+use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::redaction::Redactor;
 use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
@@ -181,7 +182,7 @@ pub struct ContactQuery {
     pub updated_since: Option<Timestamp>,
     /// At most this many items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(range(min = 1, max = 200))]
+    #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
     pub limit: Option<u32>,
     /// `next_cursor` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,6 +7,7 @@ use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::contact::attributes;
 use messaging_core::domain::custom_field::{CustomField, FieldType, MAX_FIELDS};
+use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::ids::{FieldId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::Patch;
@@ -84,7 +85,7 @@ pub struct CustomFieldInput {
     pub kind: Option<FieldType>,
     /// What people call it, 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(length(min = 1, max = 200))]
+    #[validate(length(min = 1, max = MAX_NAME))]
     pub label: Option<String>,
 }
 
@@ -149,7 +150,7 @@ pub struct CustomFieldPath {
 pub struct CustomFieldPatch {
     /// What people call it, 1 to 200 characters; null for nothing.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
-    #[validate(length(min = 1, max = 200))]
+    #[validate(length(min = 1, max = MAX_NAME))]
     pub label: Patch<String>,
     /// Cannot be changed.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]

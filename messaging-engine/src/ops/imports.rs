@@ -11,7 +11,8 @@ use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::contact::IdentifierKind;
 use messaging_core::domain::import::columns::{Mapping, Target};
 use messaging_core::domain::import::report::{PIECE_ROWS, Report};
-use messaging_core::domain::import::{Import, ImportState, ImportStatus};
+use messaging_core::domain::import::{Import, ImportState, ImportStatus, MAX_BYTES};
+use messaging_core::domain::limits::MAX_FILENAME;
 use messaging_core::ids::{ImportId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};
@@ -122,10 +123,10 @@ impl ImportView {
 #[serde(deny_unknown_fields)]
 pub struct ImportInput {
     /// What the file is called, 1 to 255 characters.
-    #[validate(length(min = 1, max = 255))]
+    #[validate(length(min = 1, max = MAX_FILENAME))]
     pub filename: String,
     /// How long it is, at most 100 MiB.
-    #[validate(range(min = 1, max = 104_857_600))]
+    #[validate(range(min = 1, max = MAX_BYTES))]
     pub size_bytes: u64,
     /// Its SHA-256 digest, 64 hexadecimal digits.
     pub sha256: String,

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::contact::ContactFilter;
+use messaging_core::domain::limits::{MAX_BULK, MAX_NAME};
 use messaging_core::domain::list::ContactList;
 use messaging_core::ids::{ContactId, ListId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
@@ -74,7 +75,7 @@ impl Operation for ListLists {
 #[serde(deny_unknown_fields)]
 pub struct ListInput {
     /// 1 to 200 characters; several lists may have one name.
-    #[validate(length(min = 1, max = 200))]
+    #[validate(length(min = 1, max = MAX_NAME))]
     pub name: String,
 }
 
@@ -149,7 +150,7 @@ impl Operation for GetList {
 pub struct ListPatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
-    #[validate(length(min = 1, max = 200))]
+    #[validate(length(min = 1, max = MAX_NAME))]
     pub name: Replace<String>,
 }
 
@@ -238,7 +239,7 @@ impl Operation for ListListContacts {
 #[serde(deny_unknown_fields)]
 pub struct MembersInput {
     /// 1 to 1000 contacts.
-    #[validate(length(min = 1, max = 1000))]
+    #[validate(length(min = 1, max = MAX_BULK))]
     pub contact_ids: Vec<String>,
 }
 

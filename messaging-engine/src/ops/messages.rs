@@ -4,6 +4,7 @@
 
 use http::{Method, StatusCode};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
 use messaging_core::domain::message_input::MessageInput;
 use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, TemplateId};
@@ -221,7 +222,7 @@ pub struct MessageQuery {
     pub channel: Option<Channel>,
     /// At most this many items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(range(min = 1, max = 200))]
+    #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
     pub limit: Option<u32>,
     /// `next_cursor` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::contact::ContactFilter;
+use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::domain::segment::parse::Purpose;
 use messaging_core::domain::segment::resolve::SegmentGraph;
 use messaging_core::domain::segment::{MAX_SEGMENTS, Segment, SegmentKind, SegmentStatus};
@@ -134,7 +135,7 @@ impl Operation for ListSegments {
 #[serde(deny_unknown_fields)]
 pub struct SegmentInput {
     /// 1 to 200 characters.
-    #[validate(length(min = 1, max = 200))]
+    #[validate(length(min = 1, max = MAX_NAME))]
     pub name: String,
     /// Whether its members follow the filter; `dynamic` unless you say otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -296,7 +297,7 @@ impl Operation for GetSegment {
 pub struct SegmentPatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
-    #[validate(length(min = 1, max = 200))]
+    #[validate(length(min = 1, max = MAX_NAME))]
     pub name: Replace<String>,
     /// Who belongs to it. The members of a dynamic segment are then calculated anew.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]

@@ -10,6 +10,7 @@ use messaging_core::domain::account::{Member, Session, User, Workspace};
 use messaging_core::domain::address::normalize_email;
 use messaging_core::domain::api_key::random_text;
 use messaging_core::domain::digest::Digest;
+use messaging_core::domain::password;
 use messaging_core::domain::secret::Secret;
 use messaging_core::ids::{UserId, WorkspaceId};
 use messaging_core::input::{Empty, Input};
@@ -62,7 +63,7 @@ pub struct LoginInput {
     #[validate(length(min = 1, max = 254))]
     pub email: String,
     /// The password.
-    #[validate(length(min = 1, max = 1024))]
+    #[validate(length(min = 1, max = password::MAX_LENGTH))]
     pub password: Secret,
 }
 

@@ -6,6 +6,7 @@ use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::redaction::Redactor;
 use messaging_core::domain::suppression::{Suppression, SuppressionFilter, SuppressionReason, SuppressionSource};
 use messaging_core::ids::{SuppressionId, WorkspaceId};
@@ -140,7 +141,7 @@ pub struct SuppressionQuery {
     pub reason: Option<SuppressionReason>,
     /// At most this many items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(range(min = 1, max = 200))]
+    #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
     pub limit: Option<u32>,
     /// `next_cursor` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]

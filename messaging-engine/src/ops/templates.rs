@@ -9,6 +9,7 @@ pub mod versions;
 
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::template::saving::Made;
 use messaging_core::domain::template::warning::Warning;
 use messaging_core::domain::template::{Design, Template};
@@ -206,7 +207,7 @@ pub struct TemplateQuery {
     pub channel: Option<Channel>,
     /// At most this many items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(range(min = 1, max = 200))]
+    #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
     pub limit: Option<u32>,
     /// `next_cursor` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]

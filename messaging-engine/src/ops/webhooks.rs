@@ -6,9 +6,10 @@ pub mod deliveries;
 pub mod events;
 
 use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::limits::MAX_URL;
 use messaging_core::domain::secret::Secret;
 use messaging_core::domain::signature;
-use messaging_core::domain::webhook::{MAX_URL, MAX_WEBHOOKS, Topic, Webhook, WebhookStatus};
+use messaging_core::domain::webhook::{MAX_WEBHOOKS, Topic, Webhook, WebhookStatus};
 use messaging_core::ids::{WebhookId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::Replace;

@@ -5,6 +5,7 @@
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::account::{Member, Workspace};
+use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::{Patch, Replace};
@@ -86,7 +87,7 @@ impl Operation for ListWorkspaces {
 #[serde(deny_unknown_fields)]
 pub struct WorkspaceInput {
     /// 1 to 200 characters.
-    #[validate(length(min = 1, max = 200))]
+    #[validate(length(min = 1, max = MAX_NAME))]
     pub name: String,
 }
 
@@ -126,7 +127,7 @@ impl Operation for CreateWorkspace {
 pub struct WorkspacePatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
-    #[validate(length(min = 1, max = 200))]
+    #[validate(length(min = 1, max = MAX_NAME))]
     pub name: Replace<String>,
     /// An IANA time zone name; null means UTC.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]

@@ -12,12 +12,12 @@ impl App {
     pub(crate) fn open_secrets(&self, settings: &ChannelSettings) -> Map<String, Value> {
         let mut config = settings.config.clone();
         for member in messaging_core::domain::provider::secret_members(settings.channel, &settings.provider) {
-            let Some(Value::String(sealed)) = config.get(*member) else { continue };
+            let Some(Value::String(sealed)) = config.get(member) else { continue };
             match self.vault().open(&channel_secret_place(settings, member), sealed) {
-                Ok(secret) => config.insert((*member).to_owned(), Value::String(secret)),
+                Ok(secret) => config.insert(member.to_owned(), Value::String(secret)),
                 Err(error) => {
                     tracing::error!(channel = %settings.channel, member, %error, "a channel secret is unusable");
-                    config.remove(*member)
+                    config.remove(member)
                 }
             };
         }

@@ -3,9 +3,10 @@
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content::RequestContent;
+use messaging_core::domain::limits::MAX_SUBJECT;
 use messaging_core::domain::link_token::ReturnPurpose;
 use messaging_core::domain::message::Message;
-use messaging_core::domain::message_input::{MAX_SUBJECT_LENGTH, max_text};
+use messaging_core::domain::message_input::max_text;
 use messaging_core::domain::sending_domain::{SendingDomain, responsible};
 use messaging_core::domain::template::compiled::Rendering;
 use messaging_core::domain::template::values::{ContactValues, Values};
@@ -75,8 +76,8 @@ fn fault(channel: Channel, parts: &Parts) -> Option<String> {
     if channel == Channel::Email && is_blank(parts.subject.as_ref()) {
         return Some("the subject came out empty".to_owned());
     }
-    if parts.subject.as_ref().is_some_and(|subject| subject.chars().count() > MAX_SUBJECT_LENGTH) {
-        return Some(format!("the subject came out longer than {MAX_SUBJECT_LENGTH} characters"));
+    if parts.subject.as_ref().is_some_and(|subject| subject.chars().count() as u64 > MAX_SUBJECT) {
+        return Some(format!("the subject came out longer than {MAX_SUBJECT} characters"));
     }
     let most = max_text(channel)?;
     (text.chars().count() > most).then(|| format!("the text came out longer than {most} characters"))

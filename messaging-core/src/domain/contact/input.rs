@@ -12,13 +12,14 @@ use super::{Contact, Identifier, attributes};
 use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::custom_field::FieldTypes;
+use crate::domain::limits::{MAX_BULK, MAX_CONTACT_TAGS, MAX_EXTERNAL_ID, MAX_TAG};
 use crate::input::Input;
 use crate::patch::Patch;
 use crate::time::zone;
 use crate::violation::{FieldCode, Violations};
 
-/// Characters of a tag.
-const MAX_TAG_LENGTH: usize = 64;
+/// Characters of a locale.
+const MAX_LOCALE: u64 = 64;
 
 /// What is known of a contact. A member that is left out stays as it is; null clears it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
@@ -26,7 +27,7 @@ const MAX_TAG_LENGTH: usize = 64;
 pub struct ContactInput {
     /// Your own name of the contact, 1 to 255 characters.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
-    #[validate(length(min = 1, max = 255))]
+    #[validate(length(min = 1, max = MAX_EXTERNAL_ID))]
     pub external_id: Patch<String>,
     /// An email address without display name; kept in lower case.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
@@ -39,11 +40,11 @@ pub struct ContactInput {
     pub attributes: Patch<Map<String, Value>>,
     /// Tags, 1 to 64 characters each; they replace those the contact has.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
-    #[validate(length(max = 100))]
+    #[validate(length(max = MAX_CONTACT_TAGS))]
     pub tags: Patch<Vec<String>>,
     /// A language tag, `en-US`.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
-    #[validate(length(max = 64))]
+    #[validate(length(max = MAX_LOCALE))]
     pub locale: Patch<String>,
     /// An IANA time zone name, `Europe/Berlin`.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
@@ -51,7 +52,7 @@ pub struct ContactInput {
     /// Lists: when a contact is created or updated they are added to those it is on, when one is changed
     /// they replace them.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
-    #[validate(length(max = 1000))]
+    #[validate(length(max = MAX_BULK))]
     pub list_ids: Patch<Vec<String>>,
     /// What the contact agreed to; merged member by member.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
@@ -85,7 +86,7 @@ impl Input for ContactInput {
             // A tag of few bytes has few characters.
             if tag.is_empty() {
                 violations.add(format!("/tags/{index}"), FieldCode::TooShort, "must have at least 1 character");
-            } else if tag.len() > MAX_TAG_LENGTH && tag.chars().count() > MAX_TAG_LENGTH {
+            } else if tag.len() > MAX_TAG && tag.chars().count() > MAX_TAG {
                 violations.add(format!("/tags/{index}"), FieldCode::TooLong, "must have at most 64 characters");
             }
         }

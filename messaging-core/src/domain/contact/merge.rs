@@ -5,10 +5,8 @@
 //! limits of a contact is refused.
 
 use super::{Consent, Contact, attributes};
+use crate::domain::limits::MAX_CONTACT_TAGS;
 use crate::violation::{FieldCode, Violations};
-
-/// Tags of a contact (contract section 6.1).
-const MAX_TAGS: usize = 100;
 
 /// What the primary is like with what it lacked, lists included.
 pub fn merge(primary: &Contact, duplicate: &Contact) -> Result<Contact, Violations> {
@@ -42,7 +40,7 @@ pub fn merge(primary: &Contact, duplicate: &Contact) -> Result<Contact, Violatio
     };
     let mut violations = Violations::new();
     attributes::check_size(&merged.attributes, "/duplicate_id", &mut violations);
-    if merged.tags.len() > MAX_TAGS {
+    if merged.tags.len() as u64 > MAX_CONTACT_TAGS {
         violations.add("/duplicate_id", FieldCode::TooManyItems, "together they have more than 100 tags");
     }
     if violations.is_empty() { Ok(merged) } else { Err(violations) }

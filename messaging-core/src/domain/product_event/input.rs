@@ -7,10 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
-use super::{MAX_NAME_LENGTH, MAX_PROPERTY_BYTES, Properties};
+use super::{MAX_NAME_LENGTH, MAX_PROPERTY_BYTES, MAX_UNIQUE_ID, Properties};
 use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::contact::Identifier;
+use crate::domain::limits::MAX_EXTERNAL_ID;
 use crate::ids::ContactId;
 use crate::input::Input;
 use crate::time::Timestamp;
@@ -38,7 +39,7 @@ pub struct ProductEventInput {
     pub properties: Option<Properties>,
     /// Your own name of this event, 1 to 128 characters: repeated within 7 days, it has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(length(min = 1, max = 128))]
+    #[validate(length(min = 1, max = MAX_UNIQUE_ID))]
     pub unique_id: Option<String>,
 }
 
@@ -51,7 +52,7 @@ pub struct ContactReference {
     pub id: Option<String>,
     /// Your own name of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(length(min = 1, max = 255))]
+    #[validate(length(min = 1, max = MAX_EXTERNAL_ID))]
     pub external_id: Option<String>,
     /// Its email address.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -17,6 +17,7 @@ use self::value_conditions::Values;
 use super::filter::{Condition, ConsentKind, ContactField, Filter, Leaf, TagsNeeded};
 use crate::domain::channel::Channel;
 use crate::domain::contact::attributes;
+use crate::domain::limits::MAX_TAG;
 use crate::ids::Id;
 use crate::violation::{FieldCode, Violations};
 
@@ -24,8 +25,6 @@ pub use self::reader::{MAX_GROUPS, MAX_LEAVES, MAX_TEXT, MAX_VALUES, Purpose, Re
 
 /// Conditions that are looked at, groups included: more than a filter within its limits can need.
 const MAX_CONDITIONS: usize = MAX_LEAVES * (MAX_GROUPS + 1);
-/// Characters of a tag (contract section 6.1).
-const MAX_TAG: usize = 64;
 /// Keys from the outside in: an attribute may be an object, three deep.
 const MAX_PATH: usize = attributes::MAX_DEPTH + 1;
 

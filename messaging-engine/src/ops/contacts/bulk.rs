@@ -4,6 +4,7 @@ use http::{Method, StatusCode};
 use messaging_core::DomainError;
 use messaging_core::domain::contact::input::ContactInput;
 use messaging_core::domain::custom_field::FieldTypes;
+use messaging_core::domain::limits::MAX_BULK;
 use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::input::items::Items;
 use messaging_core::input::{Empty, Input};
@@ -30,7 +31,7 @@ const PART_BYTES: usize = 512 << 10;
 #[serde(deny_unknown_fields)]
 pub struct BulkInput {
     /// 1 to 1000 contacts, done in order; each is refused or done alone.
-    #[validate(length(min = 1, max = 1000))]
+    #[validate(length(min = 1, max = MAX_BULK))]
     pub contacts: Items<ContactInput>,
 }
 

@@ -5,6 +5,7 @@
 
 use http::{Method, StatusCode};
 use messaging_core::DomainError;
+use messaging_core::domain::limits::MAX_BULK;
 use messaging_core::domain::product_event::input::ProductEventInput;
 use messaging_core::input::items::Items;
 use messaging_core::input::{Empty, Input};
@@ -27,7 +28,7 @@ const PART_BYTES: usize = 1 << 20;
 #[serde(deny_unknown_fields)]
 pub struct BulkEventsInput {
     /// 1 to 1000 events, done in order; each is refused or taken alone.
-    #[validate(length(min = 1, max = 1000))]
+    #[validate(length(min = 1, max = MAX_BULK))]
     pub events: Items<ProductEventInput>,
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::limits::{MAX_NAME, MAX_SUBJECT, MAX_URL};
 use messaging_core::domain::template::{Design, gate, import};
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::fetch::{FetchError, FetchRequest, UrlFault};
@@ -25,22 +26,19 @@ const TIME_LIMIT: Duration = Duration::from_secs(10);
 const BODY_LIMIT: usize = 2 << 20;
 const REDIRECTS: u8 = 3;
 
-/// Characters of a subject.
-const MAX_SUBJECT: usize = 998;
-
 /// HTML to make a template of.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct ImportHtmlInput {
     /// 1 to 200 characters.
-    #[validate(length(min = 1, max = 200))]
+    #[validate(length(min = 1, max = MAX_NAME))]
     pub name: String,
     /// The HTML, at most 2 MiB.
     #[validate(length(min = 1))]
     pub html: String,
     /// The subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(length(max = 998))]
+    #[validate(length(max = MAX_SUBJECT))]
     pub subject: Option<String>,
 }
 
@@ -93,14 +91,14 @@ impl Operation for ImportHtmlTemplate {
 #[serde(deny_unknown_fields)]
 pub struct ImportUrlInput {
     /// 1 to 200 characters.
-    #[validate(length(min = 1, max = 200))]
+    #[validate(length(min = 1, max = MAX_NAME))]
     pub name: String,
     /// The address of an HTML page: https, on the public internet.
-    #[validate(length(min = 1, max = 2048))]
+    #[validate(length(min = 1, max = MAX_URL))]
     pub url: String,
     /// The subject; the page's title when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(length(max = 998))]
+    #[validate(length(max = MAX_SUBJECT))]
     pub subject: Option<String>,
 }
 
@@ -129,7 +127,7 @@ impl Operation for ImportUrlTemplate {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<TemplateView, Error> {
         let ImportUrlInput { name, url, subject } = call.body;
         let (page, html) = read(cx, url).await?;
-        let title = || import::title(&html, MAX_SUBJECT);
+        let title = || import::title(&html, usize::try_from(MAX_SUBJECT).unwrap_or(usize::MAX));
         let subject = subject.filter(|subject| !subject.is_empty()).or_else(title);
         let html = import::absolute(&html, &page);
         let created = create(cx, call.path.workspace_id, Channel::Email, design(name, html, subject)).await;

@@ -2,7 +2,8 @@
 
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::template::{Design, gate, mjml};
+use messaging_core::domain::limits::{MAX_DISPLAY_NAME, MAX_NAME, MAX_SUBJECT};
+use messaging_core::domain::template::{Design, MAX_DECLARED, MAX_PREHEADER, gate, mjml};
 use messaging_core::input::Input;
 use messaging_core::patch::Patch;
 use messaging_core::violation::{FieldCode, Violations};
@@ -15,7 +16,7 @@ use validator::Validate;
 #[serde(deny_unknown_fields)]
 pub struct TemplateInput {
     /// 1 to 200 characters; several templates may have one name.
-    #[validate(length(min = 1, max = 200))]
+    #[validate(length(min = 1, max = MAX_NAME))]
     pub name: String,
     /// The channel it is for; cannot be changed.
     // Optional only so that a body without it is judged after the template of the path is looked for.
@@ -24,15 +25,15 @@ pub struct TemplateInput {
     pub channel: Option<Channel>,
     /// Email and push: the subject or title, at most 998 characters in one line.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
-    #[validate(length(max = 998))]
+    #[validate(length(max = MAX_SUBJECT))]
     pub subject: Patch<String>,
     /// Email only: what a mail program shows after the subject.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
-    #[validate(length(max = 500))]
+    #[validate(length(max = MAX_PREHEADER))]
     pub preheader: Patch<String>,
     /// Email only: the sender's display name.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
-    #[validate(length(max = 128))]
+    #[validate(length(max = MAX_DISPLAY_NAME))]
     pub from_name: Patch<String>,
     /// Email only: the sender.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
@@ -51,7 +52,7 @@ pub struct TemplateInput {
     pub text: Patch<String>,
     /// Names of values that messages give, like `order.id`. Those that are used are found anyway.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
-    #[validate(length(max = 200))]
+    #[validate(length(max = MAX_DECLARED))]
     pub variables: Patch<Vec<String>>,
     /// Whether style sheets are moved into the elements for sending, because many mail programs ignore
     /// them elsewhere; true when left out.

@@ -4,6 +4,7 @@
 
 use http::{Method, StatusCode};
 use messaging_core::changes::Write;
+use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::redaction::Redactor;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryError, DeliveryStatus, Replayed, Subject};
 use messaging_core::domain::webhook::{EventType, Webhook, WebhookStatus};
@@ -157,7 +158,7 @@ pub struct DeliveryQuery {
     pub status: Option<DeliveryStatus>,
     /// At most this many items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(range(min = 1, max = 200))]
+    #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
     pub limit: Option<u32>,
     /// `next_cursor` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::Write;
+use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::webhook::KEPT;
 use messaging_core::domain::webhook::payload::EventPayload;
 use messaging_core::ids::WorkspaceId;
@@ -48,7 +49,7 @@ pub struct EventQuery {
     pub wait: Option<u32>,
     /// At most this many events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(range(min = 1, max = 200))]
+    #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
     pub limit: Option<u32>,
 }
 
