@@ -11,7 +11,6 @@ use messaging_core::time::Timestamp;
 
 use crate::app::App;
 use crate::app::work_signal::Unsettled;
-use crate::error::Error;
 use crate::jobs::JobData;
 
 /// So many conflicts in a row are nothing special.
@@ -46,13 +45,6 @@ pub enum JobError {
     /// A read failed.
     #[error("a job could not read what it needs")]
     Store(#[from] StoreError),
-}
-
-impl JobError {
-    /// What goes wrong where an operation would answer with an error.
-    pub(super) fn other(error: Error) -> Self {
-        Self::Store(StoreError::Failed(Box::new(error)))
-    }
 }
 
 /// The surroundings of one run of a job.
