@@ -1,0 +1,169 @@
+//! What an observer outside of the product knows: which copies peers took, which events a receiver took, what
+//! callers were answered, and what was done to the processes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use messaging_core::ids::{EventId, MessageId};
+
+/// The observer's notes.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    lives: Vec<LifeRecord>,
+    /// Every transaction whose content was sent, in order.
+    pub(crate) contents: Vec<Content>,
+    /// Events that each webhook's receiver took, with how often.
+    pub(crate) received: BTreeMap<(String, String), u32>,
+    /// What callers know.
+    pub(crate) requests: Vec<RequestRecord>,
+    /// Promises that were seen to be broken while the run went on.
+    pub(crate) broken: Vec<String>,
+    /// Claims that ended too early.
+    lost_claims: u32,
+    /// Faults that happened, by kind.
+    pub(crate) faults: BTreeMap<&'static str, u32>,
+    /// Recipients, by message, whose outcome is in the store.
+    outcomes: BTreeSet<(MessageId, String)>,
+}
+
+#[derive(Debug, Default)]
+struct LifeRecord {
+    has_ended: bool,
+    was_frozen: bool,
+}
+
+/// A transaction whose content was sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Content {
+    pub(crate) message: MessageId,
+    pub(crate) recipient: String,
+    /// Whether the peer took it.
+    pub(crate) is_taken: bool,
+    /// Whether the reply was lost.
+    pub(crate) is_reply_lost: bool,
+    /// Whether the process was frozen between the last question to the server and the content: nobody can keep it
+    /// from sending what another process has sent meanwhile.
+    pub(crate) is_late: bool,
+    life: usize,
+    /// Whether the outcome was committed.
+    is_settled: bool,
+    /// Whether the process ended, or froze, before that.
+    was_cut_off: bool,
+}
+
+/// What is noted of content that leaves; see [`Content`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ContentSent<'a> {
+    pub(crate) message: MessageId,
+    pub(crate) recipient: &'a str,
+    pub(crate) is_taken: bool,
+    pub(crate) is_reply_lost: bool,
+    pub(crate) is_late: bool,
+}
+
+impl Content {
+    /// Whether an honest server may not know that the peer took it.
+    pub(crate) const fn may_be_repeated(&self) -> bool {
+        self.is_reply_lost || (self.was_cut_off && !self.is_settled)
+    }
+}
+
+/// What a caller knows of a request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RequestRecord {
+    /// The first successful answer: status and body.
+    pub(crate) success: Option<(u16, String)>,
+    /// Successful answers that were not replayed.
+    pub(crate) fresh_successes: u32,
+    /// Tries of which nobody knows whether they were done.
+    pub(crate) unknown: u32,
+    /// Messages that were accepted.
+    pub(crate) messages: Vec<MessageId>,
+}
+
+impl Ledger {
+    pub(crate) fn begin_life(&mut self) -> usize {
+        self.lives.push(LifeRecord::default());
+        self.lives.len() - 1
+    }
+
+    pub(crate) fn life_ended(&mut self, life: usize) {
+        self.lives[life].has_ended = true;
+        self.cut_off(life);
+    }
+
+    pub(crate) fn life_frozen(&mut self, life: usize) {
+        self.lives[life].was_frozen = true;
+        self.cut_off(life);
+    }
+
+    /// What is under way when a process ends or freezes is cut off; what it begins after it was frozen, with a claim
+    /// that is over, as well.
+    fn cut_off(&mut self, life: usize) {
+        for content in self.contents.iter_mut().filter(|content| content.life == life) {
+            content.was_cut_off |= !content.is_settled;
+        }
+    }
+
+    /// A job that delivers to the recipients of a domain was claimed again, because its first claim ended too early.
+    pub(crate) fn claim_lost(&mut self, message: &str, domain: Option<&str>) {
+        let is_concerned = |content: &Content| {
+            let at = content.recipient.rsplit_once('@').map_or("", |(_, at)| at);
+            content.message.to_string() == message && domain.is_none_or(|domain| domain == at)
+        };
+        for content in self.contents.iter_mut().filter(|content| is_concerned(content)) {
+            content.was_cut_off |= !content.is_settled;
+        }
+        self.lost_claims += 1;
+    }
+
+    /// Content leaves.
+    pub(crate) fn send_content(&mut self, life: usize, sent: ContentSent<'_>) {
+        let ContentSent { message, recipient, is_taken, is_reply_lost, is_late } = sent;
+        let was_cut_off = self.lives[life].has_ended || self.lives[life].was_frozen;
+        let recipient = recipient.to_owned();
+        let content =
+            Content { message, recipient, is_taken, is_reply_lost, is_late, life, is_settled: false, was_cut_off };
+        self.contents.push(content);
+    }
+
+    /// The outcome of a recipient is in the store.
+    pub(crate) fn outcome_kept(&mut self, life: usize, message: MessageId, recipient: &str) {
+        for content in &mut self.contents {
+            if content.life == life && content.message == message && content.recipient == recipient {
+                content.is_settled = true;
+            }
+        }
+        self.outcomes.insert((message, recipient.to_owned()));
+    }
+
+    /// How many lives began.
+    pub(crate) fn lives(&self) -> usize {
+        self.lives.len()
+    }
+
+    /// The contents that were sent to a recipient, in order.
+    pub(crate) fn contents_to<'a>(&'a self, message: MessageId, recipient: &'a str) -> impl Iterator<Item = &'a Content> {
+        self.contents.iter().filter(move |one| one.message == message && one.recipient == recipient)
+    }
+
+    /// Whether anything happened after which a server may not know what became of its transactions.
+    pub(crate) fn had_interruptions(&self) -> bool {
+        self.lost_claims > 0 || self.lives.iter().any(|life| life.has_ended || life.was_frozen)
+    }
+
+    pub(crate) fn receive(&mut self, url: &str, event: &str) {
+        *self.received.entry((url.to_owned(), event.to_owned())).or_default() += 1;
+    }
+
+    pub(crate) fn has_received(&self, url: &str, event: EventId) -> bool {
+        self.received.contains_key(&(url.to_owned(), event.to_string()))
+    }
+
+    pub(crate) fn count_fault(&mut self, kind: &'static str) {
+        *self.faults.entry(kind).or_default() += 1;
+    }
+
+    pub(crate) fn broken(&mut self, what: String) {
+        self.broken.push(what);
+    }
+}
