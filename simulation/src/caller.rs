@@ -101,7 +101,9 @@ async fn ask(world: &Arc<World>, cluster: &Cluster, index: usize, planned: &Plan
             let status = error.status().as_u16();
             world.note(format_args!("request {index}: refused, {status}: {error}"));
             if status >= 500 {
-                world.ledger().broken(format!("request {index} {} is answered {status}: {error:?}", planned.call.operation));
+                world
+                    .ledger()
+                    .broken(format!("request {index} {} is answered {status}: {error:?}", planned.call.operation));
             }
             Try::Refused(status)
         }

@@ -135,9 +135,11 @@ fn outcomes(world: &World, message: &Message, events: &[MessageEvent], erased: &
         ledger.broken(format!("{} is still {}", message.id, message.status.as_str()));
     }
     let number = message.metadata.get("request").and_then(Value::as_u64);
-    let planned = world.plan.requests.iter().find(|planned| {
-        number.is_some() && planned.call.body["metadata"]["request"].as_u64() == number
-    });
+    let planned = world
+        .plan
+        .requests
+        .iter()
+        .find(|planned| number.is_some() && planned.call.body["metadata"]["request"].as_u64() == number);
     let Some(planned) = planned else { return };
     for recipient in &planned.call.recipients {
         if erased.contains(recipient) {
@@ -191,9 +193,12 @@ fn webhooks(world: &World, events: &[MessageEvent]) {
 /// What was asked for under one key was done once.
 fn idempotence(world: &World) {
     let mut ledger = world.ledger();
-    let twice = world.plan.requests.iter().zip(&ledger.requests).filter(|(planned, record)| {
-        planned.key.is_some() && record.fresh_successes > 1
-    });
+    let twice = world
+        .plan
+        .requests
+        .iter()
+        .zip(&ledger.requests)
+        .filter(|(planned, record)| planned.key.is_some() && record.fresh_successes > 1);
     let twice: Vec<_> = twice
         .map(|(planned, record)| {
             format!("{} under {:?} was done {} times", planned.call.operation, planned.key, record.fresh_successes)

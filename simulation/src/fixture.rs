@@ -87,7 +87,11 @@ pub(crate) fn temporary_directory() -> io::Result<tempfile::TempDir> {
 }
 
 /// An application as all processes of all runs have it, with ports of their own.
-pub(crate) fn application(store: Arc<dyn Store>, transport: Option<Arc<dyn Transport>>, fetch: Arc<dyn Fetch>) -> Builder {
+pub(crate) fn application(
+    store: Arc<dyn Store>,
+    transport: Option<Arc<dyn Transport>>,
+    fetch: Arc<dyn Fetch>,
+) -> Builder {
     let settings = Settings {
         hostname: "mx.service.test".to_owned(),
         public_url: "https://track.service.test".to_owned(),
@@ -162,7 +166,8 @@ pub(crate) fn webhook_url(number: usize) -> String {
 }
 
 async fn create(app: &App, workspace: WorkspaceId, operation: &'static str, body: Value) -> io::Result<String> {
-    let answer = front_end::call(app, workspace, &Call::new(operation, &[], body), None).await.map_err(io::Error::other)?;
+    let answer =
+        front_end::call(app, workspace, &Call::new(operation, &[], body), None).await.map_err(io::Error::other)?;
     answer.json()["id"].as_str().map(ToOwned::to_owned).ok_or_else(|| io::Error::other("an answer without an id"))
 }
 

@@ -142,7 +142,11 @@ impl Ledger {
     }
 
     /// The contents that were sent to a recipient, in order.
-    pub(crate) fn contents_to<'a>(&'a self, message: MessageId, recipient: &'a str) -> impl Iterator<Item = &'a Content> {
+    pub(crate) fn contents_to<'a>(
+        &'a self,
+        message: MessageId,
+        recipient: &'a str,
+    ) -> impl Iterator<Item = &'a Content> {
         self.contents.iter().filter(move |one| one.message == message && one.recipient == recipient)
     }
 

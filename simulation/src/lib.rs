@@ -33,6 +33,7 @@ mod process;
 mod receiver;
 mod requests;
 mod run;
+mod signal;
 mod store;
 mod world;
 

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::watch;
-
+use crate::signal::Signal;
 use crate::world::World;
 
 /// Between two tasks that are ready the order is changed at so many points of a thousand.
@@ -24,8 +23,8 @@ pub(crate) struct Life {
     pub(crate) number: usize,
     /// Points that the process has passed, in all its lives.
     points: Arc<AtomicU64>,
-    is_over: watch::Sender<bool>,
-    is_frozen: watch::Sender<bool>,
+    is_over: Signal<bool>,
+    is_frozen: Arc<Signal<bool>>,
     /// How often it was frozen.
     freezes: AtomicU64,
 }
@@ -38,8 +37,8 @@ impl Life {
             process,
             number,
             points: Arc::clone(points),
-            is_over: watch::Sender::new(false),
-            is_frozen: watch::Sender::new(false),
+            is_over: Signal::new(false),
+            is_frozen: Arc::default(),
             freezes: AtomicU64::new(0),
         })
     }
@@ -69,8 +68,7 @@ impl Life {
                 tokio::task::yield_now().await;
             }
         }
-        let mut is_frozen = self.is_frozen.subscribe();
-        let _ = is_frozen.wait_for(|is_frozen| !is_frozen).await;
+        self.is_frozen.wait_for(|is_frozen| !is_frozen).await;
         self.stop_if_over().await;
     }
 
@@ -83,11 +81,11 @@ impl Life {
     /// Ends the process: nothing of it goes on.
     pub(crate) fn end(&self) {
         self.world.ledger().life_ended(self.number);
-        self.is_over.send_replace(true);
+        self.is_over.change(|is_over| *is_over = true);
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        *self.is_over.borrow()
+        self.is_over.get()
     }
 
     /// How often it was frozen until now.
@@ -97,8 +95,7 @@ impl Life {
 
     /// Returns when the process has ended.
     pub(crate) async fn over(&self) {
-        let mut is_over = self.is_over.subscribe();
-        let _ = is_over.wait_for(|is_over| *is_over).await;
+        self.is_over.wait_for(|is_over| *is_over).await;
     }
 
     /// Stops the process for a time, as a machine that is suspended does.
@@ -106,11 +103,11 @@ impl Life {
         self.note(format_args!("freezes at {what} for {length:?}"));
         self.world.ledger().life_frozen(self.number);
         self.freezes.fetch_add(1, Ordering::Relaxed);
-        self.is_frozen.send_replace(true);
-        let is_frozen = self.is_frozen.clone();
+        self.is_frozen.change(|is_frozen| *is_frozen = true);
+        let is_frozen = Arc::clone(&self.is_frozen);
         tokio::spawn(async move {
             tokio::time::sleep(length).await;
-            is_frozen.send_replace(false);
+            is_frozen.change(|is_frozen| *is_frozen = false);
         });
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use messaging_core::ports::transport::{Acceptance, Admitted, Outcome, Outgoing, Response, Sent, Transport, TransportError};
+use messaging_core::ports::transport::{
+    Acceptance, Admitted, Outcome, Outgoing, Response, Sent, Transport, TransportError,
+};
 
 use crate::ledger::ContentSent;
 use crate::life::Life;
@@ -56,7 +58,9 @@ impl Mail {
             self.fault("connection lost before DATA");
             return Outcome::Deferred(reply(None, "connection lost"));
         }
-        if has_waited && let Some(reason) = outgoing.last_look.suppressed(std::slice::from_ref(recipient)).await.remove(0) {
+        if has_waited
+            && let Some(reason) = outgoing.last_look.suppressed(std::slice::from_ref(recipient)).await.remove(0)
+        {
             return Outcome::Suppressed(reason);
         }
         if outgoing.last_look.is_held() {
@@ -151,4 +155,3 @@ fn reply(code: Option<u16>, text: &str) -> Response {
     let enhanced = text.split(' ').next().filter(|_| code.is_some()).map(ToOwned::to_owned);
     Response { code, enhanced, text: text.to_owned(), host: Some("mx.test".to_owned()) }
 }
-

@@ -110,7 +110,11 @@ fn run_all(first: u64, count: u64) -> Sums {
                     let mut told = told.lock().expect("no thread panics while it tells");
                     if told.elapsed() >= PROGRESS {
                         *told = Instant::now();
-                        println!("{done} of {count} after {} s, {} failed", began.elapsed().as_secs(), sums.failed.len());
+                        println!(
+                            "{done} of {count} after {} s, {} failed",
+                            began.elapsed().as_secs(),
+                            sums.failed.len()
+                        );
                     }
                 }
             });

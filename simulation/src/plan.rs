@@ -118,19 +118,30 @@ impl Plan {
             refused: rate(dice, 300),
             reply_lost: rate(dice, 200),
         };
-        let crashes = (0..several(dice, 600, 4)).map(|_| Crash { process: dice.index(processes), at_point: point(dice) });
+        let crashes =
+            (0..several(dice, 600, 4)).map(|_| Crash { process: dice.index(processes), at_point: point(dice) });
         let crashes = crashes.collect();
         let freezes = if processes == 2 { several(dice, 600, 3) } else { 0 };
         let freezes = (0..freezes).map(|_| Freeze {
             process: dice.index(processes),
             at_point: point(dice),
-            length: *dice.pick(&[Duration::from_secs(20), Duration::from_mins(30), Duration::from_mins(61), Duration::from_hours(3)]),
+            length: *dice.pick(&[
+                Duration::from_secs(20),
+                Duration::from_mins(30),
+                Duration::from_mins(61),
+                Duration::from_hours(3),
+            ]),
         });
         let freezes = freezes.collect();
         let outages = (0..several(dice, 300, 2)).map(|_| Outage {
             at: dice.span(0, span),
             length: dice.span(1, 600),
-            health: *dice.pick(&[StoreHealth::Full, StoreHealth::IoError, StoreHealth::BelowReserve, StoreHealth::ReserveUsed]),
+            health: *dice.pick(&[
+                StoreHealth::Full,
+                StoreHealth::IoError,
+                StoreHealth::BelowReserve,
+                StoreHealth::ReserveUsed,
+            ]),
         });
         let outages = outages.collect();
         let jumps = (0..several(dice, 300, 3)).map(|_| Jump {

@@ -8,13 +8,13 @@ use messaging_core::App;
 use messaging_core::ports::Clock;
 use messaging_core::ports::clock::SeededEntropy;
 use messaging_core::work::sweep::sweep;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::fixture::application;
 use crate::life::Life;
 use crate::mail::Mail;
 use crate::receiver::Receiver;
+use crate::signal::Signal;
 use crate::store::{Database, FaultyStore};
 use crate::world::World;
 
@@ -38,7 +38,7 @@ pub(crate) struct Cluster {
     /// What runs in each process at the moment.
     running: Mutex<Vec<Option<Running>>>,
     /// Counts starts.
-    starts: watch::Sender<u64>,
+    starts: Signal<u64>,
 }
 
 /// A process that serves.
@@ -54,7 +54,7 @@ impl Cluster {
             world: Arc::clone(world),
             database: Arc::clone(database),
             running: Mutex::new(vec![None; world.plan.processes]),
-            starts: watch::Sender::new(0),
+            starts: Signal::new(0),
         })
     }
 
@@ -105,14 +105,13 @@ impl Cluster {
 
     fn set_running(&self, process: usize, running: Option<Running>) {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)[process] = running;
-        self.starts.send_modify(|starts| *starts += 1);
+        self.starts.change(|starts| *starts += 1);
     }
 
     /// A process that serves, `wish` if that one does.
     pub(crate) async fn any(&self, wish: usize) -> Running {
-        let mut starts = self.starts.subscribe();
         loop {
-            starts.borrow_and_update();
+            let seen = self.starts.get();
             let found = {
                 let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
                 let wished = running.get(wish % running.len()).cloned().flatten();
@@ -121,7 +120,7 @@ impl Cluster {
             if let Some(found) = found {
                 return found;
             }
-            let _ = starts.changed().await;
+            self.starts.wait_for(|starts| *starts != seen).await;
         }
     }
 }
@@ -146,14 +145,12 @@ pub(crate) async fn build(life: &Arc<Life>, database: &Arc<Database>) -> Option<
 
 /// Does the jobs of a process, as its runner does, but woken by commits of every process.
 async fn work(app: App, database: Arc<Database>) {
-    let mut commits = database.watch_commits();
-    let mut health = app.store().watch_health();
     loop {
         if !app.store().health().takes_work() {
-            let _ = health.wait_for(|health| health.takes_work()).await;
+            database.state().wait_for(|health| health.takes_work()).await;
             tokio::time::sleep(SETTLE).await;
         }
-        commits.borrow_and_update();
+        let seen = database.commits().get();
         let is_done = app.run_until_idle().await.is_ok();
         let next = match app.store().next_due(app.now(), app.monotonic()).await {
             Ok(Some(wait)) if is_done => wait.clamp(Duration::from_millis(200), LOOK_AGAIN),
@@ -162,7 +159,7 @@ async fn work(app: App, database: Arc<Database>) {
         };
         tokio::select! {
             biased;
-            _ = commits.changed() => {}
+            () = database.commits().wait_for(|commits| *commits != seen) => {}
             () = tokio::time::sleep(next) => {}
         }
     }

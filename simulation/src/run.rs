@@ -62,7 +62,8 @@ pub fn run(seed: u64, options: Options) -> io::Result<Report> {
     let directory = temporary_directory()?;
     let path = fixture.copy_into(directory.path())?;
     let plan = Plan::of(seed, fixture);
-    let mut trace: Vec<_> = if options.keeps_trace { format!("{plan:#?}").lines().map(ToOwned::to_owned).collect() } else { Vec::new() };
+    let mut trace: Vec<_> =
+        if options.keeps_trace { format!("{plan:#?}").lines().map(ToOwned::to_owned).collect() } else { Vec::new() };
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_time().start_paused(true).build()?;
     let (log, logged) = Log::new(options.keeps_trace);

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use crate::blocking::wait;
 use crate::life::Life;
 use crate::planted::Planted;
+use crate::signal::Signal;
 use crate::world::World;
 use claims::Claims;
 
@@ -28,11 +29,13 @@ pub(crate) struct Database {
     world: Arc<World>,
     path: PathBuf,
     open: Mutex<Option<Arc<SqliteStore>>>,
+    state: Signal<StoreHealth>,
+    /// The same for the product.
     health: watch::Sender<StoreHealth>,
     /// A commit of which nobody knows yet whether it is kept, and whose it is.
     undecided: Mutex<Option<(usize, Changes)>>,
     /// Counts commits, so that processes look for work.
-    commits: watch::Sender<u64>,
+    commits: Signal<u64>,
     claims: Mutex<Claims>,
 }
 
@@ -43,9 +46,10 @@ impl Database {
             world: Arc::clone(world),
             path: path.to_owned(),
             open: Mutex::new(Some(store)),
+            state: Signal::new(StoreHealth::Healthy),
             health: watch::Sender::new(StoreHealth::Healthy),
             undecided: Mutex::default(),
-            commits: watch::Sender::new(0),
+            commits: Signal::new(0),
             claims: Mutex::default(),
         }))
     }
@@ -55,18 +59,13 @@ impl Database {
         Arc::clone(open.as_ref().expect("it is open while processes live"))
     }
 
-    /// Where the file is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Closes the database and opens it again, as when the only process starts again: leases are forgotten.
     pub(crate) fn restart(&self) -> Result<(), OpenError> {
         self.decide();
         self.close();
         let store = SqliteStore::open(SqliteOptions::new(&self.path))?;
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(store));
-        self.health.send_replace(StoreHealth::Healthy);
+        self.set_health(StoreHealth::Healthy);
         Ok(())
     }
 
@@ -78,15 +77,21 @@ impl Database {
     pub(crate) fn set_health(&self, health: StoreHealth) {
         self.world.note(format_args!("the store is {}", health.as_str()));
         self.health.send_replace(health);
+        self.state.change(|state| *state = health);
     }
 
     pub(crate) fn health(&self) -> StoreHealth {
-        *self.health.borrow()
+        self.state.get()
     }
 
     /// Tells every commit.
-    pub(crate) fn watch_commits(&self) -> watch::Receiver<u64> {
-        self.commits.subscribe()
+    pub(crate) const fn commits(&self) -> &Signal<u64> {
+        &self.commits
+    }
+
+    /// Tells every change of the health.
+    pub(crate) const fn state(&self) -> &Signal<StoreHealth> {
+        &self.state
     }
 
     /// Ends the time in which the outcome of a commit is not known: it is kept, or it is not.
@@ -116,7 +121,7 @@ impl Database {
             }
         }
         drop(ledger);
-        self.commits.send_modify(|commits| *commits += 1);
+        self.commits.change(|commits| *commits += 1);
         Ok(())
     }
 
@@ -205,11 +210,9 @@ impl FaultyStore {
             return Some(CommitFault::Conflict);
         }
         if world.strikes(rates.unknown) {
-            return Some(*world.draw(|dice| *dice.pick(&[
-                &CommitFault::UnknownAndLost,
-                &CommitFault::UnknownAndKept,
-                &CommitFault::Undecided,
-            ])));
+            return Some(*world.draw(|dice| {
+                *dice.pick(&[&CommitFault::UnknownAndLost, &CommitFault::UnknownAndKept, &CommitFault::Undecided])
+            }));
         }
         None
     }
@@ -296,10 +299,7 @@ impl FaultyStore {
 }
 
 const fn names_a_job(write: &Write) -> bool {
-    matches!(
-        write,
-        Write::FinishJob(..) | Write::RescheduleJob(..) | Write::PutJobBack(..) | Write::SaveJob(..)
-    )
+    matches!(write, Write::FinishJob(..) | Write::RescheduleJob(..) | Write::PutJobBack(..) | Write::SaveJob(..))
 }
 
 const fn ends_a_job(write: &Write) -> bool {
@@ -341,7 +341,19 @@ fn names(changes: &Changes) -> String {
         let mut name = Name(String::new());
         // Ends with an error when the name is over.
         let _ = write!(name, "{write:?}");
-        name.0
+        let mut name = name.0;
+        // What helps to follow a message through a trace.
+        let _ = match write {
+            Write::FinishJob(handle)
+            | Write::RescheduleJob(handle, _)
+            | Write::PutJobBack(handle, _)
+            | Write::SaveJob(handle, _) => write!(name, "({})", handle.id),
+            Write::MoveMessage(to) => write!(name, "({} {:?})", to.message_id, to.status),
+            Write::ExpectMessage(_, message, revision) => write!(name, "({message}/{revision})"),
+            Write::AppendEvent(event) => write!(name, "({} {:?})", event.message_id, event.kind),
+            _ => Ok(()),
+        };
+        name
     };
     changes.writes().iter().map(name).collect::<Vec<_>>().join(" ")
 }

@@ -64,7 +64,8 @@ fn the_same_seed_happens_the_same_way() {
         let [one, other] = [run(seed, keeping).unwrap(), run(seed, keeping).unwrap()];
         if one.digest != other.digest {
             let first = one.trace.iter().zip(&other.trace).position(|(one, other)| one != other).unwrap_or_default();
-            let shown = |report: &Report| report.trace[first.saturating_sub(5)..].iter().take(12).cloned().collect::<Vec<_>>();
+            let shown =
+                |report: &Report| report.trace[first.saturating_sub(5)..].iter().take(12).cloned().collect::<Vec<_>>();
             panic!("seed {seed} differs at line {first}:\n{:#?}\n{:#?}", shown(&one), shown(&other));
         }
     }

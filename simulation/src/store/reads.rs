@@ -9,8 +9,8 @@ use messaging_core::domain::account::{Member, Session, User, Workspace};
 use messaging_core::domain::api_key::ApiKey;
 use messaging_core::domain::attempt::MessageAttempt;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
 use messaging_core::domain::contact::erasure::Names;
+use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
 use messaging_core::domain::custom_field::CustomField;
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::import::Import;
@@ -31,14 +31,21 @@ use messaging_core::domain::suppression::{Suppression, SuppressionFilter};
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::Webhook;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
-use messaging_core::ids::{ApiKeyId, BlobId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId, ListId, MessageId, SegmentId, SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId};
-use messaging_core::ports::store::{Accounts, ApiKeys, Attempts, Blobs, Channels, Contacts, CustomFields, EventLog, Imports, Installation, Lists, Messages, PageRequest, ProductEvents, Replies, Sandbox, Segments, SendingDomains, SignIns, Slice, SoftBounces, StoreError, Stored, Suppressions, Templates, Uploads, Urls, Webhooks};
+use messaging_core::ids::{
+    ApiKeyId, BlobId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId, ListId, MessageId, SegmentId,
+    SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
+};
 use messaging_core::ports::store::events::LogPosition;
 use messaging_core::ports::store::installation::SealedSecret;
 use messaging_core::ports::store::product_events::Named;
 use messaging_core::ports::store::segments::{Calculated, MemberQuery, Moved, Preview};
 use messaging_core::ports::store::uploads::UploadFile;
 use messaging_core::ports::store::webhooks::ReplayRange;
+use messaging_core::ports::store::{
+    Accounts, ApiKeys, Attempts, Blobs, Channels, Contacts, CustomFields, EventLog, Imports, Installation, Lists,
+    Messages, PageRequest, ProductEvents, Replies, Sandbox, Segments, SendingDomains, SignIns, Slice, SoftBounces,
+    StoreError, Stored, Suppressions, Templates, Uploads, Urls, Webhooks,
+};
 use messaging_core::time::Timestamp;
 
 use super::FaultyStore;
