@@ -69,6 +69,11 @@ async fn ask_until_known(world: &Arc<World>, cluster: &Cluster, index: usize, pl
 }
 
 async fn ask(world: &Arc<World>, cluster: &Cluster, index: usize, planned: &Planned) -> Try {
+    {
+        let mut ledger = world.ledger();
+        let now = ledger.moment();
+        ledger.requests[index].first_asked.get_or_insert(now);
+    }
     let wish = world.draw(|dice| dice.index(8));
     let running = cluster.any(wish).await;
     let workspace = Fixture::shared().workspace;
@@ -113,6 +118,7 @@ async fn ask(world: &Arc<World>, cluster: &Cluster, index: usize, planned: &Plan
 /// Compares a successful answer with the first one.
 fn keep(world: &World, index: usize, planned: &Planned, answer: &Answer) {
     let mut ledger = world.ledger();
+    let now = ledger.moment();
     let given = (answer.status, answer.body.clone());
     let record = &mut ledger.requests[index];
     if !answer.replayed {
@@ -121,6 +127,7 @@ fn keep(world: &World, index: usize, planned: &Planned, answer: &Answer) {
     let told = match &record.success {
         None => {
             record.success = Some(given);
+            record.known_at = Some(now);
             if let Some(id) = answer.json()["message_id"].as_str().and_then(|id| id.parse().ok()) {
                 record.messages.push(id);
             }

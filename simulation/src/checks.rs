@@ -1,13 +1,15 @@
 //! What must hold when everything has come to rest. To add a promise: a function here, called by [`promises`].
 
+mod rows;
+
+pub(crate) use rows::rows;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use messaging_core::App;
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageFilter, MessageStatus};
 use messaging_core::ids::MessageId;
 use messaging_core::ports::store::{PageRequest, StoreError};
-use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 
 use crate::fixture::{Fixture, webhook_url};
@@ -32,7 +34,8 @@ pub(crate) async fn promises(world: &World, app: &App) -> Result<(), StoreError>
         webhooks(world, &events);
     }
     idempotence(world);
-    product_events(world, app).await
+    suppressions(world);
+    Ok(())
 }
 
 async fn all_messages(app: &App) -> Result<BTreeMap<MessageId, Message>, StoreError> {
@@ -111,7 +114,8 @@ fn copies(world: &World, message: &Message, events: &[MessageEvent], erased: &BT
         }
     }
     for event in events.iter().filter(|event| is_ambiguous(event)) {
-        let recipient = recipient_of(event).unwrap_or_default();
+        // Where the recipient was erased nobody can tell.
+        let Some(recipient) = recipient_of(event) else { continue };
         let is_lost = ledger.contents_to(message.id, recipient).any(|content| content.is_reply_lost);
         if !is_lost && !ledger.had_interruptions() {
             broken.push(format!("{} to {recipient} is called ambiguous, and nothing happened to it", message.id));
@@ -150,6 +154,18 @@ fn outcomes(world: &World, message: &Message, events: &[MessageEvent], erased: &
         let is_marked = events.iter().filter(about).any(is_ambiguous);
         let copies = ledger.contents_to(message.id, recipient).filter(|content| content.is_taken).count();
         let is_to = message.to == *recipient;
+        if ledger.returned.contains(&(message.id, recipient.clone())) {
+            // Whether the letter was before or after the end of the attempts, each is told once.
+            let bounces = ends.iter().filter(|event| event.kind == EventKind::Bounce).count();
+            if bounces != 1 || ends.len() > 2 {
+                let kinds: Vec<_> = ends.iter().map(|event| event.kind).collect();
+                ledger.broken(format!("{} came back from {recipient}, and ended with {kinds:?}", message.id));
+            }
+            if is_to && message.status != MessageStatus::Bounced {
+                ledger.broken(format!("{} came back and is {}", message.id, message.status.as_str()));
+            }
+            continue;
+        }
         let [end] = ends[..] else {
             // A message to nobody, because `to` is suppressed, ends with one event for all.
             if !(ends.is_empty() && !is_to && message.status == MessageStatus::Suppressed) {
@@ -207,61 +223,22 @@ fn idempotence(world: &World) {
     ledger.broken.extend(twice);
 }
 
-/// Product events that were accepted are there once, unless their contact may have been erased.
-async fn product_events(world: &World, app: &App) -> Result<(), StoreError> {
-    let _ = (world, app);
-    Ok(())
-}
-
-/// Counts that are kept beside rows equal the rows.
-const COUNTERS: [(&str, &str); 5] = [
-    (
-        "contacts of a workspace",
-        "SELECT w.number, w.contacts, (SELECT count(*) FROM contacts c WHERE c.audience = w.number) FROM audiences w",
-    ),
-    (
-        "members of a list",
-        "SELECT l.n, l.contacts, (SELECT count(*) FROM list_members m WHERE m.list = l.n) FROM lists l WHERE removed = 0",
-    ),
-    (
-        "members of a segment",
-        "SELECT s.n, s.members, (SELECT count(*) FROM segment_members m WHERE m.segment = s.n) \
-         FROM segments s WHERE removed = 0",
-    ),
-    (
-        "lists with members who are no contacts",
-        "SELECT m.list, 0, count(*) FROM list_members m LEFT JOIN contacts c ON c.n = m.contact \
-         WHERE c.n IS NULL GROUP BY m.list",
-    ),
-    (
-        "segments with members who are no contacts",
-        "SELECT m.segment, 0, count(*) FROM segment_members m LEFT JOIN contacts c ON c.n = m.contact \
-         WHERE c.n IS NULL GROUP BY m.segment",
-    ),
-];
-
-/// Compares counts with rows, in the closed database.
-pub(crate) fn counters(world: &World, path: &Path) {
-    if let Err(error) = count(world, path) {
-        world.ledger().broken(format!("the database cannot be counted: {error}"));
-    }
-}
-
-fn count(world: &World, path: &Path) -> rusqlite::Result<()> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    let found: String = connection.query_row("PRAGMA quick_check", [], |row| row.get(0))?;
-    if found != "ok" {
-        world.ledger().broken(format!("the database is damaged: {found}"));
-    }
-    for (name, query) in COUNTERS {
-        let mut statement = connection.prepare(query)?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        for row in rows {
-            let (number, said, counted): (i64, i64, i64) = row?;
-            if said != counted {
-                world.ledger().broken(format!("{name}, {number}: {said} is said, {counted} are there"));
+/// Nobody gets a message that was asked for after its recipient's suppression was confirmed.
+fn suppressions(world: &World) {
+    let mut ledger = world.ledger();
+    let mut broken = Vec::new();
+    let all = || world.plan.requests.iter().zip(&ledger.requests);
+    for (suppression, listed) in all().filter(|(planned, _)| planned.call.operation == "createSuppression") {
+        let (Some(since), Some(address)) = (listed.known_at, suppression.call.body["address"].as_str()) else {
+            continue;
+        };
+        for (_, record) in all().filter(|(_, record)| record.first_asked.is_some_and(|asked| asked > since)) {
+            for message in &record.messages {
+                if ledger.contents_to(*message, address).next().is_some() {
+                    broken.push(format!("{message} was sent to {address}, which had been suppressed before"));
+                }
             }
         }
     }
-    Ok(())
+    ledger.broken.append(&mut broken);
 }

@@ -13,16 +13,18 @@ pub(crate) struct Ledger {
     pub(crate) contents: Vec<Content>,
     /// Events that each webhook's receiver took, with how often.
     pub(crate) received: BTreeMap<(String, String), u32>,
+    /// Recipients, by message, whose mail server sent the message back.
+    pub(crate) returned: BTreeSet<(MessageId, String)>,
     /// What callers know.
     pub(crate) requests: Vec<RequestRecord>,
+    /// Counts what callers saw.
+    moments: u64,
     /// Promises that were seen to be broken while the run went on.
     pub(crate) broken: Vec<String>,
     /// Claims that ended too early.
     lost_claims: u32,
     /// Faults that happened, by kind.
     pub(crate) faults: BTreeMap<&'static str, u32>,
-    /// Recipients, by message, whose outcome is in the store.
-    outcomes: BTreeSet<(MessageId, String)>,
 }
 
 #[derive(Debug, Default)]
@@ -76,6 +78,10 @@ pub(crate) struct RequestRecord {
     pub(crate) fresh_successes: u32,
     /// Tries of which nobody knows whether they were done.
     pub(crate) unknown: u32,
+    /// When it was asked for first, by the order of all that callers saw.
+    pub(crate) first_asked: Option<u64>,
+    /// When its success was known first.
+    pub(crate) known_at: Option<u64>,
     /// Messages that were accepted.
     pub(crate) messages: Vec<MessageId>,
 }
@@ -133,7 +139,6 @@ impl Ledger {
                 content.is_settled = true;
             }
         }
-        self.outcomes.insert((message, recipient.to_owned()));
     }
 
     /// How many lives began.
@@ -161,6 +166,12 @@ impl Ledger {
 
     pub(crate) fn has_received(&self, url: &str, event: EventId) -> bool {
         self.received.contains_key(&(url.to_owned(), event.to_string()))
+    }
+
+    /// A moment after all those before.
+    pub(crate) fn moment(&mut self) -> u64 {
+        self.moments += 1;
+        self.moments
     }
 
     pub(crate) fn count_fault(&mut self, kind: &'static str) {

@@ -24,6 +24,7 @@ mod dice;
 mod fixture;
 mod front_end;
 mod ledger;
+mod letters;
 mod life;
 mod log;
 mod mail;

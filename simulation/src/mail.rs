@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use messaging_core::ports::transport::{
-    Acceptance, Admitted, Outcome, Outgoing, Response, Sent, Transport, TransportError,
+    Acceptance, Admitted, Content, Outcome, Outgoing, Response, Sent, Transport, TransportError,
 };
 
 use crate::ledger::ContentSent;
+use crate::letters;
 use crate::life::Life;
 use crate::plan::PeerRates;
 use crate::planted::Planted;
@@ -40,7 +41,7 @@ impl Mail {
         &peers[digits.parse::<usize>().unwrap_or_default() % peers.len()]
     }
 
-    async fn transaction(&self, outgoing: &Outgoing, recipient: &String) -> Outcome {
+    async fn transaction(&self, outgoing: &Outgoing, position: usize, recipient: &String) -> Outcome {
         let world = &self.life.world;
         let rates = self.rates(recipient);
         if outgoing.last_look.is_held() {
@@ -90,6 +91,13 @@ impl Mail {
             is_late: self.life.freezes() != freezes,
         };
         world.ledger().send_content(self.life.number, sent);
+        if is_taken
+            && world.strikes(rates.returned)
+            && let Content::Email(email) = &outgoing.content
+            && let Some(sender) = email.envelope_from.of(position)
+        {
+            letters::send_back(world, outgoing.message_id, sender.as_str().to_owned(), recipient.clone());
+        }
         self.life.point("final dot").await;
         if marks_late {
             self.begin(outgoing, recipient).await;
@@ -137,8 +145,8 @@ impl Mail {
 impl Transport for Mail {
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
         let mut outcomes = Vec::with_capacity(outgoing.recipients.len());
-        for recipient in &outgoing.recipients {
-            let outcome = self.transaction(outgoing, recipient).await;
+        for (position, recipient) in outgoing.recipients.iter().enumerate() {
+            let outcome = self.transaction(outgoing, position, recipient).await;
             outgoing.last_look.ended(recipient, &outcome);
             outcomes.push(outcome);
         }

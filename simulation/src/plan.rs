@@ -48,6 +48,8 @@ pub(crate) struct PeerRates {
     pub(crate) deferred: u64,
     pub(crate) refused: u64,
     pub(crate) reply_lost: u64,
+    /// What was taken comes back as undeliverable.
+    pub(crate) returned: u64,
 }
 
 /// How often something goes wrong with the receiver of webhooks, in thousandths.
@@ -110,6 +112,7 @@ impl Plan {
             deferred: rate(dice, 300),
             refused: rate(dice, 60),
             reply_lost: rate(dice, 250),
+            returned: rate(dice, 100),
         });
         let peers = peers.collect();
         let receiver = ReceiverRates {

@@ -106,7 +106,11 @@ fn action(dice: &mut Dice, fixture: &Fixture, number: usize) -> Call {
             let events: Vec<_> = names.iter().map(|name| event(dice, fixture, name)).collect();
             Call { events: names, ..Call::new("sendEvents", &[], json!({"events": events})) }
         }
-        90..93 => Call::new("createSuppression", &[], json!({"channel": "email", "address": address(dice)})),
+        90..93 => Call::new(
+            "createSuppression",
+            &[],
+            json!({"channel": "email", "address": address(dice), "reason": "manual"}),
+        ),
         93..95 => Call::new("pauseWebhook", &[("id", &webhook)], Value::Null),
         95..98 => Call::new("resumeWebhook", &[("id", &webhook)], Value::Null),
         98 => Call::new("updateList", &[("id", &list)], json!({"name": format!("Renamed {number}")})),

@@ -79,7 +79,7 @@ pub fn run(seed: u64, options: Options) -> io::Result<Report> {
     drop(runtime);
     let (world, database) = report?;
     database.close();
-    checks::counters(&world, &path);
+    checks::rows(&world, &path);
     let (digest, mut lines) = world.take_trace();
     trace.append(&mut lines);
     let mut ledger = world.ledger();
@@ -97,6 +97,7 @@ pub fn run(seed: u64, options: Options) -> io::Result<Report> {
 async fn live(world: &Arc<World>, database: &Arc<Database>) {
     world.ledger().requests.resize_with(world.plan.requests.len(), Default::default);
     let cluster = Cluster::new(world, database);
+    world.is_served_by(&cluster);
     let mut processes = JoinSet::new();
     for process in 0..world.plan.processes {
         processes.spawn(Arc::clone(&cluster).run(process));
@@ -116,6 +117,7 @@ async fn live(world: &Arc<World>, database: &Arc<Database>) {
     if database.health() != StoreHealth::SyncFailed {
         database.set_health(StoreHealth::Healthy);
     }
+    world.letters.wait_for(|letters| *letters == 0).await;
     let Some(app) = observer(world, database).await else { return };
     resume_webhooks(world, &app).await;
     wait_until_idle(world, &app).await;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use messaging_core::ports::Clock as _;
 
@@ -11,6 +11,8 @@ use crate::dice::Dice;
 use crate::ledger::Ledger;
 use crate::plan::Plan;
 use crate::planted::Planted;
+use crate::process::Cluster;
+use crate::signal::Signal;
 
 /// The surroundings of a run.
 #[derive(Debug)]
@@ -22,6 +24,10 @@ pub(crate) struct World {
     trace: Mutex<Trace>,
     ledger: Mutex<Ledger>,
     is_calm: AtomicBool,
+    /// The processes that serve.
+    cluster: OnceLock<Weak<Cluster>>,
+    /// Letters that are on their way back to us.
+    pub(crate) letters: Signal<u32>,
 }
 
 /// What happened, as a digest and, if somebody wants to read it, as lines.
@@ -47,7 +53,19 @@ impl World {
             trace: Mutex::new(Trace { digest: FNV_OFFSET, lines: keeps_lines.then(Vec::new) }),
             ledger: Mutex::default(),
             is_calm: AtomicBool::new(false),
+            cluster: OnceLock::new(),
+            letters: Signal::new(0),
         })
+    }
+
+    /// Tells peers whom they can send to.
+    pub(crate) fn is_served_by(&self, cluster: &Arc<Cluster>) {
+        let _ = self.cluster.set(Arc::downgrade(cluster));
+    }
+
+    /// The processes that serve, while the run goes on.
+    pub(crate) fn cluster(&self) -> Option<Arc<Cluster>> {
+        self.cluster.get()?.upgrade()
     }
 
     /// Draws from the one source of chance.
