@@ -102,10 +102,8 @@ fn copies(world: &World, message: &Message, events: &[MessageEvent], erased: &BT
     let mut broken = Vec::new();
     for recipient in &recipients {
         let contents: Vec<_> = ledger.contents_to(message.id, recipient).collect();
-        for (before, after) in contents.iter().zip(contents.iter().skip(1)) {
-            if before.is_taken && !before.may_be_repeated() && !after.is_late {
-                broken.push(format!("{} was sent to {recipient} again after its end was known", message.id));
-            }
+        if contents.iter().any(|content| content.is_needless) {
+            broken.push(format!("{} was sent to {recipient} again after its end was known", message.id));
         }
         let copies = contents.iter().filter(|content| content.is_taken).count();
         let is_marked = events.iter().any(|event| recipient_of(event) == Some(recipient) && is_ambiguous(event));

@@ -42,9 +42,8 @@ pub(crate) struct Content {
     pub(crate) is_taken: bool,
     /// Whether the reply was lost.
     pub(crate) is_reply_lost: bool,
-    /// Whether the process was frozen between the last question to the server and the content: nobody can keep it
-    /// from sending what another process has sent meanwhile.
-    pub(crate) is_late: bool,
+    /// Whether the recipient has it already, and the server knew that.
+    pub(crate) is_needless: bool,
     life: usize,
     /// Whether the outcome was committed.
     is_settled: bool,
@@ -59,13 +58,15 @@ pub(crate) struct ContentSent<'a> {
     pub(crate) recipient: &'a str,
     pub(crate) is_taken: bool,
     pub(crate) is_reply_lost: bool,
+    /// Whether the process was frozen between the last question to the store and the content: nobody can keep it
+    /// from sending what another process has sent meanwhile.
     pub(crate) is_late: bool,
 }
 
 impl Content {
-    /// Whether an honest server may not know that the peer took it.
-    pub(crate) const fn may_be_repeated(&self) -> bool {
-        self.is_reply_lost || (self.was_cut_off && !self.is_settled)
+    /// Whether an honest server may not know at the moment that the peer took it.
+    const fn may_be_repeated(&self) -> bool {
+        !self.is_taken || self.is_reply_lost || (self.was_cut_off && !self.is_settled)
     }
 }
 
@@ -125,10 +126,12 @@ impl Ledger {
     /// Content leaves.
     pub(crate) fn send_content(&mut self, life: usize, sent: ContentSent<'_>) {
         let ContentSent { message, recipient, is_taken, is_reply_lost, is_late } = sent;
+        let before = self.contents.iter().rfind(|one| one.message == message && one.recipient == recipient);
+        let is_needless = !is_late && before.is_some_and(|before| !before.may_be_repeated());
         let was_cut_off = self.lives[life].has_ended || self.lives[life].was_frozen;
         let recipient = recipient.to_owned();
         let content =
-            Content { message, recipient, is_taken, is_reply_lost, is_late, life, is_settled: false, was_cut_off };
+            Content { message, recipient, is_taken, is_reply_lost, is_needless, life, is_settled: false, was_cut_off };
         self.contents.push(content);
     }
 

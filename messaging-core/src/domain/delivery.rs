@@ -107,6 +107,11 @@ impl Judgment {
         judgment
     }
 
+    /// No attempt is made at these before a time.
+    pub fn withheld(open: Vec<Recipient>, until: Timestamp) -> Self {
+        Self { open, next_attempt_at: Some(until), is_withheld: true, ..Self::default() }
+    }
+
     /// The message could not be sent to some of those who get a copy; what becomes of it for its `to` recipient is
     /// decided elsewhere.
     pub fn failed_for(copies: &[Recipient], reason: &str, message: &str) -> Self {
@@ -146,7 +151,9 @@ fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Op
     let ambiguous = (*ambiguous || is_lost).then_some(true);
     let (outcome, complains) = match result {
         Result::Suppressed(reason) => {
-            judgment.event(EventKind::Suppressed, json!({"recipient": address, "reason": reason.as_str()}));
+            // An earlier attempt may have arrived all the same.
+            let meta = json!({"recipient": address, "reason": reason.as_str(), "ambiguous": ambiguous});
+            judgment.event(EventKind::Suppressed, meta);
             return Some(MessageStatus::Suppressed);
         }
         Result::GivenUp => {
@@ -182,7 +189,8 @@ fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Op
             MessageStatus::Complained
         }
         Outcome::Suppressed(reason) => {
-            judgment.event(EventKind::Suppressed, json!({"recipient": address, "reason": reason.as_str()}));
+            let meta = json!({"recipient": address, "reason": reason.as_str(), "ambiguous": ambiguous});
+            judgment.event(EventKind::Suppressed, meta);
             MessageStatus::Suppressed
         }
         // No attempt: it stays in its state.
@@ -370,6 +378,18 @@ mod tests {
         let judgment = judge(soon, &[withheld(), of("d@b.co", Outcome::Deferred(reply(450, "4.2.1")))]);
         assert_eq!((judgment.is_withheld, judgment.next_attempt_at), (false, Some(soon.held_until)));
         assert_eq!(judgment.open.len(), 2);
+    }
+
+    #[test]
+    fn an_end_without_a_copy_says_when_an_earlier_attempt_may_have_made_one() {
+        for (ambiguous, expected) in [(false, None), (true, Some(&Value::Bool(true)))] {
+            let suppressed = || SuppressionReason::Manual;
+            for result in [Result::Suppressed(suppressed()), Result::Tried(Outcome::Suppressed(suppressed()))] {
+                let recipient = Recipient::new(RecipientKind::To, TO.to_owned());
+                let judgment = judge(attempt(), &[RecipientResult { recipient, result, ambiguous }]);
+                assert_eq!(judgment.events[0].1.get("ambiguous"), expected);
+            }
+        }
     }
 
     #[test]

@@ -160,6 +160,10 @@ impl Job for DeliverMessage {
                 }
                 performed
             }
+            Err(Unprepared::Undecided { look_again }) => {
+                let open = run.addressees.iter().map(|one| one.recipient.clone()).collect();
+                Performed::only(Judgment::withheld(open, cx.app.now() + look_again))
+            }
             Err(Unprepared::Impossible(impossible)) => Performed::only(impossible.judgment(&run.addressees)),
             Err(Unprepared::Store(error)) => return Err(error.into()),
             Err(Unprepared::PutOff(reason)) => return Err(StoreError::Failed(reason.into()).into()),

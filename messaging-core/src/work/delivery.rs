@@ -31,6 +31,9 @@ use crate::work::transaction_log::TransactionLog;
 /// store is healthy.
 const HELD_FOR: Duration = Duration::from_secs(5);
 
+/// Copies look again after this whether the message is stopped, while its `to` recipient waits for another attempt.
+const UNDECIDED_FOR: Duration = Duration::from_mins(1);
+
 /// What an attempt starts with.
 pub(super) struct Prepared {
     /// Recipients whose result is known without a transport: suppressed, simulated or given up.
@@ -89,6 +92,8 @@ impl Impossible {
 pub(super) enum Unprepared {
     /// It never can.
     Impossible(Impossible),
+    /// Not now: whether the message goes to anybody is decided by the job of its `to` recipient.
+    Undecided { look_again: Duration },
     /// Not now: the store failed.
     Store(StoreError),
     /// Not now, for a reason on our side that somebody has to mend.
@@ -176,7 +181,11 @@ pub(super) async fn prepare(
     let is_stopped = if serves_to.into_iter().any(|kind| kind == RecipientKind::To) {
         to_is_listed
     } else {
-        is_stopped_elsewhere(app, message, to_is_listed).await?
+        match decision_about_to(app, message, to_is_listed).await? {
+            AboutTo::GoesOn => false,
+            AboutTo::Stopped => true,
+            AboutTo::Open { look_again } => return Err(Unprepared::Undecided { look_again }),
+        }
     };
     if is_stopped {
         known.retain(|one| matches!(one.result, Fate::Suppressed(_) | Fate::GivenUp));
@@ -220,18 +229,35 @@ pub(super) async fn prepare(
     Ok(Prepared { known, tried, parcel: Some((Arc::clone(transport), outgoing)), urls })
 }
 
+/// What is decided about a message's `to` recipient, whom another job serves.
+enum AboutTo {
+    /// Nothing that concerns copies.
+    GoesOn,
+    /// It is suppressed, and the message goes to nobody.
+    Stopped,
+    /// It is suppressed by now, but its job may have looked before that.
+    Open { look_again: Duration },
+}
+
 /// Whether a message goes to nobody, because its `to` recipient, whom another job serves, is suppressed.
 ///
-/// That job decides from the same list. What it did already counts: an address that is listed because this very
-/// message bounced there stops no copy.
-async fn is_stopped_elsewhere(app: &App, message: &Message, to_is_listed: bool) -> Result<bool, StoreError> {
-    if !to_is_listed {
-        return Ok(message.status == MessageStatus::Suppressed);
-    }
-    // Read after the list: what a bounce writes to both is one commit.
-    let fresh = app.store().message(message.workspace_id, message.id).await?;
-    let status = fresh.map_or(message.status, |fresh| fresh.status);
-    Ok(matches!(status, MessageStatus::Queued | MessageStatus::Deferred | MessageStatus::Suppressed))
+/// That job alone decides: when it looked before the address was listed, it tries, and the copies are sent as well;
+/// had this one decided from the same list, they would be sent to nobody without anybody being told. And what it
+/// did already counts: an address that is listed because this very message bounced there stops no copy.
+async fn decision_about_to(app: &App, message: &Message, to_is_listed: bool) -> Result<AboutTo, StoreError> {
+    let status = if to_is_listed {
+        // Read after the list: what a bounce writes to both is one commit.
+        let fresh = app.store().message(message.workspace_id, message.id).await?;
+        fresh.map_or(message.status, |fresh| fresh.status)
+    } else {
+        message.status
+    };
+    Ok(match status {
+        MessageStatus::Suppressed => AboutTo::Stopped,
+        MessageStatus::Queued if to_is_listed => AboutTo::Open { look_again: HELD_FOR },
+        MessageStatus::Deferred if to_is_listed => AboutTo::Open { look_again: UNDECIDED_FOR },
+        _ => AboutTo::GoesOn,
+    })
 }
 
 /// For each address why it must not be sent to, or `None` where it may.
