@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::Error;
+use messaging_core::{App, Error};
+use serde_json::Value;
 
 use crate::fixture::Fixture;
 use crate::front_end::{self, Answer};
@@ -39,6 +40,9 @@ pub(crate) async fn make(world: Arc<World>, cluster: Arc<Cluster>, index: usize)
         futures_util::future::join(one, other).await;
     } else {
         one.await;
+    }
+    if let Some((file, _)) = &planned.call.file {
+        upload(&world, &cluster, index, file.as_bytes()).await;
     }
     if let Some(wait) = planned.repeat_after
         && world.ledger().requests[index].success.is_some()
@@ -113,6 +117,48 @@ async fn ask(world: &Arc<World>, cluster: &Cluster, index: usize, planned: &Plan
             Try::Refused(status)
         }
     }
+}
+
+/// Sends the file of an import that was announced, until it is known that it arrived.
+async fn upload(world: &Arc<World>, cluster: &Cluster, index: usize, file: &[u8]) {
+    let announced = world.ledger().requests[index].success.clone();
+    let Some((_, announced)) = announced else { return };
+    let announced: Value = serde_json::from_str(&announced).unwrap_or_default();
+    let Some(token) = announced["upload_url"].as_str().and_then(|url| url.rsplit('/').next()) else { return };
+    for _ in 0..MAX_TRIES {
+        let wish = world.draw(|dice| dice.index(8));
+        let running = cluster.any(wish).await;
+        let sent = tokio::select! {
+            biased;
+            () = running.life.over() => None,
+            sent = send_file(&running.app, token, file) => Some(sent),
+            () = tokio::time::sleep(PATIENCE) => None,
+        };
+        world.note(format_args!("request {index}: upload ends with {sent:?}"));
+        match sent {
+            Some(Ok(())) => {
+                world.ledger().requests[index].is_uploaded = true;
+                return;
+            }
+            // An upload before, of which nobody heard, was the one; or it is too late.
+            Some(Err(Error::LinkExpired)) => return,
+            Some(Err(Error::Internal(error))) => {
+                world.ledger().broken(format!("request {index}: an upload ends with {error:?}"));
+                return;
+            }
+            _ => {}
+        }
+        let pause = world.draw(|dice| dice.span(1, 20));
+        tokio::time::sleep(pause).await;
+    }
+}
+
+async fn send_file(app: &App, token: &str, file: &[u8]) -> Result<(), Error> {
+    let mut uploading = app.receive_upload(token, None).await?;
+    for piece in file.chunks(10_000) {
+        uploading.add(piece).await?;
+    }
+    uploading.finish().await.map(|_| ())
 }
 
 /// Compares a successful answer with the first one.

@@ -7,8 +7,9 @@ pub(crate) use rows::rows;
 use std::collections::{BTreeMap, BTreeSet};
 
 use messaging_core::App;
+use messaging_core::domain::import::ImportStatus;
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageFilter, MessageStatus};
-use messaging_core::ids::MessageId;
+use messaging_core::ids::{ImportId, MessageId};
 use messaging_core::ports::store::{PageRequest, StoreError};
 use serde_json::Value;
 
@@ -35,7 +36,7 @@ pub(crate) async fn promises(world: &World, app: &App) -> Result<(), StoreError>
     }
     idempotence(world);
     suppressions(world);
-    Ok(())
+    imports(world, app).await
 }
 
 async fn all_messages(app: &App) -> Result<BTreeMap<MessageId, Message>, StoreError> {
@@ -239,4 +240,29 @@ fn suppressions(world: &World) {
         }
     }
     ledger.broken.append(&mut broken);
+}
+
+/// Every file that arrived was read to its end, each row once.
+async fn imports(world: &World, app: &App) -> Result<(), StoreError> {
+    for planned in 0..world.plan.requests.len() {
+        let Some((_, rows)) = &world.plan.requests[planned].call.file else { continue };
+        let record = world.ledger().requests[planned].clone();
+        let Some((_, announced)) = &record.success else { continue };
+        let announced: Value = serde_json::from_str(announced).unwrap_or_default();
+        let Some(Ok(id)) = announced["import_id"].as_str().map(str::parse::<ImportId>) else { continue };
+        let workspace = Fixture::shared().workspace;
+        let found = app.store().import(workspace, id).await?;
+        let Some(import) = found.map(|stored| stored.record) else {
+            world.ledger().broken(format!("import {id} was announced and is not there"));
+            continue;
+        };
+        let status = import.status(app.now());
+        let is_read = status == ImportStatus::Completed && import.created == *rows && import.updated == 0;
+        if !(is_read || (status == ImportStatus::Expired && !record.is_uploaded)) {
+            let (created, updated, failed) = (import.created, import.updated, import.failed);
+            let told = format!("{created} created, {updated} updated, {failed} failed");
+            world.ledger().broken(format!("import {id} of {rows} rows is {status:?}: {told}"));
+        }
+    }
+    Ok(())
 }

@@ -83,6 +83,8 @@ pub(crate) struct RequestRecord {
     pub(crate) first_asked: Option<u64>,
     /// When its success was known first.
     pub(crate) known_at: Option<u64>,
+    /// Whether the server confirmed that the file of an import arrived.
+    pub(crate) is_uploaded: bool,
     /// Messages that were accepted.
     pub(crate) messages: Vec<MessageId>,
 }

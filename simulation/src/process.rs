@@ -24,6 +24,9 @@ const PASSES: usize = 3;
 /// Who finds nothing to do looks again after this at the latest.
 const LOOK_AGAIN: Duration = Duration::from_mins(30);
 
+/// Jobs that come one by one are claimed together after this, as in the runner.
+const GATHER: Duration = Duration::from_millis(40);
+
 /// After the store has become healthy, outcomes that wait for it go before new claims, as in the runner.
 const SETTLE: Duration = Duration::from_secs(5);
 
@@ -159,7 +162,7 @@ async fn work(app: App, database: Arc<Database>) {
         };
         tokio::select! {
             biased;
-            () = database.commits().wait_for(|commits| *commits != seen) => {}
+            () = database.commits().wait_for(|commits| *commits != seen) => tokio::time::sleep(GATHER).await,
             () = tokio::time::sleep(next) => {}
         }
     }

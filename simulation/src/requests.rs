@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
 use crate::dice::Dice;
@@ -38,12 +39,14 @@ pub(crate) struct Call {
     pub(crate) recipients: Vec<String>,
     /// Names of product events of which each is used once.
     pub(crate) events: Vec<String>,
+    /// A file that is uploaded once it was announced, and how many rows it has.
+    pub(crate) file: Option<(String, u64)>,
 }
 
 impl Call {
     pub(crate) fn new(operation: &'static str, path: &[(&'static str, &str)], body: Value) -> Self {
         let path = path.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        Self { operation, path, body, erases: None, recipients: Vec::new(), events: Vec::new() }
+        Self { operation, path, body, erases: None, recipients: Vec::new(), events: Vec::new(), file: None }
     }
 }
 
@@ -93,7 +96,9 @@ fn action(dice: &mut Dice, fixture: &Fixture, number: usize) -> Call {
         }
         74..77 => Call::new("removeListContact", &[("id", &list), ("contact_id", &id)], Value::Null),
         77 => Call::new("createList", &[], json!({"name": format!("List {number}")})),
+        78 if dice.chance(500) => import(dice, number),
         78 => Call::new("deleteList", &[("id", &list)], Value::Null),
+        79 if dice.chance(300) => import(dice, number),
         79 => Call::new("createSegment", &[], json!({"name": format!("Segment {number}"), "filter": filter(dice)})),
         80 => Call::new("updateSegment", &[("id", &segment)], json!({"filter": filter(dice)})),
         81 => Call::new("recalculateSegment", &[("id", &segment)], Value::Null),
@@ -132,6 +137,16 @@ fn send(dice: &mut Dice, number: usize) -> Call {
     recipients.sort();
     recipients.dedup();
     Call { recipients, ..Call::new("sendMessage", &[], body) }
+}
+
+/// A file of contacts who are in no other request. Few have more rows than one commit takes.
+fn import(dice: &mut Dice, number: usize) -> Call {
+    let rows = if dice.chance(60) { 1000 + dice.below(1500) } else { 1 + dice.below(60) };
+    let lines = (0..rows).map(|row| format!("import-{number}-{row},{}\n", if row % 2 == 0 { "free" } else { "pro" }));
+    let file = "external_id,plan\n".to_owned() + &lines.collect::<String>();
+    let sha256: String = digest(&SHA256, file.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let body = json!({"filename": "contacts.csv", "size_bytes": file.len(), "sha256": sha256});
+    Call { file: Some((file, rows)), ..Call::new("createImport", &[], body) }
 }
 
 /// `p0@d0.test` to `p4@d3.test`; the first ones are those of contacts.
