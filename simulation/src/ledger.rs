@@ -137,7 +137,7 @@ impl Ledger {
         self.contents.push(content);
     }
 
-    /// The outcome of a recipient is in the store.
+    /// That a recipient has a message is in the store.
     pub(crate) fn outcome_kept(&mut self, life: usize, message: MessageId, recipient: &str) {
         for content in &mut self.contents {
             if content.life == life && content.message == message && content.recipient == recipient {

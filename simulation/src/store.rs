@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, JobHandle, Write};
+use messaging_core::domain::message::EventKind;
 use messaging_core::ids::Id as _;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{CommitError, Priority, StoreError, StoreGauges, StoreHealth};
@@ -114,6 +115,7 @@ impl Database {
         if changes.writes().iter().any(ends_a_run) {
             for write in changes.writes() {
                 if let Write::AppendEvent(event) = write
+                    && event.kind == EventKind::Sent
                     && let Some(recipient) = event.meta.get("recipient").and_then(|recipient| recipient.as_str())
                 {
                     ledger.outcome_kept(life, event.message_id, recipient);
