@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Repeatable random numbers: SplitMix64.
+/// Repeatable random numbers: `SplitMix64`.
 #[derive(Debug, Clone)]
 pub(crate) struct Dice(u64);
 

@@ -45,10 +45,18 @@ pub(crate) struct Content {
     /// Whether the recipient has it already, and the server knew that.
     pub(crate) is_needless: bool,
     life: usize,
-    /// Whether the outcome was committed.
-    is_settled: bool,
-    /// Whether the process ended, or froze, before that.
-    was_cut_off: bool,
+    outcome: OutcomeState,
+}
+
+/// What became of the outcome of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OutcomeState {
+    /// Its process has it, or will.
+    UnderWay,
+    /// Its process ended or froze, or lost its claim, before the outcome was committed.
+    CutOff,
+    /// It is in the store.
+    Kept,
 }
 
 /// What is noted of content that leaves; see [`Content`].
@@ -64,9 +72,16 @@ pub(crate) struct ContentSent<'a> {
 }
 
 impl Content {
+    /// Nobody may hear of the outcome any more.
+    fn cut_off(&mut self) {
+        if self.outcome == OutcomeState::UnderWay {
+            self.outcome = OutcomeState::CutOff;
+        }
+    }
+
     /// Whether an honest server may not know at the moment that the peer took it.
-    const fn may_be_repeated(&self) -> bool {
-        !self.is_taken || self.is_reply_lost || (self.was_cut_off && !self.is_settled)
+    fn may_be_repeated(&self) -> bool {
+        !self.is_taken || self.is_reply_lost || self.outcome == OutcomeState::CutOff
     }
 }
 
@@ -109,7 +124,7 @@ impl Ledger {
     /// that is over, as well.
     fn cut_off(&mut self, life: usize) {
         for content in self.contents.iter_mut().filter(|content| content.life == life) {
-            content.was_cut_off |= !content.is_settled;
+            content.cut_off();
         }
     }
 
@@ -120,7 +135,7 @@ impl Ledger {
             content.message.to_string() == message && domain.is_none_or(|domain| domain == at)
         };
         for content in self.contents.iter_mut().filter(|content| is_concerned(content)) {
-            content.was_cut_off |= !content.is_settled;
+            content.cut_off();
         }
         self.lost_claims += 1;
     }
@@ -130,10 +145,10 @@ impl Ledger {
         let ContentSent { message, recipient, is_taken, is_reply_lost, is_late } = sent;
         let before = self.contents.iter().rfind(|one| one.message == message && one.recipient == recipient);
         let is_needless = !is_late && before.is_some_and(|before| !before.may_be_repeated());
-        let was_cut_off = self.lives[life].has_ended || self.lives[life].was_frozen;
+        let is_cut_off = self.lives[life].has_ended || self.lives[life].was_frozen;
+        let outcome = if is_cut_off { OutcomeState::CutOff } else { OutcomeState::UnderWay };
         let recipient = recipient.to_owned();
-        let content =
-            Content { message, recipient, is_taken, is_reply_lost, is_needless, life, is_settled: false, was_cut_off };
+        let content = Content { message, recipient, is_taken, is_reply_lost, is_needless, life, outcome };
         self.contents.push(content);
     }
 
@@ -141,7 +156,7 @@ impl Ledger {
     pub(crate) fn outcome_kept(&mut self, life: usize, message: MessageId, recipient: &str) {
         for content in &mut self.contents {
             if content.life == life && content.message == message && content.recipient == recipient {
-                content.is_settled = true;
+                content.outcome = OutcomeState::Kept;
             }
         }
     }

@@ -34,12 +34,9 @@ fn main() -> ExitCode {
         return replay(seed);
     }
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<u64>());
-    let (first, count) = match (arguments.next().unwrap_or(Ok(0)), arguments.next().unwrap_or(Ok(COUNT))) {
-        (Ok(first), Ok(count)) => (first, count),
-        _ => {
-            println!("usage: simulate [FIRST [COUNT]]");
-            return ExitCode::from(2);
-        }
+    let (Ok(first), Ok(count)) = (arguments.next().unwrap_or(Ok(0)), arguments.next().unwrap_or(Ok(COUNT))) else {
+        println!("usage: simulate [FIRST [COUNT]]");
+        return ExitCode::from(2);
     };
     let sums = run_all(first, count);
     println!("{count} seeds, {} requests, {} copies", sums.requests, sums.copies);

@@ -234,7 +234,7 @@ impl FaultyStore {
         let renamed = changes.writes().iter().map(|write| match write {
             Write::FinishJob(handle) => Write::FinishJob(latest(handle)),
             Write::RescheduleJob(handle, next) => Write::RescheduleJob(latest(handle), next.clone()),
-            Write::PutJobBack(handle, to) => Write::PutJobBack(latest(handle), to.clone()),
+            Write::PutJobBack(handle, to) => Write::PutJobBack(latest(handle), *to),
             Write::SaveJob(handle, payload) => Write::SaveJob(latest(handle), payload.clone()),
             other => other.clone(),
         });
