@@ -12,7 +12,7 @@ use messaging_benches::floor::Floor;
 use messaging_benches::load::{closed_loop, http};
 use messaging_benches::product::Product;
 use messaging_benches::{Plan, message, report};
-use messaging_core::work::Workers;
+use messaging_engine::work::Workers;
 use messaging_http::{Server, ServerOptions};
 use tokio::net::TcpListener;
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use messaging_benches::product::Product;
 use messaging_benches::{Plan, floor, report};
 use messaging_core::domain::import::ImportStatus;
-use messaging_core::work::Workers;
+use messaging_engine::work::Workers;
 use rusqlite::{Connection, params};
 use serde_json::json;
 

@@ -14,7 +14,7 @@ use messaging_benches::product::Product;
 use messaging_benches::sink::Sink;
 use messaging_benches::{Plan, median, message_to};
 use messaging_core::domain::dkim::Algorithm;
-use messaging_core::work::Workers;
+use messaging_engine::work::Workers;
 use messaging_transport::testing::TestDns;
 use messaging_transport::{DirectDelivery, Dns};
 use tokio::net::TcpListener;

@@ -10,18 +10,18 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::dkim::{self, Algorithm, NewKey};
 use messaging_core::domain::sending_domain::{Check, DkimKey, RecordStatus};
 use messaging_core::ids::{ImportId, WorkspaceId};
-use messaging_core::ops::contacts::{BulkReport, BulkUpsertContacts};
-use messaging_core::ops::events::{BulkEventsReport, SendEvents};
-use messaging_core::ops::imports::{CreateImport, GetImport, ImportInput, ImportPath, ImportView};
-use messaging_core::ops::keys::ApiKeyInput;
-use messaging_core::ops::messages::SendMessage;
-use messaging_core::ops::{Empty, Endpoint, InWorkspace, Operation, Request};
 use messaging_core::ports::Transport;
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::store::Priority;
 use messaging_core::ports::transport::{Email, Mailbox};
 use messaging_core::scope::Scope;
-use messaging_core::{App, Caller, Error, SecretKey, admin};
+use messaging_engine::ops::contacts::{BulkReport, BulkUpsertContacts};
+use messaging_engine::ops::events::{BulkEventsReport, SendEvents};
+use messaging_engine::ops::imports::{CreateImport, GetImport, ImportInput, ImportPath, ImportView};
+use messaging_engine::ops::keys::ApiKeyInput;
+use messaging_engine::ops::messages::SendMessage;
+use messaging_engine::ops::{Empty, Endpoint, InWorkspace, Operation, Request};
+use messaging_engine::{App, Caller, Error, SecretKey, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
 
 /// The domain that the messages are from.
@@ -159,7 +159,7 @@ impl Product {
         for piece in file.chunks(64 << 10) {
             uploading.add(piece).await?;
         }
-        uploading.finish().await
+        Ok(ImportView::of(uploading.finish().await?, self.app.now(), None))
     }
 
     /// An import as it is now.

@@ -2,7 +2,7 @@
 
 use divan::{Bencher, black_box};
 use messaging_core::domain::message_input::MessageInput;
-use messaging_core::ops::input;
+use messaging_core::input;
 
 fn main() {
     divan::main();

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use messaging_core::domain::channel::Channel;
-use messaging_core::ops::Empty;
-use messaging_core::ops::messages::SendMessage;
 use messaging_core::ports::transport::{
     Acceptance, Admitted, Content, Outcome, Outgoing, Response, Sent, Transport, TransportError,
 };
-use messaging_core::{App, Caller, admin};
+use messaging_engine::ops::Empty;
+use messaging_engine::ops::messages::SendMessage;
+use messaging_engine::{App, Caller, admin};
 use messaging_store::{SqliteOptions, SqliteStore, key_file};
 use messaging_transport::mime;
 

@@ -7,10 +7,10 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use messaging_core::ops::Empty;
-use messaging_core::ops::messages::SendMessage;
-use messaging_core::work::Workers;
-use messaging_core::{App, admin};
+use messaging_engine::ops::Empty;
+use messaging_engine::ops::messages::SendMessage;
+use messaging_engine::work::Workers;
+use messaging_engine::{App, admin};
 use messaging_http::{Client, Server, ServerOptions};
 use messaging_store::{SqliteOptions, SqliteStore, key_file};
 use tokio::runtime::Handle;

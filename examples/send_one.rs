@@ -5,10 +5,10 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use messaging_core::ops::Empty;
-use messaging_core::ops::messages::{GetMessage, MessagePath, SendMessage};
-use messaging_core::ops::sandbox::{GetSandboxMessage, SandboxPath};
-use messaging_core::{App, Caller, admin};
+use messaging_engine::ops::Empty;
+use messaging_engine::ops::messages::{GetMessage, MessagePath, SendMessage};
+use messaging_engine::ops::sandbox::{GetSandboxMessage, SandboxPath};
+use messaging_engine::{App, Caller, admin};
 use messaging_store::{SqliteOptions, SqliteStore, key_file};
 
 #[tokio::main]

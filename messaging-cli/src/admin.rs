@@ -6,10 +6,10 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, Subcommand};
 use messaging_core::domain::api_key::random_text;
 use messaging_core::ids::{ApiKeyId, WorkspaceId};
-use messaging_core::ops::keys::ApiKeyInput;
-use messaging_core::ops::{PageQuery, input};
+use messaging_core::input::{self, PageQuery};
 use messaging_core::scope::Scope;
-use messaging_core::{App, Error, admin};
+use messaging_engine::ops::keys::ApiKeyInput;
+use messaging_engine::{App, Error, admin};
 use serde_json::{Map, Value, json};
 
 use crate::arguments;
@@ -207,5 +207,5 @@ fn key_input(key: CreateKey) -> Result<ApiKeyInput, Error> {
     body.insert("ip_allowlist".to_owned(), json!(key.ip_allow));
     body.extend(key.rate_limit.map(|limit| ("rate_limit".to_owned(), json!(limit))));
     body.extend(key.expires_at.map(|time| ("expires_at".to_owned(), json!(time))));
-    input::body(Value::Object(body).to_string().as_bytes())
+    Ok(input::body(Value::Object(body).to_string().as_bytes())?)
 }

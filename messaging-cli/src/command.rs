@@ -1,10 +1,10 @@
-//! The command tree: a few commands written by hand, and one for each row of [`messaging_core::ops::all`].
+//! The command tree: a few commands written by hand, and one for each row of [`messaging_engine::ops::all`].
 
 mod help;
 pub(crate) mod operation;
 
 use clap::Command;
-use messaging_core::ops::{self, Endpoint};
+use messaging_engine::ops::{self, Endpoint};
 
 use crate::{admin, arguments, completions, dev, import, listen, send, serve, templates, watch};
 

@@ -11,12 +11,12 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Command};
-use messaging_core::admin::{self, DevSetup};
 use messaging_core::domain::api_key::random_text;
 use messaging_core::domain::secret::Secret;
-use messaging_core::ops::keys::ApiKeyInput;
 use messaging_core::scope::Scope;
-use messaging_core::{App, Error};
+use messaging_engine::admin::{self, DevSetup};
+use messaging_engine::ops::keys::ApiKeyInput;
+use messaging_engine::{App, Error};
 use messaging_http::Settings;
 use messaging_http::standalone::{self, Standalone};
 use serde::{Deserialize, Serialize};

@@ -14,7 +14,7 @@ use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use messaging_core::domain::import::report;
-use messaging_core::ops::Endpoint;
+use messaging_engine::ops::Endpoint;
 use ring::digest;
 use serde_json::{Map, Value, json};
 

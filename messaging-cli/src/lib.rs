@@ -2,7 +2,7 @@
 //! command for every API operation.
 //!
 //! Nothing here knows a path, a scope or a rule. The operation commands are made from
-//! [`messaging_core::ops::all`]: [`command`] turns a row into a clap command, `request` turns what was typed
+//! [`messaging_engine::ops::all`]: [`command`] turns a row into a clap command, `request` turns what was typed
 //! into a request, `target` sends it to a server or runs it in this process, `output` prints the answer.
 //! Standard output belongs to `output` alone; everything that is not the answer goes to standard error.
 

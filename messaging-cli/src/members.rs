@@ -1,6 +1,6 @@
 //! The members of an operation's path, query or body as flags: read from their JSON Schema.
 
-use messaging_core::ops::{BodyKind, Endpoint};
+use messaging_engine::ops::{BodyKind, Endpoint};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value};
 

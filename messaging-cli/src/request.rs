@@ -6,7 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use messaging_core::ops::{BodyKind, Endpoint};
+use messaging_engine::ops::{BodyKind, Endpoint};
 use serde_json::{Map, Value};
 
 use crate::arguments;

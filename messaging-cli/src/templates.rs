@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use messaging_core::ops::Endpoint;
+use messaging_engine::ops::Endpoint;
 use serde_json::{Map, Value, json};
 
 use crate::arguments;

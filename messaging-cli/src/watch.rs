@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command};
-use messaging_core::ops::Endpoint;
+use messaging_engine::ops::Endpoint;
 use serde_json::{Value, json};
 use tokio::time::{Interval, MissedTickBehavior};
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::account::{Member, Session, User, Workspace};
 use crate::domain::api_key::ApiKey;
+use crate::domain::attachment::MessageBlob;
 use crate::domain::attempt::{Dialog, MessageAttempt};
 use crate::domain::channel::Channel;
 use crate::domain::contact::Contact;
@@ -35,6 +36,8 @@ use crate::ids::{
     SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
 };
 use crate::time::Timestamp;
+
+pub use crate::revision::Expect;
 
 /// A set of writes that happens completely or not at all.
 ///
@@ -83,15 +86,6 @@ impl FromIterator<Write> for Changes {
     fn from_iter<T: IntoIterator<Item = Write>>(writes: T) -> Self {
         Self { writes: Arc::new(writes.into_iter().collect()) }
     }
-}
-
-/// What must be there for a put to succeed; otherwise the commit is a conflict and nothing changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expect {
-    /// Nothing with this key.
-    Absent,
-    /// The record at this revision, the one that was read.
-    Revision(u32),
 }
 
 /// One typed write.
@@ -204,6 +198,9 @@ pub enum Write {
     /// Removes the target of redirected links, which lead nowhere from then on; no conflict when it is gone
     /// already.
     DeleteUrl(WorkspaceId, UrlKey),
+    /// Keeps bytes that were put before, because the message of this commit names them. A conflict when they are
+    /// gone; none when they are kept already.
+    KeepBlob(MessageBlob),
     /// Removes stored bytes; no conflict when they are gone already.
     DeleteBlob(WorkspaceId, BlobId),
     /// Creates or replaces a webhook.
@@ -244,7 +241,7 @@ pub enum Write {
 pub struct MoveMessage {
     /// The workspace that owns it.
     pub workspace_id: WorkspaceId,
-    /// Which message.
+    /// The message.
     pub message_id: MessageId,
     /// The revision that was read; any other is a conflict.
     pub revision: u32,
@@ -259,7 +256,7 @@ pub struct MoveMessage {
 pub struct LogEvent {
     /// The workspace that owns it.
     pub workspace_id: WorkspaceId,
-    /// Of which message.
+    /// The message.
     pub message_id: MessageId,
     /// When it happened.
     pub at: Timestamp,
@@ -364,7 +361,7 @@ pub struct MoveProductEvents {
 pub struct AttributeMessage {
     /// The workspace that owns it.
     pub workspace_id: WorkspaceId,
-    /// Which message.
+    /// The message.
     pub message_id: MessageId,
     /// The contact it is attributed to.
     pub from: ContactId,
@@ -376,9 +373,9 @@ pub struct AttributeMessage {
 /// attempts and capture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RedactMessage {
-    /// Whose.
+    /// Workspace of the message.
     pub workspace_id: WorkspaceId,
-    /// Which message.
+    /// The message.
     pub message_id: MessageId,
     /// The revision that was read; any other is a conflict.
     pub revision: u32,

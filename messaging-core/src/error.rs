@@ -1,312 +1,57 @@
-//! What the outside sees when something is refused: one table from error to status, code and sentence.
-//!
-//! Contract section 1.4. Inside the crates errors are `thiserror` enums, one per subject; here they
-//! become an answer. No variant carries a rejected value, an address, a key or a body. The cause of
-//! an internal error is logged by whoever answers the request and never leaves the process.
+//! What a rule refuses, and errors printed with their causes.
 
 use std::fmt;
 
-use http::StatusCode;
-use serde_json::{Value, json};
-
 use crate::ids::ContactId;
-use crate::scope::Scope;
 use crate::violation::Violations;
 
-/// A refused or failed operation.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
+/// What a rule refuses. `messaging-engine` turns it into the answer of contract section 1.4.
+///
+/// No variant carries a rejected value, an address, a key or a body.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DomainError {
     /// The body is not a JSON object.
     #[error("the body is not a JSON object")]
-    InvalidJson,
-    /// The cursor belongs to another path or other filters, or is none of ours.
-    #[error("the cursor does not belong to this listing")]
-    InvalidCursor,
-    /// The Idempotency-Key header breaks its rules.
-    #[error("Idempotency-Key must be 1 to 64 visible ASCII characters")]
-    InvalidIdempotencyKey,
-    /// No Authorization header, or not the Bearer scheme.
-    #[error("send an API key or session token as `Authorization: Bearer …`")]
-    MissingCredentials,
-    /// Unknown, malformed, revoked or expired credentials, or a wrong password.
-    #[error("the credentials are not valid")]
-    InvalidCredentials,
-    /// An API key without the needed scope.
-    #[error("scope required: {0}")]
-    ScopeRequired(Scope),
-    /// Another workspace, or one that does not exist.
-    #[error("the credentials do not belong to this workspace")]
-    WorkspaceForbidden,
-    /// The operation is for sessions, not for API keys.
-    #[error("this operation needs a session")]
-    SessionRequired,
-    /// The session's role is too low.
-    #[error("the role in this workspace is too low")]
-    RoleForbidden,
-    /// The caller's address is not in the key's allowlist.
-    #[error("the caller's address is not on the key's allowlist")]
-    IpNotAllowed,
-    /// The resource is not there, or belongs to another workspace.
-    #[error("no such resource")]
-    NotFound,
-    /// No operation has this path.
-    #[error("no operation has this path")]
-    RouteNotFound,
-    /// The path exists, the method does not.
-    #[error("this path does not take this method")]
-    MethodNotAllowed {
-        /// The value of the `Allow` header.
-        allow: String,
-    },
-    /// The resource is in a state that does not allow the operation.
-    #[error("not possible while {status}")]
-    InvalidState {
-        /// The present state.
-        status: &'static str,
-        /// The states from which the operation is possible.
-        allowed: &'static [&'static str],
-    },
+    NotAnObject,
+    /// Members break their rules.
+    #[error("{}", .0.summary())]
+    Invalid(Violations),
     /// An identifier belongs to another contact.
     #[error("another contact has this identifier")]
     IdentifierConflict {
         /// The member that gives the identifier.
         pointer: &'static str,
-        /// Whose it is.
+        /// The contact that has it.
         contact_id: ContactId,
     },
-    /// Something with this identity exists already.
-    #[error("it exists already")]
-    AlreadyExists,
-    /// Others depend on the resource.
-    #[error("it is in use")]
-    InUse {
-        /// The ids of those that use it.
-        by: Vec<String>,
-    },
-    /// The first request with this Idempotency-Key still runs.
-    #[error("the first request with this Idempotency-Key is still running")]
-    IdempotencyInProgress,
-    /// The contract reserves the operation for a later version.
-    #[error("this operation is reserved for a later version")]
-    NotImplemented,
     /// The link was used, or its time is over.
     #[error("the link was used already, or is too old")]
     LinkExpired,
-    /// The body is larger than the operation takes.
-    #[error("the body is larger than {limit} bytes")]
-    PayloadTooLarge {
-        /// The limit in bytes.
-        limit: usize,
-    },
-    /// The body is not declared as JSON.
-    #[error("send the body as application/json")]
-    UnsupportedMediaType,
-    /// Fields, query parameters or headers break their rules.
-    #[error("{}", .0.summary())]
-    Validation(Violations),
-    /// The Idempotency-Key was used with another request.
-    #[error("this Idempotency-Key was used with another request")]
-    IdempotencyKeyReused,
-    /// The request is well formed but cannot be carried out.
-    #[error("{}", .0.message())]
-    Unprocessable(Unprocessable),
-    /// Too many requests.
-    #[error("too many requests")]
-    RateLimited {
-        /// Whole seconds to wait, at least 1.
-        retry_after: u64,
-    },
-    /// A bug or a broken machine. The source is logged, never shown.
-    #[error("internal error")]
-    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Overloaded, stopping, or the disk takes no writes; nothing was done, a later try may work.
-    #[error("temporarily unavailable")]
-    Unavailable {
-        /// Whole seconds to wait, at least 1.
-        retry_after: u64,
-    },
-    /// The disk failed during the commit: it may turn out to be done. Contract section 20.
-    #[error("the disk failed; whether this was done is unknown, so repeat it with the same Idempotency-Key")]
-    OutcomeUnknown {
-        /// Whole seconds to wait, at least 1.
-        retry_after: u64,
-    },
-}
-
-/// The causes of 422 that have a code of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unprocessable {
     /// No sender was given and none can be derived.
+    #[error("give from_email, or verify exactly one sending domain")]
     SenderMissing,
     /// The sender's domain is not a verified domain of the workspace.
+    #[error("the sender's domain is not a verified sending domain of this workspace")]
     SenderDomainNotVerified,
-    /// The channel has no settings or no transport.
-    ChannelNotConfigured,
-    /// The contact has no address for the channel.
-    ContactAddressMissing,
-    /// An uploaded file is not as long as it was said to be.
-    SizeMismatch,
-    /// An uploaded file is not the one it was said to be.
-    ChecksumMismatch,
-    /// The rules for outgoing calls refuse the address.
-    UrlNotAllowed,
-    /// The address gave no usable answer.
-    UrlFetchFailed,
 }
 
-impl Unprocessable {
-    /// Every cause, for the table of codes.
-    pub const ALL: &'static [Self] = &[
-        Self::SenderMissing,
-        Self::SenderDomainNotVerified,
-        Self::ChannelNotConfigured,
-        Self::ContactAddressMissing,
-        Self::SizeMismatch,
-        Self::ChecksumMismatch,
-        Self::UrlNotAllowed,
-        Self::UrlFetchFailed,
-    ];
-
+impl DomainError {
     /// The code of contract section 1.4.
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::SenderMissing => "sender_missing",
-            Self::SenderDomainNotVerified => "sender_domain_not_verified",
-            Self::ChannelNotConfigured => "channel_not_configured",
-            Self::ContactAddressMissing => "contact_address_missing",
-            Self::SizeMismatch => "size_mismatch",
-            Self::ChecksumMismatch => "checksum_mismatch",
-            Self::UrlNotAllowed => "url_not_allowed",
-            Self::UrlFetchFailed => "url_fetch_failed",
-        }
-    }
-
-    const fn message(self) -> &'static str {
-        match self {
-            Self::SenderMissing => "give from_email, or verify exactly one sending domain",
-            Self::SenderDomainNotVerified => "the sender's domain is not a verified sending domain of this workspace",
-            Self::ChannelNotConfigured => "the channel has no usable provider; set one with PUT …/channels/{channel}",
-            Self::ContactAddressMissing => "the contact has no address for this channel",
-            Self::SizeMismatch => "the file is not as long as size_bytes said; the link still works",
-            Self::ChecksumMismatch => "the file does not have the sha256 that was announced; the link still works",
-            Self::UrlNotAllowed => "this address may not be called: https, a public host, no user in it",
-            Self::UrlFetchFailed => "the address gave no page that could be read within the limits",
-        }
-    }
-}
-
-impl From<Unprocessable> for Error {
-    fn from(cause: Unprocessable) -> Self {
-        Self::Unprocessable(cause)
-    }
-}
-
-impl Error {
-    /// Wraps a cause that the caller can do nothing about.
-    pub fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Internal(cause.into())
-    }
-
-    /// The status of the answer.
-    pub const fn status(&self) -> StatusCode {
-        match self {
-            Self::InvalidJson | Self::InvalidCursor | Self::InvalidIdempotencyKey => StatusCode::BAD_REQUEST,
-            Self::MissingCredentials | Self::InvalidCredentials => StatusCode::UNAUTHORIZED,
-            Self::ScopeRequired(_)
-            | Self::WorkspaceForbidden
-            | Self::SessionRequired
-            | Self::RoleForbidden
-            | Self::IpNotAllowed => StatusCode::FORBIDDEN,
-            Self::NotFound | Self::RouteNotFound => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
-            Self::InvalidState { .. }
-            | Self::IdentifierConflict { .. }
-            | Self::AlreadyExists
-            | Self::InUse { .. }
-            | Self::IdempotencyInProgress => StatusCode::CONFLICT,
-            Self::LinkExpired => StatusCode::GONE,
-            Self::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::Validation(_) | Self::IdempotencyKeyReused | Self::Unprocessable(_) => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
-            Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::NotImplemented => StatusCode::NOT_IMPLEMENTED,
-            Self::Unavailable { .. } | Self::OutcomeUnknown { .. } => StatusCode::SERVICE_UNAVAILABLE,
-        }
-    }
-
-    /// The code of the answer; never changes, never carries data.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::InvalidJson => "invalid_json",
-            Self::InvalidCursor => "invalid_cursor",
-            Self::InvalidIdempotencyKey => "invalid_idempotency_key",
-            Self::MissingCredentials => "missing_credentials",
-            Self::InvalidCredentials => "invalid_credentials",
-            Self::ScopeRequired(_) => "scope_required",
-            Self::WorkspaceForbidden => "workspace_forbidden",
-            Self::SessionRequired => "session_required",
-            Self::RoleForbidden => "role_forbidden",
-            Self::IpNotAllowed => "ip_not_allowed",
-            Self::NotFound => "not_found",
-            Self::RouteNotFound => "route_not_found",
-            Self::MethodNotAllowed { .. } => "method_not_allowed",
-            Self::InvalidState { .. } => "invalid_state",
+            Self::NotAnObject => "invalid_json",
+            Self::Invalid(_) => "validation_failed",
             Self::IdentifierConflict { .. } => "identifier_conflict",
-            Self::AlreadyExists => "already_exists",
-            Self::InUse { .. } => "in_use",
-            Self::IdempotencyInProgress => "idempotency_in_progress",
             Self::LinkExpired => "link_expired",
-            Self::PayloadTooLarge { .. } => "payload_too_large",
-            Self::UnsupportedMediaType => "unsupported_media_type",
-            Self::Validation(_) => "validation_failed",
-            Self::IdempotencyKeyReused => "idempotency_key_reused",
-            Self::Unprocessable(cause) => cause.code(),
-            Self::RateLimited { .. } => "rate_limited",
-            Self::Internal(_) => "internal_error",
-            Self::NotImplemented => "not_implemented",
-            Self::Unavailable { .. } | Self::OutcomeUnknown { .. } => "unavailable",
+            Self::SenderMissing => "sender_missing",
+            Self::SenderDomainNotVerified => "sender_domain_not_verified",
         }
     }
+}
 
-    /// The `details` member of the answer, where the code has one.
-    pub fn details(&self) -> Option<Value> {
-        match self {
-            Self::Validation(violations) => Some(json!({"errors": violations.as_slice()})),
-            Self::InvalidState { status, allowed } => Some(json!({"status": status, "allowed": allowed})),
-            Self::IdentifierConflict { pointer, contact_id } => {
-                Some(json!({"pointer": pointer, "contact_id": contact_id}))
-            }
-            Self::InUse { by } => Some(json!({"by": by})),
-            Self::OutcomeUnknown { .. } => Some(json!({"outcome": "unknown"})),
-            _ => None,
-        }
-    }
-
-    /// Seconds for the `Retry-After` header, where the code has one.
-    pub const fn retry_after(&self) -> Option<u64> {
-        match self {
-            Self::RateLimited { retry_after }
-            | Self::Unavailable { retry_after }
-            | Self::OutcomeUnknown { retry_after } => Some(*retry_after),
-            Self::IdempotencyInProgress => Some(1),
-            _ => None,
-        }
-    }
-
-    /// The JSON body of the answer.
-    pub fn to_body(&self, request_id: &str) -> Value {
-        // Contract section 1.4: the one exception to the shape.
-        if let Self::ScopeRequired(_) = self {
-            return json!({"error": self.to_string()});
-        }
-        let mut error = json!({"code": self.code(), "message": self.to_string(), "request_id": request_id});
-        if let Some(details) = self.details() {
-            error["details"] = details;
-        }
-        json!({"error": error})
+impl From<Violations> for DomainError {
+    fn from(violations: Violations) -> Self {
+        Self::Invalid(violations)
     }
 }
 

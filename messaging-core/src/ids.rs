@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use ulid::Ulid;
 
-use crate::ports::clock::Entropy;
+use crate::entropy::Entropy;
 use crate::time::Timestamp;
 
 /// The text is not an id of the expected type.
@@ -218,7 +218,7 @@ impl IdSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::clock::SystemEntropy;
+    use crate::entropy::SystemEntropy;
 
     #[test]
     fn text_and_bytes_round_trip() {

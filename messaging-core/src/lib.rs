@@ -1,27 +1,30 @@
-//! The messaging platform without its edges: the domain, the operations, the background work, and the
-//! ports through which everything else is reached.
+//! The rules of the messaging platform: its values, what is allowed, what follows from what, and the ports through
+//! which everything else is reached.
 //!
-//! Core opens no socket and no file. Front ends (HTTP, command line) call [`ops`]; stores and transports
-//! implement [`ports`]. Start reading at [`app`].
+//! Nothing here waits for anything, opens a socket or a file, or knows how an operation is called: functions take
+//! values and answer values. Stores and transports implement [`ports`]; `messaging-engine` reads through them,
+//! decides with [`domain`], and commits [`changes`].
+//!
+//! # How to add
+//!
+//! * **A rule**: a pure function in the module of [`domain`] that has the subject, with a table of cases beside it.
+//! * **A row** (something that is stored): its type in [`domain`], a variant of [`changes::Write`] for each way in which
+//!   it changes, the reading methods in a trait of [`ports::store`], a case in the conformance suite of
+//!   `messaging-store`, then the store itself with a migration.
+//! * **A member of a request**: the field with its `validate` attribute in the input type. Schema, document and the
+//!   check of all faults at once follow from it ([`input`]).
 
-pub mod admin;
-pub mod app;
-pub mod caller;
 pub mod changes;
 pub mod domain;
+pub mod entropy;
 pub mod error;
-pub mod fair_semaphore;
 pub mod ids;
-pub mod ops;
+pub mod input;
 pub mod patch;
 pub mod ports;
+pub mod revision;
 pub mod scope;
 pub mod time;
-pub mod vault;
 pub mod violation;
-pub mod work;
 
-pub use app::{App, Settings};
-pub use caller::Caller;
-pub use error::Error;
-pub use vault::SecretKey;
+pub use error::DomainError;

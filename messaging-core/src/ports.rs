@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod fetch;
+pub mod inbound;
 pub mod resolver;
 pub mod store;
 pub mod transport;

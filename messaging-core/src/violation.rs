@@ -5,9 +5,7 @@
 
 use std::fmt::Display;
 
-use serde::Serialize;
-
-use crate::domain::template::fault::Position;
+use serde::{Deserialize, Serialize};
 
 /// At most this many are reported (contract section 1.4).
 pub const MAX_REPORTED: usize = 100;
@@ -38,7 +36,7 @@ pub enum FieldCode {
 /// One broken rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// Where.
+    /// The member or parameter.
     #[serde(flatten)]
     pub at: At,
     /// Which rule, for programs.
@@ -48,6 +46,28 @@ pub struct Violation {
     /// Where in a text of many lines.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
+}
+
+/// A place in a source, for people: both count from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// The line.
+    pub line: usize,
+    /// The character within the line.
+    pub column: usize,
+}
+
+impl Position {
+    /// The place of a byte.
+    pub fn of(source: &str, offset: usize) -> Self {
+        let mut offset = offset.min(source.len());
+        while !source.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let before = &source[..offset];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        Self { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
+    }
 }
 
 /// Where a rule was broken.
@@ -139,8 +159,8 @@ impl Violations {
     }
 
     /// `Ok` when nothing is wrong.
-    pub fn into_result(self) -> Result<(), crate::Error> {
-        if self.is_empty() { Ok(()) } else { Err(crate::Error::Validation(self)) }
+    pub fn into_result(self) -> Result<(), Self> {
+        if self.is_empty() { Ok(()) } else { Err(self) }
     }
 
     /// `2 fields are invalid`.
@@ -157,18 +177,11 @@ fn is_within(pointer: &str, outer: &str) -> bool {
     !outer.is_empty() && pointer.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// A violation as an error of its own, for the many places that find exactly one.
-impl From<Violations> for crate::Error {
-    fn from(violations: Violations) -> Self {
-        Self::Validation(violations)
-    }
-}
-
-/// One field error as an answer.
-pub fn refuse(pointer: &str, code: FieldCode, message: impl Display) -> crate::Error {
+/// The violations of a request that breaks exactly one rule.
+pub fn refuse(pointer: &str, code: FieldCode, message: impl Display) -> Violations {
     let mut violations = Violations::new();
     violations.add(pointer, code, message);
-    crate::Error::Validation(violations)
+    violations
 }
 
 /// Escapes a member name for use in a pointer (RFC 6901 section 3).
@@ -176,9 +189,14 @@ pub fn escape(member: &str) -> String {
     member.replace('~', "~0").replace('/', "~1")
 }
 
+/// A member's name from its part of a JSON pointer: what [`escape`] was given.
+pub fn unescape(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
 /// What is wrong with a member that is not among the `known` ones: it names the one that is nearest by edit
 /// distance, never what was sent.
-pub(crate) fn unknown_member<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> String {
+pub fn unknown_member<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> String {
     /// The longest beginning of a name that is compared.
     const COMPARED: usize = 64;
     /// As alike as a name and its misspelling.

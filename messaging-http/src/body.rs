@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::Body;
-use messaging_core::Error;
 use messaging_core::domain::caller_network::CallerNetwork;
-use messaging_core::fair_semaphore::{Bounds, Cap, FairSemaphore, Overloaded, Owner, Permit, Share};
+use messaging_engine::Error;
+use messaging_engine::fair_semaphore::{Bounds, Cap, FairSemaphore, Overloaded, Owner, Permit, Share};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 /// Bodies up to this length are not counted.

@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), messaging_http::ClientError> {
-//! use messaging_core::ops::{Empty, PageQuery, service::ListWorkspaces};
+//! use messaging_engine::ops::{Empty, PageQuery, service::ListWorkspaces};
 //!
 //! let client = messaging_http::Client::new("http://127.0.0.1:8080/v1")?.token("mk_live_…")?;
 //! let page = client.call::<ListWorkspaces>(&Empty {}, &PageQuery::default(), &Empty {}, None).await?;
@@ -25,7 +25,7 @@ use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{self, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use messaging_core::ops::{self, BodyKind, Input, Operation, Output};
+use messaging_engine::ops::{self, BodyKind, Input, Operation, Output};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use serde_json::Value;
 
@@ -247,8 +247,8 @@ fn tls_connector() -> Result<HttpsConnector<HttpConnector>, ClientError> {
 
 #[cfg(test)]
 mod tests {
-    use messaging_core::ops::service::{ListWorkspaces, UpdateWorkspace};
-    use messaging_core::ops::{Empty, InWorkspace, PageQuery};
+    use messaging_engine::ops::service::{ListWorkspaces, UpdateWorkspace};
+    use messaging_engine::ops::{Empty, InWorkspace, PageQuery};
 
     use super::*;
 

@@ -35,7 +35,7 @@ struct Open {
     next: u64,
 }
 
-/// Whose connections are counted together.
+/// Addresses whose connections are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Peer {
     Network(CallerNetwork),

@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn the_page_shows_every_operation_and_loads_nothing() {
         let page = render(&crate::openapi::document());
-        for endpoint in messaging_core::ops::all() {
+        for endpoint in messaging_engine::ops::all() {
             assert!(page.contains(&format!("id=\"{}\"", endpoint.id)), "{}", endpoint.id);
         }
         for loading in ["<script", "src=", "@import", "url(", "<link"] {

@@ -1,12 +1,12 @@
 //! The HTTP side: the server, the OpenAPI document, a typed client, and the program `messaging-server`.
 //!
 //! Nothing here knows an operation by name. The router, the access check, the document and the client
-//! read [`messaging_core::ops::all`]; an operation added there is answered, documented and callable.
+//! read [`messaging_engine::ops::all`]; an operation added there is answered, documented and callable.
 //!
 //! To serve an application of your own:
 //!
 //! ```no_run
-//! # async fn example(app: messaging_core::App) -> std::io::Result<()> {
+//! # async fn example(app: messaging_engine::App) -> std::io::Result<()> {
 //! use messaging_http::{Server, ServerOptions};
 //!
 //! let server = Server::bind(app, ServerOptions::new(([127, 0, 0, 1], 8080).into()))?;

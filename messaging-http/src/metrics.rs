@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn requests_are_counted_by_route_class_and_duration() {
-        let health = messaging_core::ops::all().iter().find(|endpoint| endpoint.path == "/health").unwrap();
+        let health = messaging_engine::ops::all().iter().find(|endpoint| endpoint.path == "/health").unwrap();
         let metrics = Metrics::new(&[(Method::GET, Target::Operation(health))]);
         metrics.answered(Some(0), StatusCode::OK, Duration::from_micros(500));
         metrics.answered(Some(0), StatusCode::SERVICE_UNAVAILABLE, Duration::from_millis(70));

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, derived from [`messaging_core::ops::all`].
+//! The OpenAPI 3.1 document, derived from [`messaging_engine::ops::all`].
 //!
 //! Schemas are those of the input and output types. A type that is both read and written can have two:
 //! a member that may be left out in a request is always there in an answer. The one for requests is
@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use messaging_core::ops::{self, BodyKind, Endpoint, OutputKind};
 use messaging_core::scope::{Access, Role};
+use messaging_engine::ops::{self, BodyKind, Endpoint, OutputKind};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};

@@ -20,11 +20,11 @@ use hyper::body::{Body as _, Incoming};
 use ipnet::IpNet;
 use messaging_core::domain::caller_network::CallerNetwork;
 use messaging_core::error::Chain;
-use messaging_core::fair_semaphore::Owner;
 use messaging_core::ids::{ApiKeyId, UserId, WorkspaceId};
-use messaging_core::ops::{self, BodyKind, Endpoint};
 use messaging_core::scope::Access;
-use messaging_core::{App, Caller, Error};
+use messaging_engine::fair_semaphore::Owner;
+use messaging_engine::ops::{self, BodyKind, Endpoint};
+use messaging_engine::{App, Caller, Error};
 use tokio::time::timeout;
 
 use crate::body::{BodyBudget, BodyError, BodyTimes, Received, Sender, drain};
@@ -78,7 +78,7 @@ struct Notes {
     read: bool,
 }
 
-/// Whose request it was, as the log names it.
+/// The credential of a request, as the log names it.
 #[derive(Debug, Clone, Copy)]
 enum Credential {
     Key(ApiKeyId),
@@ -408,7 +408,7 @@ fn is_host(value: &[u8]) -> bool {
     value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%:[]".contains(byte))
 }
 
-/// Whose share of what is scarce a request draws on.
+/// The owner to whose share of memory and places a request is counted.
 fn owner_of(caller: &Caller, workspace: Option<WorkspaceId>) -> Option<Owner> {
     let user = match caller {
         Caller::Session(session) => Some(Owner::User(session.user.id)),

@@ -4,9 +4,9 @@ use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, LOCATION, REFERRER_POLICY, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
-use messaging_core::Error;
-use messaging_core::ops::Answer;
-use messaging_core::ops::operation::JSON;
+use messaging_engine::Error;
+use messaging_engine::ops::Answer;
+use messaging_engine::ops::operation::JSON;
 
 use crate::rate_limit::Standing;
 

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
-use messaging_core::App;
 use messaging_core::ids::RequestId;
+use messaging_engine::App;
 
 use crate::reply::X_REQUEST_ID;
 

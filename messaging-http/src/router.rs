@@ -5,8 +5,8 @@
 //! (callbacks) gets a [`Target`] of its own.
 
 use http::Method;
-use messaging_core::Error;
-use messaging_core::ops::{self, Endpoint};
+use messaging_engine::Error;
+use messaging_engine::ops::{self, Endpoint};
 use percent_encoding::percent_decode_str;
 
 use crate::uploads;

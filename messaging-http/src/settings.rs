@@ -159,7 +159,8 @@ pub struct SettingsArgs {
 
     /// Address at which Prometheus finds /metrics [default: off]
     ///
-    /// Not meant for the public: it tells what the server is used for.
+    /// Not meant for the public: it tells what the server is used for. Port 0 takes any free port. The address that
+    /// was found is logged and written to the file `metrics-listen` in the data directory.
     #[arg(long, env = "MESSAGING_METRICS_LISTEN", value_name = "IP:PORT")]
     pub metrics_listen: Option<SocketAddr>,
 }
@@ -217,7 +218,7 @@ pub enum SettingsError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What went wrong.
         #[source]
         source: std::io::Error,
     },
@@ -300,7 +301,7 @@ impl SettingsArgs {
     }
 
     fn complete(self) -> Result<Settings, SettingsError> {
-        let defaults = messaging_core::Settings::default();
+        let defaults = messaging_engine::Settings::default();
         let data = self.data.unwrap_or_else(|| DEFAULT_DATA.into());
         let database = match self.database {
             Some(text) => database_path(&text)?,

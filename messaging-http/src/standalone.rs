@@ -8,10 +8,11 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use messaging_core::App;
 use messaging_core::ports::store::StoreHealth;
-use messaging_core::vault::KeyRefused;
-use messaging_core::work::Workers;
+use messaging_engine::App;
+use messaging_engine::vault::KeyRefused;
+use messaging_engine::work::Workers;
+use messaging_store::FileError;
 use messaging_store::key_file::{self, KeyFileError};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use messaging_transport::inbound::{Inbound, InboundOptions};
@@ -28,6 +29,9 @@ const LISTEN: &str = "listen";
 /// The file with the address that mail comes back to.
 const SMTP_LISTEN: &str = "smtp-listen";
 
+/// The file with the address of the metrics page.
+const METRICS_LISTEN: &str = "metrics-listen";
+
 /// Background work gets what requests leave of the processors: under full load about a hundredth, else all
 /// it wants.
 const BACKGROUND_NICENESS: i32 = 19;
@@ -36,16 +40,8 @@ const BACKGROUND_NICENESS: i32 = 19;
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The data directory or a file in it cannot be used.
-    #[error("failed to {attempt} {}", path.display())]
-    File {
-        /// What was attempted.
-        attempt: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why it failed.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// There is no secret key to start with.
     #[error(transparent)]
     SecretKey(#[from] KeyFileError),
@@ -69,7 +65,7 @@ pub enum StartError {
     Database {
         /// The database.
         path: PathBuf,
-        /// Why.
+        /// What went wrong.
         #[source]
         source: OpenError,
     },
@@ -78,7 +74,7 @@ pub enum StartError {
     Listen {
         /// The address.
         address: std::net::SocketAddr,
-        /// Why.
+        /// What went wrong.
         #[source]
         source: io::Error,
     },
@@ -145,12 +141,12 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
         .resolver(Arc::new(transport.dns.clone()))
         .fetch(Arc::new(fetch))
         .transports(messaging_transport::defaults(&transport))
-        .settings(messaging_core::Settings {
+        .settings(messaging_engine::Settings {
             public_url: settings.public_url.clone().unwrap_or_else(|| base.to_owned()),
             hostname: settings.hostname.clone(),
             data_region: settings.data_region.clone(),
             message_retry: settings.message_retry.clone(),
-            message_retry_jitter: messaging_core::Settings::default().message_retry_jitter,
+            message_retry_jitter: messaging_engine::Settings::default().message_retry_jitter,
             message_expiry: settings.message_expiry,
             webhook_retry: settings.webhook_retry.clone(),
             segment_refresh: settings.segment_refresh,
@@ -175,6 +171,7 @@ pub struct Standalone {
     database: PathBuf,
     listen_file: PathBuf,
     smtp_listen_file: PathBuf,
+    metrics_listen_file: PathBuf,
 }
 
 /// Runs a server until the process is told to stop (SIGTERM or SIGINT).
@@ -206,13 +203,14 @@ impl Standalone {
         let server = Server::on(listener, app.clone(), options).map_err(failed(metrics_address))?;
         let listen_file = settings.data.join(LISTEN);
         let smtp_listen_file = settings.data.join(SMTP_LISTEN);
+        let metrics_listen_file = settings.data.join(METRICS_LISTEN);
         let background = Background::start(&app)?;
         tracing::info!(%address, metrics = server.metrics_addr().map(tracing::field::display), "listening");
         if let Some(inbound) = &inbound {
             tracing::info!(address = %inbound.local_addr(), "listening for returned mail");
         }
         let database = settings.database.clone();
-        Ok(Self { app, server, background, inbound, database, listen_file, smtp_listen_file })
+        Ok(Self { app, server, background, inbound, database, listen_file, smtp_listen_file, metrics_listen_file })
     }
 
     /// The application.
@@ -233,9 +231,13 @@ impl Standalone {
     /// Answers until `stop` is done; then finishes what runs, requests and attempts side by side. Fails when the
     /// database cannot be written any more by this process.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), StartError> {
-        let Self { app, server, background, inbound, database, listen_file, smtp_listen_file } = self;
+        let Self { app, server, background, inbound, database, listen_file, smtp_listen_file, metrics_listen_file } =
+            self;
         if let Some(inbound) = &inbound {
             write_address(&smtp_listen_file, inbound.local_addr());
+        }
+        if let Some(metrics) = server.metrics_addr() {
+            write_address(&metrics_listen_file, metrics);
         }
         // Last, so that whoever finds it finds everything else as well.
         write_address(&listen_file, server.local_addr());
@@ -271,8 +273,9 @@ impl Standalone {
         let end = app.store().health();
         app.store().close().await;
         // A stale address would mislead whoever looks for a running server.
-        let _ = fs::remove_file(listen_file);
-        let _ = fs::remove_file(smtp_listen_file);
+        for file in [listen_file, smtp_listen_file, metrics_listen_file] {
+            let _ = fs::remove_file(file);
+        }
         tracing::info!("stopped");
         match end {
             StoreHealth::Broken => Err(StartError::Broken),
@@ -352,11 +355,6 @@ pub fn stop_signal() -> Result<impl Future<Output = ()>, StartError> {
             _ = interrupt.recv() => {}
         }
     })
-}
-
-fn file(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StartError {
-    let path = path.to_owned();
-    move |source| StartError::File { attempt, path, source }
 }
 
 /// Allows the process as many open files as the system lets it: a connection is one.

@@ -10,7 +10,8 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
-use messaging_core::App;
+use messaging_engine::App;
+use messaging_engine::ops::imports::ImportView;
 
 use crate::body::{BodyError, BodyTimes, Pieces};
 use crate::reply::{self, Reply};
@@ -42,7 +43,7 @@ pub(crate) async fn answer(
         *received += bytes.len() as u64;
         uploading.add(&bytes).await?;
     }
-    let import = uploading.finish().await?;
-    let text = serde_json::to_vec(&import).map_err(messaging_core::Error::internal)?;
+    let import = ImportView::of(uploading.finish().await?, app.now(), None);
+    let text = serde_json::to_vec(&import).map_err(messaging_engine::Error::internal)?;
     Ok(reply::json(StatusCode::ACCEPTED, text.into()))
 }

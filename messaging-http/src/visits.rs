@@ -15,14 +15,14 @@ use bytes::Bytes;
 use http::header::{RETRY_AFTER, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
-use messaging_core::app::Visitor;
+use messaging_core::domain::bot_detection::announces_prefetch;
 use messaging_core::domain::link_token::Link;
-use messaging_core::domain::machine::announces_prefetch;
 use messaging_core::domain::tracking;
 use messaging_core::domain::unsubscribe::UnsubscribeMethod;
 use messaging_core::domain::unsubscribe_header::ONE_CLICK;
 use messaging_core::error::Chain;
-use messaging_core::{App, Error};
+use messaging_engine::services::Visitor;
+use messaging_engine::{App, Error};
 
 use crate::reply::{self, Reply};
 use crate::unsubscribe_page;

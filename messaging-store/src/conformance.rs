@@ -110,7 +110,7 @@ macro_rules! conformance_tests {
                 owners_are_counted, listings_are_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             attempts: attempts_round_trip, old_attempts_are_forgotten,
                 attempts_dated_in_the_future_are_passed_over, only_the_last_attempts_are_kept;
-            blobs: bytes_come_back, deleted_blobs_are_gone, old_blobs_are_found_oldest_first,
+            blobs: bytes_come_back, deleted_blobs_are_gone, blobs_without_a_commit_are_settled, old_blobs_are_found_oldest_first,
                 other_workspaces_are_not_there;
             channels: settings_come_and_go;
             commit: dropped_changes_leave_nothing, a_failing_write_takes_the_others_with_it,

@@ -7,10 +7,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use messaging_core::domain::secret_key::SecretKey;
 use messaging_core::ports::clock::SystemEntropy;
-use messaging_core::ports::store::{Store, StoreError};
-use messaging_core::vault::{self, SecretKey};
+use messaging_core::ports::store::{Store, StoreError, needs_its_key};
 
+use crate::file_error::FileError;
 use crate::sqlite::open::private;
 
 /// Why there is no key to start with.
@@ -28,16 +29,8 @@ pub enum KeyFileError {
     #[error("the secret key {} must hold {} bytes; restore the file from the backup", .0.display(), SecretKey::LENGTH)]
     Malformed(PathBuf),
     /// The file cannot be read or made.
-    #[error("failed to {attempt} {}", path.display())]
-    File {
-        /// What was attempted.
-        attempt: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why it failed.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The database could not be asked whether it needs its key.
     #[error("failed to read whether the database has a secret key")]
     Store(#[from] StoreError),
@@ -49,7 +42,7 @@ pub async fn open_or_create(path: &Path, store: &dyn Store) -> Result<SecretKey,
     if let Some(key) = read(path)? {
         return Ok(key);
     }
-    if vault::needs_its_key(store).await? {
+    if needs_its_key(store).await? {
         return Err(KeyFileError::Missing(path.to_owned()));
     }
     create(path)
@@ -60,10 +53,13 @@ fn read(path: &Path) -> Result<Option<SecretKey>, KeyFileError> {
     let opened = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed("open the secret key", path)(error)),
+        Err(error) => return Err(FileError::of("open the secret key", path)(error).into()),
     };
     // One byte more than a key tells that it is none.
-    opened.take(SecretKey::LENGTH as u64 + 1).read_to_end(&mut bytes).map_err(failed("read the secret key", path))?;
+    opened
+        .take(SecretKey::LENGTH as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(FileError::of("read the secret key", path))?;
     let key = bytes.try_into().map_err(|_| KeyFileError::Malformed(path.to_owned()))?;
     Ok(Some(SecretKey::from_bytes(key)))
 }
@@ -83,17 +79,14 @@ fn create(path: &Path) -> Result<SecretKey, KeyFileError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return read(path)?.ok_or_else(|| KeyFileError::Missing(path.to_owned()));
         }
-        Err(error) => return Err(failed("make the secret key", path)(error)),
+        Err(error) => return Err(FileError::of("make the secret key", path)(error).into()),
     }
     // The name too must outlast a power cut, before anything is sealed.
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed("sync the directory of", path))?;
+    File::open(directory)
+        .and_then(|directory| directory.sync_all())
+        .map_err(FileError::of("sync the directory of", path))?;
     Ok(key)
-}
-
-fn failed(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> KeyFileError {
-    let path = path.to_owned();
-    move |source| KeyFileError::File { attempt, path, source }
 }
 
 #[cfg(test)]

@@ -6,8 +6,10 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod file_error;
 pub mod key_file;
 mod sqlite;
 
+pub use file_error::FileError;
 pub use sqlite::SqliteStore;
 pub use sqlite::open::{OpenError, SqliteOptions};

@@ -54,6 +54,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::ids::{BlobId, MessageId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, Priority, Store, StoreError, StoreGauges, StoreHealth};
 use rusqlite::Connection;
@@ -107,16 +108,20 @@ impl Store for SqliteStore {
             return Err(StoreError::Unavailable.into());
         }
         self.blobs.put_captures(&changes).await?;
+        let kept: Vec<_> = changes.writes().iter().filter_map(kept_blob).collect();
         let deleted: Vec<_> = changes.writes().iter().filter_map(deleted_blob).collect();
         let redacted: Vec<_> = changes.writes().iter().filter_map(redacted_message).collect();
-        if deleted.is_empty() && redacted.is_empty() {
+        if kept.is_empty() && deleted.is_empty() && redacted.is_empty() {
             return self.writer.commit(changes, priority).await;
         }
         let (writer, blobs) = (Arc::clone(&self.writer), self.blobs.clone());
-        // A task of its own, so that a caller that goes away leaves no file without a row.
+        // A task of its own, so that a caller that goes away leaves no file without a row, or under its first name.
         let task = tokio::spawn(async move {
             writer.commit(changes, priority).await?;
-            // What is committed is committed; a file that stays is found by the sweep.
+            // What is committed is committed; a file that stays where it is is found by the sweep.
+            if let Err(error) = blobs.keep(kept).await {
+                tracing::warn!(%error, "a blob could not be moved to its place");
+            }
             if let Err(error) = blobs.delete(deleted).await {
                 tracing::warn!(%error, "a blob could not be removed");
             }
@@ -173,7 +178,7 @@ impl SqliteStore {
                 return Ok(forgotten);
             }
             let gone =
-                self.writer.errand(move |bench| bench.undurably(|connection, _| forget(connection, slice))).await?;
+                self.writer.task(move |batch| batch.undurably(|connection, _| forget(connection, slice))).await?;
             if gone == 0 {
                 return Ok(forgotten);
             }
@@ -207,6 +212,13 @@ fn redacted_message(write: &Write) -> Option<(WorkspaceId, MessageId)> {
             let capture = erasure.capture.as_ref().filter(|capture| !blobs::is_large(&capture.source))?;
             Some((capture.workspace_id, capture.message_id))
         }
+        _ => None,
+    }
+}
+
+fn kept_blob(write: &Write) -> Option<MessageBlob> {
+    match write {
+        Write::KeepBlob(blob) => Some(*blob),
         _ => None,
     }
 }

@@ -53,7 +53,7 @@ pub use self::route::{MalformedMxOverride, MxOverride};
 use crate::dns::Dns;
 use crate::guard::Guard;
 use crate::mime;
-use crate::smtp::{Letter, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, clean_name};
+use crate::smtp::{Envelope, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, clean_name};
 
 /// Domains of one message that are delivered to at the same time.
 const DOMAINS: usize = 8;
@@ -130,7 +130,7 @@ impl DirectDelivery {
                 return Ok(everyone(Outcome::Deferred(response(None, "4.4.5", &text))));
             }
         };
-        let letter = Letter {
+        let envelope = Envelope {
             recipients: &group.recipients,
             needs_utf8: parcel.needs_utf8,
             content: parcel.content()?,
@@ -138,7 +138,7 @@ impl DirectDelivery {
             since: parcel.since,
             judge: |outcome, _| outcome,
         };
-        let mut attempt = Attempt::new(self, &letter, &group.domain);
+        let mut attempt = Attempt::new(self, &envelope, &group.domain);
         permit.report(attempt.run().await);
         Ok(Arrived { dialogs: attempt.dialogs, outcomes: attempt.answers.into_outcomes() })
     }

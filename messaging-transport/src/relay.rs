@@ -56,7 +56,7 @@ use self::settings::Settings;
 use crate::guard::{Guard, private_address};
 use crate::mime;
 use crate::smtp::{
-    Answers, Failure, Letter, Limits, OpenError, Opener, Peer, Pool, Recipient, Session, Timeouts, Tls, Transcript,
+    Answers, Envelope, Failure, Limits, OpenError, Opener, Peer, Pool, Recipient, Session, Timeouts, Tls, Transcript,
     Trust, WireContent, clean_name,
 };
 
@@ -66,7 +66,7 @@ const MAX_ADDRESSES: usize = 8;
 /// What recipients are told whose transaction had not begun when the one before lost its reply.
 const NOT_TRIED: &str = "not tried: the transaction before lost its reply";
 
-/// Whose connection, and to where.
+/// The workspace whose connection it is, and where it leads.
 type Key = (WorkspaceId, Settings);
 
 /// What came of the wait for a turn with a relay; without a permit none came up in time.
@@ -112,7 +112,7 @@ impl SmtpRelay {
         &self,
         key: &Key,
         turn: Option<Turn>,
-        letter: &Letter<'_>,
+        envelope: &Envelope<'_>,
         transcript: &mut Transcript,
         answers: &mut Answers,
     ) {
@@ -142,7 +142,7 @@ impl SmtpRelay {
                     Err(OpenError::Tls(failure) | OpenError::Failed(failure)) => return settle(answers, &failure),
                 },
             };
-            match letter.send(&mut session, host, &self.timeouts, transcript, answers).await {
+            match envelope.send(&mut session, host, &self.timeouts, transcript, answers).await {
                 Ok(()) => {
                     debug!(host, is_reused, transactions = session.transactions(), "a transaction ended");
                     if session.reset(&self.timeouts).await {
@@ -240,7 +240,7 @@ impl Transport for SmtpRelay {
         if recipients.is_empty() {
             return Ok(Sent::default());
         }
-        let letter = Letter {
+        let envelope = Envelope {
             recipients: &recipients,
             needs_utf8: mime::needs_utf8(email) || recipients.iter().any(|one| !one.from.is_ascii()),
             content: &WireContent::new(content),
@@ -251,7 +251,7 @@ impl Transport for SmtpRelay {
         let mut transcript = Transcript::new(&settings.host);
         let mut answers = Answers::new(recipients.len());
         let turn = outgoing.reservation.take();
-        self.deliver(&(outgoing.workspace_id, settings), turn, &letter, &mut transcript, &mut answers).await;
+        self.deliver(&(outgoing.workspace_id, settings), turn, &envelope, &mut transcript, &mut answers).await;
         let outcomes = answers.into_outcomes();
         let dialogs = vec![transcript.into_dialog(outcomes.iter())];
         Ok(Sent { outcomes, captured: None, dialogs })

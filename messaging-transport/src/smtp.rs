@@ -9,7 +9,7 @@
 //! [`Timeouts`]).
 
 mod content;
-mod letter;
+mod envelope;
 mod pool;
 mod reply;
 mod session;
@@ -20,7 +20,7 @@ mod transcript;
 mod wire;
 
 pub(crate) use content::WireContent;
-pub(crate) use letter::{Answers, Letter, Recipient};
+pub(crate) use envelope::{Answers, Envelope, Recipient};
 pub(crate) use pool::{Limits, Pool};
 #[cfg(feature = "testing")]
 pub(crate) use reply::Reply;

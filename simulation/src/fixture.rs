@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use messaging_core::app::Builder;
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::dkim::{Algorithm, generate};
@@ -20,7 +19,8 @@ use messaging_core::ports::clock::{ManualClock, SeededEntropy};
 use messaging_core::ports::fetch::{FetchError, FetchRequest, Fetched, UrlFault};
 use messaging_core::ports::store::Priority;
 use messaging_core::ports::{Fetch, Store, Transport};
-use messaging_core::{App, SecretKey, Settings, admin};
+use messaging_engine::app::Builder;
+use messaging_engine::{App, SecretKey, Settings, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
 use serde_json::{Value, json};
 

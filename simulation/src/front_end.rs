@@ -1,8 +1,8 @@
 //! Admits and calls operations: the part of a front end that matters here.
 
 use messaging_core::ids::WorkspaceId;
-use messaging_core::ops::{self, Request};
-use messaging_core::{App, Caller, Error};
+use messaging_engine::ops::{self, Request};
+use messaging_engine::{App, Caller, Error};
 use serde_json::Value;
 
 use crate::requests::Call;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use messaging_core::domain::report::{Action, RecipientReport, Report};
 use messaging_core::ids::MessageId;
 use messaging_core::ports::transport::Response;
-use messaging_core::{App, Error};
+use messaging_engine::{App, Error};
 
 use crate::world::World;
 

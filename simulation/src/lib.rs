@@ -13,7 +13,7 @@
 //! To let another operation take part: its call in `requests.rs`. Another promise: a function in `checks.rs`.
 //!
 //! What is not simulated: threads that product code starts itself (templates, keys, passwords), and the
-//! [`Workers`](messaging_core::work::Workers) of a server, whose loop is woken in an order that tokio draws by lot;
+//! [`Workers`](messaging_engine::work::Workers) of a server, whose loop is woken in an order that tokio draws by lot;
 //! processes here call `run_until_idle` instead.
 
 mod blocking;

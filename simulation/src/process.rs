@@ -4,10 +4,10 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use messaging_core::App;
 use messaging_core::ports::Clock;
 use messaging_core::ports::clock::SeededEntropy;
-use messaging_core::work::sweep::sweep;
+use messaging_engine::App;
+use messaging_engine::work::sweep::sweep;
 use tokio::task::JoinSet;
 
 use crate::fixture::application;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::ports::store::StoreHealth;
-use messaging_core::{App, Error};
+use messaging_engine::{App, Error};
 use tokio::task::JoinSet;
 
 use crate::caller;
@@ -141,12 +141,19 @@ async fn resume_webhooks(world: &World, app: &App) {
     let fixture = Fixture::shared();
     for webhook in &fixture.webhooks {
         let call = Call::new("resumeWebhook", &[("id", webhook)], serde_json::Value::Null);
-        let resumed = front_end::call(app, fixture.workspace, &call, None).await;
-        if let Err(error) = resumed
-            // It was not paused.
-            && !matches!(error, Error::InvalidState { status: "active", .. })
-        {
-            world.ledger().broken(format!("a webhook is not resumed: {error:?}"));
+        loop {
+            match front_end::call(app, fixture.workspace, &call, None).await {
+                // It was not paused.
+                Ok(_) | Err(Error::InvalidState { status: "active", .. }) => break,
+                // The store is about to come back.
+                Err(Error::Unavailable { .. }) if world.clock.elapsed() < LONGEST_CALM => {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+                Err(error) => {
+                    world.ledger().broken(format!("a webhook is not resumed: {error:?}"));
+                    break;
+                }
+            }
         }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, Command};
-use messaging_core::ops::{BodyKind, Endpoint};
 use messaging_core::scope::Access;
+use messaging_engine::ops::{BodyKind, Endpoint};
 use serde_json::{Number, Value};
 
 use crate::arguments;

@@ -5,7 +5,7 @@ use std::path::Path;
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use messaging_core::error::Chain;
-use messaging_core::ops;
+use messaging_engine::ops;
 use messaging_http::client::{Refusal, Success};
 use messaging_http::{Client, ClientError};
 use serde_json::Value;

@@ -7,7 +7,7 @@ fn every_common_shell_gets_a_script_with_all_commands() {
     for (shell, word) in [("bash", "_messaging()"), ("zsh", "#compdef messaging"), ("fish", "complete -c")] {
         let ran = run(["completions", shell]).expect(0);
         assert!(ran.stdout.contains(word), "{shell}");
-        for endpoint in messaging_core::ops::all() {
+        for endpoint in messaging_engine::ops::all() {
             let last = endpoint.cli.rsplit(' ').next().unwrap();
             assert!(ran.stdout.contains(last), "{shell}: {}", endpoint.cli);
         }

@@ -85,3 +85,40 @@ fn a_refusal_is_1_with_the_broken_rules() {
     server.command(&["message", "get", "msg_00000000000000000000000000"]).expect(1);
     server.command(&["message", "list", "--api-key", "mk_live_unknown"]).expect(1);
 }
+
+/// Of bodies from `--json-body`: what is no body is told before anything is asked, what breaks a rule is refused by
+/// name, on a server and in the process alike.
+#[test]
+fn a_body_that_is_refused_is_1_and_no_body_is_2() {
+    let directory = directory();
+    let server = Server::dev(&directory.path().join("data"));
+    let file = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.into_os_string().into_string().unwrap()
+    };
+    let typo = file("typo.json", r#"{"channel":"email","to":"ann@example.com","sujbect":"Hi","text":"Hi","cc":[1]}"#);
+    let list = file("list.json", "[1]");
+    let broken = file("broken.json", r#"{"channel":"#);
+    let nowhere = directory.path().join("nowhere.json").into_os_string().into_string().unwrap();
+    let dev = server.dev_json();
+    let workspace = dev["workspace_id"].as_str().unwrap();
+    let in_process = ["--data", server.data.to_str().unwrap(), "--workspace", workspace];
+    let send = |path: &str, here: bool| {
+        let line = ["message", "send", "--json", "--json-body", path];
+        if here { run([&line[..], &in_process[..]].concat()) } else { server.command(&line) }
+    };
+    for here in [false, true] {
+        let refused = send(&typo, here).expect(1).json();
+        let faults = refused["error"]["details"]["errors"].as_array().unwrap().clone();
+        let mut told: Vec<_> = faults.iter().map(|one| format!("{} {}", one["pointer"], one["code"])).collect();
+        told.sort();
+        assert_eq!(told, [r#""/cc/0" "invalid_type""#, r#""/subject" "required""#, r#""/sujbect" "unknown_field""#]);
+        assert_eq!(send(&list, here).expect(1).json()["error"]["code"], "invalid_json");
+        for path in [&broken, &nowhere] {
+            let ran = send(path, here).expect(2);
+            assert!(ran.stderr.contains("json-body") || ran.stderr.contains(path.as_str()), "{ran:?}");
+        }
+    }
+    assert_eq!(server.command(&["message", "list", "--json"]).expect(0).json()["data"], serde_json::json!([]));
+}

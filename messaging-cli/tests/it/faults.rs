@@ -17,7 +17,7 @@ use messaging_transport::testing::ScriptedSmtpServer;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Server, directory, run, wait_for};
+use crate::support::{Server, directory, run, wait_for, wait_or_tell};
 
 /// Programs that send requests at the same time.
 const CLIENTS: usize = 4;
@@ -36,40 +36,50 @@ fn fault_time() -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// A data directory whose disk obeys, and a server on it that sends to a mail server of the test.
+/// A data directory, and a server on it that sends to a mail server of the test.
 struct Bench {
     /// Kept because the mail server runs on it.
     _runtime: tokio::runtime::Runtime,
     sink: ScriptedSmtpServer,
     place: TempDir,
     data: PathBuf,
-    library: PathBuf,
+    /// What makes the disk obey; `None` where it is as it is.
+    library: Option<PathBuf>,
     key: String,
     accepted: Mutex<HashSet<String>>,
 }
 
 impl Bench {
+    /// On a disk that obeys.
     fn new() -> Self {
         let place = directory();
         let data = place.path().join("data");
-        Self::at(place, data)
-    }
-
-    /// On a directory that need not be below `place`.
-    fn at(place: TempDir, data: PathBuf) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let sink = runtime.block_on(ScriptedSmtpServer::start());
         let library = place.path().join("disk.so");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/faults/disk.c");
         let mut compiler = Command::new("cc");
         compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).arg("-ldl");
         assert!(compiler.status().expect("a C compiler, which SQLite needs as well").success());
-        let mut bench =
-            Self { _runtime: runtime, sink, place, data, library, key: String::new(), accepted: Mutex::default() };
+        let bench = Self::at(place, data, Some(library));
         fs::create_dir_all(bench.image()).unwrap();
         bench.tell("fine");
-        bench.key = bench.prepare();
-        bench
+        bench.prepared()
+    }
+
+    /// On a disk of its own, below or beside `place`. The library keeps a second copy of the database, so that it
+    /// would need a disk twice as large.
+    fn on_real_disk(place: TempDir, data: PathBuf) -> Self {
+        Self::at(place, data, None).prepared()
+    }
+
+    fn at(place: TempDir, data: PathBuf, library: Option<PathBuf>) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let sink = runtime.block_on(ScriptedSmtpServer::start());
+        Self { _runtime: runtime, sink, place, data, library, key: String::new(), accepted: Mutex::default() }
+    }
+
+    fn prepared(mut self) -> Self {
+        self.key = self.prepare();
+        self
     }
 
     /// Makes a workspace that sends directly; answers a key to it that is not limited.
@@ -92,8 +102,11 @@ impl Bench {
         let exchanger = self.sink.address().to_string();
         let more: Vec<&str> =
             ["--mx-override", &exchanger, "--message-retry", "1"].into_iter().chain(more.iter().copied()).collect();
-        let environment: [(&str, &OsStr); 2] =
-            [("LD_PRELOAD", self.library.as_os_str()), ("FAULTY_DISK", self.data.as_os_str())];
+        let environment: Vec<(&str, &OsStr)> = self
+            .library
+            .iter()
+            .flat_map(|library| [("LD_PRELOAD", library.as_os_str()), ("FAULTY_DISK", self.data.as_os_str())])
+            .collect();
         Server::start_in(command, &self.data, &more, &environment)
     }
 
@@ -181,15 +194,14 @@ impl Bench {
     /// were beyond one of each.
     fn finish(&self, server: &Server) -> usize {
         let accepted = self.accepted.lock().unwrap();
-        let mut waiting: Vec<_> = accepted.iter().collect();
-        wait_for(|| {
-            waiting.retain(|id| {
+        // One after the other: asking again and again for all would keep the server from delivering them.
+        for id in accepted.iter() {
+            wait_or_tell(|| {
                 let (status, message) = server.request("GET", &format!("/v1/messages/{id}"), &self.key, &Value::Null);
                 assert_eq!(status, 200, "{id} was accepted and is lost: {message}");
-                message["status"] != "delivered"
+                if message["status"] == "delivered" { Ok(()) } else { Err(format!("not delivered: {message}")) }
             });
-            waiting.is_empty().then_some(())
-        });
+        }
         let arrivals = self.arrivals();
         let lost: Vec<_> = accepted.iter().filter(|id| !arrivals.contains_key(*id)).collect();
         assert!(lost.is_empty(), "{} of {} lost: {lost:?}", lost.len(), accepted.len());
@@ -345,10 +357,17 @@ fn fill_up(mib: u32, settings: &[&str]) {
     let ballast = mount.join("ballast");
     let text = "x".repeat(16 << 10);
     fs::write(&ballast, vec![b'x'; (mib as usize / 3) << 20]).unwrap();
-    let bench = Bench::at(place, mount.join("data"));
+    let bench = Bench::on_real_disk(place, mount.join("data"));
     let server = bench.start("serve", settings);
     bench.under_load(&server, &text, |load| {
-        wait_for(|| (load.refused.load(Ordering::Relaxed) > 20).then_some(()));
+        wait_for(|| {
+            assert!(!load.broken.load(Ordering::Relaxed), "the server is gone");
+            (load.refused.load(Ordering::Relaxed) > 20).then_some(())
+        });
+        wait_for(|| (health(&server).0 == 503).then_some(()));
+        let one = bench.accepted.lock().unwrap().iter().next().cloned().expect("some were accepted");
+        let (status, answer) = server.request("GET", &format!("/v1/messages/{one}"), &bench.key, &Value::Null);
+        assert_eq!(status, 200, "reading goes on: {answer}");
         thread::sleep(fault_time());
         fs::remove_file(&ballast).unwrap();
         let took = load.accept(1);
@@ -366,6 +385,11 @@ fn fill_up(mib: u32, settings: &[&str]) {
 #[test]
 fn a_small_disk_fills_up_to_its_reserve() {
     fill_up(64, &["--disk-reserve", "8000000"]);
+}
+
+#[test]
+fn a_small_disk_fills_up_to_the_last_byte() {
+    fill_up(64, &["--disk-reserve", "0"]);
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn pages_of_help_are_as_checked_in() {
 #[test]
 fn every_operation_has_a_command_with_a_summary() {
     let root = root();
-    for endpoint in messaging_core::ops::all() {
+    for endpoint in messaging_engine::ops::all() {
         let mut command = &root;
         for word in endpoint.cli.split(' ') {
             command = command.find_subcommand(word).unwrap_or_else(|| panic!("no command {}", endpoint.cli));

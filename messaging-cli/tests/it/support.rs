@@ -268,12 +268,18 @@ fn read_all(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
 /// Looks again and again until there is something, or fails after the deadline.
 #[track_caller]
 pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    wait_or_tell(|| look().ok_or_else(|| "nothing came".to_owned()))
+}
+
+/// The same, where `look` tells what is missing.
+#[track_caller]
+pub(crate) fn wait_or_tell<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
     let started = Instant::now();
     loop {
-        if let Some(found) = look() {
-            return found;
+        match look() {
+            Ok(found) => return found,
+            Err(missing) => assert!(started.elapsed() < DEADLINE, "after {DEADLINE:?}: {missing}"),
         }
-        assert!(started.elapsed() < DEADLINE, "nothing came within {DEADLINE:?}");
         thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,4 +1,4 @@
-//! People, their sessions, workspaces and memberships, as stored.
+//! IdentityResolver, their sessions, workspaces and memberships, as stored.
 //!
 //! Contract sections 2.3 and 3.
 
@@ -37,7 +37,7 @@ pub struct Session {
     /// The user's [`password_version`](User::password_version) that the session was opened under.
     #[serde(default)]
     pub password_version: u32,
-    /// When.
+    /// When it was made.
     pub created_at: Timestamp,
     /// Until when the token works.
     pub expires_at: Timestamp,

@@ -190,6 +190,23 @@ pub fn normalize_email(text: &str) -> String {
     }
 }
 
+/// The labels of a domain, or of a part of one, as [`normalize_email`] spells them: lower case, A-labels. A label
+/// that has no A-label, because it is cut off, is lower-cased only.
+pub fn normalize_labels(text: &str) -> String {
+    let spelled = |label: &str| {
+        let ascii = if label.is_ascii() { None } else { idna::domain_to_ascii_strict(label).ok() };
+        ascii.unwrap_or_else(|| label.to_ascii_lowercase())
+    };
+    text.split('.').map(spelled).collect::<Vec<_>>().join(".")
+}
+
+/// A letter in lower case, for finding addresses in texts. As in [`normalize_email`], no letter outside of ASCII
+/// becomes one within it; U+212A KELVIN SIGN is no `k`.
+pub fn fold_letter(letter: char) -> char {
+    let lower = letter.to_lowercase().next().unwrap_or(letter);
+    if lower.is_ascii() && !letter.is_ascii() { letter } else { lower }
+}
+
 /// The spelling with the domain in letters that people read, where it is another than [`normalize_email`]
 /// answers.
 pub fn unicode_spelling(text: &str) -> Option<String> {
@@ -325,6 +342,15 @@ mod tests {
         assert_eq!(normalize(Channel::Telegram, "@SomeOne"), "@SomeOne");
         assert_eq!(unicode_spelling("a@xn--bcher-kva.example").as_deref(), Some("a@b\u{fc}cher.example"));
         assert_eq!(unicode_spelling("a@example.com"), None);
+    }
+
+    #[test]
+    fn letters_and_labels_are_spelled_alone() {
+        let fold = |text: &str| text.chars().map(fold_letter).collect::<String>();
+        assert_eq!(fold("Kim@B\u{dc}CHER.example"), "kim@b\u{fc}cher.example");
+        assert_eq!(fold("\u{212a}\u{130}"), "\u{212a}\u{130}");
+        assert_eq!(normalize_labels(".B\u{dc}CHER.Example"), ".xn--bcher-kva.example");
+        assert_eq!(normalize_labels("XN--BCHER-KVA."), "xn--bcher-kva.");
     }
 
     #[test]

@@ -8,8 +8,8 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::digest::Digest;
+use crate::entropy::Entropy;
 use crate::ids::{ApiKeyId, WorkspaceId};
-use crate::ports::clock::Entropy;
 use crate::scope::Scope;
 use crate::time::Timestamp;
 
@@ -119,7 +119,7 @@ pub fn random_text(entropy: &dyn Entropy, alphabet: &[u8], length: usize) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::clock::SystemEntropy;
+    use crate::entropy::SystemEntropy;
 
     #[test]
     fn generated_keys_have_the_documented_form() {

@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use validator::Validate;
 
-use crate::ids::BlobId;
+use crate::ids::{BlobId, MessageId, WorkspaceId};
 
 /// At most this many (contract section 20).
 pub const MAX_ATTACHMENTS: usize = 10;
@@ -110,6 +110,17 @@ pub struct StoredFile {
     pub size: u64,
     /// Where the bytes are.
     pub blob: BlobId,
+}
+
+/// The bytes of a file as they are called in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageBlob {
+    /// Workspace of the message.
+    pub workspace_id: WorkspaceId,
+    /// The message that names the bytes, from the commit that inserts it.
+    pub message_id: MessageId,
+    /// What the bytes are called; no other message names them.
+    pub id: BlobId,
 }
 
 /// The media type of a file: as given, by its extension, by its first bytes, or unknown.

@@ -52,9 +52,9 @@ pub struct Dialog {
 pub struct MessageAttempt {
     /// Its id; attempts of a message are ordered by it.
     pub id: EventId,
-    /// Whose message.
+    /// Workspace of the message.
     pub workspace_id: WorkspaceId,
-    /// Which message.
+    /// The message.
     pub message_id: MessageId,
     /// Which attempt of the message; counts from 1. One attempt may talk to several peers.
     pub attempt: u32,

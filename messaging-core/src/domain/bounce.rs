@@ -18,56 +18,18 @@
 //! Where a text can be read in two ways it is read in the soft one: a bad address is found out with the
 //! next message, a suppressed good one is not.
 
+mod class;
 mod codes;
 mod meaning;
 mod reading;
 #[cfg(test)]
 mod tests;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use self::codes::Weight;
 use self::reading::Reading;
-use crate::ports::transport::Response;
+use crate::domain::outcome::Response;
 
-/// Whether the address is bad or only this attempt was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum BounceType {
-    /// The address does not work; it is suppressed.
-    Hard,
-    /// The address may work another time.
-    Soft,
-}
-
-/// Why a message was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names are those of the contract")]
-pub enum BounceClass {
-    InvalidRecipient,
-    InvalidDomain,
-    MailboxFull,
-    Policy,
-    Content,
-    Unreachable,
-    Unknown,
-}
-
-impl BounceClass {
-    /// Only a bad address or domain is hard.
-    pub const fn bounce_type(self) -> BounceType {
-        match self {
-            Self::InvalidRecipient | Self::InvalidDomain => BounceType::Hard,
-            _ => BounceType::Soft,
-        }
-    }
-
-    fn is_soft(self) -> bool {
-        self.bounce_type() == BounceType::Soft
-    }
-}
+pub use class::{BounceClass, BounceType};
 
 /// Classifies a permanent refusal: a reply, or the diagnostic of a delivery status notification.
 pub fn classify(response: &Response) -> BounceClass {

@@ -6,9 +6,9 @@
 
 pub mod attributes;
 pub mod erasure;
+pub mod identity_resolver;
 pub mod input;
 pub mod merge;
-pub mod people;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ const PUSH_ATTRIBUTE: &str = "push_token";
 pub struct Contact {
     /// Its id.
     pub id: ContactId,
-    /// Whose.
+    /// Workspace that owns the contact.
     pub workspace_id: WorkspaceId,
     /// The workspace's own name of it.
     pub external_id: Option<String>,

@@ -12,7 +12,7 @@ use crate::domain::attachment::StoredFile;
 use crate::domain::message::MessageContent;
 use crate::domain::message_input::MessageInput;
 use crate::ids::TemplateId;
-use crate::ops::input;
+use crate::input;
 
 /// Never the first byte of a JSON text.
 const ENVELOPE: u8 = 0x01;
@@ -20,7 +20,7 @@ const ENVELOPE: u8 = 0x01;
 /// The template that a message is rendered from when it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TemplateUse {
-    /// Which.
+    /// The template.
     pub id: TemplateId,
     /// The version that was current when the message was accepted.
     pub version: u32,

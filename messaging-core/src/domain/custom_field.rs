@@ -72,7 +72,7 @@ pub type FieldTypes = HashMap<String, FieldType>;
 pub struct CustomField {
     /// Its id.
     pub id: FieldId,
-    /// Whose.
+    /// Workspace that declared the field.
     pub workspace_id: WorkspaceId,
     /// The key of the attribute; unique in the workspace.
     pub key: String,

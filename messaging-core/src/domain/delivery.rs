@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::bounce::{BounceClass, BounceType, classify};
 use crate::domain::message::{EventKind, MessageStatus};
+use crate::domain::outcome::{Acceptance, Outcome, Response};
 use crate::domain::recipients::{Recipient, RecipientKind};
 use crate::domain::soft_bounce;
 use crate::domain::suppression::SuppressionReason;
-use crate::ports::transport::{Acceptance, Outcome, Response};
 use crate::time::Timestamp;
 
 /// What the event of a held message says.
@@ -32,7 +32,7 @@ pub struct Attempt {
 /// What happened to one recipient, and what is known from before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecipientResult {
-    /// Who.
+    /// The recipient.
     pub recipient: Recipient,
     /// What happened now.
     pub result: Result,
@@ -52,6 +52,13 @@ pub enum Result {
     Suppressed(SuppressionReason),
     /// Too many attempts were cut off while the message was on the wire: another might end the same way.
     GivenUp,
+    /// Nothing can be sent, whatever the recipient is: the content cannot be made, or nobody may or can carry it.
+    Failed {
+        /// The `reason` of the event.
+        reason: &'static str,
+        /// What is the matter, for people.
+        message: String,
+    },
 }
 
 /// After so many attempts at a recipient that were cut off by the end of the process there is no further one.
@@ -68,7 +75,7 @@ pub struct Judgment {
     pub open: Vec<Recipient>,
     /// When; set when anybody is open.
     pub next_attempt_at: Option<Timestamp>,
-    /// Whether everybody who is open was withheld: there was no attempt at them.
+    /// Whether everybody who is open was withheld or held: there was no attempt at them.
     pub is_withheld: bool,
     /// Addresses to suppress.
     pub suppress: Vec<(String, SuppressionReason)>,
@@ -105,29 +112,6 @@ impl Judgment {
         self.open.clear();
         self.next_attempt_at = None;
     }
-
-    /// The message as a whole could not be sent.
-    pub fn failed(reason: &str, message: &str) -> Self {
-        let mut judgment = Self { status: Some(MessageStatus::Failed), ..Self::default() };
-        judgment.event(EventKind::Failed, json!({"reason": reason, "message": message}));
-        judgment
-    }
-
-    /// No attempt is made at these before a time.
-    pub fn withheld(open: Vec<Recipient>, until: Timestamp) -> Self {
-        Self { open, next_attempt_at: Some(until), is_withheld: true, ..Self::default() }
-    }
-
-    /// The message could not be sent to some of those who get a copy; what becomes of it for its `to` recipient is
-    /// decided elsewhere.
-    pub fn failed_for(copies: &[Recipient], reason: &str, message: &str) -> Self {
-        let mut judgment = Self::default();
-        for copy in copies {
-            let meta = json!({"recipient": copy.address, "reason": reason, "message": message});
-            judgment.event(EventKind::Failed, meta);
-        }
-        judgment
-    }
 }
 
 /// Judges an attempt by what happened to each recipient.
@@ -141,11 +125,12 @@ pub fn judge(attempt: Attempt, results: &[RecipientResult]) -> Judgment {
     }
     let withheld = |one: &&RecipientResult| matches!(one.result, Result::Tried(Outcome::Withheld(_)));
     for one in results.iter().filter(withheld) {
-        let next = judgment.next_attempt_at.unwrap_or(attempt.held_until);
-        judgment.is_withheld |= judgment.open.is_empty();
-        judgment.next_attempt_at = Some(next.min(attempt.held_until));
+        judgment.try_again_at(attempt.held_until);
         judgment.open.push(one.recipient.clone());
     }
+    let is_untried = |one: &&RecipientResult| matches!(one.result, Result::Tried(Outcome::Withheld(_) | Outcome::Held));
+    let untried = results.iter().filter(is_untried).count();
+    judgment.is_withheld = untried > 0 && untried == judgment.open.len();
     judgment
 }
 
@@ -170,6 +155,15 @@ fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Op
             judgment.event(
                 EventKind::Failed,
                 json!({"recipient": address, "reason": "provider_error", "message": why, "ambiguous": ambiguous}),
+            );
+            return Some(MessageStatus::Failed);
+        }
+        Result::Failed { reason, message } => {
+            // What becomes of `to` becomes of the message, and needs no name.
+            let copy = (recipient.kind != RecipientKind::To).then_some(address);
+            judgment.event(
+                EventKind::Failed,
+                json!({"recipient": copy, "reason": reason, "message": message, "ambiguous": ambiguous}),
             );
             return Some(MessageStatus::Failed);
         }
@@ -414,6 +408,37 @@ mod tests {
                 assert_eq!(judgment.events[0].1.get("ambiguous"), expected);
             }
         }
+    }
+
+    #[test]
+    fn what_was_held_is_no_attempt_either() {
+        let of = |address: &str, outcome| RecipientResult {
+            recipient: Recipient::new(RecipientKind::Cc, address.to_owned()),
+            result: Result::Tried(outcome),
+            ambiguous: false,
+        };
+        let held = || of("c@b.co", Outcome::Held);
+        assert!(judge(attempt(), &[held(), of("d@b.co", Outcome::Withheld(String::new()))]).is_withheld);
+        assert!(!judge(attempt(), &[held(), of("d@b.co", Outcome::Deferred(reply(450, "4.2.1")))]).is_withheld);
+        assert!(!judge(attempt(), &[of("d@b.co", Outcome::Accepted(reply(250, "2.0.0")))]).is_withheld);
+    }
+
+    #[test]
+    fn what_cannot_be_sent_names_copies_and_says_whether_one_may_have_arrived() {
+        let failed = |kind, address: &str, ambiguous| RecipientResult {
+            recipient: Recipient::new(kind, address.to_owned()),
+            result: Result::Failed { reason: "render_error", message: "no".to_owned() },
+            ambiguous,
+        };
+        let judgment =
+            judge(attempt(), &[failed(RecipientKind::To, TO, true), failed(RecipientKind::Cc, "c@b.co", false)]);
+        assert_eq!(judgment.status, Some(MessageStatus::Failed));
+        let metas: Vec<_> = judgment.events.into_iter().map(|(_, meta)| Value::Object(meta)).collect();
+        let expected = [
+            json!({"reason": "render_error", "message": "no", "ambiguous": true}),
+            json!({"recipient": "c@b.co", "reason": "render_error", "message": "no"}),
+        ];
+        assert_eq!(metas, expected);
     }
 
     #[test]

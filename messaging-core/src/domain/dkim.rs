@@ -15,7 +15,7 @@ use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ports::clock::Entropy;
+use crate::entropy::Entropy;
 
 /// How a key signs (the `a=` tag).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -146,7 +146,7 @@ mod tests {
     use ring::signature::{ED25519, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 
     use super::*;
-    use crate::ports::clock::SystemEntropy;
+    use crate::entropy::SystemEntropy;
 
     #[test]
     fn keys_sign_what_their_public_half_verifies() {

@@ -8,6 +8,7 @@ pub mod columns;
 pub mod report;
 pub mod row;
 pub mod table;
+mod unreadable;
 
 use std::time::Duration;
 
@@ -16,9 +17,11 @@ use serde::{Deserialize, Serialize};
 
 use self::columns::Mapping;
 use crate::domain::contact::IdentifierKind;
-use crate::error::Error;
+use crate::error::DomainError;
 use crate::ids::{BlobId, ImportId, WorkspaceId};
 use crate::time::Timestamp;
+
+pub use unreadable::Unreadable;
 
 /// The longest file (contract section 20).
 pub const MAX_BYTES: u64 = 100 << 20;
@@ -32,7 +35,7 @@ pub const UPLOAD_WITHIN: Duration = Duration::from_hours(1);
 pub struct Import {
     /// Its id.
     pub id: ImportId,
-    /// Whose.
+    /// Workspace that owns the import.
     pub workspace_id: WorkspaceId,
     /// What the file is called.
     pub filename: String,
@@ -112,27 +115,6 @@ pub enum ImportStatus {
     Expired,
 }
 
-/// Why a file cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Unreadable {
-    #[error("the file is not UTF-8; save it as \"CSV UTF-8\" and import it again")]
-    NotUtf8,
-    #[error("the file has no header; its first row must name the columns")]
-    NoHeader,
-    #[error(
-        "no column is an external_id, email or phone; name the columns so in the header, or say in `mapping` which \
-         they are"
-    )]
-    NoUsableColumn,
-    #[error("the file has more than 1000000 rows; split it and import the parts")]
-    TooManyRows,
-    #[error("row {0} is longer than 1 MiB; look for a quotation mark that is not closed")]
-    RowTooLong(u64),
-    #[error("the uploaded file is gone from the server; import it again")]
-    Missing,
-}
-
 impl Import {
     /// Where it stands at a time: one whose file did not come in time has expired, noted or not.
     pub fn status(&self, now: Timestamp) -> ImportStatus {
@@ -162,12 +144,12 @@ impl Import {
     }
 
     /// Whether a file may still be uploaded.
-    pub fn admits_upload(&self, now: Timestamp) -> Result<(), Error> {
-        if self.status(now) == ImportStatus::AwaitingUpload { Ok(()) } else { Err(Error::LinkExpired) }
+    pub fn admits_upload(&self, now: Timestamp) -> Result<(), DomainError> {
+        if self.status(now) == ImportStatus::AwaitingUpload { Ok(()) } else { Err(DomainError::LinkExpired) }
     }
 
     /// The file is there.
-    pub fn uploaded(self, upload: BlobId, now: Timestamp) -> Result<Self, Error> {
+    pub fn uploaded(self, upload: BlobId, now: Timestamp) -> Result<Self, DomainError> {
         self.admits_upload(now)?;
         Ok(Self { state: ImportState::Processing { upload, cursor: Cursor::default() }, ..self })
     }

@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 pub struct ContactList {
     /// Its id.
     pub id: ListId,
-    /// Whose.
+    /// Workspace that owns the list.
     pub workspace_id: WorkspaceId,
     /// 1 to 200 characters.
     pub name: String,

@@ -99,7 +99,7 @@ impl MessageStatus {
 pub struct Message {
     /// Its id.
     pub id: MessageId,
-    /// Whose.
+    /// Workspace that sent the message.
     pub workspace_id: WorkspaceId,
     /// Counts the changes of this row; the first is 1.
     pub revision: u32,
@@ -187,13 +187,13 @@ impl EventKind {
 pub struct MessageEvent {
     /// Its id; also the id of the webhook event.
     pub id: EventId,
-    /// Whose.
+    /// Workspace of the message.
     pub workspace_id: WorkspaceId,
-    /// Of which message.
+    /// The message.
     pub message_id: MessageId,
     /// What happened.
     pub kind: EventKind,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
     /// The members that contract section 4.2 lists for the kind.
     pub meta: Map<String, Value>,
@@ -219,9 +219,9 @@ pub struct MessageFilter {
 /// What the sandbox kept of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
-    /// Whose.
+    /// Workspace of the message.
     pub workspace_id: WorkspaceId,
-    /// Which message.
+    /// The message.
     pub message_id: MessageId,
     /// Its channel.
     pub channel: Channel,
@@ -231,7 +231,7 @@ pub struct Capture {
     pub from: Option<String>,
     /// The subject or title.
     pub subject: Option<String>,
-    /// When.
+    /// When it was captured.
     pub captured_at: Timestamp,
     /// The bytes as they would have gone on the wire.
     pub source: bytes::Bytes,

@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use validator::Validate;
 
-use crate::domain::address::{self, EmailAddress};
+use crate::domain::address;
 use crate::domain::attachment::{self, AttachmentInput, Base64};
 use crate::domain::channel::Channel;
 use crate::domain::headers::{self, HeaderFault};
-use crate::ops::input::Input;
+use crate::domain::sms;
+use crate::input::Input;
 use crate::violation::{FieldCode, Violations, escape};
 
 /// Recipients in `cc` and in `bcc` (contract section 20).
@@ -25,6 +26,8 @@ pub const MAX_PART_BYTES: usize = 2 << 20;
 pub const MAX_METADATA_BYTES: usize = 8 << 10;
 /// `variables`, in bytes of JSON. The contract is silent; a rendering reads them all.
 pub const MAX_VARIABLES_BYTES: usize = 512 << 10;
+/// Title and text of a push message together, in bytes: what fits beside the rest into the 4 KiB of a provider.
+pub const MAX_PUSH_BYTES: usize = 3500;
 /// Characters of a subject (RFC 5322 section 2.1.1).
 pub const MAX_SUBJECT_LENGTH: usize = 998;
 
@@ -70,7 +73,6 @@ pub struct MessageInput {
     pub variables: Option<Map<String, Value>>,
     /// The subject of an email, the title of a push message; 1 to 998 characters in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(length(max = 998))]
     pub subject: Option<String>,
     /// Email and Telegram: the HTML form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +114,7 @@ fn is_given(text: Option<&String>) -> bool {
 }
 
 /// Checks the values for a template.
-pub(crate) fn check_variables(variables: Option<&Map<String, Value>>, violations: &mut Violations) {
+pub fn check_variables(variables: Option<&Map<String, Value>>, violations: &mut Violations) {
     if let Some(variables) = variables
         && serde_json::to_vec(variables).is_ok_and(|json| json.len() > MAX_VARIABLES_BYTES)
     {
@@ -190,22 +192,18 @@ impl MessageInput {
         }
     }
 
+    /// A template brings its own parts; those sent along are ignored.
     fn check_parts(&self, violations: &mut Violations) {
-        if let Some(subject) = &self.subject
-            && subject.chars().any(char::is_control)
-        {
-            violations.add("/subject", FieldCode::InvalidFormat, "must be one line without control characters");
+        if is_given(self.template_id.as_ref()) {
+            return;
         }
-        // A template brings its own parts; those sent along are ignored.
-        let from_template = is_given(self.template_id.as_ref());
+        self.check_subject(violations);
+        let has_text = is_given(self.text.as_ref());
         if self.channel == Channel::Email {
-            if !from_template && !is_given(self.subject.as_ref()) {
-                violations.add("/subject", FieldCode::Required, "is required without a template");
-            }
-            if !from_template && !is_given(self.html.as_ref()) && !is_given(self.text.as_ref()) {
+            if !has_text && !is_given(self.html.as_ref()) {
                 violations.add("/html", FieldCode::Required, "html or text is required without a template");
             }
-        } else if !from_template && !is_given(self.text.as_ref()) {
+        } else if !has_text {
             violations.add("/text", FieldCode::Required, "is required without a template");
         }
         for (pointer, part) in [("/html", &self.html), ("/text", &self.text)] {
@@ -213,17 +211,42 @@ impl MessageInput {
                 violations.add(pointer, FieldCode::TooLong, "must be at most 2 MiB");
             }
         }
-        if let (Some(most), Some(text)) = (max_text(self.channel), &self.text)
-            && text.chars().count() > most
-        {
+        self.check_text(violations);
+    }
+
+    fn check_subject(&self, violations: &mut Violations) {
+        let Some(subject) = self.subject.as_ref().filter(|subject| !subject.is_empty()) else {
+            if self.channel == Channel::Email {
+                violations.add("/subject", FieldCode::Required, "is required without a template");
+            }
+            return;
+        };
+        if subject.chars().count() > MAX_SUBJECT_LENGTH {
+            violations.add("/subject", FieldCode::TooLong, "must have at most 998 characters");
+        }
+        if subject.chars().any(char::is_control) {
+            violations.add("/subject", FieldCode::InvalidFormat, "must be one line without control characters");
+        }
+    }
+
+    fn check_text(&self, violations: &mut Violations) {
+        let (Some(most), Some(text)) = (max_text(self.channel), &self.text) else { return };
+        if text.chars().count() > most {
             violations.add("/text", FieldCode::TooLong, format_args!("must have at most {most} characters"));
+        } else if self.channel == Channel::Sms && sms::segments(text) > sms::MAX_SEGMENTS {
+            let rule = "must fit in 10 segments: 153 characters of the GSM alphabet each, or 67 of any other";
+            violations.add("/text", FieldCode::TooLong, rule);
+        } else if self.channel == Channel::Push
+            && text.len() + self.subject.as_ref().map_or(0, String::len) > MAX_PUSH_BYTES
+        {
+            violations.add("/text", FieldCode::TooLarge, "must have at most 3500 bytes together with the title");
         }
     }
 
     fn check_sender(&self, violations: &mut Violations) {
-        for (pointer, address) in [("/from_email", &self.from_email), ("/reply_to", &self.reply_to)] {
-            if address.as_ref().is_some_and(|text| !text.is_empty() && EmailAddress::parse(text).is_err()) {
-                violations.add(pointer, FieldCode::InvalidFormat, "not an email address");
+        for (pointer, given) in [("/from_email", &self.from_email), ("/reply_to", &self.reply_to)] {
+            if let Some(text) = given.as_ref().filter(|text| !text.is_empty()) {
+                address::check_sent(Channel::Email, text, pointer, "not an email address", violations);
             }
         }
         if self.from_name.as_ref().is_some_and(|name| name.chars().any(char::is_control)) {

@@ -3,8 +3,8 @@
 //! Contract section 5. What is sent is judged in [`input`]; which contact an event means, and whether it was
 //! told before, is decided in [`ledger`].
 
+pub mod event_deduplicator;
 pub mod input;
-pub mod ledger;
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -34,7 +34,7 @@ const MAX_YEARS: i64 = 5;
 pub struct ProductEvent {
     /// Its id; made when the event arrived.
     pub id: EventId,
-    /// Whose.
+    /// Workspace that owns the event.
     pub workspace_id: WorkspaceId,
     /// Who did it.
     pub contact_id: ContactId,
@@ -132,8 +132,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::entropy::SeededEntropy;
     use crate::ids::IdSource;
-    use crate::ports::clock::SeededEntropy;
 
     #[test]
     fn the_id_tells_when_an_event_arrived() {

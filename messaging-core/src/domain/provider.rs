@@ -201,6 +201,19 @@ pub fn secret_members(channel: Channel, name: &str) -> &'static [&'static str] {
     }
 }
 
+/// The port on which SMTP has TLS from the first byte by registration (RFC 8314 section 7.3).
+const SUBMISSIONS_PORT: u64 = 465;
+
+/// Puts in what is meant where a setting is left out: how the connection is secured.
+pub fn complete(kind: &ProviderKind, config: &mut Map<String, Value>) {
+    for member in kind.members.iter().filter(|member| member.form == Form::Tls) {
+        if config.get(member.name).is_none_or(Value::is_null) {
+            let is_submissions = config.get("port").and_then(Value::as_u64) == Some(SUBMISSIONS_PORT);
+            config.insert(member.name.to_owned(), if is_submissions { "tls" } else { "starttls" }.into());
+        }
+    }
+}
+
 /// Checks the settings of a provider; pointers are below `/config`. `null` counts as not given.
 pub fn check(kind: &ProviderKind, config: &Map<String, Value>, violations: &mut Violations) {
     for member in kind.members {

@@ -37,11 +37,11 @@ impl Recipient {
         Self { kind, address, was_deferred: false }
     }
 
-    /// The domain of an email address in A-labels, by which delivery is divided; the whole address in lower case
-    /// where it has none.
+    /// The domain of an email address in A-labels, by which delivery is divided; where it has none, the whole address
+    /// in its one spelling.
     pub fn domain(&self) -> String {
         EmailAddress::parse(&self.address)
-            .map_or_else(|_| self.address.to_lowercase(), |address| address.ascii_domain())
+            .map_or_else(|_| normalize_email(&self.address), |address| address.ascii_domain())
     }
 }
 

@@ -79,7 +79,6 @@ struct Judging<'a> {
 impl Judging<'_> {
     fn delivery(&mut self, report: &RecipientReport) {
         let Some(recipient) = self.message.recipient(&report.addresses).cloned() else {
-            tracing::debug!("a report names nobody who received the message");
             return;
         };
         let (address, response) = (recipient.address.as_str(), &report.response);
@@ -120,7 +119,6 @@ impl Judging<'_> {
 
     fn complaint(&mut self, feedback_type: &str, addresses: &[String]) {
         let Some(recipient) = self.message.recipient(addresses).cloned() else {
-            tracing::debug!("a complaint names nobody who received the message");
             return;
         };
         let address = recipient.address.as_str();

@@ -33,7 +33,7 @@ pub const MAX_FILTER_BYTES: usize = 256 << 10;
 pub struct Segment {
     /// Its id.
     pub id: SegmentId,
-    /// Whose.
+    /// Workspace that owns the segment.
     pub workspace_id: WorkspaceId,
     /// What people call it.
     pub name: String,

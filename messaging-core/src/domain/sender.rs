@@ -4,7 +4,7 @@
 
 use crate::domain::address::EmailAddress;
 use crate::domain::sending_domain::{DomainStatus, SendingDomain, responsible};
-use crate::error::Unprocessable;
+use crate::error::DomainError;
 
 /// The local part of a sender that nobody chose.
 const DEFAULT_LOCAL_PART: &str = "noreply";
@@ -15,26 +15,26 @@ pub fn decide(
     asked: Option<&EmailAddress>,
     named: Option<&SendingDomain>,
     domains: &[SendingDomain],
-) -> Result<EmailAddress, Unprocessable> {
+) -> Result<EmailAddress, DomainError> {
     if named.is_some_and(|domain| domain.status != DomainStatus::Verified) {
-        return Err(Unprocessable::SenderDomainNotVerified);
+        return Err(DomainError::SenderDomainNotVerified);
     }
     let Some(asked) = asked else {
         let mut verified = domains.iter().filter(|domain| domain.status == DomainStatus::Verified);
         let domain = match (named, verified.next(), verified.next()) {
             (Some(named), _, _) => named,
             (None, Some(only), None) => only,
-            (None, _, _) => return Err(Unprocessable::SenderMissing),
+            (None, _, _) => return Err(DomainError::SenderMissing),
         };
         return EmailAddress::parse(&format!("{DEFAULT_LOCAL_PART}@{}", domain.domain))
-            .map_err(|_| Unprocessable::SenderMissing);
+            .map_err(|_| DomainError::SenderMissing);
     };
     let host = asked.ascii_domain();
     let allowed = match named {
         Some(named) => named.covers(&host),
         None => responsible(domains, &host).is_some_and(|domain| domain.status == DomainStatus::Verified),
     };
-    if allowed { Ok(asked.clone()) } else { Err(Unprocessable::SenderDomainNotVerified) }
+    if allowed { Ok(asked.clone()) } else { Err(DomainError::SenderDomainNotVerified) }
 }
 
 /// Whether a sender decided on earlier may still send.
@@ -58,17 +58,17 @@ mod tests {
         asked: Option<&str>,
         named: Option<usize>,
         domains: &[SendingDomain],
-        expected: Result<&str, Unprocessable>,
+        expected: Result<&str, DomainError>,
     ) {
         let asked = asked.map(|text| EmailAddress::parse(text).unwrap());
         let decided = decide(asked.as_ref(), named.map(|index| &domains[index]), domains);
-        assert_eq!(decided.as_ref().map(EmailAddress::as_str).map_err(|error| *error), expected);
+        assert_eq!(decided.as_ref().map(EmailAddress::as_str).map_err(Clone::clone), expected);
     }
 
     #[test]
     fn decides_by_the_contract() {
+        use DomainError::{SenderDomainNotVerified, SenderMissing};
         use DomainStatus::{Failed, Pending, Verified};
-        use Unprocessable::{SenderDomainNotVerified, SenderMissing};
         let one = [domain("acme.com", Verified)];
         let two = [domain("acme.com", Verified), domain("acme.org", Verified)];
         let mixed = [domain("acme.com", Verified), domain("mail.acme.com", Pending), domain("acme.org", Failed)];

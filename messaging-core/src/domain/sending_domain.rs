@@ -97,7 +97,7 @@ impl DkimKey {
 pub struct SendingDomain {
     /// Its id.
     pub id: DomainId,
-    /// Whose.
+    /// Workspace that sends from the domain.
     pub workspace_id: WorkspaceId,
     /// Lower case, A-labels; unique in the workspace.
     pub domain: String,

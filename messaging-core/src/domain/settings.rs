@@ -11,7 +11,7 @@ use crate::ids::WorkspaceId;
 /// Which provider carries a channel, and with what settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChannelSettings {
-    /// Whose.
+    /// Workspace that the settings are for.
     pub workspace_id: WorkspaceId,
     /// The channel.
     pub channel: Channel,

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 
 use crate::domain::secret::Secret;
-use crate::ports::clock::Entropy;
+use crate::entropy::Entropy;
 use crate::time::Timestamp;
 
 /// The text before the base64 of a secret.
@@ -104,7 +104,7 @@ impl fmt::Debug for SigningKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::clock::SeededEntropy;
+    use crate::entropy::SeededEntropy;
 
     const NOW: Timestamp = Timestamp::from_millis(1_614_265_330_000);
 

@@ -3,7 +3,7 @@
 //! Contract section 4.3.
 
 use crate::domain::address::EmailAddress;
-use crate::ports::transport::{Outcome, Response};
+use crate::domain::outcome::{Outcome, Response};
 
 /// The domain of simulated recipients; `.invalid` is nobody's (RFC 6761 section 6.4).
 pub const DOMAIN: &str = "simulator.invalid";

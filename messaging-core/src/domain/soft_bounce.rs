@@ -17,7 +17,7 @@ pub const DETAIL: &str = "soft_bounce_limit";
 /// Soft bounces in a row of one address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Streak {
-    /// Whose.
+    /// Workspace whose messages bounced.
     pub workspace_id: WorkspaceId,
     /// The channel.
     pub channel: Channel,

@@ -65,19 +65,19 @@ pub enum SuppressionSource {
 pub struct Suppression {
     /// Its id.
     pub id: SuppressionId,
-    /// Whose list.
+    /// Workspace on whose suppression list the address is.
     pub workspace_id: WorkspaceId,
     /// The channel.
     pub channel: Channel,
     /// The address, normalised (see [`crate::domain::address::normalize`]); unique per channel.
     pub address: String,
-    /// Why.
+    /// Why the address must not be sent to.
     pub reason: SuppressionReason,
     /// More about why.
     pub detail: Option<String>,
-    /// Who.
+    /// Who asked for it.
     pub source: SuppressionSource,
-    /// When.
+    /// When the address was listed.
     pub created_at: Timestamp,
 }
 

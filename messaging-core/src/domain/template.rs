@@ -78,7 +78,7 @@ pub struct Design {
 pub struct Template {
     /// Its id.
     pub id: TemplateId,
-    /// Whose.
+    /// Workspace that owns the template.
     pub workspace_id: WorkspaceId,
     /// The channel it is for; never changes.
     pub channel: Channel,

@@ -41,7 +41,7 @@ pub struct Links<'a> {
     pub key: &'a LinkKey,
     /// Scheme and host, without a slash at the end; see [`base`].
     pub base: &'a str,
-    /// Whose message it is.
+    /// Workspace that sends the message.
     pub workspace: WorkspaceId,
     /// The message.
     pub message: MessageId,

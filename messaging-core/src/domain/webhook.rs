@@ -109,7 +109,7 @@ impl WebhookStatus {
 pub struct Webhook {
     /// Its id.
     pub id: WebhookId,
-    /// Whose.
+    /// Workspace that owns the webhook.
     pub workspace_id: WorkspaceId,
     /// Where events go.
     pub url: String,

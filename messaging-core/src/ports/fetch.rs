@@ -10,6 +10,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 
+use crate::domain::webhook::delivery::DeliveryError;
+
 /// Sends requests to addresses that users gave.
 #[async_trait]
 pub trait Fetch: Debug + Send + Sync {
@@ -101,5 +103,19 @@ impl Fetch for NoFetch {
 
     async fn fetch(&self, _request: FetchRequest) -> Result<Fetched, FetchError> {
         Err(FetchError::Blocked)
+    }
+}
+
+impl From<FetchError> for DeliveryError {
+    fn from(error: FetchError) -> Self {
+        match error {
+            FetchError::Blocked => Self::BlockedAddress,
+            FetchError::Dns => Self::DnsError,
+            FetchError::Connection => Self::ConnectionFailed,
+            FetchError::Tls => Self::TlsError,
+            FetchError::Timeout => Self::Timeout,
+            // None are followed, so there can be none too many.
+            FetchError::Redirects => Self::HttpStatus,
+        }
     }
 }

@@ -39,8 +39,8 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use crate::changes::Changes;
-use crate::error::Error;
 
+pub use crate::revision::Stored;
 pub use accounts::Accounts;
 pub use attempts::Attempts;
 pub use blobs::Blobs;
@@ -50,7 +50,7 @@ pub use custom_fields::CustomFields;
 pub use events::{EventLog, LogPosition};
 pub use health::{StoreGauges, StoreHealth};
 pub use imports::Imports;
-pub use installation::{Installation, SealedSecret};
+pub use installation::{Installation, SealedSecret, needs_its_key};
 pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
 pub use lists::Lists;
@@ -131,15 +131,6 @@ pub enum Priority {
     Background,
 }
 
-/// A stored record and the revision it was read at.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Stored<T> {
-    /// The record.
-    pub record: T,
-    /// What [`Expect::Revision`](crate::changes::Expect::Revision) takes.
-    pub revision: u32,
-}
-
 /// A part of a listing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slice<T> {
@@ -184,14 +175,4 @@ pub enum CommitError {
     /// Not committed for another reason.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-impl From<StoreError> for Error {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Unavailable => Self::Unavailable { retry_after: 1 },
-            StoreError::OutcomeUnknown => Self::OutcomeUnknown { retry_after: 1 },
-            StoreError::Failed(_) => Self::internal(error),
-        }
-    }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+
 use serde_json::{Map, Value};
 
 use crate::domain::address::EmailAddress;
@@ -20,6 +20,8 @@ use crate::domain::dkim::Signer;
 use crate::domain::suppression::SuppressionReason;
 use crate::ids::{MessageId, WorkspaceId};
 use crate::time::Timestamp;
+
+pub use crate::domain::outcome::{Acceptance, Outcome, Response};
 
 /// Carries messages of one channel through one provider.
 ///
@@ -64,21 +66,12 @@ pub struct SettingsFault {
     pub message: &'static str,
 }
 
-/// What it means that the peer said yes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Acceptance {
-    /// The recipient has it: `sent` and `delivered` together.
-    Delivered,
-    /// A relay or provider has it: `sent`, and a later report may tell more.
-    Relayed,
-}
-
 /// One message to carry.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
-    /// Whose message.
+    /// Workspace that sends the message.
     pub workspace_id: WorkspaceId,
-    /// Which message.
+    /// The message.
     pub message_id: MessageId,
     /// The workspace's settings of the provider (contract section 16), secrets in clear.
     pub settings: Arc<Map<String, Value>>,
@@ -95,7 +88,7 @@ pub struct Outgoing {
 /// Where a message is going, before its content is read.
 #[derive(Debug, Clone)]
 pub struct Route {
-    /// Whose message.
+    /// Workspace that sends the message.
     pub workspace_id: WorkspaceId,
     /// The workspace's settings of the provider, secrets in clear.
     pub settings: Arc<Map<String, Value>>,
@@ -336,44 +329,6 @@ pub struct Sent {
     pub captured: Option<Bytes>,
     /// What was said on the wire, one for each peer that was talked to; for providers that keep it.
     pub dialogs: Vec<Dialog>,
-}
-
-/// What the peer said about one recipient.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// The peer took responsibility.
-    Accepted(Response),
-    /// Not now; trying again may work.
-    Deferred(Response),
-    /// Never; core classifies the reply.
-    Refused(Response),
-    /// The provider, or our settings or account there, stopped the attempt: a refused login, an exhausted
-    /// quota, a relay that cannot be reached. Says nothing about the recipient. Tried again like
-    /// [`Outcome::Deferred`], but never a bounce, and it counts for no address.
-    ProviderFailed(Response),
-    /// The content was sent completely but the final reply was lost: the peer may have it. Tried again
-    /// like [`Outcome::Deferred`].
-    Ambiguous(Response),
-    /// Nothing was sent: [`LastLook`] found the recipient suppressed.
-    Suppressed(SuppressionReason),
-    /// Nothing was sent: [`LastLook::is_held`]. Says nothing about the recipient.
-    Held,
-    /// Nothing was sent: [`LastLook`] said not by this attempt, and why. It was none, and the job looks again soon.
-    Withheld(String),
-}
-
-/// The peer's reply, for events and classification.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Response {
-    /// The SMTP reply code, or the HTTP status of a provider.
-    pub code: Option<u16>,
-    /// The enhanced status code (RFC 3463), `5.1.1`.
-    pub enhanced: Option<String>,
-    /// The text of the reply, at most 512 characters, without control characters.
-    pub text: String,
-    /// The host that replied.
-    pub host: Option<String>,
 }
 
 /// The attempt failed for all recipients alike.

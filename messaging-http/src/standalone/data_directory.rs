@@ -5,14 +5,20 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use super::{LISTEN, SMTP_LISTEN, StartError, file};
+use messaging_store::FileError;
+
+use super::{LISTEN, METRICS_LISTEN, SMTP_LISTEN};
 
 /// Makes the data directory, or closes an existing one, and our files in it, to everybody but its owner.
 ///
 /// What cannot be closed is an error: an address book and keys must not lie open.
-pub(super) fn make_private(path: &Path, database: &Path, secret_key: &Path) -> Result<(), StartError> {
+pub(super) fn make_private(path: &Path, database: &Path, secret_key: &Path) -> Result<(), FileError> {
     if !path.is_dir() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(file("make the directory", path))?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(FileError::of("make the directory", path))?;
     }
     close_to_others(path, 0o700)?;
     // What is in these was made private, and cannot be reached through them.
@@ -35,27 +41,27 @@ pub(super) fn make_private(path: &Path, database: &Path, secret_key: &Path) -> R
 const DIRECTORIES: [&str; 2] = ["attachments", "uploads"];
 
 /// Files in the data directory, beside the key and those of the database.
-const FILES: [&str; 3] = [LISTEN, SMTP_LISTEN, "dev.json"];
+const FILES: [&str; 4] = [LISTEN, SMTP_LISTEN, METRICS_LISTEN, "dev.json"];
 
 /// Takes the permissions of group and others from a file or directory, if they have any.
-fn close_to_others(path: &Path, mode: u32) -> Result<(), StartError> {
+fn close_to_others(path: &Path, mode: u32) -> Result<(), FileError> {
     let is_open = || match fs::metadata(path) {
         Ok(metadata) => Ok(metadata.permissions().mode() & 0o077 != 0),
         // Another program removed it meanwhile.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(file("look at", path)(error)),
+        Err(error) => Err(FileError::of("look at", path)(error)),
     };
     if !is_open()? {
         return Ok(());
     }
     match fs::set_permissions(path, fs::Permissions::from_mode(mode)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        changed => changed.map_err(file("take from others the permission to use", path))?,
+        changed => changed.map_err(FileError::of("take from others the permission to use", path))?,
     }
     // Some file systems say yes and change nothing.
     if is_open()? {
         let cause = io::Error::new(io::ErrorKind::PermissionDenied, "its file system keeps no permissions");
-        return Err(file("take from others the permission to use", path)(cause));
+        return Err(FileError::of("take from others the permission to use", path)(cause));
     }
     tracing::warn!(path = %path.display(), "others could use this; it is closed to them now");
     Ok(())

@@ -4,8 +4,8 @@
 //! operation's declared access, without the code that decides it.
 
 use messaging_core::changes::Write;
-use messaging_core::ops::{self, Endpoint};
 use messaging_core::scope::{Access, Role, Scope};
+use messaging_engine::ops::{self, Endpoint};
 
 use crate::harness::{TestServer, long_ago, request_text};
 use crate::wire::{Response, Wire};

@@ -213,6 +213,35 @@ async fn a_trusted_proxy_is_believed_and_nobody_else() {
 }
 
 #[tokio::test]
+async fn the_prefer_header_asks_for_leniency() {
+    let server = TestServer::start().await;
+    let authorization = format!("Bearer {}", server.key(&[Scope::ContactsWrite]).await);
+    let lists = format!("/v1/workspaces/{}/lists", server.workspace);
+    let body = Some(r#"{"name":"News","nmae":"x"}"#);
+    for (prefer, expected) in [
+        (None, 422),
+        (Some("handling=lenient"), 201),
+        (Some("respond-async, Handling = \"LENIENT\"; x=1"), 201),
+        (Some("handling=strict"), 422),
+        (Some("handling=strict, handling=lenient"), 422),
+        (Some("lenient"), 422),
+        (Some("handling=lenientx"), 422),
+    ] {
+        let mut headers = vec![("authorization", authorization.as_str()), JSON];
+        headers.extend(prefer.map(|value| ("prefer", value)));
+        let response = server.request("POST", &lists, &headers, body).await;
+        assert_eq!(response.status, expected, "{prefer:?}");
+    }
+    // As deep as a filter, but for what is known.
+    let segments = format!("/v1/workspaces/{}/segments", server.workspace);
+    let headers = [("authorization", authorization.as_str()), JSON, ("prefer", "handling=lenient")];
+    let filter = r#"{"name":"S","filter":{"type":"tag","op":"has_any","values":["a"],"x":1}}"#;
+    assert_eq!(server.request("POST", &segments, &headers, Some(filter)).await.status, 201);
+    let wrong = server.request("POST", &segments, &headers, Some(r#"{"name":1,"filter":{},"x":1}"#)).await;
+    assert_eq!((wrong.status, &*wrong.code()), (422, "validation_failed"));
+}
+
+#[tokio::test]
 async fn a_repetition_with_the_same_key_is_replayed() {
     let server = TestServer::start().await;
     let session = format!("Bearer {}", server.session(None).await);

@@ -1,8 +1,8 @@
 //! The typed client against the server.
 
 use http::{HeaderMap, Method};
-use messaging_core::ops::service::{CreateWorkspace, GetHealth, ListWorkspaces, WorkspaceInput};
-use messaging_core::ops::{Empty, PageQuery};
+use messaging_engine::ops::service::{CreateWorkspace, GetHealth, ListWorkspaces, WorkspaceInput};
+use messaging_engine::ops::{Empty, PageQuery};
 use messaging_http::{Client, ClientError};
 
 use crate::harness::TestServer;

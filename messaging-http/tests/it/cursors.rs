@@ -8,8 +8,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use messaging_core::changes::Write;
 use messaging_core::domain::account::Session;
 use messaging_core::domain::digest::Digest;
-use messaging_core::ops::{self, Endpoint};
 use messaging_core::ports::store::Store;
+use messaging_engine::ops::{self, Endpoint};
 use messaging_store::conformance::listings::World;
 use schemars::SchemaGenerator;
 

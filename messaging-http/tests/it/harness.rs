@@ -14,7 +14,7 @@ use messaging_core::ports::clock::{Entropy, ManualClock, SystemEntropy};
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::{Role, Scope};
 use messaging_core::time::Timestamp;
-use messaging_core::{App, SecretKey};
+use messaging_engine::{App, SecretKey};
 use messaging_http::{Server, ServerOptions};
 use messaging_store::{SqliteOptions, SqliteStore};
 use messaging_transport::testing::MemoryTransport;

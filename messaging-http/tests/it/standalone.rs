@@ -117,6 +117,34 @@ fn returned_mail_has_an_address_of_its_own() {
 }
 
 #[test]
+fn the_address_of_the_metrics_page_is_written_down() {
+    use std::io::{Read as _, Write as _};
+
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let mut program = program(&data);
+    program.args(["--metrics-listen", "127.0.0.1:0"]);
+    let (mut child, api) = start_until(&mut program, "\"listening\"");
+    let get = |address: std::net::SocketAddr, path: &str| {
+        let mut client = std::net::TcpStream::connect(address).unwrap();
+        write!(client, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    // Once it answers the file is there.
+    assert!(get(api, "/health").starts_with("HTTP/1.1 200"));
+    let written = std::fs::read_to_string(data.join("metrics-listen")).unwrap();
+    let address: std::net::SocketAddr = written.trim_end().parse().unwrap();
+    assert_ne!(address, api);
+    let page = get(address, "/metrics");
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("messaging_"), "{page}");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(!data.join("metrics-listen").exists());
+}
+
+#[test]
 fn what_cannot_work_is_said_and_numbered() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");

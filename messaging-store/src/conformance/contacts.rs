@@ -93,8 +93,8 @@ pub async fn a_contact_changes_with_its_revision(store: &dyn Store) {
         assert_eq!(store.contact_identified(workspace, &gone).await.unwrap(), None, "{gone:?}");
     }
     // What it had is free for others.
-    let heir = Contact { id: id(), ..before };
-    put(store, [add(&heir)]).await;
+    let merge_target = Contact { id: id(), ..before };
+    put(store, [add(&merge_target)]).await;
     assert_eq!(store.contact_count(workspace).await.unwrap(), 2);
 }
 
@@ -188,9 +188,9 @@ pub async fn a_removed_contact_leaves_nothing(store: &dyn Store) {
     let on_list = ContactFilter { list_id: Some(list.id), ..ContactFilter::default() };
     assert_eq!(listed(store, workspace, &on_list).await, [stays.id]);
     refuse(store, [change(&gone, 1)]).await;
-    let heir = Contact { id: id(), ..gone };
-    put(store, [add(&heir)]).await;
-    assert_eq!(store.contact(workspace, heir.id).await.unwrap().unwrap().record.list_ids, []);
+    let merge_target = Contact { id: id(), ..gone };
+    put(store, [add(&merge_target)]).await;
+    assert_eq!(store.contact(workspace, merge_target.id).await.unwrap().unwrap().record.list_ids, []);
 }
 
 /// Each filter narrows, alone and with others.

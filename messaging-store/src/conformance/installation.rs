@@ -1,14 +1,14 @@
 //! What holds for the database as a whole.
 
-use messaging_core::App;
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::dkim::Algorithm;
+use messaging_core::domain::secret_key;
 use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::needs_its_key;
 use messaging_core::ports::store::{CommitError, SealedSecret, Store};
-use messaging_core::vault;
 use serde_json::json;
 
 use super::sample::{self, at, domain, id};
@@ -17,12 +17,12 @@ use super::{commit, put};
 /// The first check value stays.
 pub async fn the_check_value_of_the_key_is_kept_once(store: &dyn Store) {
     assert_eq!(store.key_check().await.unwrap(), None);
-    assert!(!vault::needs_its_key(store).await.unwrap());
+    assert!(!needs_its_key(store).await.unwrap());
     put(store, [Write::PutKeyCheck("one".to_owned())]).await;
     let again = commit(store, [Write::PutKeyCheck("two".to_owned())]).await;
     assert!(matches!(again, Err(CommitError::Conflict)), "{again:?}");
     assert_eq!(store.key_check().await.unwrap().as_deref(), Some("one"));
-    assert!(vault::needs_its_key(store).await.unwrap());
+    assert!(needs_its_key(store).await.unwrap());
 }
 
 /// Keys of domains, secrets of webhooks and of channels are found, with what they were sealed for.
@@ -59,10 +59,10 @@ pub async fn sealed_secrets_are_found_with_their_places(store: &dyn Store) {
     let mut expected = [
         secret(DkimKey::place(with_key.id, "mk01"), "sealed:1:AAAA"),
         secret(webhook.secret_place(), &webhook.secret),
-        secret(App::secret_place(&channel, "password"), "sealed:1:CCCC"),
+        secret(secret_key::channel_secret_place(&channel, "password"), "sealed:1:CCCC"),
     ];
     expected.sort_by(|one, other| one.place.cmp(&other.place));
     assert_eq!(found, expected);
     assert_eq!(store.sealed_secrets(2).await.unwrap().len(), 2);
-    assert!(vault::needs_its_key(store).await.unwrap());
+    assert!(needs_its_key(store).await.unwrap());
 }

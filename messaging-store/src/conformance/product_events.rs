@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use messaging_core::changes::{Expect, MoveProductEvents, Write};
 use messaging_core::domain::contact::{Contact, Identifier};
-use messaging_core::domain::product_event::ledger::Known;
+use messaging_core::domain::product_event::event_deduplicator::Known;
 use messaging_core::domain::product_event::{ProductEvent, Properties, UNIQUE_FOR};
 use messaging_core::ids::{ContactId, EventId, WorkspaceId};
 use messaging_core::ports::store::Store;

@@ -11,7 +11,7 @@ use messaging_core::domain::contact::{Contact, ContactFilter};
 use messaging_core::domain::message::{EventKind, Message};
 use messaging_core::domain::segment::filter::{Condition, Filter};
 use messaging_core::domain::segment::parse::{Purpose, parse};
-use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{ContactId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::Store;
@@ -147,18 +147,18 @@ pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
 /// What the dynamic segments of a workspace read is known.
 pub async fn the_interest_is_that_of_all_dynamic_segments(store: &dyn Store) {
     let (workspace, other): (WorkspaceId, WorkspaceId) = (id(), id());
-    let interest = async || store.segment_interest(workspace).await.unwrap();
-    assert_eq!(interest().await, Aspects::NONE);
+    let read_mask = async || store.segment_read_mask(workspace).await.unwrap();
+    assert_eq!(read_mask().await, ReadMask::NONE);
     let tags = json!({"type": "tag", "op": "has_any", "values": ["vip"]});
     let frozen = Segment { kind: SegmentKind::Static, filter: read(&tags), ..segment(workspace) };
     put(store, [add(&frozen)]).await;
-    assert_eq!(interest().await, Aspects::NONE);
+    assert_eq!(read_mask().await, ReadMask::NONE);
     let first = stored(store, workspace, &tags).await;
     stored(store, workspace, &json!({"type": "consent", "channel": "sms", "value": true})).await;
-    assert_eq!(interest().await, Aspects::EXISTENCE | Aspects::TAGS | Aspects::CONSENT);
+    assert_eq!(read_mask().await, ReadMask::EXISTENCE | ReadMask::TAGS | ReadMask::CONSENT);
     put(store, [Write::DeleteSegment(workspace, first)]).await;
-    assert_eq!(interest().await, Aspects::EXISTENCE | Aspects::CONSENT);
-    assert_eq!(store.segment_interest(other).await.unwrap(), Aspects::NONE);
+    assert_eq!(read_mask().await, ReadMask::EXISTENCE | ReadMask::CONSENT);
+    assert_eq!(store.segment_read_mask(other).await.unwrap(), ReadMask::NONE);
 }
 
 /// Members are those who match; they are listed newest first and counted, whatever adds or removes them.

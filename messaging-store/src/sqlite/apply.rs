@@ -4,8 +4,8 @@ use messaging_core::changes::Write;
 use rusqlite::Connection;
 
 use super::fault::Fault;
-use super::lanes::Book;
-use super::segments::Interests;
+use super::lanes::LaneIndex;
+use super::segments::ReadMasks;
 use super::{
     accounts, attempts, channels, contacts, custom_fields, events, imports, installation, jobs, keys, lists, messages,
     product_events, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls,
@@ -15,8 +15,8 @@ use super::{
 /// Applies a write inside the open transaction.
 pub(super) fn apply(
     connection: &Connection,
-    book: &mut Book,
-    interests: &mut Interests,
+    index: &mut LaneIndex,
+    read_masks: &mut ReadMasks,
     write: &Write,
 ) -> Result<(), Fault> {
     match write {
@@ -35,25 +35,25 @@ pub(super) fn apply(
         Write::DeleteDomain(workspace, id) => sending_domains::delete(connection, *workspace, *id),
         Write::PutChannel(settings, expect) => channels::put(connection, settings, *expect),
         Write::DeleteChannel(workspace, channel) => channels::delete(connection, *workspace, *channel),
-        Write::PutSuppression(suppression, expect) => suppressions::put(connection, interests, suppression, *expect),
+        Write::PutSuppression(suppression, expect) => suppressions::put(connection, read_masks, suppression, *expect),
         Write::CountSoftBounce(streak) => soft_bounces::lengthen(connection, streak),
         Write::EndSoftBounces(workspace, channel, address) => {
             soft_bounces::end(connection, *workspace, *channel, address)
         }
-        Write::DeleteSuppression(workspace, id) => suppressions::delete(connection, interests, *workspace, *id),
-        Write::PutContacts(puts) => contacts::put(connection, interests, puts),
+        Write::DeleteSuppression(workspace, id) => suppressions::delete(connection, read_masks, *workspace, *id),
+        Write::PutContacts(puts) => contacts::put(connection, read_masks, puts),
         Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
-        Write::AppendProductEvents(events) => product_events::append(connection, interests, events),
-        Write::MoveProductEvents(change) => product_events::relocate(connection, interests, change),
+        Write::AppendProductEvents(events) => product_events::append(connection, read_masks, events),
+        Write::MoveProductEvents(change) => product_events::relocate(connection, read_masks, change),
         Write::DeleteProductEvents(workspace, contact, limit) => {
             product_events::delete(connection, *workspace, *contact, *limit)
         }
         Write::PutList(list, expect) => lists::put(connection, list, *expect),
         Write::DeleteList(workspace, id) => lists::delete(connection, *workspace, *id),
-        Write::JoinList(workspace, list, contact) => lists::join(connection, interests, *workspace, *list, *contact),
-        Write::LeaveList(workspace, list, contact) => lists::leave(connection, interests, *workspace, *list, *contact),
-        Write::PutSegment(segment, expect) => segments::put(connection, interests, segment, *expect),
-        Write::DeleteSegment(workspace, id) => segments::delete(connection, interests, *workspace, *id),
+        Write::JoinList(workspace, list, contact) => lists::join(connection, read_masks, *workspace, *list, *contact),
+        Write::LeaveList(workspace, list, contact) => lists::leave(connection, read_masks, *workspace, *list, *contact),
+        Write::PutSegment(segment, expect) => segments::put(connection, read_masks, segment, *expect),
+        Write::DeleteSegment(workspace, id) => segments::delete(connection, read_masks, *workspace, *id),
         Write::PutField(field, expect) => custom_fields::put(connection, field, *expect),
         Write::DeleteField(workspace, id) => custom_fields::delete(connection, *workspace, *id),
         Write::PutImport(import, expect) => imports::put(connection, import, *expect),
@@ -62,13 +62,13 @@ pub(super) fn apply(
         Write::DeleteTemplate(workspace, id, at) => templates::delete(connection, *workspace, *id, *at),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
-        Write::AttributeMessage(change) => messages::attribute(connection, interests, change),
-        Write::RedactMessage(redaction) => messages::redact(connection, interests, redaction),
-        Write::EraseCopy(erasure) => messages::erase_copy(connection, interests, erasure),
+        Write::AttributeMessage(change) => messages::attribute(connection, read_masks, change),
+        Write::RedactMessage(redaction) => messages::redact(connection, read_masks, redaction),
+        Write::EraseCopy(erasure) => messages::erase_copy(connection, read_masks, erasure),
         Write::ListCopies(workspace, message, keys) => messages::list_copies(connection, *workspace, *message, keys),
         Write::UnlistCopy(workspace, message, key) => messages::unlist_copy(connection, *workspace, *message, *key),
         Write::ExpectMessage(workspace, id, revision) => messages::expect(connection, *workspace, *id, *revision),
-        Write::AppendEvent(event) => messages::append_event(connection, interests, event),
+        Write::AppendEvent(event) => messages::append_event(connection, read_masks, event),
         Write::LogEvent(event) => events::log(connection, event),
         Write::FollowEvents(workspace, until) => events::follow(connection, *workspace, *until),
         Write::AppendAttempt(attempt) => attempts::append(connection, attempt),
@@ -82,14 +82,14 @@ pub(super) fn apply(
         Write::InsertDelivery(delivery) => webhooks::insert_delivery(connection, delivery),
         Write::UpdateDelivery(update) => webhooks::update_delivery(connection, update),
         Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(connection, *workspace, *id),
-        // The file goes after the commit; see `SqliteStore::commit`.
-        Write::DeleteBlob(..) => Ok(()),
-        Write::Enqueue(job) => jobs::enqueue(connection, book, job),
-        Write::EnqueueOnce(job) => jobs::enqueue_once(connection, book, job),
-        Write::FinishJob(handle) => jobs::finish(connection, book, handle),
-        Write::RescheduleJob(handle, to) => jobs::reschedule(connection, book, handle, to),
-        Write::PutJobBack(handle, to) => jobs::put_back(connection, book, handle, *to),
-        Write::SaveJob(handle, payload) => jobs::save(connection, book, handle, payload),
+        // Their files are looked at by `WriteBatch::apply`, and change after the commit; see `SqliteStore::commit`.
+        Write::KeepBlob(..) | Write::DeleteBlob(..) => Ok(()),
+        Write::Enqueue(job) => jobs::enqueue(connection, index, job),
+        Write::EnqueueOnce(job) => jobs::enqueue_once(connection, index, job),
+        Write::FinishJob(handle) => jobs::finish(connection, index, handle),
+        Write::RescheduleJob(handle, to) => jobs::reschedule(connection, index, handle, to),
+        Write::PutJobBack(handle, to) => jobs::put_back(connection, index, handle, *to),
+        Write::SaveJob(handle, payload) => jobs::save(connection, index, handle, payload),
         Write::Remember(reply) => replies::remember(connection, reply),
     }
 }

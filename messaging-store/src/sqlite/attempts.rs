@@ -91,7 +91,7 @@ impl Attempts for SqliteStore {
         for slice in old.chunks(SLICE) {
             let rows = slice.to_vec();
             forgotten +=
-                self.writer.errand(move |bench| bench.undurably(|connection, _| forget(connection, &rows))).await?;
+                self.writer.task(move |batch| batch.undurably(|connection, _| forget(connection, &rows))).await?;
         }
         Ok(forgotten)
     }

@@ -15,14 +15,15 @@ use messaging_core::ports::store::StoreHealth;
 use rusqlite::Connection;
 
 use super::apply::apply;
+use super::blobs::BlobFiles;
 use super::checkpoint::{self, Checkpoints};
 use super::connection::{self, Overwriting, Reopen};
 use super::fault::Fault;
 use super::health::Health;
 use super::installation;
-use super::lanes::Book;
+use super::lanes::LaneIndex;
 use super::log_repair::{self, Unrepaired};
-use super::segments::Interests;
+use super::segments::ReadMasks;
 use super::writer::Commit;
 
 /// How long background work may take in a batch of its own: requests that come meanwhile wait for it.
@@ -35,17 +36,17 @@ const RIDING_SLICE: Duration = Duration::from_millis(4);
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 
 /// How long such a try waits for another program's transaction: requests are refused meanwhile, so it is not
-/// in a hurry, but errands wait for it.
+/// in a hurry, but tasks wait for it.
 const PROBE_BUSY: Duration = Duration::from_millis(50);
 
 /// How much a try writes after the disk was full: about what a batch writes.
 const PROBE_BYTES: i64 = 64 << 10;
 
 /// What the writer thread works with.
-pub(super) struct Bench {
+pub(super) struct WriteBatch {
     connection: Connection,
-    book: Book,
-    interests: Interests,
+    index: LaneIndex,
+    read_masks: ReadMasks,
     /// The token of this process if it does the jobs.
     owner: Option<String>,
     /// Tells whether another program has written since.
@@ -55,6 +56,7 @@ pub(super) struct Bench {
     checkpoints: Arc<Checkpoints>,
     health: Arc<Health>,
     reopen: Reopen,
+    blobs: BlobFiles,
     /// When the store last tried whether it is healthy again.
     last_probe: Option<Instant>,
     /// Kept for its capacity.
@@ -62,31 +64,33 @@ pub(super) struct Bench {
 }
 
 /// How applying a set of changes failed.
-enum Setback {
+enum ApplyFailure {
     /// Refused before anything was written.
     Clean(Fault),
     /// Something was written and has to be undone.
     Dirty(Fault),
 }
 
-impl Bench {
+impl WriteBatch {
     pub(super) fn new(
         connection: Connection,
         owner: Option<String>,
         checkpoints: Arc<Checkpoints>,
         health: Arc<Health>,
         reopen: Reopen,
+        blobs: BlobFiles,
     ) -> Self {
         Self {
             connection,
-            book: Book::default(),
-            interests: Interests::default(),
+            index: LaneIndex::default(),
+            read_masks: ReadMasks::default(),
             owner,
             data_version: 0,
             overwriting: Overwriting::Rows,
             checkpoints,
             health,
             reopen,
+            blobs,
             last_probe: None,
             batch: Vec::new(),
         }
@@ -111,12 +115,12 @@ impl Bench {
                 self.begin()?;
                 self.apply_with_care(&mut batch)?;
             }
-            self.book.settle(&self.connection)?;
+            self.index.settle(&self.connection)?;
             self.statement("COMMIT").map_err(Fault::of_commit)
         });
         match outcome {
             Ok(()) => {
-                self.book.forget_undo();
+                self.index.forget_undo();
                 self.checkpoints.note_growth();
                 for (commit, outcome) in batch.drain(..) {
                     commit.answer(outcome);
@@ -144,12 +148,12 @@ impl Bench {
         batch: &mut Vec<(Commit, Result<(), Fault>)>,
     ) -> bool {
         let mut clean = true;
-        let mut take = |bench: &mut Self, commit: Commit| {
-            let outcome = if clean { bench.apply(&commit.changes) } else { Ok(()) };
+        let mut take = |this: &mut Self, commit: Commit| {
+            let outcome = if clean { this.apply(&commit.changes) } else { Ok(()) };
             let outcome = match outcome {
                 Ok(()) => Ok(()),
-                Err(Setback::Clean(fault)) => Err(fault),
-                Err(Setback::Dirty(fault)) => {
+                Err(ApplyFailure::Clean(fault)) => Err(fault),
+                Err(ApplyFailure::Dirty(fault)) => {
                     clean = false;
                     Err(fault)
                 }
@@ -176,12 +180,12 @@ impl Bench {
             self.statement("SAVEPOINT one")?;
             *outcome = match self.apply(&commit.changes) {
                 Ok(()) => Ok(()),
-                Err(Setback::Clean(fault) | Setback::Dirty(fault)) if !self.connection.is_autocommit() => {
+                Err(ApplyFailure::Clean(fault) | ApplyFailure::Dirty(fault)) if !self.connection.is_autocommit() => {
                     self.statement("ROLLBACK TO one")?;
                     Err(fault)
                 }
                 // SQLite gave up the whole transaction: the disk is full, or worse.
-                Err(Setback::Clean(fault) | Setback::Dirty(fault)) => return Err(fault),
+                Err(ApplyFailure::Clean(fault) | ApplyFailure::Dirty(fault)) => return Err(fault),
             };
             self.statement("RELEASE one")?;
         }
@@ -189,19 +193,20 @@ impl Bench {
     }
 
     /// Applies one set of changes.
-    fn apply(&mut self, changes: &Changes) -> Result<(), Setback> {
-        let mark = self.book.mark();
+    fn apply(&mut self, changes: &Changes) -> Result<(), ApplyFailure> {
+        let mark = self.index.mark();
         let is_reply = |write: &&Write| matches!(write, Write::Remember(_));
         // The remembered reply is what conflicts most, and no other write reads it: tried first, its
         // conflict leaves nothing to undo.
         let (first, rest) = (changes.writes().iter().filter(is_reply), changes.writes().iter());
         for (done, write) in first.chain(rest.filter(|write| !is_reply(write))).enumerate() {
             let applied = self
-                .overwrite_for(write)
-                .and_then(|()| apply(&self.connection, &mut self.book, &mut self.interests, write));
+                .look_for_file(write)
+                .and_then(|()| self.overwrite_for(write))
+                .and_then(|()| apply(&self.connection, &mut self.index, &mut self.read_masks, write));
             if let Err(fault) = applied {
-                self.book.undo_to(mark);
-                self.interests.forget_all();
+                self.index.undo_to(mark);
+                self.read_masks.forget_all();
                 let one_statement = !matches!(
                     write,
                     Write::InsertMessage(..)
@@ -211,10 +216,19 @@ impl Bench {
                         | Write::PutSegment(..)
                 );
                 let clean = done == 0 && one_statement && matches!(fault, Fault::Conflict);
-                return Err(if clean { Setback::Clean(fault) } else { Setback::Dirty(fault) });
+                return Err(if clean { ApplyFailure::Clean(fault) } else { ApplyFailure::Dirty(fault) });
             }
         }
         Ok(())
+    }
+
+    /// What a commit names must be there. Looked at within the transaction, because
+    /// [`settle_blobs`](messaging_core::ports::store::Blobs::settle_blobs) removes within one.
+    fn look_for_file(&self, write: &Write) -> Result<(), Fault> {
+        match write {
+            Write::KeepBlob(blob) if !self.blobs.holds(*blob)? => Err(Fault::Conflict),
+            _ => Ok(()),
+        }
     }
 
     /// What is about a person is overwritten thoroughly when it is replaced or deleted.
@@ -240,7 +254,7 @@ impl Bench {
     /// thereby, only done again.
     pub(super) fn undurably<T>(
         &mut self,
-        work: impl FnOnce(&Connection, &mut Book) -> Result<T, Fault>,
+        work: impl FnOnce(&Connection, &mut LaneIndex) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         if self.health.fault().is_some() {
             return Err(Fault::Unhealthy);
@@ -248,13 +262,13 @@ impl Bench {
         // The pragma acts when it is compiled, so it cannot be kept prepared.
         self.connection.execute_batch("PRAGMA synchronous = normal")?;
         let outcome = self.begin().and_then(|()| {
-            let answer = work(&self.connection, &mut self.book)?;
+            let answer = work(&self.connection, &mut self.index)?;
             self.statement("COMMIT")?;
             Ok(answer)
         });
         match &outcome {
             Ok(_) => {
-                self.book.forget_undo();
+                self.index.forget_undo();
                 self.checkpoints.note_growth();
             }
             Err(fault) => {
@@ -267,21 +281,21 @@ impl Bench {
     }
 
     /// Looks at what the writer knows, outside of any transaction.
-    pub(super) fn look<T>(&self, look: impl FnOnce(&Connection, &Book) -> Result<T, Fault>) -> Result<T, Fault> {
-        look(&self.connection, &self.book)
+    pub(super) fn look<T>(&self, look: impl FnOnce(&Connection, &LaneIndex) -> Result<T, Fault>) -> Result<T, Fault> {
+        look(&self.connection, &self.index)
     }
 
     /// The same, where what is learned by looking is kept.
     pub(super) fn look_and_note<T>(
         &mut self,
-        look: impl FnOnce(&Connection, &mut Book) -> Result<T, Fault>,
+        look: impl FnOnce(&Connection, &mut LaneIndex) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        look(&self.connection, &mut self.book)
+        look(&self.connection, &mut self.index)
     }
 
     /// What the writer remembers of lanes and leases.
-    pub(super) fn book(&mut self) -> &mut Book {
-        &mut self.book
+    pub(super) fn index(&mut self) -> &mut LaneIndex {
+        &mut self.index
     }
 
     /// Whether jobs are claimed here.
@@ -335,8 +349,8 @@ impl Bench {
         self.data_version = 0;
         self.overwriting = Overwriting::Rows;
         self.checkpoints.watch(&mut self.connection, &self.reopen)?;
-        self.book.undo_all();
-        self.interests.forget_all();
+        self.index.undo_all();
+        self.read_masks.forget_all();
         log_repair::rewrite(&self.connection, self.reopen.log())?;
         checkpoint::empty(&self.connection)?;
         Ok(())
@@ -390,8 +404,8 @@ impl Bench {
         if self.data_version != version {
             self.check_owner()?;
             self.data_version = version;
-            self.book.distrust_rows();
-            self.interests.forget_all();
+            self.index.distrust_rows();
+            self.read_masks.forget_all();
         }
         Ok(())
     }
@@ -421,8 +435,8 @@ impl Bench {
         {
             tracing::error!(%error, "a transaction could not be rolled back");
         }
-        self.book.undo_all();
-        self.interests.forget_all();
+        self.index.undo_all();
+        self.read_masks.forget_all();
     }
 
     fn statement(&self, sql: &str) -> rusqlite::Result<()> {

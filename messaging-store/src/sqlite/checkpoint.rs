@@ -163,12 +163,15 @@ struct Round {
     /// What failed or was held up is not tried again before.
     not_before: Instant,
     looked: Instant,
+    /// When a long log was last complained about.
     complained: Option<Instant>,
+    /// When a checkpoint that failed was last told, unless one succeeded since.
+    failure_told: Option<Instant>,
 }
 
 fn run(shared: &Shared, connection: &Connection) {
     let now = Instant::now();
-    let mut round = Round { not_before: now, looked: now, complained: None };
+    let mut round = Round { not_before: now, looked: now, complained: None, failure_told: None };
     let mut last = None;
     let mut closed = shared.closed.lock().unwrap_or_else(PoisonError::into_inner);
     while !*closed {
@@ -191,7 +194,7 @@ fn run(shared: &Shared, connection: &Connection) {
         let is_due = shared.grown.load(Ordering::Acquire) && (is_quiet || shared.is_longer_than(shared.limit()));
         if is_due && Instant::now() >= round.not_before && !shared.health.distrusts_log() {
             shared.grown.store(false, Ordering::Release);
-            if !move_log(shared, connection) {
+            if !move_log(shared, connection, &mut round.failure_told) {
                 shared.grown.store(true, Ordering::Release);
                 round.not_before = Instant::now() + LOOK_EVERY;
             }
@@ -220,26 +223,37 @@ impl Round {
         shared.health.look_at_space();
         let length = i64::try_from(shared.health.gauges().wal_bytes).unwrap_or(i64::MAX);
         let is_too_long = length > connection::WAL_LIMIT.saturating_mul(SOFT_LIMIT);
-        if is_too_long && self.complained.is_none_or(|last| last.elapsed() >= COMPLAIN_EVERY) {
-            self.complained = Some(Instant::now());
+        if is_too_long && is_to_be_told(&mut self.complained) {
             tracing::warn!(bytes = length, "the write-ahead log is long: does another program read the database?");
         }
     }
 }
 
+/// Whether something that lasts is told now: at once, and then now and then.
+fn is_to_be_told(told: &mut Option<Instant>) -> bool {
+    let is_due = told.is_none_or(|last| last.elapsed() >= COMPLAIN_EVERY);
+    if is_due {
+        *told = Some(Instant::now());
+    }
+    is_due
+}
+
 /// Moves what can be moved; `false` when that failed or somebody who reads held it up, and it is to be tried
 /// again.
-fn move_log(shared: &Shared, connection: &Connection) -> bool {
+fn move_log(shared: &Shared, connection: &Connection, failure_told: &mut Option<Instant>) -> bool {
     for _ in 0..PASSES {
         let moved = match checkpoint(connection, "PRAGMA wal_checkpoint(PASSIVE)") {
             Ok(moved) => moved,
             Err(error) => {
                 let fault = Fault::from(error);
-                tracing::warn!(error = %Chain(&fault), "a checkpoint failed and is tried again");
+                if is_to_be_told(failure_told) {
+                    tracing::warn!(error = %Chain(&fault), "a checkpoint failed and is tried again every second");
+                }
                 shared.health.report_of_checkpoint(&fault);
                 return false;
             }
         };
+        *failure_told = None;
         if !shared.is_longer_than(shared.limit()) {
             // On a nearly full disk also the space of the file is wanted.
             if moved == Moved::All && !shared.health.state().is_healthy() && empty(connection).is_ok() {

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use messaging_core::changes::{Expect, PutContact};
 use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::contact::{Consent, Contact, ContactFilter, Identifier};
-use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
 use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Stored};
 use rusqlite::{Connection, OptionalExtension as _, Row, Statement, params};
@@ -23,14 +23,14 @@ use super::messages::or_empty;
 use super::product_events;
 use super::query::{many, one};
 use super::row::{count, document, id, time};
-use super::segments::{self, Interest, Interests, note};
+use super::segments::{self, ReadMasks, WorkspaceReadMask, note};
 
-/// The low bits of a contact's number count within its audience.
+/// The low bits of a contact's number count within its workspace_number.
 pub(super) const COUNT_BITS: i64 = 40;
 
-pub(super) const BY_EXTERNAL_ID: &str = "SELECT n FROM contacts WHERE audience = ?1 AND external_id = ?2";
-pub(super) const BY_EMAIL: &str = "SELECT n FROM contacts WHERE audience = ?1 AND email = ?2";
-pub(super) const BY_PHONE: &str = "SELECT n FROM contacts WHERE audience = ?1 AND phone = ?2";
+pub(super) const BY_EXTERNAL_ID: &str = "SELECT n FROM contacts WHERE workspace_number = ?1 AND external_id = ?2";
+pub(super) const BY_EMAIL: &str = "SELECT n FROM contacts WHERE workspace_number = ?1 AND email = ?2";
+pub(super) const BY_PHONE: &str = "SELECT n FROM contacts WHERE workspace_number = ?1 AND phone = ?2";
 
 /// The columns that [`contact`] reads, in its order.
 macro_rules! contact_columns {
@@ -42,17 +42,17 @@ macro_rules! contact_columns {
 use contact_columns;
 
 /// The number of a workspace, if it has any contacts, lists or tags.
-pub(super) fn audience(connection: &Connection, workspace: WorkspaceId) -> Result<Option<i64>, Fault> {
-    let sql = "SELECT number FROM audiences WHERE workspace = ?1";
+pub(super) fn workspace_number(connection: &Connection, workspace: WorkspaceId) -> Result<Option<i64>, Fault> {
+    let sql = "SELECT number FROM workspace_numbers WHERE workspace = ?1";
     one(connection, sql, [workspace.to_bytes()], |row| Ok(row.get(0)?))
 }
 
 /// The number of a workspace, given to it when it has none.
-pub(super) fn make_audience(connection: &Connection, workspace: WorkspaceId) -> Result<i64, Fault> {
-    if let Some(number) = audience(connection, workspace)? {
+pub(super) fn make_workspace_number(connection: &Connection, workspace: WorkspaceId) -> Result<i64, Fault> {
+    if let Some(number) = workspace_number(connection, workspace)? {
         return Ok(number);
     }
-    let sql = "INSERT INTO audiences (workspace, newest, contacts) VALUES (?1, 0, 0) RETURNING number";
+    let sql = "INSERT INTO workspace_numbers (workspace, newest, contacts) VALUES (?1, 0, 0) RETURNING number";
     Ok(connection.prepare_cached(sql)?.query_row([workspace.to_bytes()], |row| row.get(0))?)
 }
 
@@ -63,17 +63,17 @@ pub(super) fn contact_number(
     id: ContactId,
 ) -> Result<Option<i64>, Fault> {
     const SQL: &str = "SELECT n FROM contacts
-        WHERE audience = (SELECT number FROM audiences WHERE workspace = ?1) AND id = ?2";
+        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1) AND id = ?2";
     one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| Ok(row.get(0)?))
 }
 
-pub(super) fn put(connection: &Connection, interests: &mut Interests, puts: &[PutContact]) -> Result<(), Fault> {
+pub(super) fn put(connection: &Connection, read_masks: &mut ReadMasks, puts: &[PutContact]) -> Result<(), Fault> {
     let mut rest = puts;
     while let Some(first) = rest.first() {
         let workspace = first.contact.workspace_id;
         let count = rest.iter().take_while(|put| put.contact.workspace_id == workspace).count();
         let (of_workspace, others) = rest.split_at(count);
-        put_of(connection, interests, workspace, of_workspace)?;
+        put_of(connection, read_masks, workspace, of_workspace)?;
         rest = others;
     }
     Ok(())
@@ -82,53 +82,58 @@ pub(super) fn put(connection: &Connection, interests: &mut Interests, puts: &[Pu
 /// Puts contacts of one workspace: what they share is looked up once.
 fn put_of(
     connection: &Connection,
-    interests: &mut Interests,
+    read_masks: &mut ReadMasks,
     workspace: WorkspaceId,
     puts: &[PutContact],
 ) -> Result<(), Fault> {
-    let audience = make_audience(connection, workspace)?;
-    let interest = interests.of(connection, workspace)?;
+    let workspace_number = make_workspace_number(connection, workspace)?;
+    let read_mask = read_masks.of(connection, workspace)?;
     let newest: i64 = connection
-        .prepare_cached("SELECT newest FROM audiences WHERE number = ?1")?
-        .query_row([audience], |row| row.get(0))?;
-    let mut tags = Tags::new(connection, audience)?;
+        .prepare_cached("SELECT newest FROM workspace_numbers WHERE number = ?1")?
+        .query_row([workspace_number], |row| row.get(0))?;
+    let mut tags = Tags::new(connection, workspace_number)?;
     let mut insertion = connection.prepare_cached(INSERT)?;
     let mut added = 0;
     for put in puts {
         match put.expect {
             Expect::Absent => {
                 added += 1;
-                let n = (audience << COUNT_BITS) | (newest + added);
-                insert(&mut insertion, audience, n, &put.contact, &mut tags)?;
-                if let Some(interest) = interest {
-                    note(connection, interest, n, Aspects::ALL)?;
+                let n = (workspace_number << COUNT_BITS) | (newest + added);
+                insert(&mut insertion, workspace_number, n, &put.contact, &mut tags)?;
+                if let Some(read_mask) = read_mask {
+                    note(connection, read_mask, n, ReadMask::ALL)?;
                 }
             }
-            Expect::Revision(revision) => update(connection, audience, interest, &put.contact, revision, &mut tags)?,
+            Expect::Revision(revision) => {
+                update(connection, workspace_number, read_mask, &put.contact, revision, &mut tags)?
+            }
         }
     }
     if added > 0 {
         connection
-            .prepare_cached("UPDATE audiences SET newest = newest + ?2, contacts = contacts + ?2 WHERE number = ?1")?
-            .execute([audience, added])?;
+            .prepare_cached(
+                "UPDATE workspace_numbers SET newest = newest + ?2, contacts = contacts + ?2 WHERE number = ?1",
+            )?
+            .execute([workspace_number, added])?;
     }
     Ok(())
 }
 
-const INSERT: &str = "INSERT INTO contacts (n, audience, id, revision, created_at, updated_at, marketing_email, sms,
+const INSERT: &str =
+    "INSERT INTO contacts (n, workspace_number, id, revision, created_at, updated_at, marketing_email, sms,
         external_id, email, phone, locale, timezone, tags, attributes)
     VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
 
 fn insert(
     insertion: &mut Statement<'_>,
-    audience: i64,
+    workspace_number: i64,
     n: i64,
     contact: &Contact,
     tags: &mut Tags<'_>,
 ) -> Result<(), Fault> {
     insertion.execute(params![
         n,
-        audience,
+        workspace_number,
         contact.id.to_bytes(),
         contact.created_at.as_millis(),
         contact.updated_at.as_millis(),
@@ -147,8 +152,8 @@ fn insert(
 
 fn update(
     connection: &Connection,
-    audience: i64,
-    interest: Option<Interest>,
+    workspace_number: i64,
+    read_mask: Option<WorkspaceReadMask>,
     contact: &Contact,
     revision: u32,
     tags: &mut Tags<'_>,
@@ -156,8 +161,8 @@ fn update(
     let tags_text = tags_text(contact)?;
     let held = one(
         connection,
-        "SELECT n, external_id, email, phone, tags FROM contacts WHERE audience = ?1 AND id = ?2 AND revision = ?3",
-        params![audience, contact.id.to_bytes(), revision],
+        "SELECT n, external_id, email, phone, tags FROM contacts WHERE workspace_number = ?1 AND id = ?2 AND revision = ?3",
+        params![workspace_number, contact.id.to_bytes(), revision],
         |row| {
             let same =
                 |column, text: &Option<String>| -> Result<bool, Fault> { Ok(text_at(row, column)? == text.as_deref()) };
@@ -169,15 +174,15 @@ fn update(
         },
     )?;
     let Some((n, same_identifiers, held_tags)) = held else { return Err(Fault::Conflict) };
-    if let Some(interest) = interest {
+    if let Some(read_mask) = read_mask {
         let mut changed = changes(connection, n, contact)?;
         if !same_identifiers {
-            changed = changed | Aspects::FIELDS | Aspects::SUPPRESSIONS;
+            changed = changed | ReadMask::FIELDS | ReadMask::SUPPRESSIONS;
         }
         if held_tags.is_some() {
-            changed = changed | Aspects::TAGS;
+            changed = changed | ReadMask::TAGS;
         }
-        note(connection, interest, n, changed)?;
+        note(connection, read_mask, n, changed)?;
     }
     connection
         .prepare_cached(
@@ -209,7 +214,7 @@ fn update(
 }
 
 /// What is another than it was, apart from identifiers and tags. To be asked before it is stored.
-fn changes(connection: &Connection, n: i64, contact: &Contact) -> Result<Aspects, Fault> {
+fn changes(connection: &Connection, n: i64, contact: &Contact) -> Result<ReadMask, Fault> {
     const SQL: &str =
         "SELECT updated_at, locale, timezone, marketing_email, sms, attributes FROM contacts WHERE n = ?1";
     let held = one(connection, SQL, [n], |row| {
@@ -218,15 +223,15 @@ fn changes(connection: &Connection, n: i64, contact: &Contact) -> Result<Aspects
             text_at(row, 1)? == contact.locale.as_deref() && text_at(row, 2)? == contact.timezone.as_deref();
         let same_attributes = text_at(row, 5)? == attributes_text(contact);
         Ok([
-            (time(row, 0)? == contact.updated_at, Aspects::UPDATED_AT),
-            (same_fields, Aspects::FIELDS),
-            (consent == contact.consent, Aspects::CONSENT),
+            (time(row, 0)? == contact.updated_at, ReadMask::UPDATED_AT),
+            (same_fields, ReadMask::FIELDS),
+            (consent == contact.consent, ReadMask::CONSENT),
             // Some addresses are attributes.
-            (same_attributes, Aspects::ATTRIBUTES | Aspects::SUPPRESSIONS),
+            (same_attributes, ReadMask::ATTRIBUTES | ReadMask::SUPPRESSIONS),
         ])
     })?;
-    let changed = held.into_iter().flatten().filter(|(same, _)| !same).map(|(_, aspects)| aspects);
-    Ok(changed.fold(Aspects::NONE, |all, one| all | one))
+    let changed = held.into_iter().flatten().filter(|(same, _)| !same).map(|(_, mask)| mask);
+    Ok(changed.fold(ReadMask::NONE, |all, one| all | one))
 }
 
 fn tags_text(contact: &Contact) -> Result<Option<String>, Fault> {
@@ -242,23 +247,25 @@ fn text_at<'row>(row: &'row Row<'_>, column: usize) -> Result<Option<&'row str>,
 }
 
 pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: ContactId) -> Result<(), Fault> {
-    let Some(audience) = audience(connection, workspace)? else { return Ok(()) };
-    let sql = "SELECT n, tags FROM contacts WHERE audience = ?1 AND id = ?2";
-    let held = one(connection, sql, params![audience, id.to_bytes()], |row| {
+    let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(()) };
+    let sql = "SELECT n, tags FROM contacts WHERE workspace_number = ?1 AND id = ?2";
+    let held = one(connection, sql, params![workspace_number, id.to_bytes()], |row| {
         Ok((row.get::<_, i64>(0)?, or_empty::<Vec<String>>(row, 1)?))
     })?;
     let Some((n, held_tags)) = held else { return Ok(()) };
-    Tags::new(connection, audience)?.remove(n, held_tags.iter())?;
+    Tags::new(connection, workspace_number)?.remove(n, held_tags.iter())?;
     connection
         .prepare_cached(
             "UPDATE lists SET contacts = contacts - 1 WHERE n IN (SELECT list FROM list_members WHERE contact = ?1)",
         )?
         .execute([n])?;
     connection.prepare_cached("DELETE FROM list_members WHERE contact = ?1")?.execute([n])?;
-    segments::let_go(connection, audience, n)?;
-    product_events::depart(connection, audience, id, n)?;
+    segments::let_go(connection, workspace_number, n)?;
+    product_events::depart(connection, workspace_number, id, n)?;
     expect_one(connection.prepare_cached("DELETE FROM contacts WHERE n = ?1")?.execute([n])?)?;
-    connection.prepare_cached("UPDATE audiences SET contacts = contacts - 1 WHERE number = ?1")?.execute([audience])?;
+    connection
+        .prepare_cached("UPDATE workspace_numbers SET contacts = contacts - 1 WHERE number = ?1")?
+        .execute([workspace_number])?;
     Ok(())
 }
 
@@ -292,13 +299,13 @@ fn lists_of(connection: &Connection, n: i64) -> Result<Vec<ListId>, Fault> {
 }
 
 /// The number of the contact that has an identifier.
-fn identified(connection: &Connection, audience: i64, identifier: &Identifier) -> Result<Option<i64>, Fault> {
+fn identified(connection: &Connection, workspace_number: i64, identifier: &Identifier) -> Result<Option<i64>, Fault> {
     let (sql, text) = match identifier {
         Identifier::ExternalId(text) => (BY_EXTERNAL_ID, text),
         Identifier::Email(text) => (BY_EMAIL, text),
         Identifier::Phone(text) => (BY_PHONE, text),
     };
-    one(connection, sql, params![audience, text], |row| Ok(row.get(0)?))
+    one(connection, sql, params![workspace_number, text], |row| Ok(row.get(0)?))
 }
 
 /// A contact by its number.
@@ -318,10 +325,10 @@ impl Contacts for SqliteStore {
             "SELECT ",
             contact_columns!(),
             " FROM contacts c
-             WHERE c.audience = (SELECT number FROM audiences WHERE workspace = ?1) AND c.id = ?2"
+             WHERE c.workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1) AND c.id = ?2"
         );
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 let key = [workspace.to_bytes(), id.to_bytes()];
                 Ok(one(connection, SQL, key, |row| contact(connection, workspace, row))?.map(|(_, stored)| stored))
             })
@@ -339,7 +346,7 @@ impl Contacts for SqliteStore {
         let read = move |connection: &Connection| {
             // One transaction: of one moment, and locked once instead of once for every look-up.
             let connection = connection.unchecked_transaction()?;
-            let Some(audience) = audience(&connection, workspace)? else { return Ok(Vec::new()) };
+            let Some(workspace_number) = workspace_number(&connection, workspace)? else { return Ok(Vec::new()) };
             let mut by_external_id = connection.prepare_cached(BY_EXTERNAL_ID)?;
             let mut by_email = connection.prepare_cached(BY_EMAIL)?;
             let mut by_phone = connection.prepare_cached(BY_PHONE)?;
@@ -350,7 +357,8 @@ impl Contacts for SqliteStore {
                     Identifier::Email(text) => (&mut by_email, text),
                     Identifier::Phone(text) => (&mut by_phone, text),
                 };
-                let n: Option<i64> = statement.query_row(params![audience, text], |row| row.get(0)).optional()?;
+                let n: Option<i64> =
+                    statement.query_row(params![workspace_number, text], |row| row.get(0)).optional()?;
                 numbers.extend(n);
             }
             let mut contacts = Vec::with_capacity(numbers.len());
@@ -359,7 +367,7 @@ impl Contacts for SqliteStore {
             }
             Ok(contacts)
         };
-        if few { self.readers.glance(read).await } else { self.readers.read(read).await }
+        if few { self.readers.point_read(read).await } else { self.readers.read(read).await }
     }
 
     async fn contact_identified(
@@ -369,21 +377,21 @@ impl Contacts for SqliteStore {
     ) -> Result<Option<ContactId>, StoreError> {
         let identifier = identifier.clone();
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 let (sql, text) = match &identifier {
                     Identifier::ExternalId(text) => (
                         "SELECT id FROM contacts WHERE external_id = ?2
-                         AND audience = (SELECT number FROM audiences WHERE workspace = ?1)",
+                         AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1)",
                         text,
                     ),
                     Identifier::Email(text) => (
                         "SELECT id FROM contacts WHERE email = ?2
-                         AND audience = (SELECT number FROM audiences WHERE workspace = ?1)",
+                         AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1)",
                         text,
                     ),
                     Identifier::Phone(text) => (
                         "SELECT id FROM contacts WHERE phone = ?2
-                         AND audience = (SELECT number FROM audiences WHERE workspace = ?1)",
+                         AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1)",
                         text,
                     ),
                 };
@@ -403,9 +411,9 @@ impl Contacts for SqliteStore {
     }
 
     async fn contact_count(&self, workspace: WorkspaceId) -> Result<u64, StoreError> {
-        const SQL: &str = "SELECT contacts FROM audiences WHERE workspace = ?1";
+        const SQL: &str = "SELECT contacts FROM workspace_numbers WHERE workspace = ?1";
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 let found = one(connection, SQL, [workspace.to_bytes()], |row| count(row, 0))?;
                 Ok(found.unwrap_or(0))
             })

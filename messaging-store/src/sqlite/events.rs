@@ -98,7 +98,7 @@ impl EventLog for SqliteStore {
               WHERE e.workspace = ?1 AND e.message = ?2 AND e.at = ?3 AND e.id = ?4"
         );
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 let key = params![workspace.to_bytes(), message.to_bytes(), at.as_millis(), id.to_bytes()];
                 one(connection, SQL, key, |row| with_message(workspace, row))
             })
@@ -136,7 +136,9 @@ impl EventLog for SqliteStore {
 
     async fn followed_until(&self, workspace: WorkspaceId) -> Result<Option<Timestamp>, StoreError> {
         const SQL: &str = "SELECT until FROM event_followers WHERE workspace = ?1";
-        self.readers.glance(move |connection| one(connection, SQL, [workspace.to_bytes()], |row| time(row, 0))).await
+        self.readers
+            .point_read(move |connection| one(connection, SQL, [workspace.to_bytes()], |row| time(row, 0)))
+            .await
     }
 
     async fn forget_log(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
@@ -145,8 +147,8 @@ impl EventLog for SqliteStore {
             SELECT l.workspace, l.n FROM workspaces w CROSS JOIN event_log l ON l.workspace = w.id AND l.n < ?1 LIMIT ?2)";
         let until = first_number(before);
         self.writer
-            .errand(move |bench| {
-                bench.undurably(|connection, _| {
+            .task(move |batch| {
+                batch.undurably(|connection, _| {
                     let removed = connection.prepare_cached(SQL)?.execute(params![until, sql_limit(limit)])?;
                     Ok(removed as u64)
                 })

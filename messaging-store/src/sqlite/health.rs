@@ -117,6 +117,10 @@ impl Health {
     /// Takes notice of what failed, if it was the disk or the lock.
     pub(super) fn report(&self, fault: &Fault) {
         if let Some(trouble) = fault.trouble() {
+            if trouble == StoreHealth::Full {
+                // The last look was before what filled the disk; what is told now is how much is left of it.
+                self.look_at_space();
+            }
             self.set(|parts| {
                 // A worse fault is not hidden by a later, lesser one: the log stays distrusted.
                 let is_worse = |one: StoreHealth| StoreHealth::ALL.iter().position(|known| *known == one);

@@ -41,7 +41,9 @@ pub(super) fn append_errors(connection: &Connection, errors: &RowErrors) -> Resu
 impl Imports for SqliteStore {
     async fn import(&self, workspace: WorkspaceId, id: ImportId) -> Result<Option<Stored<Import>>, StoreError> {
         const SQL: &str = "SELECT revision, doc FROM imports WHERE workspace = ?1 AND id = ?2";
-        self.readers.glance(move |connection| one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], stored)).await
+        self.readers
+            .point_read(move |connection| one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], stored))
+            .await
     }
 
     async fn imports(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<Import>, StoreError> {
@@ -79,11 +81,12 @@ impl Imports for SqliteStore {
     async fn forget_row_errors(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
         const OLD: &str = "SELECT 1 FROM import_errors WHERE import < ?1 LIMIT 1";
         let bound = ImportId::from_bytes((u128::try_from(before.as_millis()).unwrap_or(0) << 80).to_be_bytes());
-        let any = self.readers.glance(move |connection| one(connection, OLD, [bound.to_bytes()], |_| Ok(()))).await?;
+        let any =
+            self.readers.point_read(move |connection| one(connection, OLD, [bound.to_bytes()], |_| Ok(()))).await?;
         if any.is_none() {
             return Ok(0);
         }
-        self.writer.errand(move |bench| bench.undurably(|connection, _| forget(connection, bound, limit))).await
+        self.writer.task(move |batch| batch.undurably(|connection, _| forget(connection, bound, limit))).await
     }
 }
 

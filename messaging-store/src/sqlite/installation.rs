@@ -1,12 +1,11 @@
 //! What holds for the database as a whole: rows of the table `installation`, by name.
 
 use async_trait::async_trait;
-use messaging_core::App;
+use messaging_core::domain::secret_key;
 use messaging_core::domain::sending_domain::{DkimKey, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::webhook::Webhook;
 use messaging_core::ports::store::{Installation, SealedSecret, StoreError};
-use messaging_core::vault;
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::de::DeserializeOwned;
 
@@ -74,8 +73,11 @@ impl Installation for SqliteStore {
                 let sql = "SELECT doc FROM channels WHERE instr(doc, ':\"sealed:') > 0 LIMIT ?1";
                 for settings in documents::<ChannelSettings>(connection, sql, limit)? {
                     let sealed = settings.config.iter().filter_map(|(member, value)| {
-                        let sealed = value.as_str().filter(|text| vault::is_sealed(text))?;
-                        Some(SealedSecret { place: App::secret_place(&settings, member), sealed: sealed.to_owned() })
+                        let sealed = value.as_str().filter(|text| secret_key::is_sealed(text))?;
+                        Some(SealedSecret {
+                            place: secret_key::channel_secret_place(&settings, member),
+                            sealed: sealed.to_owned(),
+                        })
                     });
                     secrets.extend(sealed);
                 }

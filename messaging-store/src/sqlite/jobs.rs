@@ -10,16 +10,16 @@ use messaging_core::ids::{Id as _, JobId};
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
 use messaging_core::ports::store::{Jobs, StoreError};
 use messaging_core::time::{Monotonic, Timestamp};
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
 use super::SqliteStore;
-use super::batch::Bench;
+use super::batch::WriteBatch;
 use super::fault::{Fault, expect_one};
-use super::lanes::{Book, PARKED};
+use super::lanes::{LaneIndex, PARKED};
 use super::redating;
 use super::row;
 
-pub(super) fn enqueue(connection: &Connection, book: &mut Book, job: &NewJob) -> Result<(), Fault> {
+pub(super) fn enqueue(connection: &Connection, index: &mut LaneIndex, job: &NewJob) -> Result<(), Fault> {
     connection
         .prepare_cached("INSERT INTO jobs (lane, due_at, id, kind, payload, dated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
         .execute(params![
@@ -30,71 +30,78 @@ pub(super) fn enqueue(connection: &Connection, book: &mut Book, job: &NewJob) ->
             &job.payload[..],
             job.id.millis()
         ])?;
-    book.redating().note(connection, Timestamp::from_millis(job.id.millis()))?;
-    book.note_added(&job.lane, job.due_at);
+    index.redating().note(connection, Timestamp::from_millis(job.id.millis()))?;
+    index.note_added(&job.lane, job.due_at);
     Ok(())
 }
 
-pub(super) fn enqueue_once(connection: &Connection, book: &mut Book, job: &NewJob) -> Result<(), Fault> {
+pub(super) fn enqueue_once(connection: &Connection, index: &mut LaneIndex, job: &NewJob) -> Result<(), Fault> {
     let waits = connection.prepare_cached("SELECT 1 FROM jobs WHERE lane = ?1")?.exists([&job.lane])?;
-    if waits { Ok(()) } else { enqueue(connection, book, job) }
+    if waits { Ok(()) } else { enqueue(connection, index, job) }
 }
 
-pub(super) fn finish(connection: &Connection, book: &mut Book, handle: &JobHandle) -> Result<(), Fault> {
-    book.give_up(handle)?;
+pub(super) fn finish(connection: &Connection, index: &mut LaneIndex, handle: &JobHandle) -> Result<(), Fault> {
+    index.give_up(handle)?;
     let rows = connection
         .prepare_cached("DELETE FROM jobs WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?
         .execute(params![handle.lane, handle.due_at.as_millis(), handle.id.to_bytes()])?;
     expect_one(rows)
 }
 
+/// Dates a claimed job anew with what it wants to know next time: it did not fail.
 pub(super) fn reschedule(
     connection: &Connection,
-    book: &mut Book,
+    index: &mut LaneIndex,
     handle: &JobHandle,
     to: &Reschedule,
 ) -> Result<(), Fault> {
-    book.give_up(handle)?;
-    let rows = connection
-        .prepare_cached(
-            "UPDATE jobs SET due_at = ?4, payload = ?5, failures = 0, dated_at = ?6
-             WHERE lane = ?1 AND due_at = ?2 AND id = ?3",
-        )?
-        .execute(params![
-            handle.lane,
-            handle.due_at.as_millis(),
-            handle.id.to_bytes(),
-            to.due_at.as_millis(),
-            &to.payload[..],
-            to.at.as_millis()
-        ])?;
-    book.redating().note(connection, to.at)?;
-    book.note_added(&handle.lane, to.due_at);
+    const SQL: &str = "UPDATE jobs SET due_at = ?4, dated_at = ?5, payload = ?6, failures = 0
+                       WHERE lane = ?1 AND due_at = ?2 AND id = ?3";
+    move_to(connection, index, handle, (to.due_at, to.at), SQL, &&to.payload[..])
+}
+
+/// Dates a claimed job anew as it is, after a run without an end.
+pub(super) fn put_back(
+    connection: &Connection,
+    index: &mut LaneIndex,
+    handle: &JobHandle,
+    to: PutBack,
+) -> Result<(), Fault> {
+    const SQL: &str = "UPDATE jobs SET due_at = ?4, dated_at = ?5, failures = failures + ?6
+                       WHERE lane = ?1 AND due_at = ?2 AND id = ?3";
+    move_to(connection, index, handle, (to.due_at, to.at), SQL, &to.is_failure)
+}
+
+/// Ends the claim of a job, which is due at another time from now on; `sql` also sets something to `value`.
+fn move_to(
+    connection: &Connection,
+    index: &mut LaneIndex,
+    handle: &JobHandle,
+    (due_at, at): (Timestamp, Timestamp),
+    sql: &str,
+    value: &dyn ToSql,
+) -> Result<(), Fault> {
+    index.give_up(handle)?;
+    let rows = connection.prepare_cached(sql)?.execute(params![
+        handle.lane,
+        handle.due_at.as_millis(),
+        handle.id.to_bytes(),
+        due_at.as_millis(),
+        at.as_millis(),
+        value
+    ])?;
+    index.redating().note(connection, at)?;
+    index.note_added(&handle.lane, due_at);
     expect_one(rows)
 }
 
-pub(super) fn put_back(connection: &Connection, book: &mut Book, handle: &JobHandle, to: PutBack) -> Result<(), Fault> {
-    book.give_up(handle)?;
-    let rows = connection
-        .prepare_cached(
-            "UPDATE jobs SET due_at = ?4, failures = failures + ?5, dated_at = ?6
-             WHERE lane = ?1 AND due_at = ?2 AND id = ?3",
-        )?
-        .execute(params![
-            handle.lane,
-            handle.due_at.as_millis(),
-            handle.id.to_bytes(),
-            to.due_at.as_millis(),
-            to.is_failure,
-            to.at.as_millis()
-        ])?;
-    book.redating().note(connection, to.at)?;
-    book.note_added(&handle.lane, to.due_at);
-    expect_one(rows)
-}
-
-pub(super) fn save(connection: &Connection, book: &Book, handle: &JobHandle, payload: &[u8]) -> Result<(), Fault> {
-    book.require_lease(handle)?;
+pub(super) fn save(
+    connection: &Connection,
+    index: &LaneIndex,
+    handle: &JobHandle,
+    payload: &[u8],
+) -> Result<(), Fault> {
+    index.require_lease(handle)?;
     let rows = connection
         .prepare_cached("UPDATE jobs SET payload = ?4 WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?
         .execute(params![handle.lane, handle.due_at.as_millis(), handle.id.to_bytes(), payload])?;
@@ -104,20 +111,20 @@ pub(super) fn save(connection: &Connection, book: &Book, handle: &JobHandle, pay
 #[async_trait]
 impl Jobs for SqliteStore {
     async fn claim(&self, claim: Claim) -> Result<Vec<ClaimedJob>, StoreError> {
-        self.writer.errand(move |bench| claim_jobs(bench, &claim)).await
+        self.writer.task(move |batch| claim_jobs(batch, &claim)).await
     }
 
     async fn next_due(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, StoreError> {
         self.writer
-            .errand(move |bench| {
-                find_lost(bench)?;
-                if bench.book().redating().is_under_way() {
+            .task(move |batch| {
+                find_lost(batch)?;
+                if batch.index().redating().is_under_way() {
                     return Ok(Some(Duration::ZERO));
                 }
-                bench.look(|connection, book| {
+                batch.look(|connection, index| {
                     let row = next_time(connection)?.filter(|next| *next < Timestamp::from_millis(PARKED));
                     let row = row.map(|next| next.since(now));
-                    Ok(row.into_iter().chain(book.first_wake(now, monotonic)).min())
+                    Ok(row.into_iter().chain(index.first_wake(now, monotonic)).min())
                 })
             })
             .await
@@ -135,44 +142,44 @@ impl Jobs for SqliteStore {
 }
 
 /// Claims in a transaction that a power cut may undo: the leases are gone then as well.
-fn claim_jobs(bench: &mut Bench, claim: &Claim) -> Result<Vec<ClaimedJob>, Fault> {
-    if !bench.is_worker() {
+fn claim_jobs(batch: &mut WriteBatch, claim: &Claim) -> Result<Vec<ClaimedJob>, Fault> {
+    if !batch.is_worker() {
         return Err(Fault::NotTheWorker);
     }
-    bench.ensure_owner()?;
-    find_lost(bench)?;
-    redating::redate(bench, claim.now, claim.monotonic)?;
+    batch.ensure_owner()?;
+    find_lost(batch)?;
+    redating::redate(batch, claim.now, claim.monotonic)?;
     let held: HashMap<&str, Monotonic> = claim
         .hold
         .iter()
         .filter(|(_, until)| *until > claim.monotonic)
         .map(|(lane, until)| (lane.as_str(), *until))
         .collect();
-    bench.book().follow_holds(&held);
-    let anything = bench.look(|connection, book| {
+    batch.index().follow_holds(&held);
+    let anything = batch.look(|connection, index| {
         let row = next_time(connection)?.map(|next| next.as_millis() <= claim.now.as_millis());
-        let wake = book.first_wake(claim.now, claim.monotonic).map(|wait| wait.is_zero());
-        Ok(row == Some(true) || wake == Some(true) || book.has_let_go(&held))
+        let wake = index.first_wake(claim.now, claim.monotonic).map(|wait| wait.is_zero());
+        Ok(row == Some(true) || wake == Some(true) || index.has_let_go(&held))
     })?;
     if !anything || claim.max == 0 || claim.per_lane == 0 {
         return Ok(Vec::new());
     }
     let mut round = Round { claim, held, claimed: Vec::new() };
-    let outcome = bench.undurably(|connection, book| {
-        book.redating().note(connection, claim.now)?;
-        book.wake(connection, claim.now, claim.monotonic, &round.held)?;
-        round.visit_lanes(connection, book)
+    let outcome = batch.undurably(|connection, index| {
+        index.redating().note(connection, claim.now)?;
+        index.wake(connection, claim.now, claim.monotonic, &round.held)?;
+        round.visit_lanes(connection, index)
     });
     if let Err(fault) = outcome {
-        bench.book().take_back(round.claimed.iter().map(|job| &job.handle));
+        batch.index().take_back(round.claimed.iter().map(|job| &job.handle));
         return Err(fault);
     }
     Ok(round.claimed)
 }
 
-fn find_lost(bench: &mut Bench) -> Result<(), Fault> {
-    if bench.is_worker() && bench.look(|_, book| Ok(book.has_lost()))? {
-        bench.undurably(|connection, book| book.find_lost(connection))?;
+fn find_lost(batch: &mut WriteBatch) -> Result<(), Fault> {
+    if batch.is_worker() && batch.look(|_, index| Ok(index.has_lost()))? {
+        batch.undurably(|connection, index| index.find_lost(connection))?;
     }
     Ok(())
 }
@@ -202,7 +209,7 @@ struct Round<'a> {
 
 impl Round<'_> {
     /// Looks at lanes, those that waited longest first, until enough is claimed.
-    fn visit_lanes(&mut self, connection: &Connection, book: &mut Book) -> Result<(), Fault> {
+    fn visit_lanes(&mut self, connection: &Connection, index: &mut LaneIndex) -> Result<(), Fault> {
         // Lanes that went to the back of the queue come by a second time.
         let mut visited = HashSet::new();
         let mut last = Waiting { next_at: Timestamp::from_millis(i64::MIN), turn: 0, lane: String::new() };
@@ -216,7 +223,7 @@ impl Round<'_> {
                     break;
                 }
                 if visited.insert(waiting.lane.clone()) {
-                    self.visit(connection, book, &waiting)?;
+                    self.visit(connection, index, &waiting)?;
                 }
                 last = waiting;
             }
@@ -243,10 +250,10 @@ impl Round<'_> {
     }
 
     /// Claims what may be claimed of a lane, and says when to look at it again.
-    fn visit(&mut self, connection: &Connection, book: &mut Book, waiting: &Waiting) -> Result<(), Fault> {
+    fn visit(&mut self, connection: &Connection, index: &mut LaneIndex, waiting: &Waiting) -> Result<(), Fault> {
         let lane = waiting.lane.as_str();
         if let Some(until) = self.held.get(lane) {
-            return book.hold(connection, lane.to_owned(), waiting.next_at, *until);
+            return index.hold(connection, lane.to_owned(), waiting.next_at, *until);
         }
         let now = self.claim.now;
         let mut statement = connection.prepare_cached(
@@ -258,19 +265,19 @@ impl Round<'_> {
         while let Some(row) = rows.next()? {
             let due_at = row::time(row, 0)?;
             let id: JobId = row::id(row, 1)?;
-            if book.lease_end(id, self.claim.monotonic).is_some() {
+            if index.lease_end(id, self.claim.monotonic).is_some() {
                 continue;
             }
             if due_at > now {
                 // Left alone while it was in work, and now nobody holds it any more.
-                book.redating().found(row::time(row, 5)?, now);
-                return book.rest(connection, lane.to_owned(), Some(due_at));
+                index.redating().found(row::time(row, 5)?, now);
+                return index.rest(connection, lane.to_owned(), Some(due_at));
             }
             if taken == share || !self.has_room() {
-                return book.rotate(connection, lane.to_owned(), now);
+                return index.rotate(connection, lane.to_owned(), now);
             }
             taken += 1;
-            let token = book.lease(lane, id, self.claim.monotonic + self.claim.lease);
+            let token = index.lease(lane, id, self.claim.monotonic + self.claim.lease);
             self.claimed.push(ClaimedJob {
                 handle: JobHandle { id, lane: lane.to_owned(), due_at, token },
                 kind: row.get(2)?,
@@ -278,6 +285,6 @@ impl Round<'_> {
                 failures: row.get(4)?,
             });
         }
-        book.rest(connection, lane.to_owned(), None)
+        index.rest(connection, lane.to_owned(), None)
     }
 }

@@ -28,7 +28,7 @@ const MAX_KNOWN: usize = 10_000;
 
 /// Leases, parked lanes, and what the open transaction did to them.
 #[derive(Debug)]
-pub(super) struct Book {
+pub(super) struct LaneIndex {
     leases: HashMap<JobId, Lease>,
     /// Lanes with a lease, and held ones.
     lanes: HashMap<String, Lane>,
@@ -89,7 +89,7 @@ struct Touch {
     gave_up: bool,
 }
 
-impl Default for Book {
+impl Default for LaneIndex {
     fn default() -> Self {
         Self {
             leases: HashMap::new(),
@@ -110,7 +110,7 @@ impl Default for Book {
 }
 
 // While changes are applied.
-impl Book {
+impl LaneIndex {
     /// A job was added to a lane.
     pub(super) fn note_added(&mut self, lane: &str, due_at: Timestamp) {
         if self.known.get(lane).is_none_or(|next| *next > due_at) {
@@ -134,7 +134,7 @@ impl Book {
         if held { Ok(()) } else { Err(Fault::Conflict) }
     }
 
-    /// Where the log stands, for [`Book::undo_to`].
+    /// Where the log stands, for [`LaneIndex::undo_to`].
     pub(super) fn mark(&self) -> usize {
         self.log.len()
     }
@@ -230,7 +230,7 @@ impl Book {
 }
 
 // While jobs are claimed; see `jobs`.
-impl Book {
+impl LaneIndex {
     /// Gives rows that say `PARKED` their time back when memory does not know it.
     pub(super) fn find_lost(&mut self, connection: &Connection) -> Result<(), Fault> {
         if self.lost {
@@ -245,7 +245,7 @@ impl Book {
         Ok(())
     }
 
-    /// Whether [`Book::find_lost`] has something to do.
+    /// Whether [`LaneIndex::find_lost`] has something to do.
     pub(super) fn has_lost(&self) -> bool {
         self.lost
     }
@@ -394,7 +394,7 @@ impl Book {
     }
 }
 
-impl Book {
+impl LaneIndex {
     /// Parks a lane, or changes until when it is.
     fn park_until(&mut self, lane: String, mut parked: Parked) {
         self.unpark(&lane);

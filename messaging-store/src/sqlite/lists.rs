@@ -3,17 +3,17 @@
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
 use messaging_core::domain::list::ContactList;
-use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
 use messaging_core::ports::store::{Lists, PageRequest, Slice, StoreError, Stored};
 use rusqlite::{Connection, Row, params};
 
 use super::SqliteStore;
-use super::contacts::{audience, contact_number, make_audience};
+use super::contacts::{contact_number, make_workspace_number, workspace_number};
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
 use super::row::{below, count, id, one_more, slice, sql_limit, time};
-use super::segments::{Interest, Interests, note};
+use super::segments::{ReadMasks, WorkspaceReadMask, note};
 
 /// How many rows a sweep removes in one transaction.
 const SLICE: usize = 500;
@@ -21,21 +21,21 @@ const SLICE: usize = 500;
 /// The number of a list.
 pub(super) fn number(connection: &Connection, workspace: WorkspaceId, id: ListId) -> Result<Option<i64>, Fault> {
     const SQL: &str = "SELECT n FROM lists
-        WHERE audience = (SELECT number FROM audiences WHERE workspace = ?1) AND id = ?2 AND removed = 0";
+        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1) AND id = ?2 AND removed = 0";
     one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| Ok(row.get(0)?))
 }
 
 pub(super) fn put(connection: &Connection, list: &ContactList, expect: Expect) -> Result<(), Fault> {
     expect_one(match expect {
         Expect::Absent => {
-            let audience = make_audience(connection, list.workspace_id)?;
+            let workspace_number = make_workspace_number(connection, list.workspace_id)?;
             connection
                 .prepare_cached(
-                    "INSERT INTO lists (audience, id, revision, removed, contacts, created_at, updated_at, name)
+                    "INSERT INTO lists (workspace_number, id, revision, removed, contacts, created_at, updated_at, name)
                      VALUES (?1, ?2, 1, 0, 0, ?3, ?4, ?5)",
                 )?
                 .execute(params![
-                    audience,
+                    workspace_number,
                     list.id.to_bytes(),
                     list.created_at.as_millis(),
                     list.updated_at.as_millis(),
@@ -62,7 +62,7 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: ListId
 
 pub(super) fn join(
     connection: &Connection,
-    interests: &mut Interests,
+    read_masks: &mut ReadMasks,
     workspace: WorkspaceId,
     list: ListId,
     contact: ContactId,
@@ -71,15 +71,15 @@ pub(super) fn join(
     let contact = contact_number(connection, workspace, contact)?.ok_or(Fault::Conflict)?;
     connection.prepare_cached("INSERT INTO list_members (list, contact) VALUES (?1, ?2)")?.execute([list, contact])?;
     connection.prepare_cached("UPDATE lists SET contacts = contacts + 1 WHERE n = ?1")?.execute([list])?;
-    match interests.of(connection, workspace)? {
-        Some(interest) => note(connection, interest, contact, Aspects::LISTS),
+    match read_masks.of(connection, workspace)? {
+        Some(read_mask) => note(connection, read_mask, contact, ReadMask::LISTS),
         None => Ok(()),
     }
 }
 
 pub(super) fn leave(
     connection: &Connection,
-    interests: &mut Interests,
+    read_masks: &mut ReadMasks,
     workspace: WorkspaceId,
     list: ListId,
     contact: ContactId,
@@ -92,8 +92,8 @@ pub(super) fn leave(
         .execute([list, contact])?;
     if left == 1 {
         connection.prepare_cached("UPDATE lists SET contacts = contacts - 1 WHERE n = ?1")?.execute([list])?;
-        if let Some(interest) = interests.of(connection, workspace)? {
-            note(connection, interest, contact, Aspects::LISTS)?;
+        if let Some(read_mask) = read_masks.of(connection, workspace)? {
+            note(connection, read_mask, contact, ReadMask::LISTS)?;
         }
     }
     Ok(())
@@ -116,9 +116,9 @@ fn list(workspace: WorkspaceId, row: &Row<'_>) -> Result<Stored<ContactList>, Fa
 impl Lists for SqliteStore {
     async fn list(&self, workspace: WorkspaceId, id: ListId) -> Result<Option<Stored<ContactList>>, StoreError> {
         const SQL: &str = "SELECT id, revision, contacts, created_at, updated_at, name FROM lists
-            WHERE audience = (SELECT number FROM audiences WHERE workspace = ?1) AND id = ?2 AND removed = 0";
+            WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1) AND id = ?2 AND removed = 0";
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| list(workspace, row))
             })
             .await
@@ -126,11 +126,11 @@ impl Lists for SqliteStore {
 
     async fn lists(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<ContactList>, StoreError> {
         const SQL: &str = "SELECT id, revision, contacts, created_at, updated_at, name FROM lists
-            WHERE audience = ?1 AND id < ?2 AND removed = 0 ORDER BY id DESC LIMIT ?3";
+            WHERE workspace_number = ?1 AND id < ?2 AND removed = 0 ORDER BY id DESC LIMIT ?3";
         self.readers
             .read(move |connection| {
-                let audience = audience(connection, workspace)?;
-                let bounds = params![audience, below(&page), one_more(&page)];
+                let workspace_number = workspace_number(connection, workspace)?;
+                let bounds = params![workspace_number, below(&page), one_more(&page)];
                 let items = many(connection, SQL, bounds, |row| Ok(list(workspace, row)?.record))?;
                 Ok(slice(items, page.limit, |list: &ContactList| list.id.to_bytes()))
             })
@@ -140,7 +140,7 @@ impl Lists for SqliteStore {
     async fn lists_among(&self, workspace: WorkspaceId, ids: &[ListId]) -> Result<Vec<ListId>, StoreError> {
         let ids = ids.to_vec();
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 let mut found = Vec::new();
                 for id in ids {
                     found.extend(number(connection, workspace, id)?.map(|_| id));
@@ -183,10 +183,10 @@ impl Lists for SqliteStore {
     }
 }
 
-/// A removed list of an audience.
-pub(super) fn removed(connection: &Connection, audience: i64) -> Result<Option<i64>, Fault> {
-    let sql = "SELECT n FROM lists WHERE removed = 1 AND audience = ?1";
-    one(connection, sql, [audience], |row| Ok(row.get(0)?))
+/// A removed list of an workspace_number.
+pub(super) fn removed(connection: &Connection, workspace_number: i64) -> Result<Option<i64>, Fault> {
+    let sql = "SELECT n FROM lists WHERE removed = 1 AND workspace_number = ?1";
+    one(connection, sql, [workspace_number], |row| Ok(row.get(0)?))
 }
 
 /// Lets members of a removed list go, and when there are none, the list; answers how many rows went.
@@ -200,13 +200,13 @@ pub(super) fn forget(connection: &Connection, list: i64, limit: usize) -> Result
     if members.is_empty() {
         return Ok(connection.prepare_cached("DELETE FROM lists WHERE n = ?1 AND removed = 1")?.execute([list])? as u64);
     }
-    let sql = "SELECT audience FROM lists WHERE n = ?1";
-    let audience: Option<i64> = one(connection, sql, [list], |row| Ok(row.get(0)?))?;
-    let interest = Interest::of_audience(connection, audience.unwrap_or(0))?;
+    let sql = "SELECT workspace_number FROM lists WHERE n = ?1";
+    let workspace_number: Option<i64> = one(connection, sql, [list], |row| Ok(row.get(0)?))?;
+    let read_mask = WorkspaceReadMask::of_workspace_number(connection, workspace_number.unwrap_or(0))?;
     let mut delete = connection.prepare_cached("DELETE FROM list_members WHERE list = ?1 AND contact = ?2")?;
     for contact in &members {
         delete.execute([list, *contact])?;
-        note(connection, interest, *contact, Aspects::LISTS)?;
+        note(connection, read_mask, *contact, ReadMask::LISTS)?;
     }
     Ok(members.len() as u64)
 }

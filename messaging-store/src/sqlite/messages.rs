@@ -14,7 +14,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::link_token::CopyKey;
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter, MessageStatus};
-use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, Id, MessageId, WorkspaceId};
 use messaging_core::ports::store::{Messages, PageRequest, Slice, StoreError};
 use messaging_core::time::Timestamp;
@@ -27,7 +27,7 @@ use super::due_rows::{Dated, DueRows};
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
 use super::row::{self, document, id, maybe_id, number, numbered, sql_limit, time};
-use super::segments::Interests;
+use super::segments::ReadMasks;
 
 pub(super) use copies::{erase_copy, expect, list_copies, unlist_copy};
 pub(super) use redact::{attribute, redact};
@@ -97,7 +97,7 @@ pub(super) fn change_status(connection: &Connection, movement: &MoveMessage) -> 
 
 pub(super) fn append_event(
     connection: &Connection,
-    interests: &mut Interests,
+    read_masks: &mut ReadMasks,
     event: &MessageEvent,
 ) -> Result<(), Fault> {
     connection
@@ -112,24 +112,24 @@ pub(super) fn append_event(
             number(&EventKind::ALL, &event.kind),
             if event.meta.is_empty() { None } else { Some(document(&event.meta)?) },
         ])?;
-    note_contact(connection, interests, event.workspace_id, event.message_id)
+    note_contact(connection, read_masks, event.workspace_id, event.message_id)
 }
 
 /// Notes that the events of messages changed for the contact of a message.
 fn note_contact(
     connection: &Connection,
-    interests: &mut Interests,
+    read_masks: &mut ReadMasks,
     workspace: WorkspaceId,
     message: MessageId,
 ) -> Result<(), Fault> {
-    if interests.in_aspects(connection, workspace, Aspects::MESSAGES)?.is_none() {
+    if read_masks.in_mask(connection, workspace, ReadMask::MESSAGES)?.is_none() {
         return Ok(());
     }
     let sql = "SELECT contact FROM messages WHERE workspace = ?1 AND id = ?2";
     let key = [workspace.to_bytes(), message.to_bytes()];
     let contact: Option<ContactId> = one(connection, sql, key, |row| maybe_id(row, 0))?.flatten();
     match contact {
-        Some(contact) => interests.note(connection, workspace, contact, Aspects::MESSAGES),
+        Some(contact) => read_masks.note(connection, workspace, contact, ReadMask::MESSAGES),
         None => Ok(()),
     }
 }
@@ -177,7 +177,7 @@ impl Messages for SqliteStore {
     async fn message(&self, workspace: WorkspaceId, id: MessageId) -> Result<Option<Message>, StoreError> {
         const SQL: &str = concat!("SELECT ", message_columns!(), " FROM messages WHERE workspace = ?1 AND id = ?2");
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| message(workspace, row))
             })
             .await
@@ -196,7 +196,7 @@ impl Messages for SqliteStore {
              FROM messages WHERE workspace = ?1 AND id = ?2"
         );
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| {
                     Ok((message(workspace, row)?, row.get::<_, Option<u32>>(14)?.map(u64::from)))
                 })
@@ -216,7 +216,7 @@ impl Messages for SqliteStore {
             ", (SELECT request FROM message_contents WHERE n = content) FROM messages WHERE workspace = ?1 AND id = ?2"
         );
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| {
                     let request: Option<Vec<u8>> = row.get(14)?;
                     let content = request.map(|request| MessageContent { request: Bytes::from(request) });
@@ -235,7 +235,7 @@ impl Messages for SqliteStore {
         const SQL: &str = "SELECT id, at, kind, meta FROM message_events
             WHERE workspace = ?1 AND message = ?2 ORDER BY at, id LIMIT ?3";
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 let bounds = params![workspace.to_bytes(), id.to_bytes(), sql_limit(limit)];
                 many(connection, SQL, bounds, |row| event(workspace, id, row))
             })
@@ -252,7 +252,7 @@ impl Messages for SqliteStore {
         const SQL: &str = "SELECT id, at, kind, meta FROM message_events
             WHERE workspace = ?1 AND message = ?2 AND kind = ?3 ORDER BY at, id LIMIT ?4";
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 let kind = number(&EventKind::ALL, &kind);
                 let bounds = params![workspace.to_bytes(), id.to_bytes(), kind, sql_limit(limit)];
                 many(connection, SQL, bounds, |row| event(workspace, id, row))
@@ -308,7 +308,7 @@ impl Messages for SqliteStore {
         for slice in found.chunks(SLICE) {
             let slice = slice.to_vec();
             forgotten +=
-                self.writer.errand(move |bench| bench.undurably(|connection, _| forget(connection, &slice))).await?;
+                self.writer.task(move |batch| batch.undurably(|connection, _| forget(connection, &slice))).await?;
         }
         Ok(forgotten)
     }

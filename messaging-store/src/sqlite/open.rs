@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 
-use super::batch::Bench;
+use super::batch::WriteBatch;
 use super::blobs::BlobFiles;
 use super::checkpoint::Checkpoints;
 use super::connection::Reopen;
@@ -122,8 +122,10 @@ impl SqliteStore {
         };
         let checkpoints = Arc::new(checkpoints);
         let owner = if exclusive { Some(take_over(&connection)?) } else { None };
-        let bench = Bench::new(connection, owner, Arc::clone(&checkpoints), Arc::clone(&health), reopen);
-        let writer = Writer::start(bench, queue_capacity).map_err(failed("start the writer thread"))?;
+        let blobs = BlobFiles::new(blobs);
+        let batch =
+            WriteBatch::new(connection, owner, Arc::clone(&checkpoints), Arc::clone(&health), reopen, blobs.clone());
+        let writer = Writer::start(batch, queue_capacity).map_err(failed("start the writer thread"))?;
         let readers = Readers::start(&path, readers, queue_capacity).map_err(failed("start the reader threads"))?;
         let scans = Readers::start(&path, 1, queue_capacity).map_err(failed("start the thread for scans"))?;
         Ok(Self {
@@ -133,7 +135,7 @@ impl SqliteStore {
             checkpoints,
             health,
             due: DueTables::default(),
-            blobs: BlobFiles::new(blobs),
+            blobs,
             uploads: UploadFiles::new(uploads),
             lock: Arc::new(Mutex::new(lock)),
         })

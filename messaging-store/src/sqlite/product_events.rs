@@ -1,9 +1,9 @@
 //! Product events.
 //!
 //! What the numbers mean stands in the migrations that make the tables. Events of contacts that are gone are
-//! the subject of [`departed`].
+//! the subject of [`deleted`].
 
-mod departed;
+mod deleted;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use messaging_core::domain::contact::Identifier;
-use messaging_core::domain::product_event::ledger::Known;
+use messaging_core::domain::product_event::event_deduplicator::Known;
 use messaging_core::domain::product_event::{ProductEvent, Properties, UNIQUE_FOR};
-use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, EventId, Id as _, WorkspaceId};
 use messaging_core::ports::store::product_events::Named;
 use messaging_core::ports::store::{PageRequest, ProductEvents, Slice, StoreError};
@@ -21,24 +21,28 @@ use messaging_core::time::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use super::SqliteStore;
-use super::contacts::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, audience, contact_number};
+use super::contacts::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, contact_number, workspace_number};
 use super::due_rows::{Dated, WINDOW};
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
 use super::row::{id, one_more, sql_limit, time};
-use super::segments::{Interests, note};
+use super::segments::{ReadMasks, note};
 
-pub(super) use departed::{delete, depart, relocate};
+pub(super) use deleted::{delete, depart, relocate};
 
 /// How many unique ids a sweep forgets in one transaction.
 const SLICE: usize = 500;
 
-pub(super) fn append(connection: &Connection, interests: &mut Interests, events: &[ProductEvent]) -> Result<(), Fault> {
+pub(super) fn append(
+    connection: &Connection,
+    read_masks: &mut ReadMasks,
+    events: &[ProductEvent],
+) -> Result<(), Fault> {
     let mut rest = events;
     while let Some(first) = rest.first() {
         let count = rest.iter().take_while(|event| event.workspace_id == first.workspace_id).count();
         let (of_workspace, others) = rest.split_at(count);
-        append_of(connection, interests, first.workspace_id, of_workspace)?;
+        append_of(connection, read_masks, first.workspace_id, of_workspace)?;
         rest = others;
     }
     Ok(())
@@ -47,29 +51,29 @@ pub(super) fn append(connection: &Connection, interests: &mut Interests, events:
 /// Adds events of one workspace: what they share is looked up once.
 fn append_of(
     connection: &Connection,
-    interests: &mut Interests,
+    read_masks: &mut ReadMasks,
     workspace: WorkspaceId,
     events: &[ProductEvent],
 ) -> Result<(), Fault> {
     // Where there are no contacts, that of the event is gone.
-    let audience = audience(connection, workspace)?.ok_or(Fault::Conflict)?;
-    let mut contact = connection.prepare_cached("SELECT n FROM contacts WHERE audience = ?1 AND id = ?2")?;
+    let workspace_number = workspace_number(connection, workspace)?.ok_or(Fault::Conflict)?;
+    let mut contact = connection.prepare_cached("SELECT n FROM contacts WHERE workspace_number = ?1 AND id = ?2")?;
     let mut insertion = connection
         .prepare_cached("INSERT INTO product_events (contact, name, at, id, properties) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    let mut unique_ids = UniqueIds::new(connection, audience)?;
+    let mut unique_ids = UniqueIds::new(connection, workspace_number)?;
     let mut contacts: HashMap<ContactId, i64> = HashMap::new();
     let mut names: HashMap<&str, i64> = HashMap::new();
     for event in events {
         let contact = match contacts.entry(event.contact_id) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(unknown) => {
-                let n = contact.query_row(params![audience, event.contact_id.to_bytes()], |row| row.get(0));
+                let n = contact.query_row(params![workspace_number, event.contact_id.to_bytes()], |row| row.get(0));
                 *unknown.insert(n.optional()?.ok_or(Fault::Conflict)?)
             }
         };
         let name = match names.entry(&event.name) {
             Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(unknown) => *unknown.insert(make_name(connection, audience, &event.name)?),
+            Entry::Vacant(unknown) => *unknown.insert(make_name(connection, workspace_number, &event.name)?),
         };
         let properties = (!event.properties.is_empty()).then(|| event.properties.json());
         insertion.execute(params![contact, name, event.occurred_at.as_millis(), event.id.to_bytes(), properties])?;
@@ -77,44 +81,44 @@ fn append_of(
             unique_ids.add(connection.last_insert_rowid(), unique_id, event.received_at())?;
         }
     }
-    if let Some(interest) = interests.in_aspects(connection, workspace, Aspects::EVENTS)? {
+    if let Some(read_mask) = read_masks.in_mask(connection, workspace, ReadMask::EVENTS)? {
         for contact in contacts.into_values() {
-            note(connection, interest, contact, Aspects::EVENTS)?;
+            note(connection, read_mask, contact, ReadMask::EVENTS)?;
         }
     }
     Ok(())
 }
 
 /// The number of a name, given to it when it has none.
-fn make_name(connection: &Connection, audience: i64, name: &str) -> Result<i64, Fault> {
-    let sql = "SELECT n FROM event_names WHERE audience = ?1 AND name = ?2";
-    if let Some(number) = one(connection, sql, params![audience, name], |row| Ok(row.get(0)?))? {
+fn make_name(connection: &Connection, workspace_number: i64, name: &str) -> Result<i64, Fault> {
+    let sql = "SELECT n FROM event_names WHERE workspace_number = ?1 AND name = ?2";
+    if let Some(number) = one(connection, sql, params![workspace_number, name], |row| Ok(row.get(0)?))? {
         return Ok(number);
     }
-    let sql = "INSERT INTO event_names (audience, name) VALUES (?1, ?2) RETURNING n";
-    Ok(connection.prepare_cached(sql)?.query_row(params![audience, name], |row| row.get(0))?)
+    let sql = "INSERT INTO event_names (workspace_number, name) VALUES (?1, ?2) RETURNING n";
+    Ok(connection.prepare_cached(sql)?.query_row(params![workspace_number, name], |row| row.get(0))?)
 }
 
-/// Remembers what callers call their events, in one audience.
+/// Remembers what callers call their events, in one workspace_number.
 struct UniqueIds<'a> {
-    audience: i64,
+    workspace_number: i64,
     insertion: CachedStatement<'a>,
     removal: CachedStatement<'a>,
 }
 
 impl<'a> UniqueIds<'a> {
-    fn new(connection: &'a Connection, audience: i64) -> Result<Self, Fault> {
+    fn new(connection: &'a Connection, workspace_number: i64) -> Result<Self, Fault> {
         let insertion = connection.prepare_cached(
-            "INSERT OR IGNORE INTO event_unique_ids (event, audience, received_at, unique_id) VALUES (?1, ?2, ?3, ?4)",
+            "INSERT OR IGNORE INTO event_unique_ids (event, workspace_number, received_at, unique_id) VALUES (?1, ?2, ?3, ?4)",
         )?;
         // One that counts no more: it is too old, or of somebody who was erased.
         let removal = connection.prepare_cached(
-            "DELETE FROM event_unique_ids WHERE audience = ?1 AND unique_id = ?2 AND (received_at < ?3 OR NOT EXISTS (
-                 SELECT 1 FROM product_events e LEFT JOIN departed_contacts d ON d.n = e.contact
-                 JOIN contacts c ON c.n IN (e.contact, d.heir)
+            "DELETE FROM event_unique_ids WHERE workspace_number = ?1 AND unique_id = ?2 AND (received_at < ?3 OR NOT EXISTS (
+                 SELECT 1 FROM product_events e LEFT JOIN deleted_contacts d ON d.n = e.contact
+                 JOIN contacts c ON c.n IN (e.contact, d.merge_target)
                  WHERE e.n = event_unique_ids.event))",
         )?;
-        Ok(Self { audience, insertion, removal })
+        Ok(Self { workspace_number, insertion, removal })
     }
 
     fn add(&mut self, event: i64, unique_id: &str, received_at: Timestamp) -> Result<(), Fault> {
@@ -122,29 +126,29 @@ impl<'a> UniqueIds<'a> {
             return Ok(());
         }
         let since = received_at - UNIQUE_FOR;
-        expect_one(self.removal.execute(params![self.audience, unique_id, since.as_millis()])?)?;
+        expect_one(self.removal.execute(params![self.workspace_number, unique_id, since.as_millis()])?)?;
         expect_one(self.insert(event, unique_id, received_at)?)
     }
 
     fn insert(&mut self, event: i64, unique_id: &str, received_at: Timestamp) -> Result<usize, Fault> {
-        Ok(self.insertion.execute(params![event, self.audience, received_at.as_millis(), unique_id])?)
+        Ok(self.insertion.execute(params![event, self.workspace_number, received_at.as_millis(), unique_id])?)
     }
 }
 
 /// Looks up what some events name.
-fn look_up(connection: &Connection, audience: i64, named: Named, since: Timestamp) -> Result<Known, Fault> {
+fn look_up(connection: &Connection, workspace_number: i64, named: Named, since: Timestamp) -> Result<Known, Fault> {
     const EVENT: &str = "SELECT e.id, c.id FROM event_unique_ids u CROSS JOIN product_events e ON e.n = u.event
-        LEFT JOIN departed_contacts d ON d.n = e.contact
-        CROSS JOIN contacts c ON c.n IN (e.contact, d.heir)
-        WHERE u.audience = ?1 AND u.unique_id = ?2 AND u.received_at >= ?3";
+        LEFT JOIN deleted_contacts d ON d.n = e.contact
+        CROSS JOIN contacts c ON c.n IN (e.contact, d.merge_target)
+        WHERE u.workspace_number = ?1 AND u.unique_id = ?2 AND u.received_at >= ?3";
     let mut known = Known::default();
-    let mut by_id = connection.prepare_cached("SELECT 1 FROM contacts WHERE audience = ?1 AND id = ?2")?;
+    let mut by_id = connection.prepare_cached("SELECT 1 FROM contacts WHERE workspace_number = ?1 AND id = ?2")?;
     for contact in named.contacts {
-        if by_id.exists(params![audience, contact.to_bytes()])? {
+        if by_id.exists(params![workspace_number, contact.to_bytes()])? {
             known.contacts.insert(contact);
         }
     }
-    let mut owners = Owners::new(connection, audience)?;
+    let mut owners = Owners::new(connection, workspace_number)?;
     for identifiers in named.identifiers {
         for identifier in identifiers {
             if known.owners.contains_key(&identifier) {
@@ -158,7 +162,7 @@ fn look_up(connection: &Connection, audience: i64, named: Named, since: Timestam
     }
     let mut by_unique_id = connection.prepare_cached(EVENT)?;
     for unique_id in named.unique_ids {
-        let wanted = params![audience, unique_id, since.as_millis()];
+        let wanted = params![workspace_number, unique_id, since.as_millis()];
         let found = by_unique_id.query_row(wanted, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         if let Some((event, contact)) = found {
             known.events.insert(unique_id, (EventId::from_bytes(event), ContactId::from_bytes(contact)));
@@ -167,16 +171,20 @@ fn look_up(connection: &Connection, audience: i64, named: Named, since: Timestam
     Ok(known)
 }
 
-/// Finds contacts by what they are called, in one audience.
+/// Finds contacts by what they are called, in one workspace_number.
 struct Owners<'a> {
     connection: &'a Connection,
-    audience: i64,
+    workspace_number: i64,
     id: CachedStatement<'a>,
 }
 
 impl<'a> Owners<'a> {
-    fn new(connection: &'a Connection, audience: i64) -> Result<Self, Fault> {
-        Ok(Self { connection, audience, id: connection.prepare_cached("SELECT id FROM contacts WHERE n = ?1")? })
+    fn new(connection: &'a Connection, workspace_number: i64) -> Result<Self, Fault> {
+        Ok(Self {
+            connection,
+            workspace_number,
+            id: connection.prepare_cached("SELECT id FROM contacts WHERE n = ?1")?,
+        })
     }
 
     fn of(&mut self, identifier: &Identifier) -> Result<Option<ContactId>, Fault> {
@@ -185,7 +193,7 @@ impl<'a> Owners<'a> {
             Identifier::Email(text) => (BY_EMAIL, text),
             Identifier::Phone(text) => (BY_PHONE, text),
         };
-        let n: Option<i64> = one(self.connection, sql, params![self.audience, text], |row| Ok(row.get(0)?))?;
+        let n: Option<i64> = one(self.connection, sql, params![self.workspace_number, text], |row| Ok(row.get(0)?))?;
         let Some(n) = n else { return Ok(None) };
         Ok(Some(ContactId::from_bytes(self.id.query_row([n], |row| row.get(0))?)))
     }
@@ -248,12 +256,12 @@ impl ProductEvents for SqliteStore {
         let read = move |connection: &Connection| {
             // One transaction: of one moment, and locked once instead of once for every look-up.
             let connection = connection.unchecked_transaction()?;
-            match audience(&connection, workspace)? {
-                Some(audience) => look_up(&connection, audience, named, since),
+            match workspace_number(&connection, workspace)? {
+                Some(workspace_number) => look_up(&connection, workspace_number, named, since),
                 None => Ok(Known::default()),
             }
         };
-        if few { self.readers.glance(read).await } else { self.readers.read(read).await }
+        if few { self.readers.point_read(read).await } else { self.readers.read(read).await }
     }
 
     async fn product_events(
@@ -271,7 +279,7 @@ impl ProductEvents for SqliteStore {
     }
 
     async fn has_left_events(&self, workspace: WorkspaceId, contact: ContactId) -> Result<bool, StoreError> {
-        self.readers.glance(move |connection| Ok(departed::number(connection, workspace, contact)?.is_some())).await
+        self.readers.point_read(move |connection| Ok(deleted::number(connection, workspace, contact)?.is_some())).await
     }
 
     async fn forget_unique_ids(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
@@ -293,7 +301,7 @@ impl ProductEvents for SqliteStore {
             let slice = slice.to_vec();
             forgotten += self
                 .writer
-                .errand(move |bench| bench.undurably(|connection, _| forget(connection, &slice, before)))
+                .task(move |batch| batch.undurably(|connection, _| forget(connection, &slice, before)))
                 .await?;
         }
         Ok(forgotten)

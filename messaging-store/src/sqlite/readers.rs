@@ -1,6 +1,6 @@
 //! The threads that read, each with a connection of its own.
 //!
-//! Looking up a row by its key takes less time than waking a thread. Such glances are taken where they
+//! Looking up a row by its key takes less time than waking a thread. Such point_reads are taken where they
 //! are asked for, on connections kept for them; when those are taken, by a thread like everything else.
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::connection;
 use super::fault::Fault;
 
-type Errand = Box<dyn FnOnce(Result<&Connection, Fault>) + Send>;
+type WriterTask = Box<dyn FnOnce(Result<&Connection, Fault>) + Send>;
 
 /// The longest read: none of ours takes a part of it. One that does is given up, because the log cannot start
 /// over while somebody reads from its beginning.
@@ -67,54 +67,54 @@ impl ReadClock {
 /// Runs reads on a few threads.
 #[derive(Debug)]
 pub(super) struct Readers {
-    desk: Arc<Desk>,
+    queue: Arc<WriterQueue>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    glances: Vec<Mutex<Option<Reader>>>,
+    point_reads: Vec<Mutex<Option<Reader>>>,
     path: PathBuf,
     capacity: usize,
 }
 
 #[derive(Default)]
-struct Desk {
+struct WriterQueue {
     waiting: Mutex<Waiting>,
     wake: Condvar,
 }
 
 #[derive(Default)]
 struct Waiting {
-    errands: VecDeque<Errand>,
+    tasks: VecDeque<WriterTask>,
     /// How many threads sleep: waking costs a system call, and under load nobody sleeps.
     sleeping: usize,
     closed: bool,
 }
 
-impl std::fmt::Debug for Desk {
+impl std::fmt::Debug for WriterQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").finish_non_exhaustive()
+        f.debug_struct("WriterQueue").finish_non_exhaustive()
     }
 }
 
 impl Readers {
     /// Starts the threads; each opens its connection when it has something to read.
     pub(super) fn start(path: &Path, threads: usize, capacity: usize) -> std::io::Result<Self> {
-        let desk = Arc::<Desk>::default();
+        let queue = Arc::<WriterQueue>::default();
         let mut handles = Vec::new();
         for number in 0..threads.max(1) {
-            let (desk, path) = (Arc::clone(&desk), path.to_owned());
+            let (queue, path) = (Arc::clone(&queue), path.to_owned());
             handles.push(thread::Builder::new().name(format!("store-reader-{number}")).spawn(move || {
                 let mut connection = None;
-                while let Some(errand) = desk.next() {
-                    // The errand answers its caller; one that panics leaves a caller with an error.
-                    let _ = catch_unwind(AssertUnwindSafe(|| serve(&mut connection, &path, errand)));
+                while let Some(task) = queue.next() {
+                    // The task answers its caller; one that panics leaves a caller with an error.
+                    let _ = catch_unwind(AssertUnwindSafe(|| serve(&mut connection, &path, task)));
                 }
             })?);
         }
-        let glances = (0..threads.max(1)).map(|_| Mutex::default()).collect();
-        Ok(Self { desk, threads: Mutex::new(handles), glances, path: path.to_owned(), capacity })
+        let point_reads = (0..threads.max(1)).map(|_| Mutex::default()).collect();
+        Ok(Self { queue, threads: Mutex::new(handles), point_reads, path: path.to_owned(), capacity })
     }
 
     /// Looks up a few rows by their keys.
-    pub(super) async fn glance<T, F>(&self, read: F) -> Result<T, StoreError>
+    pub(super) async fn point_read<T, F>(&self, read: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
@@ -130,13 +130,13 @@ impl Readers {
     where
         F: FnOnce(&Connection) -> Result<T, Fault>,
     {
-        for glance in &self.glances {
-            let mut connection = match glance.try_lock() {
+        for point_read in &self.point_reads {
+            let mut connection = match point_read.try_lock() {
                 Ok(connection) => connection,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
                 Err(TryLockError::WouldBlock) => continue,
             };
-            if self.desk.lock().closed {
+            if self.queue.lock().closed {
                 return Ok(Err(StoreError::Unavailable));
             }
             if connection.is_none() {
@@ -156,7 +156,7 @@ impl Readers {
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        self.desk.put(
+        self.queue.put(
             Box::new(move |connection| {
                 let _ = reply.send(connection.and_then(read));
             }),
@@ -167,10 +167,10 @@ impl Readers {
 
     /// Lets the threads finish what waits, and waits for them.
     pub(super) fn close(&self) {
-        self.desk.lock().closed = true;
-        self.desk.wake.notify_all();
-        for glance in &self.glances {
-            *glance.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.queue.lock().closed = true;
+        self.queue.wake.notify_all();
+        for point_read in &self.point_reads {
+            *point_read.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
         for thread in std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner)) {
             let _ = thread.join();
@@ -178,41 +178,41 @@ impl Readers {
     }
 }
 
-fn serve(reader: &mut Option<Reader>, path: &Path, errand: Errand) {
+fn serve(reader: &mut Option<Reader>, path: &Path, task: WriterTask) {
     if reader.is_none() {
         match Reader::open(path, LONGEST) {
             Ok(opened) => *reader = Some(opened),
-            Err(error) => return errand(Err(error.into())),
+            Err(error) => return task(Err(error.into())),
         }
     }
     match reader {
-        Some(reader) => errand(Ok(reader.begin())),
-        None => errand(Err(Fault::Panicked)),
+        Some(reader) => task(Ok(reader.begin())),
+        None => task(Err(Fault::Panicked)),
     }
 }
 
-impl Desk {
+impl WriterQueue {
     fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, errand: Errand, capacity: usize) -> Result<(), StoreError> {
+    fn put(&self, task: WriterTask, capacity: usize) -> Result<(), StoreError> {
         let mut waiting = self.lock();
-        if waiting.closed || waiting.errands.len() >= capacity {
+        if waiting.closed || waiting.tasks.len() >= capacity {
             return Err(StoreError::Unavailable);
         }
-        waiting.errands.push_back(errand);
+        waiting.tasks.push_back(task);
         if waiting.sleeping > 0 {
             self.wake.notify_one();
         }
         Ok(())
     }
 
-    fn next(&self) -> Option<Errand> {
+    fn next(&self) -> Option<WriterTask> {
         let mut waiting = self.lock();
         loop {
-            if let Some(errand) = waiting.errands.pop_front() {
-                return Some(errand);
+            if let Some(task) = waiting.tasks.pop_front() {
+                return Some(task);
             }
             if waiting.closed {
                 return None;

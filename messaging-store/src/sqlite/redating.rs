@@ -12,10 +12,10 @@ use messaging_core::ids::{Id as _, JobId};
 use messaging_core::time::{Monotonic, Timestamp};
 use rusqlite::{Connection, params};
 
-use super::batch::Bench;
+use super::batch::WriteBatch;
 use super::fault::Fault;
 use super::installation;
-use super::lanes::Book;
+use super::lanes::LaneIndex;
 use super::row;
 
 /// By so many milliseconds the clock may be behind what it said before, and nothing is done; the latest time is
@@ -97,28 +97,28 @@ fn is_ahead(time: i64, now: Timestamp) -> bool {
 }
 
 /// Dates jobs anew, a slice of them, if the clock has been set back.
-pub(super) fn redate(bench: &mut Bench, now: Timestamp, monotonic: Monotonic) -> Result<(), Fault> {
-    let known = bench.book().redating().latest;
+pub(super) fn redate(batch: &mut WriteBatch, now: Timestamp, monotonic: Monotonic) -> Result<(), Fault> {
+    let known = batch.index().redating().latest;
     let latest = match known {
         Some(latest) => latest,
-        None => bench.look_and_note(|connection, book| book.redating().latest(connection))?,
+        None => batch.look_and_note(|connection, index| index.redating().latest(connection))?,
     };
-    if bench.book().redating().place.is_none() && is_ahead(latest, now) {
+    if batch.index().redating().place.is_none() && is_ahead(latest, now) {
         tracing::warn!("the clock has been set back; jobs that were dated in the future are dated anew");
-        bench.book().redating().place = Some(Place::default());
+        batch.index().redating().place = Some(Place::default());
     }
-    let Some(place) = bench.book().redating().place.take() else { return Ok(()) };
+    let Some(place) = batch.index().redating().place.take() else { return Ok(()) };
     let start = place.clone();
-    let outcome = bench.undurably(|connection, book| redate_slice(connection, book, &place, now, monotonic));
+    let outcome = batch.undurably(|connection, index| redate_slice(connection, index, &place, now, monotonic));
     // What failed is done again from the same place.
-    bench.book().redating().place = outcome.as_ref().map_or(Some(start), Clone::clone);
+    batch.index().redating().place = outcome.as_ref().map_or(Some(start), Clone::clone);
     outcome.map(drop)
 }
 
 /// Answers where to go on.
 fn redate_slice(
     connection: &Connection,
-    book: &mut Book,
+    index: &mut LaneIndex,
     after: &Place,
     now: Timestamp,
     monotonic: Monotonic,
@@ -135,7 +135,7 @@ fn redate_slice(
             count += 1;
             let (id, dated_at): (JobId, i64) = (row::id(row, 2)?, row.get(3)?);
             last = Place { lane: row.get(0)?, due_at: row.get(1)?, id: id.to_bytes().to_vec() };
-            if dated_at > now.as_millis() && last.due_at > now.as_millis() && book.lease_end(id, monotonic).is_none() {
+            if dated_at > now.as_millis() && last.due_at > now.as_millis() && index.lease_end(id, monotonic).is_none() {
                 misdated.push((last.clone(), id, dated_at));
             }
         }
@@ -144,7 +144,7 @@ fn redate_slice(
         .prepare_cached("UPDATE jobs SET due_at = ?4, dated_at = ?5 WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?;
     for (job, id, dated_at) in misdated {
         // A claim that ran out named the job by its former date.
-        book.end_claim(&job.lane, id);
+        index.end_claim(&job.lane, id);
         let wait = job.due_at.saturating_sub(dated_at).max(0);
         let due_at = now.as_millis().saturating_add(wait);
         statement.execute(params![job.lane, job.due_at, job.id, due_at, now.as_millis()])?;
@@ -152,7 +152,7 @@ fn redate_slice(
     if count == SLICE {
         return Ok(Some(last));
     }
-    book.look_at_all(connection)?;
-    book.redating().write(connection, now.as_millis())?;
+    index.look_at_all(connection)?;
+    index.redating().write(connection, now.as_millis())?;
     Ok(None)
 }

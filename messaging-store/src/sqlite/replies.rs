@@ -57,7 +57,7 @@ impl Replies for SqliteStore {
             WHERE key = ?1 AND credential = ?2 AND route = ?3 AND expires_at > ?4";
         let key = key.clone();
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 let wanted = params![key.key, key.credential, key.route, now.as_millis()];
                 one(connection, SQL, wanted, |row| {
                     Ok(Reply {
@@ -93,12 +93,12 @@ impl Replies for SqliteStore {
             let slice = slice.to_vec();
             forgotten += self
                 .writer
-                .errand(move |bench| bench.undurably(|connection, _| forget_replies(connection, &slice, now)))
+                .task(move |batch| batch.undurably(|connection, _| forget_replies(connection, &slice, now)))
                 .await?;
         }
         let left = sql_limit(limit) - forgotten;
         let sessions =
-            self.writer.errand(move |bench| bench.undurably(|connection, _| forget_sessions(connection, now, left)));
+            self.writer.task(move |batch| batch.undurably(|connection, _| forget_sessions(connection, now, left)));
         Ok((forgotten + sessions.await?).unsigned_abs())
     }
 }

@@ -92,7 +92,7 @@ impl Sandbox for SqliteStore {
         for slice in surplus.chunks(SLICE) {
             let rows = slice.to_vec();
             trimmed +=
-                self.writer.errand(move |bench| bench.undurably(|connection, _| remove(connection, &rows))).await?;
+                self.writer.task(move |batch| batch.undurably(|connection, _| remove(connection, &rows))).await?;
             self.blobs.delete_captures(slice.to_vec()).await?;
         }
         Ok(trimmed)

@@ -1,7 +1,7 @@
 //! Segments and their members.
 //!
 //! What finds members is beside this: [`compile`] makes SQL of a filter, [`probe`] and [`json`] test values
-//! for it, [`evaluate`] runs it; [`members`] calculates a segment as a whole, [`notes`] and [`follow`] keep
+//! for it, [`evaluate`] runs it; [`members`] calculates a segment as a whole, [`outbox`] and [`follow`] keep
 //! it, [`preview`] counts without keeping. All of that runs on one thread of its own, in looks of some
 //! milliseconds, so that it never takes more than one processor and no other read waits for it.
 
@@ -10,7 +10,7 @@ mod evaluate;
 mod follow;
 mod json;
 mod members;
-mod notes;
+mod outbox;
 mod preview;
 mod probe;
 #[cfg(test)]
@@ -23,7 +23,7 @@ use async_trait::async_trait;
 use messaging_core::changes::Expect;
 use messaging_core::domain::contact::{Contact, ContactFilter};
 use messaging_core::domain::segment::filter::Filter;
-use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{Id as _, SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::{Calculated, MemberQuery, Moved, Preview};
@@ -33,14 +33,14 @@ use rusqlite::{Connection, Row, params};
 
 use self::preview::Count;
 use super::SqliteStore;
-use super::contacts::{audience, make_audience};
+use super::contacts::{make_workspace_number, workspace_number};
 use super::fault::{Fault, expect_one};
 use super::lists;
 use super::query::{many, one};
 use super::row::{below, count, id, number as stored_number, numbered, one_more, slice, sql_limit, time};
 
 pub(super) use follow::note_address;
-pub(super) use notes::{Interest, Interests, note};
+pub(super) use outbox::{ReadMasks, WorkspaceReadMask, note};
 
 /// How many rows a sweep removes in one transaction.
 const SLICE: usize = 500;
@@ -48,9 +48,9 @@ const SLICE: usize = 500;
 const LIST_SLICES: usize = 10;
 /// How long a preview counts; then it estimates.
 const PREVIEW: Duration = Duration::from_millis(450);
-/// How many notes one transaction takes away: it holds the writer for a few milliseconds.
+/// How many outbox one transaction takes away: it holds the writer for a few milliseconds.
 const NOTES: usize = 500;
-/// How many moves one transaction of notes makes; a contact's own are not divided.
+/// How many moves one transaction of outbox makes; a contact's own are not divided.
 const NOTED_MOVES: usize = 2000;
 
 /// The columns that [`segment`] reads, in its order.
@@ -63,37 +63,37 @@ macro_rules! segment_columns {
 /// The number of a segment.
 pub(super) fn number(connection: &Connection, workspace: WorkspaceId, id: SegmentId) -> Result<Option<i64>, Fault> {
     const SQL: &str = "SELECT n FROM segments
-        WHERE audience = (SELECT number FROM audiences WHERE workspace = ?1) AND id = ?2 AND removed = 0";
+        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1) AND id = ?2 AND removed = 0";
     one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| Ok(row.get(0)?))
 }
 
 pub(super) fn put(
     connection: &Connection,
-    interests: &mut Interests,
+    read_masks: &mut ReadMasks,
     segment: &Segment,
     expect: Expect,
 ) -> Result<(), Fault> {
-    let aspects = match segment.kind {
-        SegmentKind::Dynamic => segment.filter.tree().reads().aspects,
-        SegmentKind::Static => Aspects::NONE,
+    let mask = match segment.kind {
+        SegmentKind::Dynamic => segment.filter.tree().reads().mask,
+        SegmentKind::Static => ReadMask::NONE,
     };
-    let audience = make_audience(connection, segment.workspace_id)?;
+    let workspace_number = make_workspace_number(connection, segment.workspace_id)?;
     let (kind, status) =
         (stored_number(&SegmentKind::ALL, &segment.kind), stored_number(&SegmentStatus::ALL, &segment.status));
     let (filter, calculated_at) = (segment.filter.json(), segment.calculated_at.map(Timestamp::as_millis));
     expect_one(match expect {
         Expect::Absent => connection
             .prepare_cached(
-                "INSERT INTO segments (audience, id, revision, removed, kind, status, aspects, members, calculation,
+                "INSERT INTO segments (workspace_number, id, revision, removed, kind, status, read_mask, members, calculation,
                      calculated_at, created_at, updated_at, name, filter)
                  VALUES (?1, ?2, 1, 0, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9, ?10, ?11)",
             )?
             .execute(params![
-                audience,
+                workspace_number,
                 segment.id.to_bytes(),
                 kind,
                 status,
-                aspects.bits(),
+                mask.bits(),
                 segment.calculation,
                 calculated_at,
                 segment.created_at.as_millis(),
@@ -103,17 +103,17 @@ pub(super) fn put(
             ])?,
         Expect::Revision(revision) => connection
             .prepare_cached(
-                "UPDATE segments SET revision = revision + 1, kind = ?4, status = ?5, aspects = ?6, calculation = ?7,
+                "UPDATE segments SET revision = revision + 1, kind = ?4, status = ?5, read_mask = ?6, calculation = ?7,
                      calculated_at = ?8, updated_at = ?9, name = ?10, filter = ?11
-                 WHERE audience = ?1 AND id = ?2 AND revision = ?3 AND removed = 0",
+                 WHERE workspace_number = ?1 AND id = ?2 AND revision = ?3 AND removed = 0",
             )?
             .execute(params![
-                audience,
+                workspace_number,
                 segment.id.to_bytes(),
                 revision,
                 kind,
                 status,
-                aspects.bits(),
+                mask.bits(),
                 segment.calculation,
                 calculated_at,
                 segment.updated_at.as_millis(),
@@ -121,49 +121,53 @@ pub(super) fn put(
                 filter,
             ])?,
     })?;
-    renew_interest(connection, interests, segment.workspace_id, audience)
+    renew_read_mask(connection, read_masks, segment.workspace_id, workspace_number)
 }
 
 pub(super) fn delete(
     connection: &Connection,
-    interests: &mut Interests,
+    read_masks: &mut ReadMasks,
     workspace: WorkspaceId,
     id: SegmentId,
 ) -> Result<(), Fault> {
-    let Some(audience) = audience(connection, workspace)? else { return Ok(()) };
+    let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(()) };
     connection
         .prepare_cached(
-            "UPDATE segments SET removed = 1, aspects = 0, name = '', filter = '' WHERE audience = ?1 AND id = ?2",
+            "UPDATE segments SET removed = 1, read_mask = 0, name = '', filter = '' WHERE workspace_number = ?1 AND id = ?2",
         )?
-        .execute(params![audience, id.to_bytes()])?;
-    renew_interest(connection, interests, workspace, audience)
+        .execute(params![workspace_number, id.to_bytes()])?;
+    renew_read_mask(connection, read_masks, workspace, workspace_number)
 }
 
-/// Stores with the audience what its dynamic segments read.
-fn renew_interest(
+/// Stores with the workspace_number what its dynamic segments read.
+fn renew_read_mask(
     connection: &Connection,
-    interests: &mut Interests,
+    read_masks: &mut ReadMasks,
     workspace: WorkspaceId,
-    audience: i64,
+    workspace_number: i64,
 ) -> Result<(), Fault> {
-    let sql = "SELECT aspects FROM segments WHERE audience = ?1 AND removed = 0";
-    let read = many(connection, sql, [audience], |row| Ok(Aspects::from_bits(row.get(0)?)))?;
-    let interest = read.into_iter().fold(Aspects::NONE, |all, one| all | one);
+    let sql = "SELECT read_mask FROM segments WHERE workspace_number = ?1 AND removed = 0";
+    let read = many(connection, sql, [workspace_number], |row| Ok(ReadMask::from_bits(row.get(0)?)))?;
+    let read_mask = read.into_iter().fold(ReadMask::NONE, |all, one| all | one);
     connection
-        .prepare_cached("UPDATE audiences SET interest = ?2 WHERE number = ?1 AND interest <> ?2")?
-        .execute(params![audience, interest.bits()])?;
-    if !interest.intersects(Aspects::SUPPRESSIONS) {
+        .prepare_cached("UPDATE workspace_numbers SET read_mask = ?2 WHERE number = ?1 AND read_mask <> ?2")?
+        .execute(params![workspace_number, read_mask.bits()])?;
+    if !read_mask.intersects(ReadMask::SUPPRESSIONS) {
         // Nobody will look for them; they are about people and shall not stay.
-        connection.prepare_cached("DELETE FROM changed_addresses WHERE audience = ?1")?.execute([audience])?;
+        connection
+            .prepare_cached("DELETE FROM changed_addresses WHERE workspace_number = ?1")?
+            .execute([workspace_number])?;
     }
-    interests.forget(workspace);
+    read_masks.forget(workspace);
     Ok(())
 }
 
-/// Lets an erased contact go from all segments of its audience, and its note.
-pub(super) fn let_go(connection: &Connection, audience: i64, contact: i64) -> Result<(), Fault> {
+/// Lets an erased contact go from all segments of its workspace_number, and its note.
+pub(super) fn let_go(connection: &Connection, workspace_number: i64, contact: i64) -> Result<(), Fault> {
     let segments: Vec<i64> =
-        many(connection, "SELECT n FROM segments WHERE audience = ?1", [audience], |row| Ok(row.get(0)?))?;
+        many(connection, "SELECT n FROM segments WHERE workspace_number = ?1", [workspace_number], |row| {
+            Ok(row.get(0)?)
+        })?;
     if !segments.is_empty() {
         let sql = "DELETE FROM segment_members WHERE segment = ?1 AND contact = ?2";
         let mut leave = connection.prepare_cached(sql)?;
@@ -204,10 +208,10 @@ impl Segments for SqliteStore {
             "SELECT ",
             segment_columns!(),
             " FROM segments
-             WHERE audience = (SELECT number FROM audiences WHERE workspace = ?1) AND id = ?2 AND removed = 0"
+             WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1) AND id = ?2 AND removed = 0"
         );
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| segment(workspace, row))
             })
             .await
@@ -217,24 +221,24 @@ impl Segments for SqliteStore {
         const SQL: &str = concat!(
             "SELECT ",
             segment_columns!(),
-            " FROM segments WHERE audience = ?1 AND id < ?2 AND removed = 0 ORDER BY id DESC LIMIT ?3"
+            " FROM segments WHERE workspace_number = ?1 AND id < ?2 AND removed = 0 ORDER BY id DESC LIMIT ?3"
         );
         self.readers
             .read(move |connection| {
-                let audience = audience(connection, workspace)?;
-                let bounds = params![audience, below(&page), one_more(&page)];
+                let workspace_number = workspace_number(connection, workspace)?;
+                let bounds = params![workspace_number, below(&page), one_more(&page)];
                 let items = many(connection, SQL, bounds, |row| Ok(segment(workspace, row)?.record))?;
                 Ok(slice(items, page.limit, |segment: &Segment| segment.id.to_bytes()))
             })
             .await
     }
 
-    async fn segment_interest(&self, workspace: WorkspaceId) -> Result<Aspects, StoreError> {
-        const SQL: &str = "SELECT interest FROM audiences WHERE workspace = ?1";
+    async fn segment_read_mask(&self, workspace: WorkspaceId) -> Result<ReadMask, StoreError> {
+        const SQL: &str = "SELECT read_mask FROM workspace_numbers WHERE workspace = ?1";
         self.readers
-            .glance(move |connection| {
-                let found = one(connection, SQL, [workspace.to_bytes()], |row| Ok(Aspects::from_bits(row.get(0)?)))?;
-                Ok(found.unwrap_or(Aspects::NONE))
+            .point_read(move |connection| {
+                let found = one(connection, SQL, [workspace.to_bytes()], |row| Ok(ReadMask::from_bits(row.get(0)?)))?;
+                Ok(found.unwrap_or(ReadMask::NONE))
             })
             .await
     }
@@ -291,8 +295,8 @@ impl Segments for SqliteStore {
             let end = difference.moves.len().min(start + members::SLICE);
             let (joined, left) = self
                 .writer
-                .errand(move |bench| {
-                    bench.undurably(|connection, _| {
+                .task(move |batch| {
+                    batch.undurably(|connection, _| {
                         members::write(connection, &difference, &difference.moves[start..end])
                     })
                 })
@@ -309,7 +313,7 @@ impl Segments for SqliteStore {
         segments: &[(SegmentId, MemberQuery)],
         limit: usize,
     ) -> Result<(Vec<Moved>, bool), StoreError> {
-        // Who is concerned by these is found out here; it leads to notes like everybody else's.
+        // Who is concerned by these is found out here; it leads to outbox like everybody else's.
         let (traced, removed) = self
             .scans
             .read(move |connection| {
@@ -319,14 +323,14 @@ impl Segments for SqliteStore {
         let is_more = traced.is_some() || removed.is_some();
         if let Some(traced) = traced {
             self.writer
-                .errand(move |bench| bench.undurably(|connection, _| follow::write_traced(connection, &traced)))
+                .task(move |batch| batch.undurably(|connection, _| follow::write_traced(connection, &traced)))
                 .await?;
         }
         if let Some(list) = removed {
             for _ in 0..LIST_SLICES {
                 let gone = self
                     .writer
-                    .errand(move |bench| bench.undurably(|connection, _| lists::forget(connection, list, SLICE)))
+                    .task(move |batch| batch.undurably(|connection, _| lists::forget(connection, list, SLICE)))
                     .await?;
                 if gone == 0 {
                     break;
@@ -342,7 +346,7 @@ impl Segments for SqliteStore {
             let slice = std::mem::replace(&mut followed, rest);
             moved.extend(
                 self.writer
-                    .errand(move |bench| bench.undurably(|connection, _| follow::write(connection, &slice)))
+                    .task(move |batch| batch.undurably(|connection, _| follow::write(connection, &slice)))
                     .await?,
             );
         }

@@ -54,7 +54,7 @@ impl SignIns for SqliteStore {
         const ANY: &str = "SELECT 1 WHERE EXISTS (SELECT 1 FROM sign_in_failures WHERE at <= ?1)
             OR EXISTS (SELECT 1 FROM sign_in_failures WHERE at > ?2)";
         let (before, after) = ((now - PER_NETWORK.window).as_millis(), (now + PER_NETWORK.window).as_millis());
-        let any = self.readers.glance(move |connection| one(connection, ANY, [before, after], |_| Ok(()))).await?;
+        let any = self.readers.point_read(move |connection| one(connection, ANY, [before, after], |_| Ok(()))).await?;
         if any.is_none() {
             return Ok(0);
         }
@@ -63,6 +63,6 @@ impl SignIns for SqliteStore {
                 SELECT n FROM sign_in_failures WHERE at <= ?1 OR at > ?2 LIMIT ?3)";
             Ok(connection.prepare_cached(sql)?.execute(params![before, after, sql_limit(limit)])? as u64)
         };
-        self.writer.errand(move |bench| bench.undurably(|connection, _| forget(connection))).await
+        self.writer.task(move |batch| batch.undurably(|connection, _| forget(connection))).await
     }
 }

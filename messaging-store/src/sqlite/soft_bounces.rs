@@ -52,7 +52,7 @@ impl SoftBounces for SqliteStore {
         const SQL: &str = "SELECT count FROM soft_bounces WHERE workspace = ?1 AND channel = ?2 AND address = ?3";
         let address = address.to_owned();
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 let key = params![workspace.to_bytes(), number(&Channel::ALL, &channel), address];
                 let length = one(connection, SQL, key, |row| Ok(row.get(0)?))?.unwrap_or(0);
                 Ok(Streak { workspace_id: workspace, channel, address, length })

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::suppression::{Suppression, SuppressionFilter};
 use messaging_core::ids::{Id as _, SuppressionId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreError, Stored, Suppressions};
@@ -13,14 +13,14 @@ use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::query::one;
 use super::row::{below, document, number, record, slice, sql_limit, stored};
-use super::segments::{Interests, note_address};
+use super::segments::{ReadMasks, note_address};
 
 /// How many rows one call of a listing looks at.
 const MAX_SCANNED: usize = 20_000;
 
 pub(super) fn put(
     connection: &Connection,
-    interests: &mut Interests,
+    read_masks: &mut ReadMasks,
     suppression: &Suppression,
     expect: Expect,
 ) -> Result<(), Fault> {
@@ -39,25 +39,25 @@ pub(super) fn put(
             )?
             .execute(params![workspace, channel, suppression.address, doc, revision])?,
     })?;
-    let interest = interests.in_aspects(connection, suppression.workspace_id, Aspects::SUPPRESSIONS)?;
-    match interest.filter(|_| expect == Expect::Absent) {
-        Some(interest) => note_address(connection, interest, suppression.channel, &suppression.address),
+    let read_mask = read_masks.in_mask(connection, suppression.workspace_id, ReadMask::SUPPRESSIONS)?;
+    match read_mask.filter(|_| expect == Expect::Absent) {
+        Some(read_mask) => note_address(connection, read_mask, suppression.channel, &suppression.address),
         None => Ok(()),
     }
 }
 
 pub(super) fn delete(
     connection: &Connection,
-    interests: &mut Interests,
+    read_masks: &mut ReadMasks,
     workspace: WorkspaceId,
     id: SuppressionId,
 ) -> Result<(), Fault> {
-    if let Some(interest) = interests.in_aspects(connection, workspace, Aspects::SUPPRESSIONS)? {
+    if let Some(read_mask) = read_masks.in_mask(connection, workspace, ReadMask::SUPPRESSIONS)? {
         let sql = "SELECT doc FROM suppressions WHERE workspace = ?1 AND id = ?2";
         let held: Option<Suppression> =
             one(connection, sql, params![workspace.to_bytes(), id.to_string()], |row| record(row, 0))?;
         if let Some(held) = held {
-            note_address(connection, interest, held.channel, &held.address)?;
+            note_address(connection, read_mask, held.channel, &held.address)?;
         }
     }
     connection
@@ -79,7 +79,7 @@ impl Suppressions for SqliteStore {
         }
         let addresses = addresses.to_vec();
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 // Locked once instead of once for every look-up.
                 let connection = connection.unchecked_transaction()?;
                 let mut found = Vec::new();
@@ -102,7 +102,7 @@ impl Suppressions for SqliteStore {
             "SELECT revision, doc FROM suppressions WHERE workspace = ?1 AND channel = ?2 AND address = ?3";
         let addresses = addresses.to_vec();
         self.readers
-            .glance(move |connection| {
+            .point_read(move |connection| {
                 let (workspace, channel) = (workspace.to_bytes(), number(&Channel::ALL, &channel));
                 let mut found = Vec::new();
                 for address in addresses {
@@ -120,7 +120,7 @@ impl Suppressions for SqliteStore {
     ) -> Result<Option<Stored<Suppression>>, StoreError> {
         const SQL: &str = "SELECT revision, doc FROM suppressions WHERE workspace = ?1 AND id = ?2";
         self.readers
-            .glance(move |connection| one(connection, SQL, params![workspace.to_bytes(), id.to_string()], stored))
+            .point_read(move |connection| one(connection, SQL, params![workspace.to_bytes(), id.to_string()], stored))
             .await
     }
 

@@ -149,6 +149,6 @@ impl Templates for SqliteStore {
     }
 
     async fn forget_templates(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        self.writer.errand(move |bench| bench.undurably(|connection, _| forget(connection, before, limit))).await
+        self.writer.task(move |batch| batch.undurably(|connection, _| forget(connection, before, limit))).await
     }
 }

@@ -64,7 +64,9 @@ impl Urls for SqliteStore {
     async fn url(&self, workspace: WorkspaceId, key: UrlKey) -> Result<Option<String>, StoreError> {
         const SQL: &str = "SELECT url FROM urls WHERE workspace = ?1 AND key = ?2";
         self.readers
-            .glance(move |connection| one(connection, SQL, params![workspace.to_bytes(), key.0], |row| Ok(row.get(0)?)))
+            .point_read(move |connection| {
+                one(connection, SQL, params![workspace.to_bytes(), key.0], |row| Ok(row.get(0)?))
+            })
             .await
     }
 

@@ -65,7 +65,9 @@ pub(super) fn end_failures(connection: &Connection, workspace: WorkspaceId, id: 
 impl Webhooks for SqliteStore {
     async fn webhook(&self, workspace: WorkspaceId, id: WebhookId) -> Result<Option<Stored<Webhook>>, StoreError> {
         const SQL: &str = "SELECT revision, doc FROM webhooks WHERE workspace = ?1 AND id = ?2";
-        self.readers.glance(move |connection| one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], stored)).await
+        self.readers
+            .point_read(move |connection| one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], stored))
+            .await
     }
 
     async fn webhooks(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<Webhook>, StoreError> {
@@ -82,12 +84,14 @@ impl Webhooks for SqliteStore {
     async fn failing_since(&self, workspace: WorkspaceId, id: WebhookId) -> Result<Option<Timestamp>, StoreError> {
         const SQL: &str = "SELECT since FROM webhook_failures WHERE workspace = ?1 AND webhook = ?2";
         self.readers
-            .glance(move |connection| one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| time(row, 0)))
+            .point_read(move |connection| {
+                one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| time(row, 0))
+            })
             .await
     }
 
     async fn delivery(&self, workspace: WorkspaceId, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
-        self.readers.glance(move |connection| deliveries::get(connection, workspace, id)).await
+        self.readers.point_read(move |connection| deliveries::get(connection, workspace, id)).await
     }
 
     async fn deliveries(
@@ -137,13 +141,13 @@ impl Webhooks for SqliteStore {
 
     async fn expire_deliveries(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
         self.writer
-            .errand(move |bench| bench.undurably(|connection, _| deliveries::expire(connection, before, limit)))
+            .task(move |batch| batch.undurably(|connection, _| deliveries::expire(connection, before, limit)))
             .await
     }
 
     async fn forget_deliveries(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
         self.writer
-            .errand(move |bench| bench.undurably(|connection, _| deliveries::forget(connection, before, limit)))
+            .task(move |batch| batch.undurably(|connection, _| deliveries::forget(connection, before, limit)))
             .await
     }
 }

@@ -15,7 +15,7 @@ use messaging_core::changes::Changes;
 use messaging_core::ports::store::{CommitError, Priority, StoreError};
 use tokio::sync::oneshot;
 
-use super::batch::Bench;
+use super::batch::WriteBatch;
 use super::fault::Fault;
 
 /// The most commits of a queue that one transaction takes.
@@ -33,7 +33,7 @@ const ALONE_EVERY: Duration = Duration::from_millis(8);
 /// So many commits of background work make a batch worth its sync.
 const CROWD: usize = 256;
 
-type Errand = Box<dyn FnOnce(&mut Bench) + Send>;
+type WriterTask = Box<dyn FnOnce(&mut WriteBatch) + Send>;
 
 /// Changes, and who waits for them.
 pub(super) struct Commit {
@@ -54,13 +54,13 @@ const LOOK_AFTER: Duration = Duration::from_secs(1);
 /// Hands work to the thread.
 #[derive(Debug)]
 pub(super) struct Writer {
-    desk: Arc<Desk>,
+    queue: Arc<WriterQueue>,
     thread: Mutex<Option<JoinHandle<()>>>,
     capacity: usize,
 }
 
 #[derive(Default)]
-struct Desk {
+struct WriterQueue {
     waiting: Mutex<Waiting>,
     wake: Condvar,
 }
@@ -69,7 +69,7 @@ struct Desk {
 struct Waiting {
     foreground: VecDeque<Commit>,
     background: VecDeque<Commit>,
-    errands: VecDeque<Errand>,
+    tasks: VecDeque<WriterTask>,
     /// Waking costs a system call, and under load the thread does not sleep.
     sleep: Sleep,
     closed: bool,
@@ -83,8 +83,8 @@ enum Sleep {
     Awake,
     /// Any work.
     ForWork,
-    /// Its time, requests, errands, or a crowd of background work.
-    ForCrowd,
+    /// Its time, requests, tasks, or a crowd of background work.
+    ForCompany,
 }
 
 impl Waiting {
@@ -93,26 +93,26 @@ impl Waiting {
         match self.sleep {
             Sleep::Awake => false,
             Sleep::ForWork => true,
-            Sleep::ForCrowd => {
-                !self.foreground.is_empty() || !self.errands.is_empty() || self.background.len() >= CROWD
+            Sleep::ForCompany => {
+                !self.foreground.is_empty() || !self.tasks.is_empty() || self.background.len() >= CROWD
             }
         }
     }
 }
 
-impl std::fmt::Debug for Desk {
+impl std::fmt::Debug for WriterQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").finish_non_exhaustive()
+        f.debug_struct("WriterQueue").finish_non_exhaustive()
     }
 }
 
 impl Writer {
     /// Starts the thread.
-    pub(super) fn start(mut bench: Bench, capacity: usize) -> std::io::Result<Self> {
-        let desk = Arc::<Desk>::default();
-        let mine = Arc::clone(&desk);
-        let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || run(&mine, &mut bench))?;
-        Ok(Self { desk, thread: Mutex::new(Some(thread)), capacity })
+    pub(super) fn start(mut batch: WriteBatch, capacity: usize) -> std::io::Result<Self> {
+        let queue = Arc::<WriterQueue>::default();
+        let mine = Arc::clone(&queue);
+        let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || run(&mine, &mut batch))?;
+        Ok(Self { queue, thread: Mutex::new(Some(thread)), capacity })
     }
 
     /// Hands over changes and waits until they are durable.
@@ -122,35 +122,35 @@ impl Writer {
             Priority::Foreground => |waiting| &mut waiting.foreground,
             Priority::Background => |waiting| &mut waiting.background,
         };
-        self.desk.put(Commit { changes, reply }, queue, self.capacity)?;
+        self.queue.put(Commit { changes, reply }, queue, self.capacity)?;
         Ok(answer.await.map_err(|_| Fault::Panicked)??)
     }
 
     /// Runs something on the thread, between two transactions.
-    pub(super) async fn errand<T, F>(&self, errand: F) -> Result<T, StoreError>
+    pub(super) async fn task<T, F>(&self, task: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Bench) -> Result<T, Fault> + Send + 'static,
+        F: FnOnce(&mut WriteBatch) -> Result<T, Fault> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let errand: Errand = Box::new(move |bench| {
-            let _ = reply.send(errand(bench));
+        let task: WriterTask = Box::new(move |batch| {
+            let _ = reply.send(task(batch));
         });
-        self.desk.put(errand, |waiting| &mut waiting.errands, self.capacity)?;
+        self.queue.put(task, |waiting| &mut waiting.tasks, self.capacity)?;
         Ok(answer.await.map_err(|_| Fault::Panicked)??)
     }
 
     /// Lets the thread finish what waits, and waits for it.
     pub(super) fn close(&self) {
-        self.desk.lock().closed = true;
-        self.desk.wake.notify_one();
+        self.queue.lock().closed = true;
+        self.queue.wake.notify_one();
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = thread.join();
         }
     }
 }
 
-impl Desk {
+impl WriterQueue {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -178,10 +178,10 @@ impl Desk {
     }
 }
 
-/// What the thread took from the desk.
+/// What the thread took from the queue.
 #[derive(Default)]
 struct Taken {
-    errands: VecDeque<Errand>,
+    tasks: VecDeque<WriterTask>,
     foreground: VecDeque<Commit>,
     /// What did not fit into the time of one batch stays here for the next.
     background: VecDeque<Commit>,
@@ -198,12 +198,12 @@ struct Taken {
 impl Taken {
     /// Waits for work, or until it is time to look after the health of the store; `false` when there is no
     /// work and will be none.
-    fn fill(&mut self, desk: &Desk) -> bool {
+    fn fill(&mut self, queue: &WriterQueue) -> bool {
         // What the last batch had no time for does not wait again.
         let is_left = !self.background.is_empty() && !self.background_waits;
-        let mut waiting = desk.lock();
+        let mut waiting = queue.lock();
         loop {
-            self.errands.append(&mut waiting.errands);
+            self.tasks.append(&mut waiting.tasks);
             take(&mut waiting.foreground, &mut self.foreground);
             take(&mut waiting.background, &mut self.background);
             let now = Instant::now();
@@ -224,7 +224,7 @@ impl Taken {
                 self.last_alone = Some(now);
                 return true;
             }
-            if !self.errands.is_empty() {
+            if !self.tasks.is_empty() {
                 return true;
             }
             if waiting.closed && self.background.is_empty() {
@@ -233,15 +233,15 @@ impl Taken {
             waiting = if self.background.is_empty() {
                 waiting.sleep = Sleep::ForWork;
                 let (mut waiting, timeout) =
-                    desk.wake.wait_timeout(waiting, LOOK_AFTER).unwrap_or_else(PoisonError::into_inner);
+                    queue.wake.wait_timeout(waiting, LOOK_AFTER).unwrap_or_else(PoisonError::into_inner);
                 if timeout.timed_out() {
                     waiting.sleep = Sleep::Awake;
                     return true;
                 }
                 waiting
             } else {
-                waiting.sleep = Sleep::ForCrowd;
-                desk.wake.wait_timeout(waiting, alone_in).unwrap_or_else(PoisonError::into_inner).0
+                waiting.sleep = Sleep::ForCompany;
+                queue.wake.wait_timeout(waiting, alone_in).unwrap_or_else(PoisonError::into_inner).0
             };
             waiting.sleep = Sleep::Awake;
         }
@@ -258,24 +258,24 @@ fn take(from: &mut VecDeque<Commit>, into: &mut VecDeque<Commit>) {
     into.extend(from.drain(..room));
 }
 
-fn run(desk: &Desk, bench: &mut Bench) {
+fn run(queue: &WriterQueue, batch: &mut WriteBatch) {
     let mut taken = Taken::default();
-    while taken.fill(desk) {
-        survive(bench, Bench::look_after_health);
-        // Errands first: a claim that runs before the batch sees only what is durable.
-        for errand in taken.errands.drain(..) {
-            survive(bench, |bench| errand(bench));
+    while taken.fill(queue) {
+        survive(batch, WriteBatch::look_after_health);
+        // Tasks first: a claim that runs before the batch sees only what is durable.
+        for task in taken.tasks.drain(..) {
+            survive(batch, |batch| task(batch));
         }
         let mut none = VecDeque::new();
         let background = if taken.background_waits { &mut none } else { &mut taken.background };
-        survive(bench, |bench| bench.commit(&mut taken.foreground, background));
-        bench.keep_log_short();
+        survive(batch, |batch| batch.commit(&mut taken.foreground, background));
+        batch.keep_log_short();
     }
 }
 
 /// A panic is a bug, and must not be the end of the store: whoever waits is told by a dropped reply.
-fn survive(bench: &mut Bench, work: impl FnOnce(&mut Bench)) {
-    if catch_unwind(AssertUnwindSafe(|| work(bench))).is_err() {
-        bench.abandon();
+fn survive(batch: &mut WriteBatch, work: impl FnOnce(&mut WriteBatch)) {
+    if catch_unwind(AssertUnwindSafe(|| work(batch))).is_err() {
+        batch.abandon();
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use messaging_core::changes::{JobHandle, Write};
+use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::ports::store::{CommitError, Jobs as _, Messages as _, Store as _, StoreError, StoreHealth};
 use messaging_store::conformance::sample::{at, bare_message, claim, enqueue, finish, id, insert, next_due};
 use messaging_store::conformance::{commit, put};
@@ -70,7 +71,8 @@ async fn below_the_reserve_what_adds_is_refused_and_what_ends_is_not() {
     let store = SqliteStore::open(reserve(free / 2 * 3)).unwrap();
     assert_eq!(store.health(), StoreHealth::BelowReserve);
     is_unavailable(&commit(&store, [insert(&bare_message(id()))]).await);
-    let put_file = messaging_core::ports::store::Blobs::put_blob(&store, id(), id(), bytes::Bytes::from_static(b"x"));
+    let blob = MessageBlob { workspace_id: id(), message_id: id(), id: id() };
+    let put_file = messaging_core::ports::store::Blobs::put_blob(&store, blob, bytes::Bytes::from_static(b"x"));
     assert!(matches!(put_file.await, Err(StoreError::Unavailable)));
     let claimed = store.claim(claim(0)).await.unwrap();
     assert_eq!(claimed.len(), 1);

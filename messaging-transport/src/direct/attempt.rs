@@ -14,7 +14,7 @@ use super::lane::Report;
 use super::route::{NoAddress, response};
 use crate::dns::LookupFailure;
 use crate::guard::private_address;
-use crate::smtp::{Answers, Failure, Letter, OpenError, Opener, Peer, Security, Session, Transcript};
+use crate::smtp::{Answers, Envelope, Failure, OpenError, Opener, Peer, Security, Session, Transcript};
 
 /// After so long no further exchanger is tried: every step may take minutes, and the attempt must end.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -25,7 +25,7 @@ const MAX_CONVERSATIONS: usize = 12;
 /// An attempt under way.
 pub(super) struct Attempt<'a> {
     pub(super) delivery: &'a DirectDelivery,
-    pub(super) letter: &'a Letter<'a>,
+    pub(super) envelope: &'a Envelope<'a>,
     pub(super) domain: &'a str,
     /// Who has an outcome so far.
     pub(super) answers: Answers,
@@ -82,12 +82,12 @@ enum Talk {
 }
 
 impl<'a> Attempt<'a> {
-    pub(super) fn new(delivery: &'a DirectDelivery, letter: &'a Letter<'a>, domain: &'a str) -> Self {
+    pub(super) fn new(delivery: &'a DirectDelivery, envelope: &'a Envelope<'a>, domain: &'a str) -> Self {
         Self {
             delivery,
-            letter,
+            envelope,
             domain,
-            answers: Answers::new(letter.recipients.len()),
+            answers: Answers::new(envelope.recipients.len()),
             dialogs: Vec::new(),
             connecting: delivery.timeouts.connect_in_all,
             conversations: 0,
@@ -119,7 +119,7 @@ impl<'a> Attempt<'a> {
     }
 
     fn is_late(&self) -> bool {
-        self.letter.since.elapsed() > PATIENCE
+        self.envelope.since.elapsed() > PATIENCE
     }
 
     /// Remembers a miss, if it counts as much as those before it.
@@ -303,7 +303,7 @@ impl<'a> Attempt<'a> {
     async fn converse(&mut self, session: Session, host: &str, transcript: Transcript, is_reused: bool) -> Talk {
         let (mut session, mut transcript) = (session, transcript);
         let timeouts = &self.delivery.timeouts;
-        let sent = self.letter.send(&mut session, host, timeouts, &mut transcript, &mut self.answers).await;
+        let sent = self.envelope.send(&mut session, host, timeouts, &mut transcript, &mut self.answers).await;
         let miss = match sent {
             Ok(()) => {
                 self.dialogs.push(transcript.into_dialog(self.answers.known()));

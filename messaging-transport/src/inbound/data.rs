@@ -1,4 +1,4 @@
-//! The content of a letter on the wire (RFC 5321 section 4.1.1.4): where it ends, and what is kept.
+//! The content of a mail on the wire (RFC 5321 section 4.1.1.4): where it ends, and what is kept.
 //!
 //! CRLF, a dot, CRLF ends it, and nothing else does. A carriage return or line feed alone is refused
 //! wherever it stands: hosts that take one of them for a line end see another end of the content than

@@ -1,4 +1,4 @@
-//! What a letter to a return address says: pure functions from octets to a [`Report`].
+//! What a mail to a return address says: pure functions from octets to a [`Report`].
 //!
 //! Letters come from hosts that nobody chose, in every state of disrepair. Nothing here trusts a length,
 //! a depth or an encoding, and the time taken grows with the length of what is looked at, which is
@@ -20,10 +20,10 @@ use messaging_core::domain::report::{Action, RecipientReport, Report};
 
 use self::mail::Mail;
 
-/// How much of a letter is looked at, in octets: reports come first, what is returned comes after.
+/// How much of a mail is looked at, in octets: reports come first, what is returned comes after.
 pub const MAX_READ: usize = 256 * 1024;
 
-/// Reads a letter.
+/// Reads a mail.
 pub fn read(source: &[u8]) -> Report {
     let mail = Mail::read(&source[..source.len().min(MAX_READ)]);
     if let Some(complaint) = arf::read(&mail) {

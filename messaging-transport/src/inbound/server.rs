@@ -6,11 +6,11 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use messaging_core::ports::inbound::InboundSink;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
-use super::Postbox;
 use super::session::{Place, Session};
 
 /// Connections that the kernel keeps for us while we are busy.
@@ -31,12 +31,12 @@ pub struct InboundOptions {
     pub max_connections: usize,
     /// The same from one address; of IPv6 from one /64.
     pub max_per_address: usize,
-    /// The largest letter in octets, as SIZE (RFC 1870) announces it.
+    /// The largest mail in octets, as SIZE (RFC 1870) announces it.
     pub max_letter: usize,
     /// Letters whose content is in memory at a time; further ones wait for a place. Of each no more
     /// than [`report::MAX_READ`](super::report::MAX_READ) octets are kept.
     pub max_letters: usize,
-    /// Recipients of a letter: it is about one message, or a few in a digest.
+    /// Recipients of a mail: it is about one message, or a few in a digest.
     pub max_recipients: usize,
     /// Refused commands before a client is sent away.
     pub max_errors: usize,
@@ -106,27 +106,27 @@ impl Inbound {
         self.address
     }
 
-    /// Receives letters for `postbox` until `shutdown` is done; then takes no further ones, finishes
+    /// Receives letters for `sink` until `shutdown` is done; then takes no further ones, finishes
     /// those that are on the way within [`InboundOptions::stop_grace`], and returns.
-    pub async fn run(self, postbox: Arc<dyn Postbox>, shutdown: impl Future<Output = ()>) {
+    pub async fn run(self, sink: Arc<dyn InboundSink>, shutdown: impl Future<Output = ()>) {
         let Self { listener, options, .. } = self;
         let connections = Arc::new(Semaphore::new(options.max_connections));
         let letters = Arc::new(Semaphore::new(options.max_letters));
-        let crowd = Arc::new(Crowd::default());
+        let counts = Arc::new(ConnectionCounts::default());
         let turned_away = Arc::new(Semaphore::new(options.max_connections));
         let (phase, _) = watch::channel(Phase::Running);
 
         let accepting = async {
             loop {
                 let (socket, peer) = accept(&listener).await;
-                let visitor = crowd.enter(peer.ip(), options.max_per_address);
+                let visitor = counts.enter(peer.ip(), options.max_per_address);
                 let seat = Arc::clone(&connections).try_acquire_owned();
                 let (Some(visitor), Ok(seat)) = (visitor, seat) else {
                     turn_away(socket, &options.hostname, &turned_away);
                     continue;
                 };
                 let place = Place {
-                    postbox: Arc::clone(&postbox),
+                    sink: Arc::clone(&sink),
                     options: Arc::clone(&options),
                     letters: Arc::clone(&letters),
                     phase: phase.subscribe(),
@@ -189,36 +189,36 @@ fn turn_away(socket: TcpStream, hostname: &str, places: &Arc<Semaphore>) {
 
 /// Who is connected, by address.
 #[derive(Debug, Default)]
-struct Crowd(Mutex<HashMap<IpAddr, usize>>);
+struct ConnectionCounts(Mutex<HashMap<IpAddr, usize>>);
 
 /// One of them; leaves when dropped.
 #[derive(Debug)]
 struct Visitor {
-    crowd: Arc<Crowd>,
+    counts: Arc<ConnectionCounts>,
     network: IpAddr,
 }
 
-impl Crowd {
+impl ConnectionCounts {
     /// Lets somebody in, unless as many as allowed are in from there.
     fn enter(self: &Arc<Self>, address: IpAddr, most: usize) -> Option<Visitor> {
         let network = network(address);
-        let mut crowd = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = crowd.entry(network).or_insert(0);
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(network).or_insert(0);
         if *count >= most {
             return None;
         }
         *count += 1;
-        Some(Visitor { crowd: Arc::clone(self), network })
+        Some(Visitor { counts: Arc::clone(self), network })
     }
 }
 
 impl Drop for Visitor {
     fn drop(&mut self) {
-        let mut crowd = self.crowd.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = crowd.get_mut(&self.network) {
+        let mut counts = self.counts.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&self.network) {
             *count -= 1;
             if *count == 0 {
-                crowd.remove(&self.network);
+                counts.remove(&self.network);
             }
         }
     }
@@ -238,8 +238,8 @@ mod tests {
 
     #[test]
     fn one_network_has_so_many_places() {
-        let crowd = Arc::new(Crowd::default());
-        let enter = |address: &str| crowd.enter(address.parse().unwrap(), 2);
+        let counts = Arc::new(ConnectionCounts::default());
+        let enter = |address: &str| counts.enter(address.parse().unwrap(), 2);
         let first = enter("192.0.2.1").unwrap();
         let second = enter("::ffff:192.0.2.1").unwrap();
         assert!(enter("192.0.2.1").is_none());
@@ -249,6 +249,6 @@ mod tests {
         drop((first, second, a, b));
         assert!(enter("192.0.2.1").is_some());
         drop(other);
-        assert!(crowd.0.lock().unwrap().is_empty());
+        assert!(counts.0.lock().unwrap().is_empty());
     }
 }

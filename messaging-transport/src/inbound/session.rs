@@ -4,14 +4,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::app::ReturnAddress;
 use messaging_core::error::Chain;
+use messaging_core::ports::inbound::{InboundSink, ReturnAddress};
 use smtp_proto::{MAIL_BODY_BINARYMIME, MAIL_REQUIRETLS, Request};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-use super::Postbox;
 use super::data::{Collector, Fault};
 use super::line::{Incoming, LineError};
 use super::report;
@@ -26,7 +25,7 @@ const DRAINING: Duration = Duration::from_secs(2);
 
 /// Where a session takes place.
 pub(super) struct Place {
-    pub(super) postbox: Arc<dyn Postbox>,
+    pub(super) sink: Arc<dyn InboundSink>,
     pub(super) options: Arc<InboundOptions>,
     /// Letters that may be in memory.
     pub(super) letters: Arc<Semaphore>,
@@ -233,7 +232,7 @@ where
             return Ok(());
         }
         let limit = self.place.options.command_timeout;
-        match timeout(limit, self.place.postbox.return_address(address)).await {
+        match timeout(limit, self.place.sink.return_address(address)).await {
             Ok(Ok(Some(known))) => {
                 if let Some(transaction) = &mut self.transaction
                     && !transaction.recipients.contains(&known)
@@ -292,26 +291,26 @@ where
         Ok(())
     }
 
-    /// Carries out what the letter says, and answers with the reply to the final dot.
+    /// Carries out what the mail says, and answers with the reply to the final dot.
     async fn take_note(&self, transaction: Transaction, source: Vec<u8>) -> &'static str {
         const LATER: &str = "451 4.3.0 try again later";
         let reading = tokio::task::spawn_blocking(move || report::read(&source));
         let Ok(report) = reading.await else {
-            tracing::error!("reading a letter panicked");
+            tracing::error!("reading a mail panicked");
             return LATER;
         };
         let noting = async {
             for to in &transaction.recipients {
-                // What one recipient had done to it stays done: when the letter comes again, that has no
+                // What one recipient had done to it stays done: when the mail comes again, that has no
                 // second effect.
-                self.place.postbox.receive(to, &report).await?;
+                self.place.sink.receive(to, &report).await?;
             }
-            Ok::<_, messaging_core::Error>(())
+            Ok::<_, messaging_core::ports::inbound::InboundError>(())
         };
         match timeout(self.place.options.command_timeout, noting).await {
             Ok(Ok(())) => "250 2.0.0 noted",
             Ok(Err(error)) => {
-                tracing::error!(error = %Chain(&error), "a letter had no effect");
+                tracing::error!(error = %Chain(&error), "a mail had no effect");
                 LATER
             }
             Err(_) => LATER,

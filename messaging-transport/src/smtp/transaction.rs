@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout};
 
 use super::Timeouts;
 use super::content::WireContent;
-use super::letter::{Answers, Recipient};
+use super::envelope::{Answers, Recipient};
 use super::reply::{Kind, Reply};
 use super::session::Session;
 use super::transcript::Transcript;

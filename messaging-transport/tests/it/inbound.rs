@@ -11,13 +11,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::Error;
-use messaging_core::app::ReturnAddress;
 use messaging_core::domain::link_token::ReturnPurpose;
 use messaging_core::domain::report::Report;
 use messaging_core::ids::MessageId;
+use messaging_core::ports::inbound::{InboundError, InboundSink, ReturnAddress};
 use messaging_core::ports::store::StoreError;
-use messaging_transport::inbound::{Inbound, InboundOptions, Postbox};
+use messaging_transport::inbound::{Inbound, InboundOptions};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -27,7 +26,7 @@ use tokio::time::timeout;
 /// Longer than anything here takes; a test that reaches it has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A postbox with the addresses `one@b.test` to `nine@b.test`, which writes down what it gets.
+/// A sink with the addresses `one@b.test` to `nine@b.test`, which writes down what it gets.
 #[derive(Default)]
 struct Notes {
     received: Mutex<Vec<(MessageId, Report)>>,
@@ -56,7 +55,7 @@ impl Notes {
 }
 
 #[async_trait]
-impl Postbox for Notes {
+impl InboundSink for Notes {
     async fn return_address(&self, address: &str) -> Result<Option<ReturnAddress>, StoreError> {
         if address == "unavailable@b.test" {
             return Err(StoreError::Unavailable);
@@ -64,9 +63,9 @@ impl Postbox for Notes {
         Ok(Self::known().get(&address.to_lowercase()).copied())
     }
 
-    async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), Error> {
+    async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), InboundError> {
         if self.broken.lock().unwrap().contains(&to.message_id) {
-            return Err(Error::Unavailable { retry_after: 1 });
+            return Err(InboundError::new(StoreError::Unavailable));
         }
         self.received.lock().unwrap().push((to.message_id, report.clone()));
         Ok(())

@@ -11,7 +11,7 @@ use crate::world::World;
 const COUNTERS: [(&str, &str); 5] = [
     (
         "contacts of a workspace",
-        "SELECT w.number, w.contacts, (SELECT count(*) FROM contacts c WHERE c.audience = w.number) FROM audiences w",
+        "SELECT w.number, w.contacts, (SELECT count(*) FROM contacts c WHERE c.workspace_number = w.number) FROM workspace_numbers w",
     ),
     (
         "members of a list",
@@ -75,7 +75,11 @@ fn product_events(world: &World, connection: &Connection) -> rusqlite::Result<()
     let mut ledger = world.ledger();
     let mut broken = Vec::new();
     for (planned, record) in world.plan.requests.iter().zip(&ledger.requests) {
-        let most = if planned.key.is_some() { 1 } else { record.fresh_successes + record.unknown };
+        let most = if planned.key.is_some() && world.plan.jumps.is_empty() {
+            1
+        } else {
+            record.fresh_successes + record.unknown
+        };
         let is_accepted = record.success.as_ref().is_some_and(|(_, body)| !body.contains("\"error\""));
         let least = u32::from(is_accepted && !has_erased);
         for name in &planned.call.events {
@@ -93,7 +97,7 @@ fn product_events(world: &World, connection: &Connection) -> rusqlite::Result<()
 fn segments(world: &World, connection: &Connection) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(
         "SELECT c.attributes, EXISTS (SELECT 1 FROM segment_members m WHERE m.segment = s.n AND m.contact = c.n), \
-         s.filter, s.n, c.n FROM segments s JOIN contacts c ON c.audience = s.audience WHERE s.removed = 0",
+         s.filter, s.n, c.n FROM segments s JOIN contacts c ON c.workspace_number = s.workspace_number WHERE s.removed = 0",
     )?;
     let read = |row: &Row<'_>| {
         let (attributes, is_member): (Option<String>, bool) = (row.get(0)?, row.get(1)?);

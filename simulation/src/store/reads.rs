@@ -7,6 +7,7 @@ use bytes::Bytes;
 use messaging_core::changes::{Reply, ReplyKey};
 use messaging_core::domain::account::{Member, Session, User, Workspace};
 use messaging_core::domain::api_key::ApiKey;
+use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::attempt::MessageAttempt;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::erasure::Names;
@@ -20,10 +21,10 @@ use messaging_core::domain::list::ContactList;
 use messaging_core::domain::login_attempts::{SignInAttempt, SignInBlocks};
 use messaging_core::domain::message::{Capture, EventKind, Message, MessageContent, MessageEvent, MessageFilter};
 use messaging_core::domain::product_event::ProductEvent;
-use messaging_core::domain::product_event::ledger::Known;
+use messaging_core::domain::product_event::event_deduplicator::Known;
 use messaging_core::domain::segment::Segment;
 use messaging_core::domain::segment::filter::Filter;
-use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::soft_bounce::Streak;
@@ -85,8 +86,9 @@ hand_on! {
         forget_attempts(before: Timestamp, limit: usize) -> u64;
     }
     impl Blobs {
-        put_blob(workspace: WorkspaceId, id: BlobId, bytes: Bytes) -> ();
-        discard_blob(workspace: WorkspaceId, id: BlobId) -> ();
+        put_blob(blob: MessageBlob, bytes: Bytes) -> ();
+        discard_blob(blob: MessageBlob) -> ();
+        settle_blobs(before: Timestamp, limit: usize) -> u64;
         blob(workspace: WorkspaceId, id: BlobId) -> Option<Bytes>;
         blobs_before(before: Timestamp, limit: usize) -> Vec<(WorkspaceId, BlobId)>;
     }
@@ -165,7 +167,7 @@ hand_on! {
     impl Segments {
         segment(workspace: WorkspaceId, id: SegmentId) -> Option<Stored<Segment>>;
         segments(workspace: WorkspaceId, page: PageRequest) -> Slice<Segment>;
-        segment_interest(workspace: WorkspaceId) -> Aspects;
+        segment_read_mask(workspace: WorkspaceId) -> ReadMask;
         segment_contacts(workspace: WorkspaceId, id: SegmentId, page: PageRequest) -> Slice<Contact>;
         preview(workspace: WorkspaceId, query: &MemberQuery, conditions: &[Filter], sample: usize) -> Preview;
         calculate_members(workspace: WorkspaceId, id: SegmentId, query: &MemberQuery, from: u64) -> Calculated;

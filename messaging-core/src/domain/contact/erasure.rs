@@ -21,7 +21,8 @@ const PERSONAL: [&str; 3] = ["recipient", "ip", "user_agent"];
 /// Members that may name a person; where nobody knows the names any more they count as personal.
 const TEXTS: [&str; 3] = ["response", "message", "url"];
 
-/// Everything that names an erased person: addresses and identifiers, lower case.
+/// Everything that names an erased person: addresses and identifiers, by letters as [`address::fold_letter`] answers
+/// them.
 #[derive(Debug, Clone)]
 pub struct Names(HashSet<String>);
 
@@ -33,15 +34,19 @@ impl Names {
             let readable = address::unicode_spelling(&name);
             [Some(name), readable].into_iter().flatten()
         });
-        Self(spelled.map(|name| name.to_lowercase()).filter(|name| name.len() >= 4).collect())
+        Self(spelled.map(|name| folded(&name)).filter(|name| name.len() >= 4).collect())
     }
 
     /// Whether a text names the person, plainly or as part of a URL.
     pub fn are_in(&self, text: &str) -> bool {
-        let text = text.to_lowercase();
+        let text = folded(text);
         let escaped = |name: &str| name.replace('@', "%40").replace('+', "%2b");
         self.0.iter().any(|name| text.contains(name.as_str()) || text.contains(&escaped(name)))
     }
+}
+
+fn folded(text: &str) -> String {
+    text.chars().map(address::fold_letter).collect()
 }
 
 /// The tags of a message without those that name the person.
@@ -106,5 +111,24 @@ mod tests {
             json!({"url": "https://a.example/sale", "ip": "192.0.2.1", "user_agent": "x", "machine": false}),
             json!({"url": "https://a.example/sale", "machine": false}),
         );
+    }
+
+    #[test]
+    fn a_person_is_known_by_the_one_spelling_of_the_address() {
+        let kim = ErasedAddresses::new(["Kim@b\u{fc}cher.example"]);
+        for same in ["kim@B\u{dc}CHER.example", "KIM@xn--bcher-kva.example"] {
+            assert!(kim.are(same), "{same}");
+            assert_eq!(kim.out_of_text(&format!("to <{same}>")).as_deref(), Some("to <***>"), "{same}");
+        }
+        // Somebody else, whatever Unicode says of the letter.
+        let other = "\u{212a}im@b\u{fc}cher.example";
+        assert!(!kim.are(other));
+        assert_eq!(kim.out_of_text(other), None);
+        let names = Names::new(["kim@example.com".to_owned()]);
+        assert!(names.are_in("no KIM@Example.com here"));
+        assert!(!names.are_in("no \u{212a}im@example.com here"));
+        let joerg = ErasedAddresses::new(["J\u{d6}rg@example.com"]);
+        assert_eq!(joerg.out_of_text("J\u{d6}rg@Example.com").as_deref(), Some("***"));
+        assert!(!joerg.are("j\u{f6}rg@example.com"));
     }
 }

@@ -12,7 +12,7 @@ use super::{Contact, Identifier, attributes};
 use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::custom_field::FieldTypes;
-use crate::ops::input::Input;
+use crate::input::Input;
 use crate::patch::Patch;
 use crate::time::zone;
 use crate::violation::{FieldCode, Violations};
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use crate::domain::contact::tests::bare;
     use crate::domain::custom_field::FieldType;
-    use crate::ops::input;
+    use crate::input;
 
     fn faults(violations: &Violations) -> String {
         let text = |one: &crate::violation::Violation| {

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::domain::dkim::generate;
     use crate::domain::sending_domain::RecordStatus::{self, Failed, Pending, Verified};
-    use crate::ports::clock::SeededEntropy;
+    use crate::entropy::SeededEntropy;
     use crate::time::Timestamp;
 
     fn key(algorithm: Algorithm) -> DkimKey {

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::columns::Header;
-use crate::error::Error;
+use crate::error::DomainError;
 use crate::ids::{ImportId, WorkspaceId};
 use crate::violation::At;
 
@@ -88,9 +88,9 @@ pub fn without_end(report: &[u8]) -> usize {
 /// Refused rows that follow one another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowErrors {
-    /// Whose.
+    /// Workspace that owns the import.
     pub workspace_id: WorkspaceId,
-    /// Of which import.
+    /// The import.
     pub import_id: ImportId,
     /// The first row among them.
     pub first_row: u64,
@@ -99,16 +99,16 @@ pub struct RowErrors {
 }
 
 /// Adds the lines of a refused row.
-pub fn add(lines: &mut String, row: u64, error: &Error, header: &Header) {
+pub fn add(lines: &mut String, row: u64, error: &DomainError, header: &Header) {
     match error {
-        Error::Validation(violations) => {
+        DomainError::Invalid(violations) => {
             for violation in violations.as_slice().iter().take(MAX_FAULTS) {
                 let At::Pointer(pointer) = &violation.at else { continue };
                 let code = serde_json::to_value(violation.code).unwrap_or_default();
                 add_line(lines, row, header.column_of(pointer), code.as_str().unwrap_or_default(), &violation.message);
             }
         }
-        Error::IdentifierConflict { pointer, contact_id } => {
+        DomainError::IdentifierConflict { pointer, contact_id } => {
             let message = format!("{error}: {contact_id}");
             add_line(lines, row, header.column_of(pointer), error.code(), &message);
         }
@@ -214,7 +214,7 @@ mod tests {
         let mut lines = String::new();
         add(&mut lines, 2, &violations.into(), &header);
         let contact_id = "con_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap();
-        add(&mut lines, 3, &Error::IdentifierConflict { pointer: "/email", contact_id }, &header);
+        add(&mut lines, 3, &DomainError::IdentifierConflict { pointer: "/email", contact_id }, &header);
         assert_eq!(
             lines,
             "2,\"'=email\",invalid_format,not an email address\r\n2,tags,too_long,must have at most 64 characters\r\n\

@@ -10,8 +10,8 @@ use validator::Validate as _;
 use super::columns::{Header, Target};
 use crate::domain::contact::input::{ConsentInput, ContactInput};
 use crate::domain::custom_field::{FieldType, FieldTypes};
-use crate::error::Error;
-use crate::ops::input::{Input as _, UnknownMembers, body_with_faults};
+use crate::error::DomainError;
+use crate::input::{Input as _, UnknownMembers, body_with_faults};
 use crate::patch::Patch;
 use crate::violation::{FieldCode, Violations};
 
@@ -89,7 +89,7 @@ fn judge(input: ContactInput, mut faults: Violations, has_nul: bool) -> Read {
             faults.merge(found);
             Ok((input, faults))
         }
-        Err(Error::Validation(found)) => {
+        Err(DomainError::Invalid(found)) => {
             faults.merge(found);
             Err(faults)
         }

@@ -5,15 +5,15 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::MessageInput;
-use crate::error::Error;
-use crate::ops::input;
+use crate::error::DomainError;
+use crate::input;
 use crate::violation::At;
 
 /// The pointers and codes that are reported, or "ok".
 fn verdict(body: &Value) -> String {
     match input::body::<MessageInput>(body.to_string().as_bytes()) {
         Ok(_) => "ok".to_owned(),
-        Err(Error::Validation(violations)) => {
+        Err(DomainError::Invalid(violations)) => {
             let mut lines: Vec<_> = violations
                 .as_slice()
                 .iter()
@@ -107,16 +107,17 @@ fn subject_and_parts() {
 
 #[test]
 fn text_limits_by_channel() {
-    for (channel, to, most) in [
-        ("sms", "+1234567", 1600),
-        ("push", "t", 4000),
-        ("telegram", "1", 4096),
-        ("whatsapp", "+1234567", 4096),
-        ("viber", "+1234567", 1000),
+    for (channel, to, most, fault) in [
+        // Ten segments, and 3500 bytes, are less than the characters that are allowed.
+        ("sms", "+1234567", 1530, "/text too_long"),
+        ("push", "t", 1750, "/text too_large"),
+        ("telegram", "1", 4096, "/text too_long"),
+        ("whatsapp", "+1234567", 4096, "/text too_long"),
+        ("viber", "+1234567", 1000, "/text too_long"),
     ] {
         // Characters, not bytes.
         check(message(channel, to, json!({"text": "ü".repeat(most)})), "ok");
-        check(message(channel, to, json!({"text": "ü".repeat(most + 1)})), "/text too_long");
+        check(message(channel, to, json!({"text": "ü".repeat(most + 1)})), fault);
         check(message(channel, to, json!({"text": null})), "/text required");
         check(message(channel, to, json!({"text": null, "template_id": "tpl_x"})), "ok");
     }
@@ -239,6 +240,39 @@ fn unknown_members_are_refused_and_of_repeated_ones_the_last_counts() {
 fn bodies_that_are_no_objects() {
     for bad in ["", "[]", "null", "\"a\"", "{", "{\"channel\":\"email\"", "{} x"] {
         let result = input::body::<MessageInput>(bad.as_bytes());
-        assert!(matches!(result, Err(Error::InvalidJson)), "{bad}");
+        assert!(matches!(result, Err(DomainError::NotAnObject)), "{bad}");
     }
+}
+
+#[test]
+fn a_template_makes_the_parts_sent_along_void() {
+    let template = "tpl_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
+    let long = "s".repeat(999);
+    check(email(json!({"template_id": template, "subject": "a\nb", "html": "h".repeat((2 << 20) + 1)})), "ok");
+    check(email(json!({"template_id": template, "subject": long})), "ok");
+    let sms = json!({"channel": "sms", "to": "+14155550123", "template_id": template, "text": "t".repeat(1601)});
+    check(sms, "ok");
+    // What the channel has not is refused all the same.
+    let sms = json!({"channel": "sms", "to": "+14155550123", "template_id": template, "html": "x"});
+    check(sms, "/html not_allowed");
+}
+
+#[test]
+fn texts_fit_into_their_channels() {
+    let sms = |text: String| json!({"channel": "sms", "to": "+14155550123", "text": text});
+    check(sms("t".repeat(1530)), "ok");
+    check(sms("t".repeat(1531)), "/text too_long");
+    check(sms("t".repeat(1601)), "/text too_long");
+    check(sms("\u{436}".repeat(670)), "ok");
+    check(sms("\u{436}".repeat(671)), "/text too_long");
+    let push = |title: &str, text: String| json!({"channel": "push", "to": "t", "subject": title, "text": text});
+    check(push("12345", "t".repeat(3495)), "ok");
+    check(push("12345", "t".repeat(3496)), "/text too_large");
+    check(push("", "t".repeat(4001)), "/text too_long");
+}
+
+#[test]
+fn masked_addresses_of_the_sender_are_refused() {
+    let masked = json!({"from_email": "s***@acme.com", "reply_to": "h***@acme.com"});
+    check(email(masked), "/from_email not_allowed, /reply_to not_allowed");
 }

@@ -12,7 +12,7 @@ use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::contact::Identifier;
 use crate::ids::ContactId;
-use crate::ops::input::Input;
+use crate::input::Input;
 use crate::time::Timestamp;
 use crate::violation::{FieldCode, Violations};
 
@@ -105,7 +105,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::ops::input;
+    use crate::input;
 
     #[track_caller]
     fn check(body: Value, expected: &str) {
@@ -113,7 +113,7 @@ mod tests {
             body.to_string().as_bytes(),
             input::UnknownMembers::default(),
         ) {
-            Ok((_, violations)) | Err(crate::Error::Validation(violations)) => violations,
+            Ok((_, violations)) | Err(crate::DomainError::Invalid(violations)) => violations,
             Err(error) => panic!("{body}: {error}"),
         };
         let text = |one: &crate::violation::Violation| {

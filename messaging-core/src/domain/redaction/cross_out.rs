@@ -1,12 +1,14 @@
 //! Takes known addresses out of a text, in every spelling that [`mask_text`](super::mask_text) knows.
 
+use crate::domain::address::fold_letter;
+
 use super::{STARS, Unit, read_units};
 
 /// A text is looked at in pieces of about this many bytes, which end at spaces, so that a long one takes no
 /// multiple of its length in memory.
 const PIECE: usize = 16 << 10;
 
-/// Crosses out each of the addresses (lower case) wherever it stands as a whole, also in a return address that
+/// Crosses out each of the addresses (letters as [`fold_letter`] answers them) wherever it stands as a whole, also in a return address that
 /// holds it, percent-encoded, or broken by quoted-printable; `None` when it stands nowhere.
 pub fn cross_out(text: &str, addresses: &[String]) -> Option<String> {
     let patterns: Vec<Pattern> = addresses.iter().flat_map(|address| Pattern::all(address)).collect();
@@ -111,7 +113,7 @@ fn cross_out_of_piece(text: &str, patterns: &[Pattern]) -> Option<String> {
     crossed.map(|crossed| crossed + &text[copied..])
 }
 
-/// The units by what they mean, in lower case, without the line ends that quoted-printable puts in.
+/// The units by what they mean, letters folded, without the line ends that quoted-printable puts in.
 fn letters(units: &[Unit]) -> Vec<(usize, char)> {
     let mut letters = Vec::with_capacity(units.len());
     let mut place = 0;
@@ -121,7 +123,7 @@ fn letters(units: &[Unit]) -> Vec<(usize, char)> {
             place += 3;
             continue;
         }
-        letters.push((place, unit.meaning.to_lowercase().next().unwrap_or(unit.meaning)));
+        letters.push((place, fold_letter(unit.meaning)));
         place += 1;
     }
     letters

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ports::transport::Response;
+use crate::domain::outcome::Response;
 use crate::time::Timestamp;
 use Action::{Delayed, Delivered, Expanded, Failed, Relayed};
 

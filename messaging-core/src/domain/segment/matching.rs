@@ -3,6 +3,7 @@
 //! Stores find members in their own ways; this is what all of them are measured by, and it is written to be
 //! plainly right, not to be fast.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use jiff::tz::TimeZone;
@@ -49,7 +50,7 @@ pub struct EventFact {
 pub struct MessageFact {
     /// What happened.
     pub event: MessageEventKind,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
     /// Whether a machine did it.
     pub is_machine: bool,
@@ -122,6 +123,8 @@ enum Found<'a> {
     Nothing,
     Json(&'a Value),
     Text(&'a str),
+    /// An email address in its one spelling, in which case matters outside of ASCII.
+    Email(&'a str),
     Moment(Timestamp),
 }
 
@@ -133,8 +136,16 @@ impl<'a> Found<'a> {
     fn text(self) -> Option<&'a str> {
         match self {
             Self::Json(Value::String(text)) => Some(text),
-            Self::Text(text) => Some(text),
+            Self::Text(text) | Self::Email(text) => Some(text),
             Self::Json(_) | Self::Nothing | Self::Moment(_) => None,
+        }
+    }
+
+    /// The text as texts are compared.
+    fn folded(self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Email(text) => Some(Cow::Borrowed(text)),
+            other => other.text().map(values::fold),
         }
     }
 
@@ -157,7 +168,7 @@ fn field_value(field: ContactField, contact: &Contact) -> Found<'_> {
     let text = match field {
         ContactField::CreatedAt => return Found::Moment(contact.created_at),
         ContactField::UpdatedAt => return Found::Moment(contact.updated_at),
-        ContactField::Email => &contact.email,
+        ContactField::Email => return contact.email.as_deref().map_or(Found::Nothing, Found::Email),
         ContactField::Phone => &contact.phone,
         ContactField::ExternalId => &contact.external_id,
         ContactField::Locale => &contact.locale,
@@ -179,7 +190,7 @@ impl Test {
 
 impl Positive {
     fn holds(&self, value: Found<'_>, present: &Present) -> bool {
-        let text = |holds: &dyn Fn(&str) -> bool| value.text().is_some_and(|text| holds(&values::fold(text)));
+        let text = |holds: &dyn Fn(&str) -> bool| value.folded().is_some_and(|text| holds(&text));
         let number = |holds: &dyn Fn(f64) -> bool| value.number().is_some_and(holds);
         match self {
             Self::Exists => !matches!(value, Found::Nothing),
@@ -208,7 +219,7 @@ impl Scalar {
     /// Whether a value is this one, of the same JSON type.
     fn is(&self, value: Found<'_>) -> bool {
         match self {
-            Self::Text(text) => value.text().is_some_and(|value| values::fold(value) == *text),
+            Self::Text(text) => value.folded().is_some_and(|value| value == *text),
             Self::Number(number) => value.number() == Some(*number),
             Self::Boolean(boolean) => matches!(value, Found::Json(Value::Bool(value)) if value == boolean),
         }

@@ -6,41 +6,28 @@
 
 mod counted;
 mod members;
-mod tests_of_values;
+mod reader;
+mod value_conditions;
 
 use serde_json::{Map, Value};
 
 use self::members::Members;
-use self::tests_of_values::Values;
+use self::reader::{GROUPS, Reader};
+use self::value_conditions::Values;
 use super::filter::{Condition, ConsentKind, ContactField, Filter, Leaf, TagsNeeded};
 use crate::domain::channel::Channel;
 use crate::domain::contact::attributes;
-use crate::ids::{AutomationId, CampaignId, Id, ListId, SegmentId, TemplateId};
+use crate::ids::Id;
 use crate::violation::{FieldCode, Violations};
 
-/// Groups within one another.
-pub const MAX_GROUPS: usize = 8;
-/// Leaves of a filter.
-pub const MAX_LEAVES: usize = 100;
-/// Values of a leaf.
-pub const MAX_VALUES: usize = 1000;
-/// Characters of a text that a value is compared with.
-pub const MAX_TEXT: usize = 1024;
+pub use self::reader::{MAX_GROUPS, MAX_LEAVES, MAX_TEXT, MAX_VALUES, Purpose, Reference};
+
 /// Conditions that are looked at, groups included: more than a filter within its limits can need.
 const MAX_CONDITIONS: usize = MAX_LEAVES * (MAX_GROUPS + 1);
 /// Characters of a tag (contract section 6.1).
 const MAX_TAG: usize = 64;
 /// Keys from the outside in: an attribute may be an object, three deep.
 const MAX_PATH: usize = attributes::MAX_DEPTH + 1;
-
-/// What a filter is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// A segment.
-    Segment,
-    /// An automation, where the entry of a contact is something to refer to.
-    Automation,
-}
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,21 +38,28 @@ pub struct Parsed {
     pub leaves: Vec<String>,
     /// What the filter names, and where; also when something else is wrong.
     pub references: Vec<(String, Reference)>,
-}
-
-/// Something that a filter names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names are the documentation")]
-pub enum Reference {
-    List(ListId),
-    Segment(SegmentId),
-    Campaign(CampaignId),
-    Automation(AutomationId),
-    Template(TemplateId),
+    /// Where unknown members stand that were ignored; see [`parse_ignoring_unknown`].
+    pub ignored: Vec<String>,
 }
 
 /// Reads a filter that stands at `pointer` of a request. Adds what is wrong.
 pub fn parse(value: &Value, pointer: &str, purpose: Purpose, violations: &mut Violations) -> Parsed {
+    read(value, pointer, purpose, None, violations)
+}
+
+/// The same, but members that no condition has are ignored: `Prefer: handling=lenient` (contract section 1.1). Two
+/// groups in one object are refused all the same, because to ignore one would be to find other people.
+pub fn parse_ignoring_unknown(value: &Value, pointer: &str, purpose: Purpose, violations: &mut Violations) -> Parsed {
+    read(value, pointer, purpose, Some(Vec::new()), violations)
+}
+
+fn read(
+    value: &Value,
+    pointer: &str,
+    purpose: Purpose,
+    ignored: Option<Vec<String>>,
+    violations: &mut Violations,
+) -> Parsed {
     let mut reader = Reader {
         purpose,
         violations,
@@ -74,33 +68,17 @@ pub fn parse(value: &Value, pointer: &str, purpose: Purpose, violations: &mut Vi
         is_full: false,
         leaves: Vec::new(),
         references: Vec::new(),
+        ignored,
     };
     let filter = match value {
         Value::Object(object) if object.is_empty() => Some(Filter::Everyone),
         value => reader.condition(value, pointer, pointer, 0).map(Filter::Where),
     };
-    let Reader { is_broken, leaves, references, .. } = reader;
-    Parsed { filter: filter.filter(|_| !is_broken), leaves, references }
-}
-
-/// One reading of a filter.
-struct Reader<'a> {
-    purpose: Purpose,
-    violations: &'a mut Violations,
-    is_broken: bool,
-    conditions: usize,
-    /// Whether there were too many; then no more are looked at.
-    is_full: bool,
-    leaves: Vec<String>,
-    references: Vec<(String, Reference)>,
+    let Reader { is_broken, leaves, references, ignored, .. } = reader;
+    Parsed { filter: filter.filter(|_| !is_broken), leaves, references, ignored: ignored.unwrap_or_default() }
 }
 
 impl Reader<'_> {
-    fn fault(&mut self, pointer: impl Into<String>, code: FieldCode, rule: &str) {
-        self.is_broken = true;
-        self.violations.add(pointer, code, rule);
-    }
-
     /// Reads a condition within `groups` groups; `array` is the innermost list in which it stands.
     fn condition(&mut self, value: &Value, pointer: &str, array: &str, groups: usize) -> Option<Condition> {
         if self.is_full {
@@ -116,7 +94,7 @@ impl Reader<'_> {
             self.fault(pointer, FieldCode::InvalidType, "a condition is an object");
             return None;
         };
-        let Some(kind) = ["and", "or", "not"].into_iter().find(|kind| object.contains_key(*kind)) else {
+        let Some(kind) = GROUPS.into_iter().find(|kind| object.contains_key(*kind)) else {
             return self.leaf(object, pointer, array);
         };
         if groups == MAX_GROUPS {
@@ -186,6 +164,7 @@ impl Reader<'_> {
         let field = self.one_of(members, "field", FIELDS);
         let values = match field {
             Some(ContactField::CreatedAt | ContactField::UpdatedAt) => Values::Dates,
+            Some(ContactField::Email) => Values::Emails,
             Some(_) => Values::Texts,
             None => Values::Any,
         };

@@ -6,9 +6,9 @@ use super::filter::{Condition, ContactField, DateTest, Filter, Leaf, Positive, T
 
 /// What can change about a contact, as a small set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Aspects(u32);
+pub struct ReadMask(u32);
 
-impl Aspects {
+impl ReadMask {
     /// Nothing.
     pub const NONE: Self = Self(0);
     /// That it exists: what every filter reads, because a new contact may match any.
@@ -55,14 +55,14 @@ impl Aspects {
     }
 }
 
-impl BitOr for Aspects {
+impl BitOr for ReadMask {
     type Output = Self;
     fn bitor(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
-impl BitAnd for Aspects {
+impl BitAnd for ReadMask {
     type Output = Self;
     fn bitand(self, other: Self) -> Self {
         Self(self.0 & other.0)
@@ -73,7 +73,7 @@ impl BitAnd for Aspects {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reads {
     /// What of the contact.
-    pub aspects: Aspects,
+    pub mask: ReadMask,
     /// Whether on the present: somebody may come to match because time passes.
     pub present: bool,
     /// Whether on the workspace's time zone.
@@ -83,11 +83,7 @@ pub struct Reads {
 impl BitOr for Reads {
     type Output = Self;
     fn bitor(self, other: Self) -> Self {
-        Self {
-            aspects: self.aspects | other.aspects,
-            present: self.present || other.present,
-            zone: self.zone || other.zone,
-        }
+        Self { mask: self.mask | other.mask, present: self.present || other.present, zone: self.zone || other.zone }
     }
 }
 
@@ -95,7 +91,7 @@ impl Filter {
     /// What its outcome depends on. What the filters of dynamic segments that it names depend on is not in
     /// it: ask once they are resolved.
     pub fn reads(&self) -> Reads {
-        let everyone = Reads { aspects: Aspects::EXISTENCE, ..Reads::default() };
+        let everyone = Reads { mask: ReadMask::EXISTENCE, ..Reads::default() };
         self.leaves().fold(everyone, |reads, leaf| reads | of_leaf(leaf))
     }
 
@@ -118,23 +114,23 @@ impl Filter {
 }
 
 fn of_leaf(leaf: &Leaf) -> Reads {
-    let of = |aspects| Reads { aspects, ..Reads::default() };
+    let of = |mask| Reads { mask, ..Reads::default() };
     match leaf {
         Leaf::Field(ContactField::CreatedAt, test) => of_test(test),
-        Leaf::Field(ContactField::UpdatedAt, test) => of(Aspects::UPDATED_AT) | of_test(test),
-        Leaf::Field(_, test) => of(Aspects::FIELDS) | of_test(test),
-        Leaf::Attribute(_, test) => of(Aspects::ATTRIBUTES) | of_test(test),
-        Leaf::Tags { .. } => of(Aspects::TAGS),
-        Leaf::List { .. } => of(Aspects::LISTS),
+        Leaf::Field(ContactField::UpdatedAt, test) => of(ReadMask::UPDATED_AT) | of_test(test),
+        Leaf::Field(_, test) => of(ReadMask::FIELDS) | of_test(test),
+        Leaf::Attribute(_, test) => of(ReadMask::ATTRIBUTES) | of_test(test),
+        Leaf::Tags { .. } => of(ReadMask::TAGS),
+        Leaf::List { .. } => of(ReadMask::LISTS),
         // The members of a static segment change only as a whole; who uses it is then calculated anew.
         Leaf::Segment { .. } => Reads::default(),
-        Leaf::Consent(..) => of(Aspects::CONSENT),
-        Leaf::Suppression(..) => of(Aspects::SUPPRESSIONS),
+        Leaf::Consent(..) => of(ReadMask::CONSENT),
+        Leaf::Suppression(..) => of(ReadMask::SUPPRESSIONS),
         Leaf::Event(event) => {
             let tests = event.properties.iter().map(|property| of_test(&property.test));
-            tests.fold(of(Aspects::EVENTS) | of_within(event.within), BitOr::bitor)
+            tests.fold(of(ReadMask::EVENTS) | of_within(event.within), BitOr::bitor)
         }
-        Leaf::Message(message) => of(Aspects::MESSAGES) | of_within(message.within),
+        Leaf::Message(message) => of(ReadMask::MESSAGES) | of_within(message.within),
     }
 }
 
@@ -145,7 +141,7 @@ fn of_test(test: &Test) -> Reads {
         DateTest::Before(_) | DateTest::After(_) | DateTest::On(_) | DateTest::Between(..) => (false, true),
         DateTest::Last(_) | DateTest::Next(_) | DateTest::OlderThan(_) | DateTest::Anniversary(_) => (true, true),
     };
-    Reads { aspects: Aspects::NONE, present, zone }
+    Reads { mask: ReadMask::NONE, present, zone }
 }
 
 fn of_within(within: Option<Within>) -> Reads {
@@ -156,7 +152,7 @@ fn of_within(within: Option<Within>) -> Reads {
         Some(Within::After(when) | Within::Before(when)) => (false, is_day(when)),
         Some(Within::Between(first, last)) => (false, is_day(first) || is_day(last)),
     };
-    Reads { aspects: Aspects::NONE, present, zone }
+    Reads { mask: ReadMask::NONE, present, zone }
 }
 
 #[cfg(test)]
@@ -168,9 +164,9 @@ mod tests {
     use crate::violation::Violations;
 
     #[track_caller]
-    fn check(filter: Value, aspects: Aspects, present: bool, zone: bool) {
+    fn check(filter: Value, mask: ReadMask, present: bool, zone: bool) {
         let tree = parse(&filter, "", Purpose::Segment, &mut Violations::new()).filter.unwrap();
-        let expected = Reads { aspects: aspects | Aspects::EXISTENCE, present, zone };
+        let expected = Reads { mask: mask | ReadMask::EXISTENCE, present, zone };
         assert_eq!(tree.reads(), expected, "{filter}");
     }
 
@@ -178,42 +174,42 @@ mod tests {
     fn each_condition_reads_what_it_asks_for() {
         let field =
             |field: &str, op: &str, value: Value| json!({"type": "contact", "field": field, "op": op, "value": value});
-        check(json!({}), Aspects::NONE, false, false);
-        check(field("email", "eq", json!("x")), Aspects::FIELDS, false, false);
-        check(field("created_at", "before", json!("2026-01-31")), Aspects::NONE, false, true);
-        check(field("updated_at", "exists", Value::Null), Aspects::UPDATED_AT, false, false);
-        check(field("created_at", "last", json!({"value": 1, "unit": "hours"})), Aspects::NONE, true, true);
+        check(json!({}), ReadMask::NONE, false, false);
+        check(field("email", "eq", json!("x")), ReadMask::FIELDS, false, false);
+        check(field("created_at", "before", json!("2026-01-31")), ReadMask::NONE, false, true);
+        check(field("updated_at", "exists", Value::Null), ReadMask::UPDATED_AT, false, false);
+        check(field("created_at", "last", json!({"value": 1, "unit": "hours"})), ReadMask::NONE, true, true);
         let attribute = |op: &str, value: Value| json!({"type": "attribute", "key": "a", "op": op, "value": value});
-        check(attribute("gt", json!(5)), Aspects::ATTRIBUTES, false, false);
-        check(attribute("anniversary", json!({"offset_days": 1})), Aspects::ATTRIBUTES, true, true);
-        check(json!({"type": "tag", "op": "has_none", "values": ["a"]}), Aspects::TAGS, false, false);
+        check(attribute("gt", json!(5)), ReadMask::ATTRIBUTES, false, false);
+        check(attribute("anniversary", json!({"offset_days": 1})), ReadMask::ATTRIBUTES, true, true);
+        check(json!({"type": "tag", "op": "has_none", "values": ["a"]}), ReadMask::TAGS, false, false);
         let id = "01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
-        check(json!({"type": "list", "op": "member", "id": format!("lst_{id}")}), Aspects::LISTS, false, false);
-        check(json!({"type": "segment", "op": "member", "id": format!("seg_{id}")}), Aspects::NONE, false, false);
-        check(json!({"type": "consent", "channel": "sms", "value": null}), Aspects::CONSENT, false, false);
-        check(json!({"type": "suppression", "channel": "sms", "value": true}), Aspects::SUPPRESSIONS, false, false);
+        check(json!({"type": "list", "op": "member", "id": format!("lst_{id}")}), ReadMask::LISTS, false, false);
+        check(json!({"type": "segment", "op": "member", "id": format!("seg_{id}")}), ReadMask::NONE, false, false);
+        check(json!({"type": "consent", "channel": "sms", "value": null}), ReadMask::CONSENT, false, false);
+        check(json!({"type": "suppression", "channel": "sms", "value": true}), ReadMask::SUPPRESSIONS, false, false);
         let event = |more: Value| {
             let mut event = json!({"type": "event", "name": "e"});
             event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             event
         };
-        check(event(json!({})), Aspects::EVENTS, false, false);
-        check(event(json!({"within": {"last": {"value": 1, "unit": "days"}}})), Aspects::EVENTS, true, true);
-        check(event(json!({"within": {"after": "2026-01-31T09:15:00Z"}})), Aspects::EVENTS, false, false);
-        check(event(json!({"within": {"after": "2026-01-31"}})), Aspects::EVENTS, false, true);
+        check(event(json!({})), ReadMask::EVENTS, false, false);
+        check(event(json!({"within": {"last": {"value": 1, "unit": "days"}}})), ReadMask::EVENTS, true, true);
+        check(event(json!({"within": {"after": "2026-01-31T09:15:00Z"}})), ReadMask::EVENTS, false, false);
+        check(event(json!({"within": {"after": "2026-01-31"}})), ReadMask::EVENTS, false, true);
         let property = json!({"property": "p", "op": "older_than", "value": {"value": 1, "unit": "days"}});
-        check(event(json!({"where": [property]})), Aspects::EVENTS, true, true);
+        check(event(json!({"where": [property]})), ReadMask::EVENTS, true, true);
         let message = json!({"type": "message", "event": "open", "within": {"before": "2026-01-31"}});
-        check(message.clone(), Aspects::MESSAGES, false, true);
-        let both = Aspects::MESSAGES | Aspects::ATTRIBUTES;
+        check(message.clone(), ReadMask::MESSAGES, false, true);
+        let both = ReadMask::MESSAGES | ReadMask::ATTRIBUTES;
         check(json!({"or": [message, {"not": attribute("eq", json!("x"))}]}), both, false, true);
     }
 
     #[test]
     fn sets_are_numbers() {
-        let set = Aspects::TAGS | Aspects::EVENTS;
-        assert_eq!(Aspects::from_bits(set.bits()), set);
-        assert_eq!(Aspects::from_bits(u32::MAX), Aspects::ALL);
-        assert!(set.intersects(Aspects::ALL) && !set.intersects(Aspects::LISTS) && Aspects::NONE.is_empty());
+        let set = ReadMask::TAGS | ReadMask::EVENTS;
+        assert_eq!(ReadMask::from_bits(set.bits()), set);
+        assert_eq!(ReadMask::from_bits(u32::MAX), ReadMask::ALL);
+        assert!(set.intersects(ReadMask::ALL) && !set.intersects(ReadMask::LISTS) && ReadMask::NONE.is_empty());
     }
 }

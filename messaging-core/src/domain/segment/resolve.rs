@@ -31,15 +31,15 @@ pub enum Unresolvable {
 
 /// Segments of a workspace, by id.
 #[derive(Debug, Default)]
-pub struct Web(HashMap<SegmentId, Segment>);
+pub struct SegmentGraph(HashMap<SegmentId, Segment>);
 
-impl FromIterator<Segment> for Web {
+impl FromIterator<Segment> for SegmentGraph {
     fn from_iter<T: IntoIterator<Item = Segment>>(segments: T) -> Self {
         Self(segments.into_iter().map(|segment| (segment.id, segment)).collect())
     }
 }
 
-impl Web {
+impl SegmentGraph {
     /// A segment.
     pub fn get(&self, id: SegmentId) -> Option<&Segment> {
         self.0.get(&id)

@@ -2,29 +2,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
-/// A place in a source, for people: both count from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Position {
-    /// The line.
-    pub line: usize,
-    /// The character within the line.
-    pub column: usize,
-}
-
-impl Position {
-    /// The place of a byte.
-    pub fn of(source: &str, offset: usize) -> Self {
-        let mut offset = offset.min(source.len());
-        while !source.is_char_boundary(offset) {
-            offset -= 1;
-        }
-        let before = &source[..offset];
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        Self { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
-    }
-}
+pub use crate::violation::Position;
 
 /// A source that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]

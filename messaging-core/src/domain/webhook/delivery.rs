@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 
 use super::EventType;
 use crate::ids::{DeliveryId, EventId, MessageId, WebhookId, WorkspaceId};
-use crate::ports::fetch::FetchError;
 use crate::time::Timestamp;
 
 /// What became of a delivery.
@@ -70,26 +69,12 @@ impl DeliveryError {
         [Self::Timeout, Self::ConnectionFailed, Self::TlsError, Self::DnsError, Self::BlockedAddress, Self::HttpStatus];
 }
 
-impl From<FetchError> for DeliveryError {
-    fn from(error: FetchError) -> Self {
-        match error {
-            FetchError::Blocked => Self::BlockedAddress,
-            FetchError::Dns => Self::DnsError,
-            FetchError::Connection => Self::ConnectionFailed,
-            FetchError::Tls => Self::TlsError,
-            FetchError::Timeout => Self::Timeout,
-            // None are followed, so there can be none too many.
-            FetchError::Redirects => Self::HttpStatus,
-        }
-    }
-}
-
 /// What is delivered.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subject {
     /// An event of a message.
     Event {
-        /// Of which message.
+        /// The message of the event.
         message_id: MessageId,
         /// When it happened; with message and id the event's key.
         at: Timestamp,
@@ -103,9 +88,9 @@ pub enum Subject {
 pub struct Delivery {
     /// Its id.
     pub id: DeliveryId,
-    /// Whose.
+    /// Workspace that owns the webhook.
     pub workspace_id: WorkspaceId,
-    /// Where to.
+    /// The webhook that it goes to.
     pub webhook_id: WebhookId,
     /// The event; the same for retries and replays.
     pub event_id: EventId,

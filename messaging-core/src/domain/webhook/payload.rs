@@ -23,9 +23,9 @@ pub struct EventPayload<D = EventData> {
     /// What happened.
     #[serde(rename = "type")]
     pub event_type: EventType,
-    /// When.
+    /// When it happened.
     pub timestamp: Timestamp,
-    /// Whose.
+    /// Workspace that the event belongs to.
     pub workspace_id: WorkspaceId,
     /// To which message, and more.
     pub data: D,

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::StoreError;
 
-/// What the secret key of the installation is checked against; see [`crate::vault`].
+/// What the secret key of the installation is checked against; an installation's [`SecretKey`](crate::domain::secret_key::SecretKey).
 #[async_trait]
 pub trait Installation {
     /// The check value of the secret key, as [`Write::PutKeyCheck`](crate::changes::Write::PutKeyCheck) stored it.
@@ -18,6 +18,11 @@ pub trait Installation {
 pub struct SealedSecret {
     /// The place that it was sealed for.
     pub place: String,
-    /// What [`Vault::seal`](crate::vault::Vault::seal) made of it.
+    /// The sealed text, which begins with [`SEALED_MARKER`](crate::domain::secret_key::SEALED_MARKER).
     pub sealed: String,
+}
+
+/// Whether a store holds something that only its own key opens. A store without may be given any key.
+pub async fn needs_its_key(store: &dyn super::Store) -> Result<bool, StoreError> {
+    Ok(store.key_check().await?.is_some() || !store.sealed_secrets(1).await?.is_empty())
 }

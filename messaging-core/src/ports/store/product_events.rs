@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::{PageRequest, Slice, StoreError};
 use crate::domain::contact::Identifier;
 use crate::domain::product_event::ProductEvent;
-use crate::domain::product_event::ledger::Known;
+use crate::domain::product_event::event_deduplicator::Known;
 use crate::ids::{ContactId, WorkspaceId};
 use crate::time::Timestamp;
 

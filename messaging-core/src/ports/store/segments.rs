@@ -10,7 +10,7 @@ use super::{PageRequest, Slice, StoreError, Stored};
 use crate::domain::contact::Contact;
 use crate::domain::segment::Segment;
 use crate::domain::segment::filter::Filter;
-use crate::domain::segment::reads::Aspects;
+use crate::domain::segment::reads::ReadMask;
 use crate::ids::{ContactId, SegmentId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -68,7 +68,7 @@ pub trait Segments {
     /// The segments of the workspace, newest first.
     async fn segments(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<Segment>, StoreError>;
     /// What the dynamic segments of a workspace read of its contacts; nothing when it has none.
-    async fn segment_interest(&self, workspace: WorkspaceId) -> Result<Aspects, StoreError>;
+    async fn segment_read_mask(&self, workspace: WorkspaceId) -> Result<ReadMask, StoreError>;
     /// The members of a segment, in the order of their creation, newest first.
     async fn segment_contacts(
         &self,

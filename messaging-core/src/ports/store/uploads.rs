@@ -12,9 +12,9 @@ use crate::ids::{BlobId, ImportId, WorkspaceId};
 /// import go on says which one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UploadFile {
-    /// Whose.
+    /// Workspace that owns the import.
     pub workspace_id: WorkspaceId,
-    /// For which import.
+    /// The import that the file is for.
     pub import_id: ImportId,
     /// Which of its files.
     pub upload_id: BlobId,

@@ -16,7 +16,7 @@ use super::super::lists;
 use super::super::query::one;
 use super::super::row::time;
 use super::super::segments;
-use super::{COUNT_BITS, audience, contact_columns, identified, numbered, tags};
+use super::{COUNT_BITS, contact_columns, identified, numbered, tags, workspace_number};
 
 /// How many rows one call looks at.
 const MAX_SCANNED: usize = 20_000;
@@ -56,7 +56,7 @@ pub(super) fn contacts(
     page: &PageRequest,
 ) -> Result<Slice<Contact>, Fault> {
     let nothing = Slice { items: Vec::new(), next: None };
-    let Some(audience) = audience(connection, workspace)? else { return Ok(nothing) };
+    let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(nothing) };
     let list = match filter.list_id {
         Some(id) => match lists::number(connection, workspace, id)? {
             Some(list) => Some(list),
@@ -72,14 +72,14 @@ pub(super) fn contacts(
         None => None,
     };
     let tag = match &filter.tag {
-        Some(tag) => match tags::number(connection, audience, tag)? {
+        Some(tag) => match tags::number(connection, workspace_number, tag)? {
             Some(tag) => Some(tag),
             None => return Ok(nothing),
         },
         None => None,
     };
     // The contacts of the workspace, whatever the key says.
-    let (lowest, end) = (audience << COUNT_BITS, (audience + 1) << COUNT_BITS);
+    let (lowest, end) = (workspace_number << COUNT_BITS, (workspace_number + 1) << COUNT_BITS);
     let start = match page.after {
         Some(key) => i64::from_be_bytes(key[8..].try_into().map_err(|_| Fault::Malformed("a key of a page"))?).min(end),
         None => end,
@@ -87,7 +87,7 @@ pub(super) fn contacts(
     let wanted = Wanted { list, segment, filter };
     if let Some(identifier) = identifier(filter) {
         let mut items = Vec::new();
-        if let Some(n) = identified(connection, audience, &identifier)?.filter(|n| *n < start)
+        if let Some(n) = identified(connection, workspace_number, &identifier)?.filter(|n| *n < start)
             && let Some(Stored { record, .. }) = numbered(connection, workspace, n)?
             && wanted.matches(connection, n, &record)?
         {

@@ -8,23 +8,23 @@ use super::super::fault::Fault;
 use super::super::query::one;
 
 /// The number of a tag.
-pub(super) fn number(connection: &Connection, audience: i64, tag: &str) -> Result<Option<i64>, Fault> {
-    let sql = "SELECT n FROM tags WHERE audience = ?1 AND tag = ?2";
-    one(connection, sql, params![audience, tag], |row| Ok(row.get(0)?))
+pub(super) fn number(connection: &Connection, workspace_number: i64, tag: &str) -> Result<Option<i64>, Fault> {
+    let sql = "SELECT n FROM tags WHERE workspace_number = ?1 AND tag = ?2";
+    one(connection, sql, params![workspace_number, tag], |row| Ok(row.get(0)?))
 }
 
-/// Changes who has which tag, in one audience. Numbers that were looked up are remembered.
+/// Changes who has which tag, in one workspace_number. Numbers that were looked up are remembered.
 pub(super) struct Tags<'a> {
     connection: &'a Connection,
-    audience: i64,
+    workspace_number: i64,
     numbers: HashMap<String, i64>,
     addition: CachedStatement<'a>,
 }
 
 impl<'a> Tags<'a> {
-    pub(super) fn new(connection: &'a Connection, audience: i64) -> Result<Self, Fault> {
+    pub(super) fn new(connection: &'a Connection, workspace_number: i64) -> Result<Self, Fault> {
         let addition = connection.prepare_cached("INSERT INTO tag_members (tag, contact) VALUES (?1, ?2)")?;
-        Ok(Self { connection, audience, numbers: HashMap::new(), addition })
+        Ok(Self { connection, workspace_number, numbers: HashMap::new(), addition })
     }
 
     /// Adds a contact to tags that it does not have yet.
@@ -41,12 +41,12 @@ impl<'a> Tags<'a> {
         if let Some(number) = self.numbers.get(tag) {
             return Ok(*number);
         }
-        let number = match number(self.connection, self.audience, tag)? {
+        let number = match number(self.connection, self.workspace_number, tag)? {
             Some(number) => number,
             None => self
                 .connection
-                .prepare_cached("INSERT INTO tags (audience, tag) VALUES (?1, ?2) RETURNING n")?
-                .query_row(params![self.audience, tag], |row| row.get(0))?,
+                .prepare_cached("INSERT INTO tags (workspace_number, tag) VALUES (?1, ?2) RETURNING n")?
+                .query_row(params![self.workspace_number, tag], |row| row.get(0))?,
         };
         self.numbers.insert(tag.to_owned(), number);
         Ok(number)
@@ -56,7 +56,7 @@ impl<'a> Tags<'a> {
     /// had it.
     pub(super) fn remove<'t>(&mut self, contact: i64, tags: impl Iterator<Item = &'t String>) -> Result<(), Fault> {
         for tag in tags {
-            let Some(number) = number(self.connection, self.audience, tag)? else { continue };
+            let Some(number) = number(self.connection, self.workspace_number, tag)? else { continue };
             self.connection
                 .prepare_cached("DELETE FROM tag_members WHERE tag = ?1 AND contact = ?2")?
                 .execute([number, contact])?;

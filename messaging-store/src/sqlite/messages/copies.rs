@@ -11,7 +11,7 @@ use super::super::fault::{Fault, expect_one};
 use super::super::query::many;
 use super::super::row::{document, id, sql_limit};
 use super::super::sandbox;
-use super::super::segments::Interests;
+use super::super::segments::ReadMasks;
 use super::note_contact;
 
 /// How many messages one call looks through: each with its request and its events.
@@ -58,7 +58,7 @@ pub(in super::super) fn expect(
 
 pub(in super::super) fn erase_copy(
     connection: &Connection,
-    interests: &mut Interests,
+    read_masks: &mut ReadMasks,
     erasure: &EraseCopy,
 ) -> Result<(), Fault> {
     let (workspace, message) = (erasure.workspace_id.to_bytes(), erasure.message_id.to_bytes());
@@ -76,7 +76,7 @@ pub(in super::super) fn erase_copy(
             if erasure.metadata.is_empty() { None } else { Some(document(&erasure.metadata)?) },
         ])?;
     expect_one(rows)?;
-    note_contact(connection, interests, erasure.workspace_id, erasure.message_id)?;
+    note_contact(connection, read_masks, erasure.workspace_id, erasure.message_id)?;
     if let Some(content) = &erasure.content {
         connection
             .prepare_cached(

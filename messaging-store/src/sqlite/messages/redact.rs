@@ -6,7 +6,7 @@ use messaging_core::changes::{AttributeMessage, RedactMessage};
 use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::{Message, MessageStatus};
-use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice};
 use rusqlite::{Connection, params};
@@ -14,7 +14,7 @@ use rusqlite::{Connection, params};
 use super::super::fault::{Fault, expect_one};
 use super::super::query::one;
 use super::super::row::{below, document, number};
-use super::super::segments::Interests;
+use super::super::segments::ReadMasks;
 use super::{message_columns, note_contact};
 
 /// How many rows one call looks at.
@@ -22,7 +22,7 @@ const MAX_SCANNED: usize = 20_000;
 
 pub(in super::super) fn attribute(
     connection: &Connection,
-    interests: &mut Interests,
+    read_masks: &mut ReadMasks,
     change: &AttributeMessage,
 ) -> Result<(), Fault> {
     let rows = connection
@@ -35,7 +35,7 @@ pub(in super::super) fn attribute(
         ])?;
     if rows == 1 {
         for contact in [change.from, change.to] {
-            interests.note(connection, change.workspace_id, contact, Aspects::MESSAGES)?;
+            read_masks.note(connection, change.workspace_id, contact, ReadMask::MESSAGES)?;
         }
     }
     Ok(())
@@ -43,7 +43,7 @@ pub(in super::super) fn attribute(
 
 pub(in super::super) fn redact(
     connection: &Connection,
-    interests: &mut Interests,
+    read_masks: &mut ReadMasks,
     redaction: &RedactMessage,
 ) -> Result<(), Fault> {
     let (workspace, message) = (redaction.workspace_id.to_bytes(), redaction.message_id.to_bytes());
@@ -52,7 +52,7 @@ pub(in super::super) fn redact(
         one(connection, sql, params![workspace, message, redaction.revision], |row| Ok(row.get::<_, Option<i64>>(0)?))?;
     let Some(content) = content else { return Err(Fault::Conflict) };
     // Its address may have been that of another contact than the one it is attributed to.
-    note_contact(connection, interests, redaction.workspace_id, redaction.message_id)?;
+    note_contact(connection, read_masks, redaction.workspace_id, redaction.message_id)?;
     let rows = connection
         .prepare_cached(
             "UPDATE messages SET recipient = '', contact = NULL, metadata = NULL, content = NULL, tags = ?3,

@@ -26,8 +26,8 @@ use super::probe::{Present, Probe, Probes};
 
 /// A condition over `contacts c`, what is bound to it, and the tests that it names by number.
 pub(super) struct Compiled {
-    /// Whose contacts.
-    pub(super) audience: i64,
+    /// Number of the workspace whose contacts are looked at.
+    pub(super) workspace_number: i64,
     /// The conditions, in the order of the filters.
     pub(super) conditions: Vec<String>,
     /// What is bound, from the first parameter on.
@@ -45,12 +45,12 @@ pub(super) fn compile<'f>(
     query: &MemberQuery,
     filters: impl IntoIterator<Item = &'f Filter>,
 ) -> Result<Option<Compiled>, Fault> {
-    let Some(audience) = contacts::audience(connection, workspace)? else { return Ok(None) };
+    let Some(workspace_number) = contacts::workspace_number(connection, workspace)? else { return Ok(None) };
     let present = Present { now: query.now, zone: query.zone.clone() };
     let mut compiler = Compiler {
         connection,
         workspace,
-        audience,
+        workspace_number,
         sql: Sql::default(),
         probes: Vec::new(),
         workspace_parameter: None,
@@ -62,7 +62,7 @@ pub(super) fn compile<'f>(
         conditions.push(std::mem::take(&mut compiler.sql.text));
     }
     let Compiler { sql, probes, .. } = compiler;
-    Ok(Some(Compiled { audience, conditions, parameters: sql.parameters, probes: Probes(probes) }))
+    Ok(Some(Compiled { workspace_number, conditions, parameters: sql.parameters, probes: Probes(probes) }))
 }
 
 /// SQL text and what is bound to it.
@@ -97,7 +97,7 @@ struct Parameter(usize);
 struct Compiler<'a> {
     connection: &'a Connection,
     workspace: WorkspaceId,
-    audience: i64,
+    workspace_number: i64,
     sql: Sql,
     probes: Vec<Probe>,
     /// Where the workspace's id is bound, once it is.
@@ -190,16 +190,16 @@ impl Compiler<'_> {
     }
 
     fn field(&mut self, field: ContactField, test: &Test) {
-        let (column, is_time) = match field {
-            ContactField::Email => (", c.email)", false),
-            ContactField::Phone => (", c.phone)", false),
-            ContactField::ExternalId => (", c.external_id)", false),
-            ContactField::Locale => (", c.locale)", false),
-            ContactField::Timezone => (", c.timezone)", false),
-            ContactField::CreatedAt => (", c.created_at)", true),
-            ContactField::UpdatedAt => (", c.updated_at)", true),
+        let (column, probe): (_, fn(&Test, &Present) -> Probe) = match field {
+            ContactField::Email => (", c.email)", Probe::email),
+            ContactField::Phone => (", c.phone)", Probe::text),
+            ContactField::ExternalId => (", c.external_id)", Probe::text),
+            ContactField::Locale => (", c.locale)", Probe::text),
+            ContactField::Timezone => (", c.timezone)", Probe::text),
+            ContactField::CreatedAt => (", c.created_at)", Probe::time),
+            ContactField::UpdatedAt => (", c.updated_at)", Probe::time),
         };
-        self.passes(if is_time { Probe::time(test, &self.present) } else { Probe::text(test, &self.present) });
+        self.passes(probe(test, &self.present));
         self.sql.push(column);
     }
 
@@ -241,8 +241,9 @@ impl Compiler<'_> {
     }
 
     fn events(&mut self, leaf: &EventLeaf) -> Result<(), Fault> {
-        let sql = "SELECT n FROM event_names WHERE audience = ?1 AND name = ?2";
-        let name: Option<i64> = one(self.connection, sql, params![self.audience, leaf.name], |row| Ok(row.get(0)?))?;
+        let sql = "SELECT n FROM event_names WHERE workspace_number = ?1 AND name = ?2";
+        let name: Option<i64> =
+            one(self.connection, sql, params![self.workspace_number, leaf.name], |row| Ok(row.get(0)?))?;
         self.counted(leaf.count, |this| {
             this.sql.push("product_events e INDEXED BY product_events_by_contact WHERE e.contact = c.n AND e.name = ");
             this.sql.bind(name);

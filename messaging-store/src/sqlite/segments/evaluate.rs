@@ -164,7 +164,7 @@ mod tests {
         let mut connection = connection::writer(&path, false).unwrap();
         schema::migrate(&mut connection).unwrap();
         let workspace = WorkspaceId::from_bytes([7; 16]);
-        contacts::make_audience(&connection, workspace).unwrap();
+        contacts::make_workspace_number(&connection, workspace).unwrap();
         let list = "lst_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
         let segment = "seg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
         let filter = json!({"and": [

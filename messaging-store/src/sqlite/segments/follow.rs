@@ -8,12 +8,12 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::segment::reads::Aspects;
+use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::{MemberQuery, Moved};
 use rusqlite::{Connection, params};
 
-use super::super::contacts::{BY_EMAIL, BY_PHONE, COUNT_BITS, audience};
+use super::super::contacts::{BY_EMAIL, BY_PHONE, COUNT_BITS, workspace_number};
 use super::super::fault::Fault;
 use super::super::lists;
 use super::super::query::{many, one};
@@ -21,7 +21,7 @@ use super::super::row::{id, number, numbered, sql_limit};
 use super::compile::compile;
 use super::evaluate::Evaluation;
 use super::members::{Moving, compare, count};
-use super::notes::{Interest, note};
+use super::outbox::{WorkspaceReadMask, note};
 use super::probe;
 
 /// How long one look may take: others wait for the thread meanwhile.
@@ -45,11 +45,11 @@ pub(super) struct Followed {
 struct Note {
     contact: i64,
     id: ContactId,
-    aspects: Aspects,
+    mask: ReadMask,
     mark: i64,
 }
 
-/// Reads up to `limit` notes and what they lead to. Also answers whether there are more.
+/// Reads up to `limit` outbox and what they lead to. Also answers whether there are more.
 pub(super) fn look(
     connection: &Connection,
     workspace: WorkspaceId,
@@ -58,12 +58,12 @@ pub(super) fn look(
 ) -> Result<(Vec<Followed>, bool), Fault> {
     let began = Instant::now();
     let connection = &*connection.unchecked_transaction()?;
-    let Some(audience) = audience(connection, workspace)? else { return Ok((Vec::new(), false)) };
-    let notes = notes(connection, audience, limit.saturating_add(1))?;
-    let more = notes.len() > limit;
-    let notes = &notes[..notes.len().min(limit)];
-    let mut followed: Vec<Followed> = Vec::with_capacity(notes.len());
-    for piece in notes.chunks(PIECE) {
+    let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok((Vec::new(), false)) };
+    let outbox = outbox(connection, workspace_number, limit.saturating_add(1))?;
+    let more = outbox.len() > limit;
+    let outbox = &outbox[..outbox.len().min(limit)];
+    let mut followed: Vec<Followed> = Vec::with_capacity(outbox.len());
+    for piece in outbox.chunks(PIECE) {
         if !followed.is_empty() && began.elapsed() >= LOOK {
             return Ok((followed, true));
         }
@@ -73,8 +73,8 @@ pub(super) fn look(
             Followed { contact, id, mark, moves: Vec::new() }
         }));
         for (segment, query) in segments {
-            let aspects = query.filter.reads().aspects;
-            let changed = piece.iter().filter(|note| note.aspects.intersects(aspects));
+            let mask = query.filter.reads().mask;
+            let changed = piece.iter().filter(|note| note.mask.intersects(mask));
             let contacts: Vec<i64> = changed.map(|note| note.contact).collect();
             if contacts.is_empty() {
                 continue;
@@ -91,14 +91,14 @@ pub(super) fn look(
     Ok((followed, more))
 }
 
-fn notes(connection: &Connection, audience: i64, limit: usize) -> Result<Vec<Note>, Fault> {
-    const SQL: &str = "SELECT n.contact, c.id, n.aspects, n.mark
+fn outbox(connection: &Connection, workspace_number: i64, limit: usize) -> Result<Vec<Note>, Fault> {
+    const SQL: &str = "SELECT n.contact, c.id, n.read_mask, n.mark
         FROM changed_contacts n CROSS JOIN contacts c ON c.n = n.contact
         WHERE n.contact BETWEEN ?1 AND ?2 ORDER BY n.contact LIMIT ?3";
-    let range = params![audience << COUNT_BITS, ((audience + 1) << COUNT_BITS) - 1, sql_limit(limit)];
+    let range = params![workspace_number << COUNT_BITS, ((workspace_number + 1) << COUNT_BITS) - 1, sql_limit(limit)];
     many(connection, SQL, range, |row| {
-        let aspects = Aspects::from_bits(row.get(2)?);
-        Ok(Note { contact: row.get(0)?, id: id(row, 1)?, aspects, mark: row.get(3)? })
+        let mask = ReadMask::from_bits(row.get(2)?);
+        Ok(Note { contact: row.get(0)?, id: id(row, 1)?, mask, mark: row.get(3)? })
     })
 }
 
@@ -124,10 +124,10 @@ fn moves(
     Ok(Some((n, moves)))
 }
 
-/// How many of the first may be written together: so many notes, or so many moves.
-pub(super) fn slice(followed: &[Followed], notes: usize, moves: usize) -> usize {
+/// How many of the first may be written together: so many outbox, or so many moves.
+pub(super) fn slice(followed: &[Followed], outbox: usize, moves: usize) -> usize {
     let mut sum = 0;
-    let fit = followed.iter().take(notes).take_while(|one| {
+    let fit = followed.iter().take(outbox).take_while(|one| {
         let fits = sum < moves;
         sum += one.moves.len();
         fits
@@ -135,7 +135,7 @@ pub(super) fn slice(followed: &[Followed], notes: usize, moves: usize) -> usize 
     fit.count()
 }
 
-/// Takes notes away and writes what they lead to; answers who moved.
+/// Takes outbox away and writes what they lead to; answers who moved.
 pub(super) fn write(connection: &Connection, followed: &[Followed]) -> Result<Vec<Moved>, Fault> {
     let mut take = connection.prepare_cached("DELETE FROM changed_contacts WHERE contact = ?1 AND mark = ?2")?;
     let mut is_there = connection.prepare_cached("SELECT 1 FROM segments WHERE n = ?1 AND removed = 0")?;
@@ -158,7 +158,7 @@ pub(super) fn write(connection: &Connection, followed: &[Followed]) -> Result<Ve
 
 /// Who was found to have one of the addresses that changed.
 pub(super) struct Traced {
-    audience: i64,
+    workspace_number: i64,
     /// The addresses that were looked for.
     addresses: Vec<i64>,
     /// Up to which contact.
@@ -171,12 +171,12 @@ pub(super) struct Traced {
 /// there are none.
 pub(super) fn trace(connection: &Connection, workspace: WorkspaceId) -> Result<Option<Traced>, Fault> {
     const ADDRESSES: &str = "SELECT n, channel, address, looked_through FROM changed_addresses
-        WHERE audience = ?1 ORDER BY looked_through DESC, n LIMIT ?2";
+        WHERE workspace_number = ?1 ORDER BY looked_through DESC, n LIMIT ?2";
     const CONTACTS: &str = "SELECT n, attributes FROM contacts WHERE n > ?1 AND n <= ?2 ORDER BY n";
     let began = Instant::now();
     let connection = &*connection.unchecked_transaction()?;
-    let Some(audience) = audience(connection, workspace)? else { return Ok(None) };
-    let sought = many(connection, ADDRESSES, params![audience, sql_limit(MAX_ADDRESSES)], |row| {
+    let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(None) };
+    let sought = many(connection, ADDRESSES, params![workspace_number, sql_limit(MAX_ADDRESSES)], |row| {
         let channel = numbered(&Channel::ALL, row.get(1)?)?;
         Ok((row.get::<_, i64>(0)?, (channel, row.get::<_, String>(2)?), row.get::<_, i64>(3)?))
     })?;
@@ -187,9 +187,9 @@ pub(super) fn trace(connection: &Connection, workspace: WorkspaceId) -> Result<O
     let channels: Vec<Channel> =
         [Channel::Telegram, Channel::Push].into_iter().filter(|one| wanted.iter().any(|(of, _)| of == one)).collect();
 
-    let last = ((audience + 1) << COUNT_BITS) - 1;
+    let last = ((workspace_number + 1) << COUNT_BITS) - 1;
     let mut statement = connection.prepare_cached(CONTACTS)?;
-    let mut rows = statement.query([from.max(audience << COUNT_BITS), last])?;
+    let mut rows = statement.query([from.max(workspace_number << COUNT_BITS), last])?;
     let (mut contacts, mut looked_through, mut is_end) = (Vec::new(), from, true);
     while let Some(row) = rows.next()? {
         looked_through = row.get(0)?;
@@ -205,16 +205,16 @@ pub(super) fn trace(connection: &Connection, workspace: WorkspaceId) -> Result<O
         }
     }
     let addresses = sought.iter().map(|(n, _, _)| *n).collect();
-    Ok(Some(Traced { audience, addresses, looked_through, contacts, is_end }))
+    Ok(Some(Traced { workspace_number, addresses, looked_through, contacts, is_end }))
 }
 
 /// Notes the contacts that were found, and how far the search has come.
 pub(super) fn write_traced(connection: &Connection, traced: &Traced) -> Result<(), Fault> {
-    let interest = Interest::of_audience(connection, traced.audience)?;
+    let read_mask = WorkspaceReadMask::of_workspace_number(connection, traced.workspace_number)?;
     let mut is_there = connection.prepare_cached("SELECT 1 FROM contacts WHERE n = ?1")?;
     for contact in &traced.contacts {
         if is_there.exists([contact])? {
-            note(connection, interest, *contact, Aspects::SUPPRESSIONS)?;
+            note(connection, read_mask, *contact, ReadMask::SUPPRESSIONS)?;
         }
     }
     let sql = if traced.is_end {
@@ -232,17 +232,17 @@ pub(super) fn write_traced(connection: &Connection, traced: &Traced) -> Result<(
 /// A removed list whose members are not let go yet, if a dynamic segment reads lists. They are noted as they
 /// go.
 pub(super) fn removed_list(connection: &Connection, workspace: WorkspaceId) -> Result<Option<i64>, Fault> {
-    let Some(audience) = audience(connection, workspace)? else { return Ok(None) };
-    if Interest::of_audience(connection, audience)?.in_any(Aspects::LISTS).is_empty() {
+    let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(None) };
+    if WorkspaceReadMask::of_workspace_number(connection, workspace_number)?.in_any(ReadMask::LISTS).is_empty() {
         return Ok(None);
     }
-    lists::removed(connection, audience)
+    lists::removed(connection, workspace_number)
 }
 
 /// Notes that an address came onto the suppression list or off it.
 pub(in super::super) fn note_address(
     connection: &Connection,
-    interest: Interest,
+    read_mask: WorkspaceReadMask,
     channel: Channel,
     address: &str,
 ) -> Result<(), Fault> {
@@ -252,13 +252,14 @@ pub(in super::super) fn note_address(
         Channel::Telegram | Channel::Push => None,
     };
     if let Some(sql) = by_column {
-        let found: Option<i64> = one(connection, sql, params![interest.audience, address], |row| Ok(row.get(0)?))?;
-        return found.map_or(Ok(()), |contact| note(connection, interest, contact, Aspects::SUPPRESSIONS));
+        let found: Option<i64> =
+            one(connection, sql, params![read_mask.workspace_number, address], |row| Ok(row.get(0)?))?;
+        return found.map_or(Ok(()), |contact| note(connection, read_mask, contact, ReadMask::SUPPRESSIONS));
     }
     connection
         .prepare_cached(
-            "INSERT INTO changed_addresses (audience, channel, address, looked_through) VALUES (?1, ?2, ?3, 0)",
+            "INSERT INTO changed_addresses (workspace_number, channel, address, looked_through) VALUES (?1, ?2, ?3, 0)",
         )?
-        .execute(params![interest.audience, number(&Channel::ALL, &channel), address])?;
+        .execute(params![read_mask.workspace_number, number(&Channel::ALL, &channel), address])?;
     Ok(())
 }

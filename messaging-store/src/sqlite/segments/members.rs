@@ -31,17 +31,17 @@ pub(super) struct Difference {
     pub(super) segment: i64,
     /// The contact, and whether it becomes a member; in the order of their numbers.
     pub(super) moves: Vec<(i64, bool)>,
-    /// How many contacts of the audience had been erased when it was found.
+    /// How many contacts of the workspace_number had been erased when it was found.
     erased: i64,
-    pub(super) audience: i64,
+    pub(super) workspace_number: i64,
     /// The count of the first contact that was not looked at.
     pub(super) next: Option<u64>,
 }
 
-/// How many contacts were made in an audience, and how many of them were erased.
-fn population(connection: &Connection, audience: i64) -> Result<(i64, i64), Fault> {
-    let sql = "SELECT newest, newest - contacts FROM audiences WHERE number = ?1";
-    let found = one(connection, sql, [audience], |row| Ok((row.get(0)?, row.get(1)?)))?;
+/// How many contacts were made in an workspace_number, and how many of them were erased.
+fn population(connection: &Connection, workspace_number: i64) -> Result<(i64, i64), Fault> {
+    let sql = "SELECT newest, newest - contacts FROM workspace_numbers WHERE number = ?1";
+    let found = one(connection, sql, [workspace_number], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(found.unwrap_or((0, 0)))
 }
 
@@ -56,9 +56,9 @@ pub(super) fn difference(
     let connection = &*connection.unchecked_transaction()?;
     let Some(segment) = super::number(connection, workspace, id)? else { return Ok(None) };
     let Some(compiled) = compile(connection, workspace, query, [&query.filter])? else { return Ok(None) };
-    let audience = compiled.audience;
-    let (newest, erased) = population(connection, audience)?;
-    let (first, last) = (audience << COUNT_BITS, (audience << COUNT_BITS) | newest);
+    let workspace_number = compiled.workspace_number;
+    let (newest, erased) = population(connection, workspace_number)?;
+    let (first, last) = (workspace_number << COUNT_BITS, (workspace_number << COUNT_BITS) | newest);
     let mut evaluation = Evaluation::of_ranges(connection, compiled)?;
     let mut members = connection.prepare_cached(
         "SELECT contact FROM segment_members WHERE segment = ?1 AND contact BETWEEN ?2 AND ?3 ORDER BY contact",
@@ -74,7 +74,7 @@ pub(super) fn difference(
         start = range.end() + 1;
     }
     let next = if start <= last { u64::try_from(start - first).ok() } else { None };
-    Ok(Some(Difference { segment, moves, erased, audience, next }))
+    Ok(Some(Difference { segment, moves, erased, workspace_number, next }))
 }
 
 fn held(members: &mut CachedStatement<'_>, segment: i64, first: i64, last: i64) -> Result<Vec<i64>, Fault> {
@@ -118,7 +118,7 @@ pub(super) fn write(
         return Ok((0, 0));
     }
     // Looking for each contact costs more than adding it: only when somebody was erased meanwhile.
-    let (_, erased) = population(connection, difference.audience)?;
+    let (_, erased) = population(connection, difference.workspace_number)?;
     let mut writing = Moving::new(connection, erased != difference.erased)?;
     let (mut joined, mut left) = (0, 0);
     for (contact, member) in moves {

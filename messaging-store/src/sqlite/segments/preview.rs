@@ -57,10 +57,10 @@ impl Count {
         let connection = &*connection.unchecked_transaction()?;
         let filters = std::iter::once(&self.query.filter).chain(&self.conditions);
         let Some(compiled) = compile(connection, self.workspace, &self.query, filters)? else { return Ok(true) };
-        let audience = compiled.audience;
+        let workspace_number = compiled.workspace_number;
         let found = match &mut self.found {
             Some(found) => found,
-            None => self.found.insert(Found::begin(connection, audience, self.conditions.len())?),
+            None => self.found.insert(Found::begin(connection, workspace_number, self.conditions.len())?),
         };
         let all = found.newest / PIECE + 1;
         let conditions = compiled.conditions.len();
@@ -68,7 +68,7 @@ impl Count {
         // What was needed before does not count, so that every look gets somewhere.
         let began = Instant::now();
         while found.pieces < all && began.elapsed() < LOOK {
-            let start = (audience << COUNT_BITS) | (spread(found.pieces, all) * PIECE);
+            let start = (workspace_number << COUNT_BITS) | (spread(found.pieces, all) * PIECE);
             evaluation.each_in_range(&(start..=start + PIECE - 1), conditions, |contact, holds| {
                 found.note(contact, holds, self.sample);
             })?;
@@ -95,9 +95,9 @@ impl Count {
 }
 
 impl Found {
-    fn begin(connection: &Connection, audience: i64, conditions: usize) -> Result<Self, Fault> {
-        let sql = "SELECT newest, contacts FROM audiences WHERE number = ?1";
-        let population = one(connection, sql, [audience], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
+    fn begin(connection: &Connection, workspace_number: i64, conditions: usize) -> Result<Self, Fault> {
+        let sql = "SELECT newest, contacts FROM workspace_numbers WHERE number = ?1";
+        let population = one(connection, sql, [workspace_number], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
         let (newest, contacts) = population.unwrap_or((0, 0));
         Ok(Self {
             newest,

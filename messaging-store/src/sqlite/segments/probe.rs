@@ -34,6 +34,8 @@ pub(super) struct Probes(pub(super) Vec<Probe>);
 pub(super) enum Probe {
     /// Of a text.
     Text(Check),
+    /// Of an email address, which is stored in its one spelling.
+    Email(Check),
     /// Of a time in milliseconds.
     Time(Check),
     /// Of members of a JSON object: the keys from the outside in. All have to pass.
@@ -143,12 +145,21 @@ impl Check {
 impl Rule {
     pub(super) fn of_text(&self, text: &str) -> bool {
         match self {
-            Self::Exists => true,
-            Self::OneOf(set) => !set.texts.is_empty() && set.texts.contains(&*fold(text)),
-            Self::Contains(Part { text: Some(part), .. }) => fold(text).contains(part),
-            Self::StartsWith(part) => fold(text).starts_with(part),
-            Self::EndsWith(part) => fold(text).ends_with(part),
             Self::Date(dates, zone) => read_when(text).is_some_and(|when| dates.contain(when, zone)),
+            Self::OneOf(set) if set.texts.is_empty() => false,
+            Self::OneOf(_) | Self::Contains(_) | Self::StartsWith(_) | Self::EndsWith(_) => self.of_folded(&fold(text)),
+            other => matches!(other, Self::Exists),
+        }
+    }
+
+    /// The outcome for a text that is spelled as texts are compared.
+    fn of_folded(&self, text: &str) -> bool {
+        match self {
+            Self::Exists => true,
+            Self::OneOf(set) => set.texts.contains(text),
+            Self::Contains(Part { text: Some(part), .. }) => text.contains(part),
+            Self::StartsWith(part) => text.starts_with(part),
+            Self::EndsWith(part) => text.ends_with(part),
             _ => false,
         }
     }
@@ -202,6 +213,11 @@ impl Probe {
         Self::Text(Check::new(test, present))
     }
 
+    /// A test of the column of email addresses.
+    pub(super) fn email(test: &Test, present: &Present) -> Self {
+        Self::Email(Check::new(test, present))
+    }
+
     /// A test of a column of times.
     pub(super) fn time(test: &Test, present: &Present) -> Self {
         Self::Time(Check::new(test, present))
@@ -238,6 +254,10 @@ impl Probes {
         Ok(match probe {
             Probe::Text(check) => match text()? {
                 Some(text) => check.rule.of_text(text) != check.negated,
+                None => check.of_nothing(),
+            },
+            Probe::Email(check) => match text()? {
+                Some(text) => check.rule.of_folded(text) != check.negated,
                 None => check.of_nothing(),
             },
             Probe::Time(check) => {

@@ -12,12 +12,12 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use super::super::{connection, contacts, schema};
-use super::{Interests, follow, members};
+use super::{ReadMasks, follow, members};
 
 /// A workspace with two contacts and a dynamic segment of everybody.
 struct Place {
     connection: Connection,
-    interests: Interests,
+    read_masks: ReadMasks,
     workspace: WorkspaceId,
     segment: SegmentId,
     query: MemberQuery,
@@ -34,7 +34,7 @@ impl Place {
         let query = MemberQuery { filter: Filter::Everyone, now: Timestamp::from_millis(0), zone: TimeZone::UTC };
         let (workspace, segment) = (WorkspaceId::from_bytes([1; 16]), SegmentId::from_bytes([2; 16]));
         let mut place =
-            Self { connection, interests: Interests::default(), workspace, segment, query, _directory: directory };
+            Self { connection, read_masks: ReadMasks::default(), workspace, segment, query, _directory: directory };
         place.put_segment();
         for number in 1..=2 {
             place.put(number, Expect::Absent);
@@ -57,7 +57,7 @@ impl Place {
             updated_at: time,
             calculation: 1,
         };
-        super::put(&self.connection, &mut self.interests, &segment, Expect::Absent).unwrap();
+        super::put(&self.connection, &mut self.read_masks, &segment, Expect::Absent).unwrap();
     }
 
     fn id(number: u8) -> ContactId {
@@ -81,7 +81,7 @@ impl Place {
             created_at: time,
             updated_at: time,
         };
-        contacts::put(&self.connection, &mut self.interests, &[PutContact { contact: contact.into(), expect }])
+        contacts::put(&self.connection, &mut self.read_masks, &[PutContact { contact: contact.into(), expect }])
             .unwrap();
     }
 
@@ -98,7 +98,7 @@ impl Place {
         (self.count("SELECT count(*) FROM segment_members"), self.count("SELECT members FROM segments"))
     }
 
-    fn notes(&self) -> i64 {
+    fn outbox(&self) -> i64 {
         self.count("SELECT count(*) FROM changed_contacts")
     }
 
@@ -124,7 +124,7 @@ fn a_segment_removed_during_a_calculation_gets_no_members() {
     let mut place = Place::new();
     let found = members::difference(&place.connection, place.workspace, place.segment, &place.query, 0);
     let found = found.unwrap().unwrap();
-    super::delete(&place.connection, &mut place.interests, place.workspace, place.segment).unwrap();
+    super::delete(&place.connection, &mut place.read_masks, place.workspace, place.segment).unwrap();
     assert_eq!(members::write(&place.connection, &found, &found.moves).unwrap(), (0, 0));
     assert_eq!(place.members(), (0, 0));
     // Nor does following give it any.
@@ -138,19 +138,19 @@ fn a_contact_that_changes_once_more_keeps_its_note() {
     let followed = place.look();
     place.put(2, Expect::Revision(1));
     // Everybody reads of a contact that it is there, and nothing that changed.
-    assert_eq!(place.notes(), 2);
+    assert_eq!(place.outbox(), 2);
     let moved = follow::write(&place.connection, &followed).unwrap();
     assert_eq!(moved.iter().map(|one| one.contact).collect::<Vec<_>>(), [Place::id(1), Place::id(2)]);
 
-    place.connection.execute("UPDATE audiences SET interest = 1023", []).unwrap();
-    place.interests.forget_all();
+    place.connection.execute("UPDATE workspace_numbers SET read_mask = 1023", []).unwrap();
+    place.read_masks.forget_all();
     place.put(1, Expect::Revision(1));
     let followed = place.look();
     place.connection.execute("UPDATE changed_contacts SET mark = mark + 1", []).unwrap();
     assert_eq!(follow::write(&place.connection, &followed).unwrap(), []);
-    assert_eq!(place.notes(), 1);
+    assert_eq!(place.outbox(), 1);
     assert_eq!(follow::write(&place.connection, &place.look()).unwrap(), []);
-    assert_eq!((place.notes(), place.members()), (0, (2, 2)));
+    assert_eq!((place.outbox(), place.members()), (0, (2, 2)));
 }
 
 #[test]
@@ -158,12 +158,12 @@ fn an_erased_contact_leaves_no_note_and_no_membership() {
     let place = Place::new();
     let followed = place.look();
     place.delete(2);
-    assert_eq!((place.notes(), place.members()), (1, (0, 0)));
+    assert_eq!((place.outbox(), place.members()), (1, (0, 0)));
     let moved = follow::write(&place.connection, &followed).unwrap();
     assert_eq!(moved.iter().map(|one| one.contact).collect::<Vec<_>>(), [Place::id(1)]);
     assert_eq!(place.members(), (1, 1));
     place.delete(1);
-    assert_eq!((place.notes(), place.members()), (0, (0, 0)));
+    assert_eq!((place.outbox(), place.members()), (0, (0, 0)));
 }
 
 #[test]
@@ -171,8 +171,8 @@ fn what_nobody_reads_is_not_noted() {
     let mut place = Place::new();
     follow::write(&place.connection, &place.look()).unwrap();
     place.put(1, Expect::Revision(1));
-    assert_eq!(place.notes(), 0);
-    super::delete(&place.connection, &mut place.interests, place.workspace, place.segment).unwrap();
+    assert_eq!(place.outbox(), 0);
+    super::delete(&place.connection, &mut place.read_masks, place.workspace, place.segment).unwrap();
     place.put(3, Expect::Absent);
-    assert_eq!(place.notes(), 0);
+    assert_eq!(place.outbox(), 0);
 }

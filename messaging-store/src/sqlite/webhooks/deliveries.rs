@@ -24,7 +24,7 @@ macro_rules! columns {
     };
 }
 
-/// Whose deliveries.
+/// A webhook, and the workspace that owns it.
 type Receiver = (WorkspaceId, WebhookId);
 
 pub(in super::super) fn insert(connection: &Connection, delivery: &Delivery) -> Result<(), Fault> {

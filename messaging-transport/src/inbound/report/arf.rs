@@ -21,7 +21,7 @@ const SUBJECTS: &[&str] =
 const COMPLAINANT: &[&str] =
     &["X-HmXmrOriginalRecipient", "X-Original-To", "X-Original-Recipient", "Delivered-To", "To"];
 
-/// What a letter complains about, if it does.
+/// What a mail complains about, if it does.
 pub(super) fn read(mail: &Mail<'_>) -> Option<Report> {
     let returned = mail.returned_header();
     if let Some(part) = mail.part(&["message/feedback-report"]) {

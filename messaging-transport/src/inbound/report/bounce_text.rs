@@ -14,7 +14,7 @@ use super::{addresses, codes, dsn, phrases};
 /// How much of the text is looked at. Reasons stand at the beginning.
 const MAX_TEXT: usize = 32 * 1024;
 
-/// The most recipients of one letter that are read; a message of ours has at most 101.
+/// The most recipients of one mail that are read; a message of ours has at most 101.
 const MAX_RECIPIENTS: usize = 200;
 
 /// How much is taken for the reason of one recipient.
@@ -45,7 +45,7 @@ const OTHER_LABELS: &[&str] = &[
     "发件人",
 ];
 
-/// What a letter without a machine-readable part says about recipients, if it is a bounce.
+/// What a mail without a machine-readable part says about recipients, if it is a bounce.
 pub(super) fn read(mail: &Mail<'_>) -> Option<Vec<RecipientReport>> {
     let prose = Prose::of(mail);
     let named = failed_recipients(mail);
@@ -252,7 +252,7 @@ impl Prose {
         addresses::list(&self.text, 20).into_iter().find(|address| is_other(address))
     }
 
-    /// The reason for one recipient. Codes count before words: where the letter has only one recipient, also
+    /// The reason for one recipient. Codes count before words: where the mail has only one recipient, also
     /// those that stand apart from the words about it.
     fn response(&self, paragraph: &Paragraph<'_>, is_only: bool) -> Response {
         let own = paragraph.lines.join(" ");

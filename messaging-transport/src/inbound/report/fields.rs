@@ -1,4 +1,4 @@
-//! Header fields: of a letter, of a part, of the groups in a notification. All have one grammar
+//! Header fields: of a mail, of a part, of the groups in a notification. All have one grammar
 //! (RFC 5322 section 2.2), and are read leniently.
 
 use mail_parser::parsers::MessageStream;

@@ -1,6 +1,6 @@
-//! The parts of a letter, as far as a report needs them.
+//! The parts of a mail, as far as a report needs them.
 //!
-//! A report is in the first parts of a letter, the returned message in the last one, and nothing is
+//! A report is in the first parts of a mail, the returned message in the last one, and nothing is
 //! looked for in there but its header. So the walk stays flat and short: a bounded number of parts at
 //! a bounded depth, each line looked at once for every level.
 
@@ -19,7 +19,7 @@ const MAX_PARTS: usize = 40;
 /// How deep parts are looked for in parts.
 const MAX_DEPTH: usize = 6;
 
-/// A letter.
+/// A mail.
 #[derive(Debug)]
 pub(super) struct Mail<'a> {
     /// Its header.

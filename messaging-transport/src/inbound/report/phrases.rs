@@ -1,6 +1,6 @@
 //! The words by which letters are told apart, in the languages that reports are seen in.
 //!
-//! Only what the letter is: a bounce, a delay, an automatic reply. Why a message bounced is core's to
+//! Only what the mail is: a bounce, a delay, an automatic reply. Why a message bounced is core's to
 //! judge; here are only words of other languages that say what a code of RFC 3463 would have said.
 
 mod letters;

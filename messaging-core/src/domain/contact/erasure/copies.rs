@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::domain::address::EmailAddress;
+use crate::domain::address::{fold_letter, normalize_email, unicode_spelling};
 use crate::domain::attempt::Dialog;
 use crate::domain::content::{self, Unreadable};
 use crate::domain::delivery::Judgment;
@@ -20,36 +20,44 @@ const BASE64_LINE: usize = 57;
 
 /// An erased person by the addresses that are taken out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ErasedAddresses(Vec<String>);
+pub struct ErasedAddresses {
+    /// Each in its one spelling.
+    addresses: Vec<String>,
+    /// How texts may spell them, by letters as [`fold_letter`] answers them.
+    spellings: Vec<String>,
+}
 
 impl ErasedAddresses {
-    /// Email addresses and phone numbers, in any case. Of an email address the spelling of its domain on the wire
-    /// counts too.
+    /// Email addresses and phone numbers, however they are spelled.
     pub fn new<'a>(addresses: impl IntoIterator<Item = &'a str>) -> Self {
-        let spellings = |address: &str| {
-            let wire =
-                EmailAddress::parse(address).ok().map(|email| format!("{}@{}", email.local(), email.ascii_domain()));
-            [Some(address.to_lowercase()), wire.map(|wire| wire.to_lowercase())]
-        };
-        let mut all: Vec<String> = addresses.into_iter().flat_map(spellings).flatten().collect();
-        all.sort();
-        all.dedup();
-        Self(all)
+        let (mut exact, mut spellings) = (Vec::new(), Vec::new());
+        for address in addresses {
+            let normal = normalize_email(address);
+            let readable = unicode_spelling(&normal);
+            let all = [Some(address), Some(normal.as_str()), readable.as_deref()];
+            spellings.extend(all.into_iter().flatten().map(|text| text.chars().map(fold_letter).collect::<String>()));
+            exact.push(normal);
+        }
+        for list in [&mut exact, &mut spellings] {
+            list.sort();
+            list.dedup();
+        }
+        Self { addresses: exact, spellings }
     }
 
     /// Whether there is nobody to take out.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.addresses.is_empty()
     }
 
     /// Whether a text is one of the addresses.
     pub fn are(&self, address: &str) -> bool {
-        self.0.contains(&address.to_lowercase())
+        self.addresses.contains(&normalize_email(address))
     }
 
     /// The text without the addresses; `None` when they are not in it.
     pub fn out_of_text(&self, text: &str) -> Option<String> {
-        cross_out(text, &self.0)
+        cross_out(text, &self.spellings)
     }
 
     /// Takes the addresses out of every text of a value, the names of members included; answers whether there

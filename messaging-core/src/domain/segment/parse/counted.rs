@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::members::Members;
-use super::tests_of_values::Values;
+use super::value_conditions::Values;
 use super::{CHANNELS, MAX_TEXT, Purpose, Reader, Reference};
 use crate::domain::segment::filter::{
     Count, EventLeaf, MessageEventKind, MessageLeaf, PropertyTest, Span, SpanUnit, Within,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{MAX_VALUES, Reader};
+use super::reader::{GROUPS, MAX_VALUES, Reader};
 use crate::violation::{FieldCode, escape, unknown_member};
 
 /// An object and where it stands.
@@ -29,11 +29,14 @@ impl<'a> Members<'a> {
 }
 
 impl Reader<'_> {
-    /// Refuses members that are not known.
+    /// Refuses members that are not known, or notes them where they are ignored.
     pub(super) fn no_members_but(&mut self, object: &Map<String, Value>, pointer: &str, known: &[&str]) {
         for name in object.keys().filter(|name| !known.contains(&name.as_str())) {
-            let message = unknown_member(known.iter().copied(), name);
-            self.fault(format!("{pointer}/{}", escape(name)), FieldCode::UnknownField, &message);
+            let at = format!("{pointer}/{}", escape(name));
+            match &mut self.ignored {
+                Some(ignored) if !GROUPS.contains(&name.as_str()) => ignored.push(at),
+                _ => self.fault(at, FieldCode::UnknownField, &unknown_member(known.iter().copied(), name)),
+            }
         }
     }
 

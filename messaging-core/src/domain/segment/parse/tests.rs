@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::domain::segment::filter::{Positive, Scalar};
 
 /// Reads a filter at `/filter` and answers its faults, in alphabetical order: `/filter/op unknown_value`.
 fn faults(filter: &Value, purpose: Purpose) -> String {
@@ -348,4 +349,54 @@ fn leaves_and_what_they_name_come_with_their_places() {
     assert_eq!(kinds, [false, true, false, false]);
     let alone = parse(&tag(), "/filter", Purpose::Segment, &mut Violations::new());
     assert_eq!(alone.leaves, ["/filter"]);
+}
+
+#[test]
+fn values_of_an_email_address_are_spelled_as_one() {
+    for (op, value, expected) in [
+        ("eq", "Ann@B\u{dc}CHER.example", "ann@xn--bcher-kva.example"),
+        ("eq", "\u{212a}im@Example.com", "\u{212a}im@example.com"),
+        ("neq", "J\u{d6}rg@example.com", "j\u{d6}rg@example.com"),
+        ("ends_with", "@b\u{fc}cher.example", "@xn--bcher-kva.example"),
+        ("ends_with", ".B\u{fc}cher.Example", ".xn--bcher-kva.example"),
+        ("starts_with", "ann@b\u{fc}cher.ex", "ann@xn--bcher-kva.ex"),
+        ("starts_with", "J\u{fc}rgen.example", "j\u{fc}rgen.example"),
+        ("contains", "b\u{fc}cher.example", "xn--bcher-kva.example"),
+        ("contains", "J\u{fc}rgen", "j\u{fc}rgen"),
+        ("contains", "J\u{fc}rgen.M\u{fc}ller", "j\u{fc}rgen.m\u{fc}ller"),
+    ] {
+        let filter = json!({"type": "contact", "field": "email", "op": op, "value": value});
+        let parsed = parse(&filter, "", Purpose::Segment, &mut Violations::new());
+        let tree = parsed.filter.unwrap();
+        let Some(Leaf::Field(_, test)) = tree.leaves().next() else { panic!("{filter}") };
+        let (Positive::StartsWith(found) | Positive::EndsWith(found) | Positive::Contains(Scalar::Text(found))) =
+            (match &test.positive {
+                Positive::OneOf(values) => &Positive::Contains(values[0].clone()),
+                other => other,
+            })
+        else {
+            panic!("{filter}")
+        };
+        assert_eq!(found, expected, "{filter}");
+    }
+}
+
+#[test]
+fn unknown_members_are_refused_or_noted() {
+    let filter = json!({"and": [
+        {"type": "tag", "op": "has_any", "values": ["a"], "va/lue": 1},
+        {"type": "event", "name": "x", "count": {"op": "gte", "value": 1, "more": 1}},
+    ], "comment": "x"});
+    check(
+        filter.clone(),
+        "/filter/and/0/va~1lue unknown_field, /filter/and/1/count/more unknown_field, /filter/comment unknown_field",
+    );
+    let mut violations = Violations::new();
+    let mut parsed = parse_ignoring_unknown(&filter, "/filter", Purpose::Segment, &mut violations);
+    assert!(parsed.filter.is_some() && violations.is_empty());
+    parsed.ignored.sort();
+    assert_eq!(parsed.ignored, ["/filter/and/0/va~1lue", "/filter/and/1/count/more", "/filter/comment"]);
+    // Of two groups in one object nobody knows which is meant.
+    let two = json!({"and": [tag()], "not": tag()});
+    assert!(parse_ignoring_unknown(&two, "/filter", Purpose::Segment, &mut violations).filter.is_none());
 }

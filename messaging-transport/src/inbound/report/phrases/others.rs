@@ -89,7 +89,7 @@ pub(super) const AUTO_REPLIES: &[&str] = &[
     "부재",
 ];
 
-/// Where the returned message begins in a letter without parts: beginnings of lines, without the rules
+/// Where the returned message begins in a mail without parts: beginnings of lines, without the rules
 /// drawn around them.
 pub(super) const RETURNED: &[&str] = &[
     "below this line is a copy of the message",

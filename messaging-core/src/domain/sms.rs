@@ -1,0 +1,83 @@
+//! How many segments a text message takes (3GPP TS 23.038 section 6.2.1, 23.040 section 9.2.3.24.1).
+
+/// The most segments of a message (contract section 4.1).
+pub const MAX_SEGMENTS: usize = 10;
+
+/// Septets of a message of one segment in the GSM 7-bit alphabet, and of each of several.
+const SEPTETS: (usize, usize) = (160, 153);
+/// UTF-16 units of a message of one segment in UCS-2, and of each of several.
+const UNITS: (usize, usize) = (70, 67);
+
+/// The GSM 7-bit default alphabet, besides ASCII letters and digits.
+const BASIC: &str = "@\u{a3}$\u{a5}\u{e8}\u{e9}\u{f9}\u{ec}\u{f2}\u{c7}\n\u{d8}\u{f8}\r\u{c5}\u{e5}\u{394}_\u{3a6}\u{393}\u{39b}\
+    \u{3a9}\u{3a0}\u{3a8}\u{3a3}\u{398}\u{39e}\u{c6}\u{e6}\u{df}\u{c9} !\"#\u{a4}%&'()*+,-./:;<=>?\u{a1}\u{c4}\u{d6}\u{d1}\
+    \u{dc}\u{a7}\u{bf}\u{e4}\u{f6}\u{f1}\u{fc}\u{e0}";
+
+/// Characters of its extension table: two septets each.
+const EXTENDED: &str = "^{}\\[~]|\u{20ac}\u{c}";
+
+/// The segments of a text: in the GSM 7-bit alphabet where that has every character, else in UCS-2. A character
+/// of two septets or two UTF-16 units is never split between segments.
+pub fn segments(text: &str) -> usize {
+    let septets: Option<Vec<usize>> = text.chars().map(septets).collect();
+    match septets {
+        Some(widths) => packed(&widths, SEPTETS),
+        None => packed(&text.chars().map(char::len_utf16).collect::<Vec<_>>(), UNITS),
+    }
+}
+
+/// What a character takes in the GSM 7-bit alphabet; `None` when it is not there.
+fn septets(character: char) -> Option<usize> {
+    match character {
+        _ if character.is_ascii_alphanumeric() || BASIC.contains(character) => Some(1),
+        _ if EXTENDED.contains(character) => Some(2),
+        _ => None,
+    }
+}
+
+fn packed(widths: &[usize], (alone, each): (usize, usize)) -> usize {
+    if widths.iter().sum::<usize>() <= alone {
+        return 1;
+    }
+    let (mut segments, mut filled) = (1, 0);
+    for width in widths {
+        if filled + width > each {
+            (segments, filled) = (segments + 1, 0);
+        }
+        filled += width;
+    }
+    segments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_fill_segments() {
+        for (text, expected) in [
+            (String::new(), 1),
+            ("a".repeat(160), 1),
+            ("a".repeat(161), 2),
+            ("a".repeat(306), 2),
+            ("a".repeat(307), 3),
+            ("\u{e4}@\u{394}\n".repeat(40), 1),
+            ("\u{20ac}".repeat(80), 1),
+            // 153 septets hold 76 characters of two.
+            ("\u{20ac}".repeat(81), 2),
+            ("\u{20ac}".repeat(153), 3),
+            ("\u{436}".repeat(70), 1),
+            ("\u{436}".repeat(71), 2),
+            ("\u{436}".repeat(134), 2),
+            ("\u{436}".repeat(135), 3),
+            // 67 units hold 33 pairs.
+            ("\u{1f600}".repeat(35), 1),
+            ("\u{1f600}".repeat(36), 2),
+            ("\u{1f600}".repeat(67), 3),
+            // One character outside of the alphabet is enough.
+            (format!("{}`", "a".repeat(70)), 2),
+        ] {
+            assert_eq!(segments(&text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! From bytes to a checked input: types and shapes by schema, meaning by the input's own `check`.
+//!
+//! The common case is one pass of serde, one of `validator`, one of `check`. Only when one of them
+//! refuses is the slow way taken: the body is walked beside its own JSON Schema, which knows every
+//! rule of the types and of their `validate` attributes, so that all faults are found at once, with
+//! pointers and without the rejected values. What is broken is cut out and the rest still gets its
+//! meaning checked.
+
+pub mod items;
+mod schema_check;
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use validator::Validate;
+
+use crate::error::DomainError;
+use crate::input::schema_check::{Place, SchemaCheck};
+use crate::violation::{FieldCode, Violations, escape};
+
+pub use schema_check::{JUDGED_ALONE, UnknownMembers};
+
+/// Whether an operation reads a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyKind {
+    /// No body; one that is sent is ignored.
+    None,
+    /// A body may be left out and then counts as `{}`.
+    Optional,
+    /// A JSON object.
+    Required,
+}
+
+/// What an operation reads: from the body, or from the query.
+pub trait Input: Serialize + DeserializeOwned + JsonSchema + Validate + Send + 'static {
+    /// Whether a body is read.
+    const BODY: BodyKind = BodyKind::Required;
+
+    /// Members of the outermost object that are taken and ignored, besides those of the operation's answer:
+    /// the resource's own, which only we set.
+    const READ_ONLY: &'static [&'static str] = &[];
+
+    /// Rules that concern more than one member, or that no schema can say. Adds what is broken.
+    fn check(&self, _violations: &mut Violations) {}
+}
+
+/// Nothing is read.
+#[derive(Debug, Clone, Copy, Default, Serialize, serde::Deserialize, JsonSchema, Validate)]
+pub struct Empty {}
+
+impl Input for Empty {
+    const BODY: BodyKind = BodyKind::None;
+}
+
+/// The query of a listing (contract section 1.5).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, serde::Deserialize, JsonSchema, Validate)]
+pub struct PageQuery {
+    /// At most this many items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 1, max = 200))]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+impl Input for PageQuery {}
+
+/// Reads a body.
+pub fn body<T: Input>(bytes: &[u8]) -> Result<T, DomainError> {
+    let (input, violations) = body_with_faults(bytes, UnknownMembers::default())?;
+    violations.into_result()?;
+    Ok(input)
+}
+
+/// Reads a body as far as it can be read: what is left without its broken members, and what is broken.
+/// For operations that find more faults by looking things up.
+pub fn body_with_faults<T: Input>(bytes: &[u8], unknown: UnknownMembers) -> Result<(T, Violations), DomainError> {
+    let bytes = match T::BODY {
+        BodyKind::None => b"{}",
+        BodyKind::Optional if bytes.trim_ascii().is_empty() => b"{}",
+        BodyKind::Optional | BodyKind::Required => bytes,
+    };
+    // serde_json would accept an array for a struct.
+    let is_object = bytes.trim_ascii_start().first() == Some(&b'{');
+    if is_object
+        && !has_nul_escape(bytes)
+        && let Ok(input) = serde_json::from_slice::<T>(bytes)
+        && input.validate().is_ok()
+    {
+        let mut violations = Violations::new();
+        input.check(&mut violations);
+        return Ok((input, violations));
+    }
+    let Ok(Value::Object(object)) = serde_json::from_slice::<Value>(bytes) else {
+        return Err(DomainError::NotAnObject);
+    };
+    explain(object, Place::Body, unknown)
+}
+
+/// Reads a body that was accepted and kept as it was sent: what it has that its type does not know is ignored,
+/// and nothing is checked.
+pub fn kept<T: Input>(bytes: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_slice(bytes).or_else(|_| {
+        let object = serde_json::from_slice::<Map<String, Value>>(bytes)?;
+        let schema = schema_of::<T>();
+        let rest = SchemaCheck::new(&schema, Place::Body).ignoring(UnknownMembers::LENIENT, &[]).object(object);
+        serde_json::from_value(Value::Object(rest))
+    })
+}
+
+/// Reads a query string. Unknown parameters are ignored, of repeated ones the last counts.
+pub fn query<T: Input>(query: &str) -> Result<T, DomainError> {
+    let schema = schema_of::<T>();
+    let mut object = Map::new();
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        let Some(property) = schema["properties"].get(name.as_ref()) else { continue };
+        // No cursor holds U+0000: it is refused as one that nobody made, not as a text that breaks a rule.
+        let value = if is_cursor(&name) { value.replace('\0', "\u{fffd}").into() } else { value };
+        let value = if accepts(property, "integer") || accepts(property, "number") || accepts(property, "boolean") {
+            // Not a number or boolean: stays a string and is refused as one.
+            serde_json::from_str::<Value>(&value)
+                .ok()
+                .filter(|parsed| parsed.is_number() || parsed.is_boolean())
+                .unwrap_or_else(|| Value::String(value.into_owned()))
+        } else {
+            Value::String(value.into_owned())
+        };
+        object.insert(name.into_owned(), value);
+    }
+    let has_nul = object.values().any(|value| value.as_str().is_some_and(|text| text.contains('\0')));
+    if !has_nul
+        && let Ok(input) = serde_json::from_value::<T>(Value::Object(object.clone()))
+        && input.validate().is_ok()
+    {
+        let mut violations = Violations::new();
+        input.check(&mut violations);
+        violations.of_parameters().into_result()?;
+        return Ok(input);
+    }
+    let (input, violations) = explain(object, Place::Query, UnknownMembers::default())?;
+    violations.into_result()?;
+    Ok(input)
+}
+
+/// Whether a query parameter is a place in a listing.
+fn is_cursor(name: &str) -> bool {
+    matches!(name, "cursor" | "after")
+}
+
+/// Finds everything that is wrong. Answers the input all the same when it turns out to be good: serde's
+/// derived code is stricter than the contract in two points, members that are given twice and unknown ones
+/// that are ignored.
+fn explain<T: Input>(
+    object: Map<String, Value>,
+    place: Place,
+    unknown: UnknownMembers,
+) -> Result<(T, Violations), DomainError> {
+    let schema = schema_of::<T>();
+    let mut check = SchemaCheck::new(&schema, place).ignoring(unknown, T::READ_ONLY);
+    let mut rest = check.object(object);
+    let mut violations = check.finish();
+    stand_in(&schema, &mut rest);
+    name_unreadable::<T>(&schema, &mut rest, place, &mut violations);
+    match serde_json::from_value::<T>(Value::Object(rest)) {
+        Ok(input) => {
+            let mut meaning = Violations::new();
+            input.check(&mut meaning);
+            if meaning.is_empty()
+                && violations.is_empty()
+                && let Err(errors) = input.validate()
+            {
+                // A rule that the schema does not show; name the member at least.
+                for member in errors.errors().keys() {
+                    meaning.add(format!("/{member}"), FieldCode::InvalidFormat, "breaks a rule of this member");
+                }
+            }
+            violations.merge(if place == Place::Query { meaning.of_parameters() } else { meaning });
+            Ok((input, violations))
+        }
+        Err(_) if !violations.is_empty() => Err(DomainError::Invalid(violations)),
+        Err(_) => {
+            violations.add("", FieldCode::InvalidType, "has a member of the wrong type");
+            Err(DomainError::Invalid(violations))
+        }
+    }
+}
+
+/// Takes out the members that their type refuses although the schema has nothing against them, and names them.
+fn name_unreadable<T: Input>(schema: &Value, rest: &mut Map<String, Value>, place: Place, violations: &mut Violations) {
+    let reads = |members: &Map<String, Value>| serde_json::from_value::<T>(Value::Object(members.clone())).is_ok();
+    if reads(rest) {
+        return;
+    }
+    let is_required =
+        |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
+    let (base, optional): (Map<_, _>, Map<_, _>) = rest.clone().into_iter().partition(|(name, _)| is_required(name));
+    if !reads(&base) {
+        return;
+    }
+    for (name, member) in optional {
+        let mut alone = base.clone();
+        alone.insert(name.clone(), member);
+        if !reads(&alone) {
+            rest.remove(&name);
+            let message = "cannot be read";
+            match place {
+                Place::Body => {
+                    violations.add(format!("/{}", escape(&name)), FieldCode::InvalidFormat, message);
+                }
+                Place::Query => violations.add_parameter(name, FieldCode::InvalidFormat, message),
+            }
+        }
+    }
+}
+
+/// Puts empty values where required members were cut out, so that the others get their meaning checked.
+///
+/// What the check says about an empty value is not reported: its place has a fault already. Where no
+/// value is empty, as in an enumeration, nothing stands in, because the rules for the other members may
+/// depend on it.
+fn stand_in(schema: &Value, rest: &mut Map<String, Value>) {
+    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        let property = &schema["properties"][name];
+        let empty = match property["type"].as_str() {
+            Some("string") if property.get("enum").is_none() => Value::String(String::new()),
+            Some("array") => Value::Array(Vec::new()),
+            Some("object") => Value::Object(Map::new()),
+            _ => continue,
+        };
+        rest.entry(name).or_insert(empty);
+    }
+}
+
+/// The JSON Schema of a type, made once.
+pub fn schema_of<T: JsonSchema + 'static>() -> Arc<Value> {
+    schema_by(TypeId::of::<T>(), |generator| generator.into_root_schema_for::<T>().to_value())
+}
+
+/// A schema that is kept under a type, made once.
+pub fn schema_by(kind: TypeId, make: impl FnOnce(SchemaGenerator) -> Value) -> Arc<Value> {
+    static SCHEMAS: LazyLock<Mutex<HashMap<TypeId, Arc<Value>>>> = LazyLock::new(Mutex::default);
+    let mut schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(schemas.entry(kind).or_insert_with(|| Arc::new(make(SchemaGenerator::default()))))
+}
+
+fn accepts(property: &Value, wanted: &str) -> bool {
+    match &property["type"] {
+        Value::String(only) => only == wanted,
+        Value::Array(several) => several.iter().any(|one| one == wanted),
+        _ => false,
+    }
+}
+
+/// Whether the text may hold U+0000, which no string may (contract section 1.1). JSON can only write it
+/// as an escape; a backslash before it makes this too careful, which the slow way then puts right.
+fn has_nul_escape(bytes: &[u8]) -> bool {
+    // Most texts hold no escape at all, and that is seen fastest at once.
+    if !bytes.contains(&b'\\') {
+        return false;
+    }
+    let mut rest = bytes;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
+        if rest[at + 1..].starts_with(b"u0000") {
+            return true;
+        }
+        rest = rest.get(at + 2..).unwrap_or_default();
+    }
+    false
+}

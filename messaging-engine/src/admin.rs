@@ -1,0 +1,325 @@
+//! What whoever holds the database does straight on an [`App`], without credentials: the `admin`
+//! commands, and what `messaging dev` sets up.
+//!
+//! Where an operation does the same, it is called as [`Caller::Operator`]; the rest is here because the
+//! API has no row for it. Field errors point at the names of the command's flags, as in `/password`.
+
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::account::{Member, User, Workspace};
+use messaging_core::domain::api_key::{ApiKey, generate, random_text};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::digest::Digest;
+use messaging_core::domain::password;
+use messaging_core::domain::secret::Secret;
+use messaging_core::domain::sending_domain::SendingDomain;
+use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::user_email::UserEmail;
+use messaging_core::domain::verification::{self, SANDBOX_DOMAIN};
+use messaging_core::ids::{ApiKeyId, Id as _, UserId, WorkspaceId};
+use messaging_core::ports::store::{PageRequest, Stored};
+use messaging_core::scope::{Role, Scope};
+use messaging_core::time::Timestamp;
+use messaging_core::violation::{FieldCode, Violations};
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::caller::Caller;
+use crate::error::Error;
+use crate::ops::keys::{ApiKeyInput, ApiKeyView, CreateApiKey, DEFAULT_RATE_LIMIT, ListApiKeys};
+use crate::ops::service::WorkspaceView;
+use crate::ops::{Empty, InWorkspace, Page, PageQuery};
+use crate::services::dkim::KeyPair;
+
+/// The longest display name of a user and name of a workspace, in characters.
+const MAX_NAME: usize = 200;
+
+/// Who signs in to what `messaging dev` sets up.
+pub const DEV_EMAIL: &str = "admin@localhost";
+/// The sender that `messaging dev` suggests.
+pub const DEV_SENDER: &str = "hello@sandbox.test";
+const DEV_WORKSPACE: &str = "Dev";
+const DEV_PASSWORD_LENGTH: usize = 20;
+/// Without characters that look alike: somebody types it.
+const PASSWORD_ALPHABET: &[u8] = b"abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+
+/// A user as the `admin` commands show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserReport {
+    /// Its id.
+    pub id: UserId,
+    /// The sign-in name, lower case.
+    pub email: String,
+    /// A display name.
+    pub name: Option<String>,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+impl UserReport {
+    fn of(user: User) -> Self {
+        Self { id: user.id, email: user.email, name: user.name, created_at: user.created_at }
+    }
+}
+
+/// Creates a user. A user that has the email already gets the password and the name, where they are
+/// given; so this is also how a password is set or reset.
+///
+/// A new password ends the open sessions of the user, in a running server within a second.
+pub async fn create_user(
+    app: &App,
+    email: &str,
+    password: Option<String>,
+    name: Option<String>,
+) -> Result<UserReport, Error> {
+    let mut violations = Violations::new();
+    let email = email.parse::<UserEmail>();
+    if email.is_err() {
+        violations.add("/email", FieldCode::InvalidFormat, "is not an email address");
+    }
+    if let Some(password) = &password {
+        check_length(&mut violations, "/password", password, password::MIN_LENGTH, password::MAX_LENGTH);
+    }
+    if let Some(name) = &name {
+        check_length(&mut violations, "/name", name, 1, MAX_NAME);
+    }
+    let Ok(email) = email else { return Err(violations.into()) };
+    violations.into_result()?;
+    let password_hash = match password {
+        Some(password) => Some(app.hash_password(password).await?),
+        None => None,
+    };
+    app.until_committed(|| async {
+        let known = app.store().user_by_email(email.as_str()).await?;
+        let (mut user, expected) = match known {
+            Some(Stored { record, revision }) => (record, Expect::Revision(revision)),
+            None => (new_user(app, email.as_str()), Expect::Absent),
+        };
+        if let Some(hash) = &password_hash {
+            user.password_hash = Some(hash.clone());
+            user.password_version = user.password_version.wrapping_add(1);
+        }
+        user.name = name.clone().or(user.name);
+        Ok((Changes::from_iter([Write::PutUser(user.clone(), expected)]), UserReport::of(user)))
+    })
+    .await
+}
+
+/// Creates a workspace whose owner is the user with `owner_email`.
+pub async fn create_workspace(app: &App, name: &str, owner_email: &str) -> Result<WorkspaceView, Error> {
+    let mut violations = Violations::new();
+    check_length(&mut violations, "/name", name, 1, MAX_NAME);
+    let owner = match owner_email.parse::<UserEmail>() {
+        Ok(email) => app.store().user_by_email(email.as_str()).await?,
+        Err(_) => None,
+    };
+    if owner.is_none() {
+        violations.add("/owner", FieldCode::NotFound, "is no user; create one first");
+    }
+    let Some(owner) = owner else { return Err(violations.into()) };
+    violations.into_result()?;
+    app.until_committed(|| async {
+        let (workspace, member) = new_workspace(app, name, owner.record.id);
+        let view = WorkspaceView::of(workspace.clone(), &app.settings().data_region);
+        let writes = [Write::PutWorkspace(workspace, Expect::Absent), Write::PutMember(member, Expect::Absent)];
+        Ok((Changes::from_iter(writes), view))
+    })
+    .await
+}
+
+/// Creates an API key; the answer has the whole key.
+pub async fn create_key(app: &App, workspace: WorkspaceId, input: &ApiKeyInput) -> Result<ApiKeyView, Error> {
+    let path = InWorkspace { workspace_id: workspace };
+    app.call::<CreateApiKey>(&Caller::Operator(Some(workspace)), &path, &Empty {}, input).await
+}
+
+/// Revokes an API key of any workspace. A key that is revoked already stays as it is.
+///
+/// A server that runs on the same database notices within a second.
+pub async fn revoke_key(app: &App, id: ApiKeyId) -> Result<ApiKeyView, Error> {
+    app.until_committed(|| async {
+        let Stored { record: mut key, revision } = app.store().api_key_anywhere(id).await?.ok_or(Error::NotFound)?;
+        let mut changes = Changes::default();
+        if key.revoked_at.is_none() {
+            key.revoked_at = Some(app.now());
+            changes.push(Write::PutApiKey(key.clone(), Expect::Revision(revision)));
+        }
+        let last_used_at = last_use(app, &key).await?;
+        Ok((changes, ApiKeyView::of(key, last_used_at)))
+    })
+    .await
+}
+
+/// Lists the API keys of a workspace, revoked ones included.
+pub async fn list_keys(app: &App, workspace: WorkspaceId, page: &PageQuery) -> Result<Page<ApiKeyView>, Error> {
+    app.store().workspace(workspace).await?.ok_or(Error::NotFound)?;
+    let path = InWorkspace { workspace_id: workspace };
+    app.call::<ListApiKeys>(&Caller::Operator(Some(workspace)), &path, page, &Empty {}).await
+}
+
+/// What `messaging dev` works with. The secrets are there when this call created them: they are known
+/// to nobody else, and only to whoever writes them down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DevSetup {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// A sender of a verified domain.
+    pub from_email: String,
+    /// Who signs in.
+    pub console_email: String,
+    /// The password, if the user was created now.
+    pub console_password: Option<Secret>,
+    /// A key with scope `*`, if the workspace was created now.
+    pub api_key: Option<Secret>,
+}
+
+/// Makes sure that there is something to try out: the user `admin@localhost`, the workspace "Dev", a key
+/// with scope `*`, the verified sending domain `sandbox.test`, and the email channel on `sandbox`.
+///
+/// Everything is created together or not at all. Where the user is a member of a workspace already,
+/// nothing is created, and the oldest one named "Dev", or else the oldest, is answered.
+pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
+    let console_password = random_text(app.entropy(), PASSWORD_ALPHABET, DEV_PASSWORD_LENGTH);
+    let (prefix, secret) = generate(app.entropy());
+    let known = app.store().user_by_email(DEV_EMAIL).await?.is_some();
+    let password_hash = if known { None } else { Some(app.hash_password(console_password.clone()).await?) };
+    let keys = if has_keys(app).await? { None } else { Some(app.make_key_pair().await?) };
+    app.until_committed(|| async {
+        let mut changes = Changes::default();
+        let mut setup = DevSetup {
+            workspace_id: WorkspaceId::from_bytes([0; 16]),
+            from_email: DEV_SENDER.to_owned(),
+            console_email: DEV_EMAIL.to_owned(),
+            console_password: None,
+            api_key: None,
+        };
+        let user = if let Some(stored) = app.store().user_by_email(DEV_EMAIL).await? {
+            stored.record
+        } else {
+            let user = User { password_hash: password_hash.clone(), ..new_user(app, DEV_EMAIL) };
+            changes.push(Write::PutUser(user.clone(), Expect::Absent));
+            setup.console_password = Some(console_password.clone().into());
+            user
+        };
+        if let Some(workspace) = dev_workspace(app, user.id).await? {
+            setup.workspace_id = workspace;
+            changes.extend(give_keys(app, workspace, keys.as_ref()).await?);
+            return Ok((changes, setup));
+        }
+        let (workspace, member) = new_workspace(app, DEV_WORKSPACE, user.id);
+        setup.workspace_id = workspace.id;
+        setup.api_key = Some(format!("{prefix}.{secret}").into());
+        let now = workspace.created_at;
+        let key = ApiKey {
+            id: app.new_id(now),
+            workspace_id: workspace.id,
+            name: DEV_WORKSPACE.to_owned(),
+            prefix: prefix.clone(),
+            secret_digest: Digest::of(&secret),
+            scopes: vec![Scope::All],
+            rate_limit: DEFAULT_RATE_LIMIT,
+            ip_allowlist: Vec::new(),
+            created_at: now,
+            expires_at: None,
+            revoked_at: None,
+        };
+        let mut domain = SendingDomain::new(app.new_id(now), workspace.id, SANDBOX_DOMAIN, now);
+        domain.dkim = keys.iter().flat_map(|keys| app.seal_key_pair(keys, domain.id, now)).collect();
+        verification::publish(&mut domain, now);
+        let email = ChannelSettings {
+            workspace_id: workspace.id,
+            channel: Channel::Email,
+            provider: "sandbox".to_owned(),
+            config: serde_json::Map::new(),
+        };
+        changes.push(Write::PutWorkspace(workspace, Expect::Absent));
+        changes.push(Write::PutMember(member, Expect::Absent));
+        changes.push(Write::PutApiKey(key, Expect::Absent));
+        changes.push(Write::PutDomain(domain, Expect::Absent));
+        changes.push(Write::PutChannel(email, Expect::Absent));
+        Ok((changes, setup))
+    })
+    .await
+}
+
+fn new_user(app: &App, email: &str) -> User {
+    let now = app.now();
+    User {
+        id: app.new_id(now),
+        email: email.to_owned(),
+        name: None,
+        password_hash: None,
+        password_version: 0,
+        created_at: now,
+    }
+}
+
+fn new_workspace(app: &App, name: &str, owner: UserId) -> (Workspace, Member) {
+    let now = app.now();
+    let workspace =
+        Workspace { id: app.new_id(now), name: name.to_owned(), timezone: "UTC".to_owned(), created_at: now };
+    let member = Member { workspace_id: workspace.id, user_id: owner, role: Role::Owner, created_at: now };
+    (workspace, member)
+}
+
+/// The workspace of an earlier start.
+async fn dev_workspace(app: &App, user: UserId) -> Result<Option<WorkspaceId>, Error> {
+    let mut oldest = None;
+    let mut dev = None;
+    let mut page = PageRequest { after: None, limit: 200 };
+    loop {
+        let slice = app.store().workspaces_of(user, page).await?;
+        for (workspace, _) in slice.items {
+            oldest = Some(workspace.id);
+            if workspace.name == DEV_WORKSPACE {
+                dev = Some(workspace.id);
+            }
+        }
+        match slice.next {
+            Some(next) => page.after = Some(next),
+            None => return Ok(dev.or(oldest)),
+        }
+    }
+}
+
+/// Whether nothing needs keys: the workspace of an earlier start has them, or has no such domain any more.
+async fn has_keys(app: &App) -> Result<bool, Error> {
+    let Some(user) = app.store().user_by_email(DEV_EMAIL).await? else { return Ok(false) };
+    let Some(workspace) = dev_workspace(app, user.record.id).await? else { return Ok(false) };
+    let domain = app.store().domain_by_name(workspace, SANDBOX_DOMAIN).await?;
+    Ok(domain.is_none_or(|stored| !stored.record.dkim.is_empty()))
+}
+
+/// Gives keys to a domain that was set up when domains had none.
+async fn give_keys(app: &App, workspace: WorkspaceId, keys: Option<&KeyPair>) -> Result<Option<Write>, Error> {
+    let stored = app.store().domain_by_name(workspace, SANDBOX_DOMAIN).await?;
+    let (Some(Stored { record: mut domain, revision }), Some(keys)) = (stored, keys) else { return Ok(None) };
+    if !domain.dkim.is_empty() {
+        return Ok(None);
+    }
+    let now = app.now();
+    domain.dkim = app.seal_key_pair(keys, domain.id, now);
+    verification::publish(&mut domain, now);
+    Ok(Some(Write::PutDomain(domain, Expect::Revision(revision))))
+}
+
+/// When a key was last used; only the listing tells, so it is asked for the one item at the key's place.
+async fn last_use(app: &App, key: &ApiKey) -> Result<Option<Timestamp>, Error> {
+    let above = u128::from_be_bytes(key.id.to_bytes()).saturating_add(1);
+    let page = PageRequest { after: Some(above.to_be_bytes()), limit: 1 };
+    let slice = app.store().api_keys(key.workspace_id, page).await?;
+    Ok(slice.items.into_iter().find(|(found, _)| found.id == key.id).and_then(|(_, last_used_at)| last_used_at))
+}
+
+fn check_length(violations: &mut Violations, pointer: &str, text: &str, least: usize, most: usize) {
+    match text.chars().count() {
+        _ if text.contains('\0') => violations.add(pointer, FieldCode::InvalidFormat, "must not contain U+0000"),
+        0 => violations.add(pointer, FieldCode::Required, "must not be empty"),
+        length if length < least => {
+            violations.add(pointer, FieldCode::TooShort, format_args!("must have at least {least} characters"));
+        }
+        length if length > most => {
+            violations.add(pointer, FieldCode::TooLong, format_args!("must have at most {most} characters"));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,293 @@
+//! The application: the ports put together, and what every operation and job finds through it.
+//!
+//! An [`App`] is a handle; clones share everything. Here are its parts and nothing that decides: that is in
+//! [`services`](crate::services), which operations and jobs call.
+
+mod builder;
+pub(crate) mod cache;
+pub(crate) mod caches;
+mod capacity;
+pub(crate) mod compiled_templates;
+mod concurrency_limiter;
+pub(crate) mod domain_looks;
+pub(crate) mod event_signal;
+pub(crate) mod heavy_work;
+pub(crate) mod known_urls;
+mod last_uses;
+mod memory_budget;
+pub(crate) mod receiving;
+pub(crate) mod running_keys;
+pub(crate) mod segment_turns;
+mod settings;
+pub(crate) mod signers;
+pub(crate) mod work_signal;
+pub(crate) mod write_queues;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use messaging_core::domain::bot_detection::RecentClicks;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::link_token::LinkKey;
+use messaging_core::domain::page_cursor::CursorKey;
+use messaging_core::ids::{Id, IdSource, WebhookId, WorkspaceId};
+use messaging_core::ports::clock::{Clock, Entropy};
+use messaging_core::ports::fetch::Fetch;
+use messaging_core::ports::resolver::Resolver;
+use messaging_core::ports::{Store, Transport};
+use messaging_core::time::{Monotonic, Timestamp};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+
+use crate::fair_semaphore::FairSemaphore;
+use crate::vault::Vault;
+
+pub use builder::Builder;
+use caches::Lookups;
+pub use caches::Provider;
+use compiled_templates::CompiledVersions;
+use concurrency_limiter::ConcurrencyLimiter;
+use domain_looks::DomainLooks;
+use event_signal::{EventSignal, EventWait};
+use heavy_work::HeavyWork;
+use known_urls::KnownUrls;
+use last_uses::LastUses;
+use memory_budget::MemoryBudget;
+use receiving::Receiving;
+use running_keys::RunningKeys;
+use segment_turns::SegmentTurns;
+pub use settings::Settings;
+use signers::Signers;
+use work_signal::WorkSignal;
+use write_queues::WriteQueues;
+
+/// A handle to the application.
+#[derive(Clone)]
+pub struct App(pub(crate) Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) resolver: Arc<dyn Resolver>,
+    pub(crate) fetch: Arc<dyn Fetch>,
+    pub(crate) transports: HashMap<(Channel, String), Arc<dyn Transport>>,
+    pub(crate) settings: Settings,
+    pub(crate) vault: Vault,
+    pub(crate) link_key: LinkKey,
+    pub(crate) cursor_key: CursorKey,
+    pub(crate) ids: IdSource,
+    pub(crate) lookups: Lookups,
+    pub(crate) known_urls: KnownUrls,
+    pub(crate) recent_clicks: Mutex<RecentClicks>,
+    pub(crate) last_uses: LastUses,
+    pub(crate) running_keys: RunningKeys,
+    pub(crate) write_queues: WriteQueues,
+    pub(crate) passwords: FairSemaphore,
+    pub(crate) dkim_keys: HeavyWork,
+    pub(crate) signers: Signers,
+    pub(crate) domain_looks: DomainLooks,
+    pub(crate) segment_turns: SegmentTurns,
+    pub(crate) template_work: HeavyWork,
+    pub(crate) compiled_templates: CompiledVersions,
+    pub(crate) work: WorkSignal,
+    pub(crate) events: EventSignal,
+    pub(crate) webhook_limiter: ConcurrencyLimiter,
+    /// Attempts that ended without anybody knowing whether the message arrived.
+    pub(crate) ambiguous_attempts: AtomicU64,
+    /// Room for contents of messages in work.
+    pub(crate) content_memory: Arc<MemoryBudget>,
+    /// Room for attachments of messages in work.
+    pub(crate) file_memory: Arc<MemoryBudget>,
+    /// Parts of long lists that may be committed at one time.
+    pub(crate) parts: Semaphore,
+    /// Imports whose rows are read at one time.
+    pub(crate) imports: Semaphore,
+    /// Files that are received at one time.
+    pub(crate) uploads: FairSemaphore,
+    /// Imports whose file is being received.
+    pub(crate) receiving: Receiving,
+}
+
+impl App {
+    /// The store.
+    pub fn store(&self) -> &dyn Store {
+        self.0.store.as_ref()
+    }
+
+    /// What the installation was told.
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &dyn Clock {
+        self.0.clock.as_ref()
+    }
+
+    /// Now.
+    pub fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    /// The same moment on the clock that is never set.
+    pub fn monotonic(&self) -> Monotonic {
+        self.0.clock.monotonic()
+    }
+
+    /// The source of randomness.
+    pub fn entropy(&self) -> &dyn Entropy {
+        self.0.entropy.as_ref()
+    }
+
+    /// A number below `bound`, each as likely as the others to within one in 2^32 / `bound`.
+    pub(crate) fn random_below(&self, bound: u32) -> u32 {
+        if bound <= 1 {
+            return 0;
+        }
+        let mut bytes = [0; 4];
+        self.entropy().fill(&mut bytes);
+        u32::from_le_bytes(bytes) % bound
+    }
+
+    /// A new id.
+    pub fn new_id<I: Id>(&self, now: Timestamp) -> I {
+        self.0.ids.next(now, self.entropy())
+    }
+
+    /// The transport of a channel's provider, if this installation has one.
+    pub fn transport(&self, channel: Channel, provider: &str) -> Option<&Arc<dyn Transport>> {
+        self.0.transports.get(&(channel, provider.to_owned()))
+    }
+
+    /// Seals and opens secrets.
+    pub fn vault(&self) -> &Vault {
+        &self.0.vault
+    }
+
+    /// The resolver.
+    pub fn resolver(&self) -> &dyn Resolver {
+        self.0.resolver.as_ref()
+    }
+
+    /// What calls web addresses that users gave.
+    pub fn fetch(&self) -> &dyn Fetch {
+        self.0.fetch.as_ref()
+    }
+
+    /// Makes and reads the tokens of links and return addresses.
+    pub fn link_key(&self) -> &LinkKey {
+        &self.0.link_key
+    }
+
+    /// How many attempts at a recipient ended, since this process started, without it being known whether the message
+    /// arrived: the reply to the content was lost, or a process ended while the transaction was open. The latter are
+    /// counted when they are found.
+    pub fn ambiguous_attempts(&self) -> u64 {
+        self.0.ambiguous_attempts.load(Ordering::Relaxed)
+    }
+
+    /// Counts ambiguous attempts.
+    pub(crate) fn count_ambiguous(&self, attempts: u64) {
+        self.0.ambiguous_attempts.fetch_add(attempts, Ordering::Relaxed);
+    }
+
+    /// Seals and opens the cursors of listings.
+    pub(crate) fn cursor_key(&self) -> &CursorKey {
+        &self.0.cursor_key
+    }
+
+    /// Begins to wait for events of a workspace.
+    pub(crate) fn wait_for_events(&self, workspace: WorkspaceId) -> EventWait<'_> {
+        self.0.events.wait(workspace)
+    }
+
+    /// Answers those who wait for events, now and from now on at once: the server is about to stop.
+    pub fn end_waits(&self) {
+        self.0.events.end();
+    }
+
+    /// Waits for the turn to call a webhook.
+    pub(crate) async fn webhook_turn(&self, webhook: WebhookId) -> OwnedSemaphorePermit {
+        self.0.webhook_limiter.pass(webhook).await
+    }
+
+    pub(crate) fn work(&self) -> &WorkSignal {
+        &self.0.work
+    }
+
+    /// Room for the contents of messages in work.
+    pub(crate) fn content_memory(&self) -> &Arc<MemoryBudget> {
+        &self.0.content_memory
+    }
+
+    /// Room for attachments of messages in work. Whoever takes both takes it after that for the content.
+    pub(crate) fn file_memory(&self) -> &Arc<MemoryBudget> {
+        &self.0.file_memory
+    }
+
+    /// Waits for the turn to commit a part of a long list.
+    pub(crate) async fn part(&self) -> SemaphorePermit<'_> {
+        self.0.parts.acquire().await.expect("the semaphore is never closed")
+    }
+
+    /// Puts calls that change one resource in order.
+    pub(crate) fn write_queues(&self) -> &WriteQueues {
+        &self.0.write_queues
+    }
+
+    pub(crate) fn running_keys(&self) -> &RunningKeys {
+        &self.0.running_keys
+    }
+
+    /// The clicks of the last moment.
+    pub(crate) fn recent_clicks<T>(&self, look: impl FnOnce(&mut RecentClicks) -> T) -> T {
+        look(&mut self.0.recent_clicks.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn known_urls(&self) -> &KnownUrls {
+        &self.0.known_urls
+    }
+
+    pub(crate) fn passwords(&self) -> &FairSemaphore {
+        &self.0.passwords
+    }
+
+    pub(crate) fn dkim_keys(&self) -> &HeavyWork {
+        &self.0.dkim_keys
+    }
+
+    pub(crate) fn signer_cache(&self) -> &Signers {
+        &self.0.signers
+    }
+
+    pub(crate) fn domain_looks(&self) -> &DomainLooks {
+        &self.0.domain_looks
+    }
+
+    pub(crate) fn segment_turns(&self) -> &SegmentTurns {
+        &self.0.segment_turns
+    }
+
+    pub(crate) fn template_work(&self) -> &HeavyWork {
+        &self.0.template_work
+    }
+
+    pub(crate) fn compiled_templates(&self) -> &CompiledVersions {
+        &self.0.compiled_templates
+    }
+
+    pub(crate) fn lookups(&self) -> &Lookups {
+        &self.0.lookups
+    }
+
+    pub(crate) fn last_uses(&self) -> &LastUses {
+        &self.0.last_uses
+    }
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").field("settings", &self.0.settings).finish_non_exhaustive()
+    }
+}

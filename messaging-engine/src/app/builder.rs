@@ -1,0 +1,151 @@
+//! Putting an application together from its ports.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::link_token::LinkKey;
+use messaging_core::domain::page_cursor::CursorKey;
+use messaging_core::domain::secret_key::SecretKey;
+use messaging_core::ids::IdSource;
+use messaging_core::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
+use messaging_core::ports::fetch::{Fetch, NoFetch};
+use messaging_core::ports::resolver::{NoResolver, Resolver};
+use messaging_core::ports::{Store, Transport};
+use tokio::sync::Semaphore;
+
+use super::caches::Lookups;
+use super::compiled_templates::CompiledVersions;
+use super::concurrency_limiter::ConcurrencyLimiter;
+use super::domain_looks::DomainLooks;
+use super::event_signal::EventSignal;
+use super::known_urls::KnownUrls;
+use super::last_uses::LastUses;
+use super::memory_budget::MemoryBudget;
+use super::receiving::Receiving;
+use super::running_keys::RunningKeys;
+use super::segment_turns::SegmentTurns;
+use super::settings::Settings;
+use super::signers::Signers;
+use super::work_signal::WorkSignal;
+use super::write_queues::WriteQueues;
+use super::{App, Shared, capacity};
+use crate::vault::{KeyRefused, Vault};
+
+/// Puts an [`App`] together.
+pub struct Builder {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    resolver: Arc<dyn Resolver>,
+    fetch: Arc<dyn Fetch>,
+    transports: HashMap<(Channel, String), Arc<dyn Transport>>,
+    settings: Settings,
+    secret_key: SecretKey,
+}
+
+impl Builder {
+    /// Takes the time from `clock` instead of the machine.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Takes randomness from `entropy` instead of the operating system.
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    /// Looks up the records of sending domains with `resolver`. Without one no domain gets verified.
+    pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
+        self.resolver = resolver;
+        self
+    }
+
+    /// Calls web addresses that users gave with `fetch`. Without one none is called.
+    pub fn fetch(mut self, fetch: Arc<dyn Fetch>) -> Self {
+        self.fetch = fetch;
+        self
+    }
+
+    /// Lets `provider` carry `channel`; a later one of the same name replaces an earlier.
+    pub fn transport(mut self, channel: Channel, provider: &str, transport: Arc<dyn Transport>) -> Self {
+        self.transports.insert((channel, provider.to_owned()), transport);
+        self
+    }
+
+    /// Several transports at once.
+    pub fn transports(self, transports: impl IntoIterator<Item = (Channel, &'static str, Arc<dyn Transport>)>) -> Self {
+        transports
+            .into_iter()
+            .fold(self, |builder, (channel, provider, transport)| builder.transport(channel, provider, transport))
+    }
+
+    /// What the installation is told.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// The application. Refused when the store's secrets are sealed under another key; a new store takes this
+    /// one as its own.
+    pub async fn build(self) -> Result<App, KeyRefused> {
+        let vault = Vault::new(self.secret_key.as_bytes());
+        vault.admit(self.store.as_ref(), self.entropy.as_ref()).await?;
+        Ok(App(Arc::new(Shared {
+            store: self.store,
+            clock: self.clock,
+            entropy: self.entropy,
+            resolver: self.resolver,
+            fetch: self.fetch,
+            transports: self.transports,
+            settings: self.settings,
+            vault,
+            link_key: LinkKey::new(self.secret_key.as_bytes()),
+            cursor_key: CursorKey::new(self.secret_key.as_bytes()),
+            ids: IdSource::default(),
+            lookups: Lookups::new(),
+            known_urls: KnownUrls::default(),
+            recent_clicks: Mutex::default(),
+            last_uses: LastUses::default(),
+            running_keys: RunningKeys::default(),
+            write_queues: WriteQueues::default(),
+            passwords: capacity::passwords(),
+            dkim_keys: capacity::dkim_keys(),
+            signers: Signers::default(),
+            domain_looks: DomainLooks::default(),
+            segment_turns: SegmentTurns::default(),
+            template_work: capacity::template_work(),
+            compiled_templates: CompiledVersions::default(),
+            work: WorkSignal::default(),
+            events: EventSignal::default(),
+            webhook_limiter: ConcurrencyLimiter::default(),
+            ambiguous_attempts: AtomicU64::new(0),
+            content_memory: MemoryBudget::new(capacity::CONTENT_MEMORY),
+            file_memory: MemoryBudget::new(capacity::FILE_MEMORY),
+            parts: Semaphore::new(capacity::PARTS_AT_A_TIME),
+            imports: Semaphore::new(capacity::IMPORTS_AT_A_TIME),
+            uploads: capacity::uploads(),
+            receiving: Receiving::default(),
+        })))
+    }
+}
+
+impl App {
+    /// Starts putting an application together over a store, whose secrets are sealed under `secret_key`: the
+    /// same one at every start.
+    pub fn builder(store: Arc<dyn Store>, secret_key: SecretKey) -> Builder {
+        Builder {
+            store,
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy::default()),
+            resolver: Arc::new(NoResolver),
+            fetch: Arc::new(NoFetch),
+            transports: HashMap::new(),
+            settings: Settings::default(),
+            secret_key,
+        }
+    }
+}

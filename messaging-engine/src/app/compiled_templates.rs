@@ -1,0 +1,39 @@
+//! Versions of templates, compiled.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use messaging_core::domain::template::compiled::Compiled;
+use messaging_core::ids::{TemplateId, WorkspaceId};
+
+/// Versions that are kept compiled.
+const CAPACITY: usize = 1_000;
+
+/// Bytes of source of the versions that are kept; compiled they are some times as large.
+const MAX_KEPT: usize = 32 << 20;
+
+/// The compiled versions. They never change, so an entry is right for as long as it is kept.
+#[derive(Debug, Default)]
+pub(crate) struct CompiledVersions(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    entries: HashMap<(WorkspaceId, TemplateId, u32), Arc<Compiled>>,
+    bytes: usize,
+}
+
+impl CompiledVersions {
+    pub(crate) fn get(&self, key: &(WorkspaceId, TemplateId, u32)) -> Option<Arc<Compiled>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).entries.get(key).cloned()
+    }
+
+    pub(crate) fn put(&self, key: (WorkspaceId, TemplateId, u32), compiled: &Arc<Compiled>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.entries.len() >= CAPACITY || kept.bytes + compiled.size() > MAX_KEPT {
+            *kept = Kept::default();
+        }
+        if kept.entries.insert(key, Arc::clone(compiled)).is_none() {
+            kept.bytes += compiled.size();
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Work that keeps a processor busy: off the threads that serve requests, and only some at a time.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use crate::error::Error;
+
+/// A queue for one kind of heavy work.
+#[derive(Debug)]
+pub(crate) struct HeavyWork {
+    working: Arc<Semaphore>,
+    waiting: Semaphore,
+}
+
+impl HeavyWork {
+    /// A queue of which so many are done at a time and so many more may wait; further ones are told to
+    /// come back.
+    pub(crate) fn new(at_a_time: usize, waiting: usize) -> Self {
+        Self { working: Arc::new(Semaphore::new(at_a_time)), waiting: Semaphore::new(at_a_time + waiting) }
+    }
+
+    /// Does the work when it is its turn.
+    pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+        let _place = self.waiting.try_acquire().map_err(|_| Error::Unavailable { retry_after: 1 })?;
+        let turn = Arc::clone(&self.working).acquire_owned().await.map_err(Error::internal)?;
+        let work = move || {
+            // The thread holds the turn: it goes on when the caller gives up.
+            let _turn = turn;
+            work()
+        };
+        tokio::task::spawn_blocking(work).await.map_err(Error::internal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_queue_that_is_too_long_sends_away() {
+        let queue = Arc::new(HeavyWork::new(1, 1));
+        let (started, mut is_started) = tokio::sync::mpsc::unbounded_channel();
+        let begin = || {
+            let (queue, started) = (Arc::clone(&queue), started.clone());
+            let (finish, until) = mpsc::channel::<()>();
+            let work = tokio::spawn(async move {
+                let work = move || {
+                    started.send(()).unwrap();
+                    until.recv().unwrap();
+                };
+                queue.run(work).await
+            });
+            (work, finish)
+        };
+        let (first, finish_first) = begin();
+        is_started.recv().await.unwrap();
+        let (second, finish_second) = begin();
+        while queue.waiting.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(matches!(queue.run(|| ()).await, Err(Error::Unavailable { .. })));
+        assert!(is_started.is_empty(), "the second waits for the first");
+        finish_first.send(()).unwrap();
+        is_started.recv().await.unwrap();
+        finish_second.send(()).unwrap();
+        for work in [first, second] {
+            work.await.unwrap().unwrap();
+        }
+        queue.run(|| ()).await.unwrap();
+    }
+}

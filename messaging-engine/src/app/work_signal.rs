@@ -1,0 +1,47 @@
+//! Wakes whoever runs jobs when one was committed: nobody polls.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use messaging_core::time::Timestamp;
+use tokio::sync::Notify;
+
+/// Tells of new work.
+#[derive(Debug, Default)]
+pub(crate) struct WorkSignal {
+    changed: Notify,
+    /// Outcomes of jobs that the store has not taken yet.
+    unsettled: AtomicUsize,
+}
+
+/// An outcome that waits for the store; settled or given up when dropped.
+#[derive(Debug)]
+pub(crate) struct Unsettled<'a>(&'a AtomicUsize);
+
+impl Drop for Unsettled<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl WorkSignal {
+    /// A job due at `_due` was committed.
+    pub(crate) fn announce(&self, _due: Timestamp) {
+        self.changed.notify_one();
+    }
+
+    /// Returns when something was announced since the last call returned.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// An outcome begins to wait for the store.
+    pub(crate) fn unsettled(&self) -> Unsettled<'_> {
+        self.unsettled.fetch_add(1, Ordering::AcqRel);
+        Unsettled(&self.unsettled)
+    }
+
+    /// Whether outcomes wait for the store.
+    pub(crate) fn has_unsettled(&self) -> bool {
+        self.unsettled.load(Ordering::Acquire) > 0
+    }
+}

@@ -1,0 +1,158 @@
+//! Who calls, and whether that is enough: checks 2 to 7 of contract section 1.3.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use messaging_core::domain::account::User;
+use messaging_core::domain::api_key::ApiKey;
+use messaging_core::domain::digest::Digest;
+use messaging_core::ids::{Id as _, WorkspaceId};
+use messaging_core::scope::{Access, Role, Scope};
+use messaging_core::time::Timestamp;
+
+use crate::error::Error;
+
+/// Requests a minute of a session (contract section 1.6).
+const SESSION_RATE_LIMIT: u32 = 600;
+
+/// Who calls.
+#[derive(Debug, Clone)]
+pub enum Caller {
+    /// Nobody said who.
+    Anonymous,
+    /// A program with an API key.
+    Key(Arc<ApiKey>),
+    /// A person.
+    Session(Arc<SignedIn>),
+    /// Whoever holds the database in hand: the command line in its own process, an embedder. May do
+    /// everything in the workspace it names.
+    Operator(Option<WorkspaceId>),
+}
+
+/// A person with a session.
+#[derive(Debug, Clone)]
+pub struct SignedIn {
+    /// Names the session.
+    pub token_digest: Digest,
+    /// Until when it lasts.
+    pub expires_at: Timestamp,
+    /// The person.
+    pub user: User,
+    /// The workspace that the call names, and what the person may do there; `None` where it names none and
+    /// where the person is no member. [`App::admit`](crate::App::admit) looks it up for every call.
+    pub membership: Option<(WorkspaceId, Role)>,
+}
+
+impl SignedIn {
+    /// The person's role in the workspace that the call names; `None` in every other.
+    pub fn role_in(&self, workspace: WorkspaceId) -> Option<Role> {
+        self.membership.filter(|(id, _)| *id == workspace).map(|(_, role)| role)
+    }
+}
+
+impl Caller {
+    /// What rate limits and Idempotency-Keys are counted by: the id of the key or user.
+    pub fn credential(&self) -> Option<[u8; 16]> {
+        match self {
+            Self::Key(key) => Some(key.id.to_bytes()),
+            Self::Session(session) => Some(session.user.id.to_bytes()),
+            Self::Operator(_) => Some([0; 16]),
+            Self::Anonymous => None,
+        }
+    }
+
+    /// Requests a minute; `None` for callers that are not limited.
+    pub fn rate_limit(&self) -> Option<u32> {
+        match self {
+            Self::Key(key) => Some(key.rate_limit),
+            Self::Session(_) => Some(SESSION_RATE_LIMIT),
+            Self::Anonymous | Self::Operator(_) => None,
+        }
+    }
+
+    /// Whether calls from `address` are taken (check 3).
+    pub fn admits(&self, address: IpAddr) -> bool {
+        match self {
+            Self::Key(key) => key.admits(address),
+            Self::Anonymous | Self::Session(_) | Self::Operator(_) => true,
+        }
+    }
+
+    /// Whether the caller has a scope in a workspace.
+    pub fn covers(&self, workspace: WorkspaceId, wanted: Scope) -> bool {
+        match self {
+            Self::Key(key) => key.workspace_id == workspace && key.covers(wanted),
+            Self::Session(session) => session.role_in(workspace).is_some_and(|role| role.covers(wanted)),
+            Self::Operator(_) => true,
+            Self::Anonymous => false,
+        }
+    }
+
+    /// Whether the caller may do what the operation asks for, and in which workspace (checks 2, 5 to 7).
+    ///
+    /// A session is judged by [`SignedIn::membership`]; [`App::admit`](crate::App::admit) looks that up first.
+    /// `in_path` is the path's workspace id where the path has one; `in_header` that of `X-Workspace-Id`.
+    pub fn admit(
+        &self,
+        access: Access,
+        in_path: Option<&str>,
+        in_header: Option<&str>,
+    ) -> Result<Option<WorkspaceId>, Error> {
+        if access == Access::Public {
+            return Ok(None);
+        }
+        match self {
+            Self::Anonymous => Err(Error::MissingCredentials),
+            Self::Operator(workspace) => match in_path {
+                Some(text) => text.parse().map(Some).map_err(|_| Error::WorkspaceForbidden),
+                None => Ok(*workspace),
+            },
+            Self::Key(key) => admit_key(key, access, in_path),
+            Self::Session(session) => admit_session(session, access, in_path, in_header),
+        }
+    }
+}
+
+fn admit_key(key: &ApiKey, access: Access, in_path: Option<&str>) -> Result<Option<WorkspaceId>, Error> {
+    if in_path.is_some_and(|text| text.parse() != Ok(key.workspace_id)) {
+        return Err(Error::WorkspaceForbidden);
+    }
+    let wanted: &[Scope] = match access {
+        Access::Public | Access::AnyCredential => &[],
+        Access::Session | Access::SessionRole(_) => return Err(Error::SessionRequired),
+        Access::Scope(scope) => &[scope],
+        Access::Scopes(first, second) => &[first, second],
+        Access::Administration => &[Scope::All],
+    };
+    match wanted.iter().find(|scope| !key.covers(**scope)) {
+        Some(missing) => Err(Error::ScopeRequired(*missing)),
+        None => Ok(Some(key.workspace_id)),
+    }
+}
+
+fn admit_session(
+    session: &SignedIn,
+    access: Access,
+    in_path: Option<&str>,
+    in_header: Option<&str>,
+) -> Result<Option<WorkspaceId>, Error> {
+    let wanted: &[Scope] = match access {
+        // These are about the person, not about a workspace, unless the path names one.
+        Access::Public | Access::AnyCredential | Access::Session if in_path.is_none() => return Ok(None),
+        Access::Scope(scope) => &[scope],
+        Access::Scopes(first, second) => &[first, second],
+        _ => &[],
+    };
+    let named = in_path.or(in_header).ok_or(Error::WorkspaceForbidden)?;
+    let workspace: WorkspaceId = named.parse().map_err(|_| Error::WorkspaceForbidden)?;
+    let role = session.role_in(workspace).ok_or(Error::WorkspaceForbidden)?;
+    let least = match access {
+        Access::SessionRole(least) => least,
+        Access::Administration => Role::Admin,
+        _ => Role::Viewer,
+    };
+    if role < least || wanted.iter().any(|scope| !role.covers(*scope)) {
+        return Err(Error::RoleForbidden);
+    }
+    Ok(Some(workspace))
+}

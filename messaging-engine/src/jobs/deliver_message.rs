@@ -1,0 +1,133 @@
+//! The delivery of a message to its recipients of one domain.
+
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::message::Message;
+use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
+use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ports::transport::Outcome;
+use serde::{Deserialize, Serialize};
+
+use crate::jobs::JobData;
+
+/// Lanes of email begin with this; the recipients' domain follows.
+pub(crate) const EMAIL_LANE: &str = "email:";
+
+/// Delivers a message to those of its recipients of one domain that are still open.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DeliverMessage {
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) message_id: MessageId,
+    pub(crate) lane: String,
+    /// Counts from 1.
+    pub(crate) attempt: u32,
+    /// The domain, in A-labels, of the recipients that it serves; `None`: all recipients of the message, because
+    /// they have one domain, or none, or because an earlier version wrote the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) domain: Option<String>,
+    /// Who is still open, as earlier versions wrote it.
+    #[serde(default, skip_serializing)]
+    pub(crate) open: Option<Vec<RecipientKey>>,
+    /// Who is still open; `None` before anything was sent: everybody whom it serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) progress: Option<Vec<RecipientProgress>>,
+}
+
+impl DeliverMessage {
+    /// The jobs of a new message: one for each domain of its recipients, so that nothing that happens at one domain
+    /// repeats or delays what another has taken. Each shares a lane with all mail to its domain; the other channels
+    /// share lanes by workspace, each of which has its own provider account.
+    pub fn of(message: &Message, cc: Option<&[String]>, bcc: Option<&[String]>) -> Vec<Self> {
+        let (cc, bcc) = (cc.unwrap_or_default(), bcc.unwrap_or_default());
+        let job = |lane, domain| Self {
+            workspace_id: message.workspace_id,
+            message_id: message.id,
+            lane,
+            attempt: 1,
+            domain,
+            open: None,
+            progress: None,
+        };
+        if message.channel != Channel::Email {
+            return vec![job(format!("{}:{}", message.channel, message.workspace_id), None)];
+        }
+        if cc.is_empty() && bcc.is_empty() {
+            let to = Recipient::new(RecipientKind::To, message.to.clone());
+            return vec![job(email_lane(&to.domain()), None)];
+        }
+        match &recipients::domains(&recipients::all(&message.to, cc, bcc))[..] {
+            [only] => vec![job(email_lane(only), None)],
+            several => several.iter().map(|domain| job(email_lane(domain), Some(domain.clone()))).collect(),
+        }
+    }
+}
+
+fn email_lane(domain: &str) -> String {
+    format!("{EMAIL_LANE}{domain}")
+}
+
+impl JobData for DeliverMessage {
+    const KIND: &'static str = "deliver_message";
+
+    fn lane(&self) -> String {
+        self.lane.clone()
+    }
+}
+
+/// What is known of one recipient whom the job still serves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RecipientProgress {
+    pub(crate) recipient: RecipientKey,
+    /// Transactions that a process left open when it ended.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) cut_off: u8,
+    /// Whether an earlier attempt may have arrived.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) ambiguous: bool,
+    /// See [`Recipient::was_deferred`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) was_deferred: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) transaction: Transaction,
+}
+
+/// The transaction of a recipient in this attempt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Transaction {
+    /// None so far.
+    #[default]
+    Waiting,
+    /// Its content may have left.
+    Begun,
+    /// It ended while others of the attempt went on.
+    Ended {
+        /// What became of the recipient.
+        outcome: Outcome,
+        /// Whether acceptance meant that a relay has the message.
+        relayed: bool,
+    },
+}
+
+impl RecipientProgress {
+    /// Nothing was tried yet.
+    pub(crate) fn new(recipient: &Recipient) -> Self {
+        Self {
+            recipient: RecipientKey::of(&recipient.address),
+            cut_off: 0,
+            ambiguous: false,
+            was_deferred: recipient.was_deferred,
+            transaction: Transaction::Waiting,
+        }
+    }
+
+    /// An attempt was cut off after its content may have left.
+    pub(crate) fn note_cut_off(&mut self) {
+        self.cut_off = self.cut_off.saturating_add(1);
+        self.ambiguous = true;
+        self.transaction = Transaction::Waiting;
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

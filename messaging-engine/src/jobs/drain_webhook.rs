@@ -1,0 +1,36 @@
+//! The backlog of a webhook, sent in order.
+
+use messaging_core::domain::webhook::Webhook;
+use messaging_core::ids::{WebhookId, WorkspaceId};
+use serde::{Deserialize, Serialize};
+
+use crate::jobs::JobData;
+use crate::jobs::lanes;
+
+/// Sends the backlog of a webhook.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DrainWebhook {
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) webhook_id: WebhookId,
+    /// Deliveries sent so far.
+    pub(crate) sent: u32,
+    /// Whether the receiver hung at the last one.
+    pub(crate) hangs: bool,
+    /// Whether nothing was left when it looked last.
+    pub(crate) is_last_look: bool,
+}
+
+impl DrainWebhook {
+    /// The job of a webhook whose backlog begins to be sent.
+    pub const fn of(webhook: &Webhook) -> Self {
+        Self { workspace_id: webhook.workspace_id, webhook_id: webhook.id, sent: 0, hangs: false, is_last_look: false }
+    }
+}
+
+impl JobData for DrainWebhook {
+    const KIND: &'static str = "drain_webhook";
+
+    fn lane(&self) -> String {
+        format!("{}{}", lanes::BACKLOG, self.webhook_id)
+    }
+}

@@ -1,0 +1,59 @@
+//! The erasure of a person from their messages.
+
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::Contact;
+use messaging_core::ids::{ContactId, WorkspaceId};
+use serde::{Deserialize, Serialize};
+
+use crate::jobs::JobData;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Progress {
+    /// Messages attributed to the contact.
+    Attributed,
+    /// Messages that are known to copy one of its addresses.
+    Copied,
+    /// Messages that may copy one without anybody having noted it, newer than the one with this key.
+    Unlisted(Option<[u8; 16]>),
+    /// Messages to its addresses, older than the one with this key.
+    Addressed(Option<[u8; 16]>),
+    /// Targets of links, after the one with this key.
+    Linked(Option<[u8; 16]>),
+    /// Once more messages attributed to the contact: some may have been accepted while it went.
+    Again,
+}
+
+/// Takes a person out of their messages.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct EraseContact {
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) contact_id: ContactId,
+    /// Its addresses; none on the second look, so that they are kept no longer than needed.
+    pub(crate) addresses: Vec<(Channel, String)>,
+    /// Other texts that name the person.
+    pub(crate) names: Vec<String>,
+    /// How far the messages are looked through.
+    pub(crate) progress: Progress,
+}
+
+impl EraseContact {
+    /// The job of an erasure.
+    pub fn of(contact: &Contact) -> Self {
+        Self {
+            workspace_id: contact.workspace_id,
+            contact_id: contact.id,
+            addresses: contact.all_addresses(),
+            names: contact.external_id.iter().cloned().collect(),
+            progress: Progress::Attributed,
+        }
+    }
+}
+
+impl JobData for EraseContact {
+    const KIND: &'static str = "erase_contact";
+
+    fn lane(&self) -> String {
+        format!("contacts:{}", self.workspace_id)
+    }
+}

@@ -1,0 +1,51 @@
+//! Changes of contacts, on their way to the segments whose members they change.
+
+use messaging_core::ids::WorkspaceId;
+use serde::{Deserialize, Serialize};
+
+use crate::jobs::JobData;
+use crate::jobs::recalculate_segment::lane;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Stage {
+    /// Something changed.
+    Announced,
+    /// Something may have changed without a job being added.
+    Later,
+    /// What changed is looked at.
+    Working,
+}
+
+/// Follows the changes of the contacts of a workspace.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct FollowChanges {
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) stage: Stage,
+    /// How often it failed in a row.
+    pub(crate) failures: u32,
+}
+
+impl FollowChanges {
+    /// The job of a change; a workspace needs it once.
+    pub const fn announced(workspace_id: WorkspaceId) -> Self {
+        Self { workspace_id, stage: Stage::Announced, failures: 0 }
+    }
+
+    /// The job for changes whose process did not know of a segment yet; a workspace needs it once.
+    pub const fn later(workspace_id: WorkspaceId) -> Self {
+        Self { workspace_id, stage: Stage::Later, failures: 0 }
+    }
+}
+
+impl JobData for FollowChanges {
+    const KIND: &'static str = "follow_changes";
+
+    fn lane(&self) -> String {
+        match self.stage {
+            Stage::Announced => format!("segment-changes:{}", self.workspace_id),
+            Stage::Later => format!("segment-changes-later:{}", self.workspace_id),
+            Stage::Working => lane(self.workspace_id),
+        }
+    }
+}

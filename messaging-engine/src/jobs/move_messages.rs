@@ -1,0 +1,34 @@
+//! The messages and product events of a merged contact, on their way to the one it became.
+
+use messaging_core::ids::{ContactId, WorkspaceId};
+use serde::{Deserialize, Serialize};
+
+use crate::jobs::JobData;
+
+/// Product events of one commit.
+pub(crate) const EVENTS_AT_A_TIME: usize = 500;
+
+/// Gives all messages and product events of one contact to another.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MoveMessages {
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) from: ContactId,
+    pub(crate) to: ContactId,
+    /// Whether this is the second look.
+    pub(crate) again: bool,
+}
+
+impl MoveMessages {
+    /// The job of a merge.
+    pub const fn new(workspace_id: WorkspaceId, from: ContactId, to: ContactId) -> Self {
+        Self { workspace_id, from, to, again: false }
+    }
+}
+
+impl JobData for MoveMessages {
+    const KIND: &'static str = "move_messages";
+
+    fn lane(&self) -> String {
+        format!("contacts:{}", self.workspace_id)
+    }
+}

@@ -1,0 +1,46 @@
+//! The calculation of the members of a segment.
+
+use messaging_core::domain::segment::Segment;
+use messaging_core::ids::{SegmentId, WorkspaceId};
+use serde::{Deserialize, Serialize};
+
+use crate::jobs::JobData;
+
+/// What the calculations of a workspace share their pace with.
+pub(crate) fn lane(workspace: WorkspaceId) -> String {
+    format!("segments:{workspace}")
+}
+
+/// Finds all members of a segment.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct RecalculateSegment {
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) segment_id: SegmentId,
+    /// Which calculation of the segment this is.
+    pub(crate) calculation: u32,
+    /// Where the contacts that were not looked at begin.
+    pub(crate) from: u64,
+    /// How often it failed in a row.
+    pub(crate) failures: u32,
+}
+
+impl RecalculateSegment {
+    /// The job of the calculation that was last asked for.
+    pub fn of(segment: &Segment) -> Self {
+        Self {
+            workspace_id: segment.workspace_id,
+            segment_id: segment.id,
+            calculation: segment.calculation,
+            from: 0,
+            failures: 0,
+        }
+    }
+}
+
+impl JobData for RecalculateSegment {
+    const KIND: &'static str = "recalculate_segment";
+
+    fn lane(&self) -> String {
+        lane(self.workspace_id)
+    }
+}

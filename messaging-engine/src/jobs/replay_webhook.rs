@@ -1,0 +1,31 @@
+//! The repetition of what a receiver missed.
+
+use messaging_core::domain::webhook::delivery::Replayed;
+use messaging_core::ids::{DeliveryId, WebhookId, WorkspaceId};
+use serde::{Deserialize, Serialize};
+
+use crate::jobs::JobData;
+use crate::jobs::lanes;
+
+/// Repeats deliveries to a webhook.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct ReplayWebhook {
+    /// Workspace that owns the webhook.
+    pub(crate) workspace_id: WorkspaceId,
+    /// The webhook.
+    pub(crate) webhook_id: WebhookId,
+    /// Which deliveries.
+    pub(crate) replayed: Replayed,
+    /// After this one.
+    pub(crate) after: DeliveryId,
+    /// Up to this one.
+    pub(crate) until: DeliveryId,
+}
+
+impl JobData for ReplayWebhook {
+    const KIND: &'static str = "replay_webhook";
+
+    fn lane(&self) -> String {
+        format!("{}{}", lanes::BACKLOG, self.webhook_id)
+    }
+}

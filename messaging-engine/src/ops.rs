@@ -1,0 +1,160 @@
+//! The operations: one type per row of the contract, and the list of them all.
+//!
+//! Everything that names a path, a scope or a command reads [`all`].
+
+pub mod context;
+pub mod endpoint;
+mod fingerprint;
+pub(crate) mod invoke;
+pub mod operation;
+pub mod page;
+pub(crate) mod parts;
+mod progress;
+
+pub mod attempts;
+pub mod channels;
+pub mod contacts;
+pub mod custom_fields;
+pub mod events;
+pub mod imports;
+pub mod keys;
+pub mod lists;
+pub mod members;
+pub mod messages;
+pub mod reserved;
+pub mod sandbox;
+pub mod segments;
+pub mod sending_domains;
+pub mod service;
+pub mod sessions;
+pub mod suppressions;
+pub mod templates;
+pub mod webhooks;
+
+pub use context::{Context, Request};
+pub use endpoint::Endpoint;
+pub use messaging_core::input::{BodyKind, Empty, Input, PageQuery};
+pub use operation::{Answer, Call, InWorkspace, NoContent, Operation, Output, OutputKind, Upserted};
+pub use page::Page;
+pub use reserved::reserved;
+
+/// Every operation, in the order of the contract.
+pub const fn all() -> &'static [Endpoint] {
+    const ALL: &[Endpoint] = &[
+        // Section 2.
+        Endpoint::of::<keys::ListApiKeys>(),
+        Endpoint::of::<keys::CreateApiKey>(),
+        Endpoint::of::<keys::DeleteApiKey>(),
+        Endpoint::of::<sessions::Login>(),
+        Endpoint::of::<sessions::Logout>(),
+        Endpoint::of::<sessions::GetMe>(),
+        Endpoint::of::<members::ListMembers>(),
+        Endpoint::of::<members::CreateMember>(),
+        Endpoint::of::<members::UpdateMember>(),
+        Endpoint::of::<members::DeleteMember>(),
+        // Section 3.
+        Endpoint::of::<service::GetHealth>(),
+        Endpoint::of::<service::ListWorkspaces>(),
+        Endpoint::of::<service::CreateWorkspace>(),
+        Endpoint::of::<service::UpdateWorkspace>(),
+        // Section 4.
+        Endpoint::of::<messages::SendMessage>(),
+        Endpoint::of::<messages::GetMessage>(),
+        Endpoint::of::<messages::ListMessages>(),
+        Endpoint::of::<attempts::ListAttempts>(),
+        // Section 5.
+        Endpoint::of::<events::SendEvent>(),
+        Endpoint::of::<events::SendEvents>(),
+        // Section 6.
+        Endpoint::of::<contacts::UpsertContact>(),
+        Endpoint::of::<contacts::BulkUpsertContacts>(),
+        Endpoint::of::<imports::CreateImport>(),
+        Endpoint::of::<contacts::ListContacts>(),
+        Endpoint::of::<contacts::GetContact>(),
+        Endpoint::of::<contacts::UpdateContact>(),
+        Endpoint::of::<contacts::DeleteContact>(),
+        Endpoint::of::<contacts::ExportContact>(),
+        Endpoint::of::<contacts::MergeContacts>(),
+        Endpoint::of::<imports::ListImports>(),
+        Endpoint::of::<imports::GetImport>(),
+        Endpoint::of::<imports::ListImportErrors>(),
+        // Section 7.
+        Endpoint::of::<lists::ListLists>(),
+        Endpoint::of::<lists::CreateList>(),
+        Endpoint::of::<lists::GetList>(),
+        Endpoint::of::<lists::UpdateList>(),
+        Endpoint::of::<lists::DeleteList>(),
+        Endpoint::of::<lists::ListListContacts>(),
+        Endpoint::of::<lists::AddListContacts>(),
+        Endpoint::of::<lists::RemoveListContact>(),
+        // Section 8.
+        Endpoint::of::<custom_fields::ListCustomFields>(),
+        Endpoint::of::<custom_fields::CreateCustomField>(),
+        Endpoint::of::<custom_fields::UpdateCustomField>(),
+        Endpoint::of::<custom_fields::DeleteCustomField>(),
+        // Section 9.
+        Endpoint::of::<segments::ListSegments>(),
+        Endpoint::of::<segments::CreateSegment>(),
+        Endpoint::of::<segments::PreviewSegment>(),
+        Endpoint::of::<segments::RecalculateSegmentMembers>(),
+        Endpoint::of::<segments::GetSegment>(),
+        Endpoint::of::<segments::UpdateSegment>(),
+        Endpoint::of::<segments::DeleteSegment>(),
+        Endpoint::of::<segments::ListSegmentContacts>(),
+        // Section 10.
+        Endpoint::of::<suppressions::CreateSuppression>(),
+        Endpoint::of::<suppressions::ListSuppressions>(),
+        Endpoint::of::<suppressions::DeleteSuppression>(),
+        // Section 11.
+        Endpoint::of::<templates::ListTemplates>(),
+        Endpoint::of::<templates::CreateTemplate>(),
+        Endpoint::of::<templates::GetTemplate>(),
+        Endpoint::of::<templates::UpdateTemplate>(),
+        Endpoint::of::<templates::DeleteTemplate>(),
+        Endpoint::of::<templates::versions::ListTemplateVersions>(),
+        Endpoint::of::<templates::versions::RevertTemplate>(),
+        Endpoint::of::<templates::import::ImportHtmlTemplate>(),
+        Endpoint::of::<templates::import::ImportUrlTemplate>(),
+        Endpoint::of::<templates::preview::PreviewTemplate>(),
+        // Section 14.
+        Endpoint::of::<sending_domains::ListSendingDomains>(),
+        Endpoint::of::<sending_domains::CreateSendingDomain>(),
+        Endpoint::of::<sending_domains::verification::VerifySendingDomain>(),
+        Endpoint::of::<sending_domains::verification::ListSendingDomainRecords>(),
+        Endpoint::of::<sending_domains::GetSendingDomain>(),
+        Endpoint::of::<sending_domains::UpdateSendingDomain>(),
+        Endpoint::of::<sending_domains::DeleteSendingDomain>(),
+        Endpoint::of::<sending_domains::verification::RotateDkim>(),
+        // Section 15.
+        Endpoint::of::<webhooks::ListWebhooks>(),
+        Endpoint::of::<webhooks::CreateWebhook>(),
+        Endpoint::of::<webhooks::GetWebhook>(),
+        Endpoint::of::<webhooks::DeleteWebhook>(),
+        Endpoint::of::<webhooks::PauseWebhook>(),
+        Endpoint::of::<webhooks::ResumeWebhook>(),
+        Endpoint::of::<webhooks::deliveries::TestWebhook>(),
+        Endpoint::of::<webhooks::deliveries::ListDeliveries>(),
+        Endpoint::of::<webhooks::deliveries::ReplayDelivery>(),
+        Endpoint::of::<webhooks::UpdateWebhook>(),
+        Endpoint::of::<webhooks::RotateWebhookSecret>(),
+        Endpoint::of::<webhooks::deliveries::ReplayWebhookEvents>(),
+        Endpoint::of::<webhooks::events::ListWebhookEvents>(),
+        // Section 16.
+        Endpoint::of::<channels::ListChannels>(),
+        Endpoint::of::<channels::SetChannel>(),
+        Endpoint::of::<channels::DeleteChannel>(),
+        // Section 22, sandbox inbox.
+        Endpoint::of::<sandbox::ListSandboxMessages>(),
+        Endpoint::of::<sandbox::GetSandboxMessage>(),
+    ];
+    ALL
+}
+
+/// Fills the parameters of a path template, percent-encoded.
+pub fn fill_path(template: &str, parameters: &[(String, String)]) -> String {
+    parameters.iter().fold(template.to_owned(), |path, (name, value)| {
+        let value = percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC);
+        // Ids consist of letters, digits and underscores; those stay readable.
+        path.replace(&format!("{{{name}}}"), &value.to_string().replace("%5F", "_"))
+    })
+}

@@ -1,0 +1,323 @@
+//! Contacts.
+//!
+//! Contract section 6. What a request means is decided in [`messaging_core::domain::contact`]; what is shown to
+//! whom, here.
+
+mod bulk;
+mod export;
+mod merge;
+
+use std::collections::HashSet;
+
+use http::{Method, StatusCode};
+use messaging_core::changes::Write;
+use messaging_core::domain::address;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::identity_resolver::UpsertContext;
+use messaging_core::domain::contact::input::ContactInput;
+use messaging_core::domain::contact::{Consent, Contact, ContactFilter, IdentifierKind};
+use messaging_core::domain::redaction::Redactor;
+use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
+use messaging_core::input::{Empty, Input, PageQuery};
+use messaging_core::scope::{Access, Scope};
+use messaging_core::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use validator::Validate;
+
+use crate::app::write_queues::ResourceKey;
+use crate::error::Error;
+use crate::jobs::JobData as _;
+use crate::jobs::erase_contact::EraseContact;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, InWorkspace, NoContent, Operation, Upserted};
+use crate::ops::page::Page;
+use crate::services::upserting::writes;
+
+pub use bulk::{BulkInput, BulkReport, BulkUpsertContacts, ItemError, ItemReport, ItemStatus};
+pub use export::{ContactExport, EventView, ExportContact};
+pub use merge::{MergeContacts, MergeInput};
+
+/// A contact as shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Contact")]
+pub struct ContactView {
+    /// Its id.
+    pub id: ContactId,
+    /// Your own name of it.
+    pub external_id: Option<String>,
+    /// Its email address; masked without `pii:read`.
+    pub email: Option<String>,
+    /// Its phone number; masked without `pii:read`.
+    pub phone: Option<String>,
+    /// Your own data.
+    pub attributes: Map<String, Value>,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Its language tag.
+    pub locale: Option<String>,
+    /// Its IANA time zone.
+    pub timezone: Option<String>,
+    /// The lists it is on.
+    pub list_ids: Vec<ListId>,
+    /// What it agreed to.
+    pub consent: Consent,
+    /// Channels whose address of this contact is on the suppression list.
+    pub suppressed_channels: Vec<Channel>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last changed; joining and leaving lists does not count.
+    pub updated_at: Timestamp,
+}
+
+impl ContactView {
+    fn of(contact: Contact, suppressed: &HashSet<(Channel, String)>, redactor: Redactor) -> Self {
+        let channels: HashSet<_> = contact
+            .all_addresses()
+            .into_iter()
+            .filter(|address| suppressed.contains(address))
+            .map(|(channel, _)| channel)
+            .collect();
+        let shown = |channel, text: Option<String>| text.map(|text| redactor.address(channel, text));
+        Self {
+            id: contact.id,
+            external_id: contact.external_id,
+            email: shown(Channel::Email, contact.email),
+            phone: shown(Channel::Sms, contact.phone),
+            attributes: contact.attributes.into_members(),
+            tags: contact.tags,
+            locale: contact.locale,
+            timezone: contact.timezone,
+            list_ids: contact.list_ids,
+            consent: contact.consent,
+            suppressed_channels: Channel::ALL.into_iter().filter(|channel| channels.contains(channel)).collect(),
+            created_at: contact.created_at,
+            updated_at: contact.updated_at,
+        }
+    }
+}
+
+/// What is shown of some contacts, in their order.
+pub(super) async fn views(
+    cx: &Context<'_>,
+    workspace: WorkspaceId,
+    contacts: Vec<Contact>,
+) -> Result<Vec<ContactView>, Error> {
+    let addresses: Vec<_> = contacts.iter().flat_map(Contact::all_addresses).collect();
+    let suppressed = cx.store().suppressed_anywhere(workspace, &addresses).await?;
+    let suppressed = suppressed.into_iter().map(|listed| (listed.channel, listed.address)).collect();
+    let redactor = cx.redactor();
+    Ok(contacts.into_iter().map(|contact| ContactView::of(contact, &suppressed, redactor)).collect())
+}
+
+/// What is shown of a contact.
+pub(super) async fn view(cx: &Context<'_>, contact: Contact) -> Result<ContactView, Error> {
+    let workspace = contact.workspace_id;
+    views(cx, workspace, vec![contact]).await?.pop().ok_or(Error::NotFound)
+}
+
+/// `POST /workspaces/{workspace_id}/contacts`
+pub struct UpsertContact;
+
+impl Operation for UpsertContact {
+    const ID: &'static str = "upsertContact";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/contacts";
+    const ACCESS: Access = Access::Scope(Scope::ContactsWrite);
+    const SUCCESS: StatusCode = StatusCode::CREATED;
+    const CLI: &'static str = "contact upsert";
+    const SUMMARY: &'static str = "Create a contact, or update the one that has one of the identifiers";
+    const LOOKS_UP: bool = true;
+    const ANSWERS_SECRET: bool = true;
+    type Path = InWorkspace;
+    type Query = Empty;
+    type Body = ContactInput;
+    type Output = Upserted<ContactView>;
+
+    fn contended(_path: &str, call: &Call<Self>) -> Vec<ResourceKey> {
+        let workspace = call.path.workspace_id;
+        call.body.identifiers().map(|identifier| ResourceKey::of_identifier(workspace, &identifier)).collect()
+    }
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Upserted<ContactView>, Error> {
+        // The operator can name any workspace, also one that is not there.
+        let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
+        let types = cx.app.field_types(workspace).await?;
+        let mut identities = cx.app.identities(workspace, &types, std::iter::once(&call.body)).await?;
+        let on = UpsertContext { workspace_id: workspace, new_id: cx.new_id(), now: cx.now };
+        let decision = identities.upsert(call.body, std::mem::take(&mut cx.violations), &IdentifierKind::ALL, on)?;
+        let (created, contact) = (Some(decision.created), Contact::clone(&decision.contact));
+        for write in writes(decision) {
+            cx.change(write);
+        }
+        Ok(Upserted { created, record: view(cx, contact).await? })
+    }
+}
+
+/// What `GET …/contacts` is narrowed to.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+pub struct ContactQuery {
+    /// The one with this email address, in clear.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// The one with this external id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_id: Option<String>,
+    /// The one with this phone number, in clear.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phone: Option<String>,
+    /// With this tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// On this list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list_id: Option<ListId>,
+    /// In this segment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment_id: Option<SegmentId>,
+    /// Changed at or after this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_since: Option<Timestamp>,
+    /// At most this many items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 1, max = 200))]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+impl Input for ContactQuery {}
+
+/// A page of the contacts that match.
+pub(super) async fn page(
+    cx: &Context<'_>,
+    workspace: WorkspaceId,
+    filter: &ContactFilter,
+    query: &PageQuery,
+) -> Result<Page<ContactView>, Error> {
+    let slice = cx.store().contacts(workspace, filter, cx.page(query)?).await?;
+    let next = slice.next;
+    let data = views(cx, workspace, slice.items).await?;
+    Ok(cx.answer_page(messaging_core::ports::store::Slice { items: data, next }, |view| view))
+}
+
+/// `GET /workspaces/{workspace_id}/contacts`
+pub struct ListContacts;
+
+impl Operation for ListContacts {
+    const ID: &'static str = "listContacts";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/contacts";
+    const ACCESS: Access = Access::Scope(Scope::ContactsRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "contact list";
+    const SUMMARY: &'static str = "List contacts, newest first";
+    type Path = InWorkspace;
+    type Query = ContactQuery;
+    type Body = Empty;
+    type Output = Page<ContactView>;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<ContactView>, Error> {
+        let ContactQuery { email, external_id, phone, tag, list_id, segment_id, updated_since, limit, cursor } =
+            call.query;
+        let email = email.map(|email| address::normalize(Channel::Email, &email));
+        let filter = ContactFilter { email, external_id, phone, tag, list_id, segment_id, updated_since };
+        page(cx, call.path.workspace_id, &filter, &PageQuery { limit, cursor }).await
+    }
+}
+
+/// The path of an operation on a contact.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+pub struct ContactPath {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The contact.
+    pub id: ContactId,
+}
+
+/// `GET /workspaces/{workspace_id}/contacts/{id}`
+pub struct GetContact;
+
+impl Operation for GetContact {
+    const ID: &'static str = "getContact";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/contacts/{id}";
+    const ACCESS: Access = Access::Scope(Scope::ContactsRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "contact get";
+    const SUMMARY: &'static str = "Show a contact";
+    type Path = ContactPath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = ContactView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<ContactView, Error> {
+        let ContactPath { workspace_id, id } = call.path;
+        let stored = cx.store().contact(workspace_id, id).await?.ok_or(Error::NotFound)?;
+        view(cx, stored.record).await
+    }
+}
+
+/// `PATCH /workspaces/{workspace_id}/contacts/{id}`
+pub struct UpdateContact;
+
+impl Operation for UpdateContact {
+    const ID: &'static str = "updateContact";
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/workspaces/{workspace_id}/contacts/{id}";
+    const ACCESS: Access = Access::Scope(Scope::ContactsWrite);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "contact update";
+    const SUMMARY: &'static str = "Change a contact";
+    const LOOKS_UP: bool = true;
+    const ANSWERS_SECRET: bool = true;
+    type Path = ContactPath;
+    type Query = Empty;
+    type Body = ContactInput;
+    type Output = ContactView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<ContactView, Error> {
+        let ContactPath { workspace_id, id } = call.path;
+        let stored = cx.store().contact(workspace_id, id).await?.ok_or(Error::NotFound)?;
+        let types = cx.app.field_types(workspace_id).await?;
+        let mut identities = cx.app.identities(workspace_id, &types, std::iter::once(&call.body)).await?;
+        let decision = identities.update(stored, call.body, std::mem::take(&mut cx.violations), cx.now)?;
+        let contact = Contact::clone(&decision.contact);
+        for write in writes(decision) {
+            cx.change(write);
+        }
+        view(cx, contact).await
+    }
+}
+
+/// `DELETE /workspaces/{workspace_id}/contacts/{id}`
+pub struct DeleteContact;
+
+impl Operation for DeleteContact {
+    const ID: &'static str = "deleteContact";
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/workspaces/{workspace_id}/contacts/{id}";
+    const ACCESS: Access = Access::Scope(Scope::ContactsWrite);
+    const SUCCESS: StatusCode = StatusCode::NO_CONTENT;
+    const CLI: &'static str = "contact delete";
+    const SUMMARY: &'static str = "Erase a contact, with the addresses and contents of its messages";
+    type Path = ContactPath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = NoContent;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
+        let ContactPath { workspace_id, id } = call.path;
+        let contact = cx.store().contact(workspace_id, id).await?.ok_or(Error::NotFound)?.record;
+        // The contact is gone at once; its messages, which may be many, follow.
+        let job = EraseContact::of(&contact).enqueue(cx.new_id(), cx.now);
+        cx.change(Write::DeleteContact(workspace_id, id));
+        for (channel, address) in contact.all_addresses() {
+            cx.change(Write::EndSoftBounces(workspace_id, channel, address::normalize(channel, &address)));
+        }
+        cx.change(Write::Enqueue(job));
+        Ok(NoContent)
+    }
+}

@@ -1,0 +1,203 @@
+//! Many contacts in one request.
+
+use http::{Method, StatusCode};
+use messaging_core::DomainError;
+use messaging_core::domain::contact::input::ContactInput;
+use messaging_core::domain::custom_field::FieldTypes;
+use messaging_core::ids::{ContactId, WorkspaceId};
+use messaging_core::input::items::Items;
+use messaging_core::input::{Empty, Input};
+use messaging_core::scope::{Access, Scope};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use validator::Validate;
+
+use crate::app::write_queues::ResourceKey;
+use crate::error::Error;
+use crate::ops::contacts::ContactView;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, InWorkspace, Operation};
+use crate::services::upserting::{CheckedItem, Upserted};
+
+/// Contacts of a part; written in about ten milliseconds.
+const PART_ITEMS: usize = 500;
+/// Bytes of JSON of a part, unless one contact alone is longer.
+const PART_BYTES: usize = 512 << 10;
+
+/// Contacts to create or update.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct BulkInput {
+    /// 1 to 1000 contacts, done in order; each is refused or done alone.
+    #[validate(length(min = 1, max = 1000))]
+    pub contacts: Items<ContactInput>,
+}
+
+impl Input for BulkInput {}
+
+/// What became of the contacts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BulkReport {
+    /// How many are new.
+    pub created: usize,
+    /// How many were there already.
+    pub updated: usize,
+    /// How many were refused.
+    pub failed: usize,
+    /// Each, in the order of the request.
+    pub results: Vec<ItemReport>,
+}
+
+/// What became of one contact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ItemReport {
+    /// Its place in the request, from 0.
+    pub index: usize,
+    /// What became of it.
+    pub status: ItemStatus,
+    /// The contact, unless it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<ContactId>,
+    /// Why it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ItemError>,
+}
+
+/// What can become of one contact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemStatus {
+    /// It is new.
+    Created,
+    /// It was there already.
+    Updated,
+    /// It was refused.
+    Error,
+}
+
+/// Why one item of a list was refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ItemError {
+    /// What went wrong; never changes.
+    pub code: String,
+    /// The same for identities; may change.
+    pub message: String,
+    /// More, by code. Pointers are relative to the item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+impl ItemError {
+    /// What an item's refusal says.
+    pub(crate) fn of(refusal: DomainError) -> Self {
+        let error = Error::from(refusal);
+        Self { code: error.code().to_owned(), message: error.to_string(), details: error.details() }
+    }
+}
+
+/// `POST /workspaces/{workspace_id}/contacts/bulk`
+pub struct BulkUpsertContacts;
+
+impl Operation for BulkUpsertContacts {
+    const ID: &'static str = "bulkUpsertContacts";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/contacts/bulk";
+    const ACCESS: Access = Access::Scope(Scope::ContactsWrite);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "contact bulk";
+    const SUMMARY: &'static str = "Create or update up to 1000 contacts, each independent of the others";
+    const IN_PARTS: bool = true;
+    type Path = InWorkspace;
+    type Query = Empty;
+    type Body = BulkInput;
+    type Output = BulkReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<BulkReport, Error> {
+        // The operator can name any workspace, also one that is not there.
+        let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
+        let types = cx.app.field_types(workspace).await?;
+        let items = call.body.contacts.reading(cx.unknown_members::<ContactView>());
+        let mut report = BulkReport { results: Vec::with_capacity(items.len()), ..BulkReport::default() };
+        let mut start = 0;
+        let mut part = judge_part(&items, start);
+        while !part.is_empty() {
+            let next = start + part.len();
+            // While one part is written, the next is read.
+            let reading = async { judge_part(&items, next) };
+            let writing = write_part(cx, workspace, &types, (start, part), || judge_part(&items, start));
+            let (written, following) = tokio::join!(writing, reading);
+            // What was written before a failure stays, and the answer is the failure. Repeating the request with
+            // its Idempotency-Key replays the parts that were done and does the rest.
+            report.append(written?);
+            (start, part) = (next, following);
+        }
+        Ok(report)
+    }
+}
+
+/// Writes the items of a part, which begin at an index of the request. `again` reads them once more, for when
+/// contacts changed meanwhile.
+async fn write_part(
+    cx: &mut Context<'_>,
+    workspace: WorkspaceId,
+    types: &FieldTypes,
+    (start, items): (usize, Vec<CheckedItem>),
+    again: impl Fn() -> Vec<CheckedItem> + Send + Sync,
+) -> Result<BulkReport, Error> {
+    let app = cx.app;
+    let _turn = app.part().await;
+    let mut items = Some(items);
+    let decide = || {
+        let items = items.take().unwrap_or_else(&again);
+        async move {
+            let (changes, outcomes) = app.decide_part(workspace, types, items).await?;
+            Ok((changes, BulkReport::of(start, &outcomes)))
+        }
+    };
+    let contended = || {
+        let items = again();
+        let readable = items.iter().filter_map(|item| item.as_ref().ok());
+        let identifiers = readable.flat_map(|(sent, _)| sent.identifiers());
+        identifiers.map(|identifier| ResourceKey::of_identifier(workspace, &identifier)).collect()
+    };
+    cx.do_part(contended, decide).await
+}
+
+/// Reads the items from `start` on, as many as make a part.
+fn judge_part(items: &Items<ContactInput>, start: usize) -> Vec<CheckedItem> {
+    let mut bytes = 0;
+    let of_part = |index: &usize| {
+        bytes += items.length_of(*index);
+        *index == start || bytes <= PART_BYTES
+    };
+    (start..items.len()).take(PART_ITEMS).take_while(of_part).map(|index| items.judge(index)).collect()
+}
+
+impl BulkReport {
+    /// What became of the contacts from an index of the request on.
+    fn of(start: usize, outcomes: &[Upserted]) -> Self {
+        let mut report = Self::default();
+        for (index, outcome) in (start..).zip(outcomes) {
+            let (status, id, error) = match outcome {
+                Ok((id, true)) => (ItemStatus::Created, Some(*id), None),
+                Ok((id, false)) => (ItemStatus::Updated, Some(*id), None),
+                Err(error) => (ItemStatus::Error, None, Some(ItemError::of(error.clone()))),
+            };
+            match status {
+                ItemStatus::Created => report.created += 1,
+                ItemStatus::Updated => report.updated += 1,
+                ItemStatus::Error => report.failed += 1,
+            }
+            report.results.push(ItemReport { index, status, id, error });
+        }
+        report
+    }
+
+    fn append(&mut self, part: Self) {
+        self.created += part.created;
+        self.updated += part.updated;
+        self.failed += part.failed;
+        self.results.extend(part.results);
+    }
+}

@@ -1,0 +1,126 @@
+//! Everything about one contact, for whoever asks what is known of them.
+
+use http::{Method, StatusCode};
+use messaging_core::domain::message::MessageFilter;
+use messaging_core::domain::product_event::{ProductEvent, Properties};
+use messaging_core::ids::{ContactId, EventId, WorkspaceId};
+use messaging_core::input::Empty;
+use messaging_core::ports::store::PageRequest;
+use messaging_core::scope::{Access, Scope};
+use messaging_core::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ContactPath, ContactView, view};
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::messages::{self, MessageReport};
+use crate::ops::operation::{Call, Operation};
+use crate::ops::suppressions::SuppressionView;
+
+/// The newest messages that an export holds. The contract knows no limit; this one bounds the answer.
+const MAX_MESSAGES: usize = 10_000;
+/// The newest product events that an export holds, unless they are long.
+const MAX_EVENTS: usize = 10_000;
+/// Bytes of properties after which an export holds no further event.
+const MAX_EVENT_BYTES: usize = 16 << 20;
+/// Messages or events read at a time.
+const PAGE: usize = 200;
+
+/// Everything about one contact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ContactExport {
+    /// The contact.
+    pub contact: ContactView,
+    /// Its product events, newest first, at most 10000, and fewer when their properties are over 16 MiB.
+    pub events: Vec<EventView>,
+    /// The messages attributed to it, newest first, at most 10000.
+    pub messages: Vec<MessageReport>,
+    /// Those of its addresses that are on the suppression list.
+    pub suppressions: Vec<SuppressionView>,
+}
+
+/// A product event as shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ProductEvent")]
+pub struct EventView {
+    /// Its id.
+    pub event_id: EventId,
+    /// What happened.
+    pub name: String,
+    /// When it happened.
+    pub occurred_at: Timestamp,
+    /// More about it.
+    pub properties: Properties,
+    /// What the caller calls it; forgotten 7 days after it arrived.
+    pub unique_id: Option<String>,
+}
+
+impl EventView {
+    fn of(event: ProductEvent) -> Self {
+        let ProductEvent { id, workspace_id: _, contact_id: _, name, occurred_at, properties, unique_id } = event;
+        Self { event_id: id, name, occurred_at, properties, unique_id }
+    }
+}
+
+/// `GET /workspaces/{workspace_id}/contacts/{id}/export`
+pub struct ExportContact;
+
+impl Operation for ExportContact {
+    const ID: &'static str = "exportContact";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/contacts/{id}/export";
+    const ACCESS: Access = Access::Scopes(Scope::ContactsRead, Scope::PiiRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "contact export";
+    const SUMMARY: &'static str = "Show everything that is kept about a contact";
+    type Path = ContactPath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = ContactExport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<ContactExport, Error> {
+        let ContactPath { workspace_id, id } = call.path;
+        let contact = cx.store().contact(workspace_id, id).await?.ok_or(Error::NotFound)?.record;
+        let listed = cx.store().suppressed_anywhere(workspace_id, &contact.all_addresses()).await?;
+        let filter = MessageFilter { contact_id: Some(id), ..MessageFilter::default() };
+        let mut page = PageRequest { after: None, limit: PAGE };
+        let mut exported = Vec::new();
+        loop {
+            let slice = cx.store().messages(workspace_id, &filter, page).await?;
+            for message in slice.items {
+                exported.push(messages::report(cx, message).await?);
+            }
+            if slice.next.is_none() || exported.len() >= MAX_MESSAGES {
+                break;
+            }
+            page.after = slice.next;
+        }
+        Ok(ContactExport {
+            contact: view(cx, contact).await?,
+            events: events(cx, workspace_id, id).await?,
+            messages: exported,
+            suppressions: listed.into_iter().map(|listed| SuppressionView::of(listed, cx.redactor())).collect(),
+        })
+    }
+}
+
+/// The newest events of a contact.
+async fn events(cx: &Context<'_>, workspace: WorkspaceId, contact: ContactId) -> Result<Vec<EventView>, Error> {
+    let mut page = PageRequest { after: None, limit: PAGE };
+    let (mut shown, mut bytes) = (Vec::new(), 0);
+    loop {
+        let slice = cx.store().product_events(workspace, contact, page).await?;
+        for event in slice.items {
+            bytes += event.properties.json().len();
+            if bytes > MAX_EVENT_BYTES {
+                return Ok(shown);
+            }
+            shown.push(EventView::of(event));
+        }
+        if slice.next.is_none() || shown.len() >= MAX_EVENTS {
+            return Ok(shown);
+        }
+        page.after = slice.next;
+    }
+}

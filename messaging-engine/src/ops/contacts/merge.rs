@@ -1,0 +1,105 @@
+//! Two contacts become one.
+
+use http::{Method, StatusCode};
+use messaging_core::changes::{Expect, MoveProductEvents, Write};
+use messaging_core::domain::contact::Contact;
+use messaging_core::domain::contact::merge::merge;
+use messaging_core::ids::WorkspaceId;
+use messaging_core::input::{Empty, Input};
+use messaging_core::ports::store::Stored;
+use messaging_core::scope::{Access, Scope};
+use messaging_core::violation::FieldCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use validator::Validate;
+
+use super::{ContactView, view};
+use crate::error::Error;
+use crate::jobs::JobData as _;
+use crate::jobs::move_messages::{EVENTS_AT_A_TIME, MoveMessages};
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, InWorkspace, Operation};
+
+/// Which contacts become one.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct MergeInput {
+    /// The contact that stays.
+    #[validate(length(min = 1))]
+    pub primary_id: String,
+    /// The contact that disappears.
+    #[validate(length(min = 1))]
+    pub duplicate_id: String,
+}
+
+impl Input for MergeInput {}
+
+/// `POST /workspaces/{workspace_id}/contacts/merge`
+pub struct MergeContacts;
+
+impl Operation for MergeContacts {
+    const ID: &'static str = "mergeContacts";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/contacts/merge";
+    const ACCESS: Access = Access::Scope(Scope::ContactsWrite);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "contact merge";
+    const SUMMARY: &'static str = "Merge a duplicate into another contact";
+    const LOOKS_UP: bool = true;
+    const ANSWERS_SECRET: bool = true;
+    type Path = InWorkspace;
+    type Query = Empty;
+    type Body = MergeInput;
+    type Output = ContactView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<ContactView, Error> {
+        let workspace = call.path.workspace_id;
+        let MergeInput { primary_id, duplicate_id } = call.body;
+        let primary = look_up(cx, workspace, "/primary_id", &primary_id).await?;
+        let duplicate = look_up(cx, workspace, "/duplicate_id", &duplicate_id).await?;
+        let (Some(primary), Some(duplicate)) = (primary, duplicate) else {
+            return Err(std::mem::take(&mut cx.violations).into());
+        };
+        if primary.record.id == duplicate.record.id {
+            cx.violations.add("/duplicate_id", FieldCode::Conflict, "is the primary itself");
+            return Err(std::mem::take(&mut cx.violations).into());
+        }
+        let merged = Contact { updated_at: cx.now, ..merge(&primary.record, &duplicate.record)? };
+        let Stored { record: duplicate, revision } = duplicate;
+        // The removal itself expects nothing: this one notices a change of the duplicate meanwhile.
+        cx.change(Write::put_contact(duplicate.clone(), Expect::Revision(revision)));
+        // Those of most contacts are moved at once; the job does the rest.
+        let (from, to) = (duplicate.id, merged.id);
+        cx.change(Write::MoveProductEvents(MoveProductEvents {
+            workspace_id: workspace,
+            from,
+            to,
+            limit: EVENTS_AT_A_TIME,
+        }));
+        // What the duplicate had is free before the primary takes it.
+        cx.change(Write::DeleteContact(workspace, duplicate.id));
+        cx.change(Write::put_contact(merged.clone(), Expect::Revision(primary.revision)));
+        for list in merged.list_ids.iter().filter(|list| !primary.record.list_ids.contains(list)) {
+            cx.change(Write::JoinList(workspace, *list, merged.id));
+        }
+        let job = MoveMessages::new(workspace, duplicate.id, merged.id).enqueue(cx.new_id(), cx.now);
+        cx.change(Write::Enqueue(job));
+        view(cx, merged).await
+    }
+}
+
+async fn look_up(
+    cx: &mut Context<'_>,
+    workspace: WorkspaceId,
+    pointer: &str,
+    id: &str,
+) -> Result<Option<Stored<Contact>>, Error> {
+    let found = match id.parse() {
+        Ok(id) => cx.store().contact(workspace, id).await?,
+        Err(_) => None,
+    };
+    if found.is_none() {
+        cx.violations.add(pointer, FieldCode::NotFound, "no such contact in this workspace");
+    }
+    Ok(found)
+}

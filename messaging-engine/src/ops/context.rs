@@ -1,0 +1,125 @@
+//! What an operation has at hand while it decides.
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::redaction::Redactor;
+use messaging_core::ids::{Id, WorkspaceId};
+use messaging_core::input::{UnknownMembers, schema_of};
+use messaging_core::ports::Store;
+use messaging_core::scope::Scope;
+use messaging_core::time::Timestamp;
+use messaging_core::violation::Violations;
+use schemars::JsonSchema;
+use tokio::sync::SemaphorePermit;
+
+use crate::app::App;
+use crate::caller::Caller;
+use crate::error::Error;
+use crate::ops::progress::Progress;
+
+/// A call before it is decoded; what a front end hands to [`Endpoint::call`](crate::ops::Endpoint).
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// The application.
+    pub app: &'a App,
+    /// Who calls; already admitted.
+    pub caller: &'a Caller,
+    /// The workspace that [`Caller::admit`] found.
+    pub workspace: Option<WorkspaceId>,
+    /// The path below the version prefix, as it was called: part of an Idempotency-Key's scope.
+    pub path: &'a str,
+    /// The parameters of the path, percent-decoded.
+    pub path_parameters: Vec<(String, String)>,
+    /// The query string without `?`.
+    pub query: &'a str,
+    /// The body.
+    pub body: Bytes,
+    /// The Idempotency-Key header as sent.
+    pub idempotency_key: Option<&'a [u8]>,
+    /// The caller's address, where there is one.
+    pub client: Option<IpAddr>,
+    /// Whether unknown members are ignored: `Prefer: handling=lenient` (contract section 1.1).
+    pub lenient: bool,
+}
+
+/// The surroundings of one run of an operation.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The application.
+    pub app: &'a App,
+    /// Who calls.
+    pub caller: &'a Caller,
+    /// When the operation began; one time for everything it writes.
+    pub now: Timestamp,
+    /// What shall change.
+    pub changes: Changes,
+    /// What is wrong with the request; see [`Operation::LOOKS_UP`](crate::ops::Operation::LOOKS_UP).
+    pub violations: Violations,
+    /// The body as it was received.
+    pub body: Bytes,
+    /// The caller's address, where there is one.
+    pub client: Option<IpAddr>,
+    /// Files that [`Context::changes`] name. They are stored just before the commit, and removed should it fail.
+    pub(super) files: Vec<NewFile>,
+    /// The Idempotency-Key, and the parts of the request that are done.
+    pub(super) progress: Progress<'a>,
+    /// Whether unknown members are ignored.
+    pub(super) lenient: bool,
+    /// The turn to commit a long list, held until that is done.
+    pub(super) turn: Option<SemaphorePermit<'a>>,
+    /// [`Operation::ID`](crate::ops::Operation::ID)
+    pub(super) operation: &'static str,
+    pub(super) workspace: Option<WorkspaceId>,
+    pub(super) path: &'a str,
+    pub(super) query: &'a str,
+}
+
+/// A file to store beside the database.
+#[derive(Debug)]
+pub(super) struct NewFile {
+    /// What it is called, and the message that names it.
+    pub(super) blob: MessageBlob,
+    /// What it holds.
+    pub(super) bytes: Bytes,
+}
+
+impl<'a> Context<'a> {
+    /// The workspace that the call is about.
+    pub fn workspace(&self) -> Result<WorkspaceId, Error> {
+        self.workspace.ok_or(Error::WorkspaceForbidden)
+    }
+
+    /// How unknown members of items are treated that are judged one by one: like those of a body whose answer
+    /// is `R`.
+    pub(super) fn unknown_members<R: JsonSchema + 'static>(&self) -> UnknownMembers {
+        UnknownMembers { ignored: self.lenient, resource: Some(schema_of::<R>) }
+    }
+
+    /// The store, for reading. Writes go into [`Context::changes`].
+    pub fn store(&self) -> &'a dyn Store {
+        self.app.store()
+    }
+
+    /// A new id.
+    pub fn new_id<I: Id>(&self) -> I {
+        self.app.new_id(self.now)
+    }
+
+    /// Wants something changed.
+    pub fn change(&mut self, write: Write) {
+        self.changes.push(write);
+    }
+
+    /// Whether the caller sees email addresses and phone numbers in clear (contract section 2.4).
+    pub fn sees_addresses(&self) -> bool {
+        self.workspace.is_some_and(|workspace| self.caller.covers(workspace, Scope::PiiRead))
+    }
+
+    /// What every address, and every text that others wrote, is shown through.
+    pub fn redactor(&self) -> Redactor {
+        Redactor::new(self.sees_addresses())
+    }
+}

@@ -1,0 +1,87 @@
+//! An operation with its types erased: a row of plain data and function pointers.
+
+use futures_util::future::BoxFuture;
+use http::{Method, StatusCode};
+use messaging_core::input::{BodyKind, Input};
+use messaging_core::scope::Access;
+use schemars::{Schema, SchemaGenerator};
+
+use crate::error::Error;
+use crate::ops::context::Request;
+use crate::ops::invoke;
+use crate::ops::operation::{Answer, Operation, Output, OutputKind};
+
+/// Everything the front ends, the document and the tests know of an operation.
+#[derive(Clone, Copy)]
+pub struct Endpoint {
+    /// [`Operation::ID`]
+    pub id: &'static str,
+    /// [`Operation::METHOD`], by reference because `Method` is not `Copy`.
+    pub method: fn() -> Method,
+    /// [`Operation::PATH`]
+    pub path: &'static str,
+    /// [`Operation::ACCESS`]
+    pub access: Access,
+    /// [`Operation::SUCCESS`]
+    pub success: StatusCode,
+    /// [`Output::OTHER_SUCCESS`]
+    pub other_success: Option<StatusCode>,
+    /// [`Operation::CLI`]
+    pub cli: &'static str,
+    /// [`Operation::SUMMARY`]
+    pub summary: &'static str,
+    /// [`Operation::BODY_LIMIT`]
+    pub body_limit: usize,
+    /// Whether a body is read.
+    pub body: BodyKind,
+    /// What kind of answer it gives.
+    pub output: OutputKind,
+    /// The schema of the path's parameters: an object with one property each.
+    pub path_schema: fn(&mut SchemaGenerator) -> Schema,
+    /// The schema of the query: an object with one property each.
+    pub query_schema: fn(&mut SchemaGenerator) -> Schema,
+    /// The schema of the body.
+    pub body_schema: fn(&mut SchemaGenerator) -> Schema,
+    /// The schema of a JSON answer.
+    pub output_schema: fn(&mut SchemaGenerator) -> Option<Schema>,
+    /// Reads a body as the operation does, and does nothing.
+    pub check_body: fn(&[u8]) -> Result<(), Error>,
+    /// Decodes, runs and commits.
+    pub call: for<'a> fn(Request<'a>) -> BoxFuture<'a, Result<Answer, Error>>,
+}
+
+impl Endpoint {
+    /// The row of an operation.
+    pub const fn of<O: Operation>() -> Self {
+        Self {
+            id: O::ID,
+            method: || O::METHOD,
+            path: O::PATH,
+            access: O::ACCESS,
+            success: O::SUCCESS,
+            other_success: <O::Output as Output>::OTHER_SUCCESS,
+            cli: O::CLI,
+            summary: O::SUMMARY,
+            body_limit: O::BODY_LIMIT,
+            body: <O::Body as Input>::BODY,
+            output: <O::Output as Output>::KIND,
+            path_schema: |generator| generator.root_schema_for::<O::Path>(),
+            query_schema: |generator| generator.root_schema_for::<O::Query>(),
+            body_schema: |generator| generator.subschema_for::<O::Body>(),
+            output_schema: <O::Output as Output>::schema,
+            check_body: invoke::check_body::<O>,
+            call: |request| Box::pin(invoke::invoke::<O>(request)),
+        }
+    }
+
+    /// Whether the path names its workspace.
+    pub fn is_in_workspace(&self) -> bool {
+        self.path.starts_with("/workspaces/{workspace_id}")
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} {}", self.id, (self.method)(), self.path)
+    }
+}

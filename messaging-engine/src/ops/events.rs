@@ -1,0 +1,73 @@
+//! Product events: what contacts did, as the workspace's own programs tell it.
+//!
+//! Contract section 5. Which contact an event means is decided in [`messaging_core::domain::product_event`].
+
+mod bulk;
+
+use http::{Method, StatusCode};
+use messaging_core::domain::product_event::input::ProductEventInput;
+use messaging_core::ids::{ContactId, EventId, WorkspaceId};
+use messaging_core::input::Empty;
+use messaging_core::scope::{Access, Scope};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, Operation};
+
+pub use bulk::{BulkEventsInput, BulkEventsReport, RefusedEvent, SendEvents};
+
+/// What taking an event answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TakenEvent {
+    /// The event, the first one when this repeats it.
+    pub event_id: EventId,
+    /// The contact that did it.
+    pub contact_id: ContactId,
+    /// Whether it is new.
+    pub status: TakenStatus,
+}
+
+/// What can become of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TakenStatus {
+    /// It is new.
+    Accepted,
+    /// Its `unique_id` was there within the last 7 days; it has no effect.
+    Duplicate,
+}
+
+/// The workspace of a call. The operator can name any, also one that is not there.
+async fn workspace(cx: &Context<'_>) -> Result<WorkspaceId, Error> {
+    Ok(cx.app.workspace(cx.workspace()?).await?.ok_or(Error::WorkspaceForbidden)?.id)
+}
+
+/// `POST /events`
+pub struct SendEvent;
+
+impl Operation for SendEvent {
+    const ID: &'static str = "sendEvent";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/events";
+    const ACCESS: Access = Access::Scope(Scope::EventsWrite);
+    const SUCCESS: StatusCode = StatusCode::ACCEPTED;
+    const CLI: &'static str = "event send";
+    const SUMMARY: &'static str = "Tell what a contact did";
+    const LOOKS_UP: bool = true;
+    type Path = Empty;
+    type Query = Empty;
+    type Body = ProductEventInput;
+    type Output = TakenEvent;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<TakenEvent, Error> {
+        let workspace = workspace(cx).await?;
+        let sent = (call.body, std::mem::take(&mut cx.violations));
+        let (writes, mut results) = cx.app.take_events(workspace, vec![Ok(sent)], cx.now).await?;
+        let results = results.pop().ok_or(Error::NotFound)??;
+        cx.changes.extend(writes);
+        let status = if results.is_duplicate { TakenStatus::Duplicate } else { TakenStatus::Accepted };
+        Ok(TakenEvent { event_id: results.event_id, contact_id: results.contact_id, status })
+    }
+}

@@ -1,0 +1,142 @@
+//! Many product events in one request.
+//!
+//! Nearly every request fits into one commit, which then also holds the answer to its Idempotency-Key: it
+//! happens once or not at all. Only one with long properties is done in parts, each a commit of its own.
+
+use http::{Method, StatusCode};
+use messaging_core::DomainError;
+use messaging_core::domain::product_event::input::ProductEventInput;
+use messaging_core::input::items::Items;
+use messaging_core::input::{Empty, Input};
+use messaging_core::scope::{Access, Scope};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use validator::Validate;
+
+use crate::error::Error;
+use crate::ops::contacts::ItemError;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, Operation};
+use crate::services::ingesting::{CheckedItem, IngestResult};
+
+/// Bytes of JSON of a part, unless one event alone is longer; written in some ten milliseconds.
+const PART_BYTES: usize = 1 << 20;
+
+/// Product events.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct BulkEventsInput {
+    /// 1 to 1000 events, done in order; each is refused or results alone.
+    #[validate(length(min = 1, max = 1000))]
+    pub events: Items<ProductEventInput>,
+}
+
+impl Input for BulkEventsInput {}
+
+/// What became of the events.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BulkEventsReport {
+    /// How many are new.
+    pub accepted: usize,
+    /// How many repeat an earlier event.
+    pub duplicates: usize,
+    /// How many were refused.
+    pub rejected: usize,
+    /// Why, in the order of the request.
+    pub errors: Vec<RefusedEvent>,
+}
+
+/// An event that was refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RefusedEvent {
+    /// Its place in the request, from 0.
+    pub index: usize,
+    /// Why it was rejected.
+    pub error: ItemError,
+}
+
+impl BulkEventsReport {
+    /// What became of the events from an index of the request on.
+    fn of(start: usize, outcomes: Vec<Result<IngestResult, DomainError>>) -> Self {
+        let mut report = Self::default();
+        for (index, outcome) in (start..).zip(outcomes) {
+            match outcome {
+                Ok(results) if results.is_duplicate => report.duplicates += 1,
+                Ok(_) => report.accepted += 1,
+                Err(error) => {
+                    report.rejected += 1;
+                    report.errors.push(RefusedEvent { index, error: ItemError::of(error) });
+                }
+            }
+        }
+        report
+    }
+
+    fn append(&mut self, part: Self) {
+        self.accepted += part.accepted;
+        self.duplicates += part.duplicates;
+        self.rejected += part.rejected;
+        self.errors.extend(part.errors);
+    }
+}
+
+/// `POST /events/bulk`
+pub struct SendEvents;
+
+impl Operation for SendEvents {
+    const ID: &'static str = "sendEvents";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/events/bulk";
+    const ACCESS: Access = Access::Scope(Scope::EventsWrite);
+    const SUCCESS: StatusCode = StatusCode::ACCEPTED;
+    const CLI: &'static str = "event bulk";
+    const SUMMARY: &'static str = "Tell up to 1000 things that contacts did, each independent of the others";
+    const IN_PARTS: bool = true;
+    type Path = Empty;
+    type Query = Empty;
+    type Body = BulkEventsInput;
+    type Output = BulkEventsReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<BulkEventsReport, Error> {
+        let workspace = super::workspace(cx).await?;
+        let items = call.body.events.reading(cx.unknown_members::<Empty>());
+        let mut report = BulkEventsReport::default();
+        let mut start = 0;
+        while start < items.len() {
+            let part = judge_part(&items, start);
+            let end = start + part.len();
+            let turn = cx.app.part().await;
+            if end - start == items.len() {
+                // Others wait until the caller has committed.
+                cx.turn = Some(turn);
+                let (writes, outcomes) = cx.app.take_events(workspace, part, cx.now).await?;
+                cx.changes.extend(writes);
+                report.append(BulkEventsReport::of(start, outcomes));
+            } else {
+                let (app, mut part) = (cx.app, Some(part));
+                let decide = || {
+                    let part = part.take().unwrap_or_else(|| judge_part(&items, start));
+                    async move {
+                        let (writes, outcomes) = app.take_events(workspace, part, app.now()).await?;
+                        Ok((writes.into_iter().collect(), BulkEventsReport::of(start, outcomes)))
+                    }
+                };
+                // What was written before a failure stays, and the answer is the failure. Repeating the request
+                // with its Idempotency-Key replays the parts that were done and does the rest.
+                report.append(cx.do_part(Vec::new, decide).await?);
+            }
+            start = end;
+        }
+        Ok(report)
+    }
+}
+
+/// Reads the items from `start` on, as many as make a part.
+fn judge_part(items: &Items<ProductEventInput>, start: usize) -> Vec<CheckedItem> {
+    let mut bytes = 0;
+    let of_part = |index: &usize| {
+        bytes += items.length_of(*index);
+        *index == start || bytes <= PART_BYTES
+    };
+    (start..items.len()).take_while(of_part).map(|index| items.judge(index)).collect()
+}

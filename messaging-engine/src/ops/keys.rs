@@ -1,0 +1,210 @@
+//! Management of API keys.
+//!
+//! Contract section 2.2. A key's secret exists in clear in one answer only, that of its creation.
+
+use http::{Method, StatusCode};
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::api_key::{self, ApiKey};
+use messaging_core::domain::digest::Digest;
+use messaging_core::domain::ip_block::IpBlock;
+use messaging_core::domain::secret::Secret;
+use messaging_core::ids::{ApiKeyId, WorkspaceId};
+use messaging_core::input::{Empty, Input, PageQuery};
+use messaging_core::scope::{Access, Role, Scope};
+use messaging_core::time::Timestamp;
+use messaging_core::violation::FieldCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use validator::Validate;
+
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
+use crate::ops::page::Page;
+
+/// Requests a minute of a key that says nothing else (contract section 1.6).
+pub(crate) const DEFAULT_RATE_LIMIT: u32 = 600;
+
+/// An API key as shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ApiKey")]
+pub struct ApiKeyView {
+    /// Its id.
+    pub id: ApiKeyId,
+    /// Its name.
+    pub name: String,
+    /// The part of the key before the dot; enough to recognize it, not to use it.
+    pub prefix: String,
+    /// What it opens.
+    pub scopes: Vec<Scope>,
+    /// Requests a minute.
+    pub rate_limit: u32,
+    /// Addresses and blocks from which it works; empty means all.
+    pub ip_allowlist: Vec<String>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last used, to the minute.
+    pub last_used_at: Option<Timestamp>,
+    /// When it stops working.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+    /// The whole key. Only in the answer to its creation; it cannot be shown again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Secret>,
+}
+
+impl ApiKeyView {
+    /// What is shown of a key.
+    pub fn of(key: ApiKey, last_used_at: Option<Timestamp>) -> Self {
+        Self {
+            id: key.id,
+            name: key.name,
+            prefix: key.prefix,
+            scopes: key.scopes,
+            rate_limit: key.rate_limit,
+            ip_allowlist: key.ip_allowlist,
+            created_at: key.created_at,
+            last_used_at,
+            expires_at: key.expires_at,
+            revoked_at: key.revoked_at,
+            key: None,
+        }
+    }
+}
+
+/// `GET /workspaces/{workspace_id}/api-keys`
+pub struct ListApiKeys;
+
+impl Operation for ListApiKeys {
+    const ID: &'static str = "listApiKeys";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/api-keys";
+    const ACCESS: Access = Access::SessionRole(Role::Admin);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "key list";
+    const SUMMARY: &'static str = "List the API keys of a workspace, revoked ones included";
+    type Path = InWorkspace;
+    type Query = PageQuery;
+    type Body = Empty;
+    type Output = Page<ApiKeyView>;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<ApiKeyView>, Error> {
+        let page = cx.page(&call.query)?;
+        let slice = cx.store().api_keys(call.path.workspace_id, page).await?;
+        Ok(cx.answer_page(slice, |(key, last_used_at)| ApiKeyView::of(key, last_used_at)))
+    }
+}
+
+/// A new API key.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct ApiKeyInput {
+    /// 1 to 100 characters.
+    #[validate(length(min = 1, max = 100))]
+    pub name: String,
+    /// What it shall open; at least one.
+    #[validate(length(min = 1))]
+    pub scopes: Vec<Scope>,
+    /// Requests a minute, 600 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 1, max = 100_000))]
+    pub rate_limit: Option<u32>,
+    /// IPv4 and IPv6 addresses or CIDR blocks from which it shall work, at most 100; empty means all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(max = 100))]
+    pub ip_allowlist: Option<Vec<IpBlock>>,
+    /// When it shall stop working; in the future.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+impl Input for ApiKeyInput {}
+
+/// `POST /workspaces/{workspace_id}/api-keys`
+pub struct CreateApiKey;
+
+impl Operation for CreateApiKey {
+    const ID: &'static str = "createApiKey";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/api-keys";
+    const ACCESS: Access = Access::SessionRole(Role::Admin);
+    const SUCCESS: StatusCode = StatusCode::CREATED;
+    const CLI: &'static str = "key create";
+    const SUMMARY: &'static str = "Create an API key; the answer is the only place where the whole key is shown";
+    const LOOKS_UP: bool = true;
+    const ANSWERS_SECRET: bool = true;
+    type Path = InWorkspace;
+    type Query = Empty;
+    type Body = ApiKeyInput;
+    type Output = ApiKeyView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<ApiKeyView, Error> {
+        // The operator can name any workspace, also one that is not there.
+        let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
+        let ApiKeyInput { name, scopes, rate_limit, ip_allowlist, expires_at } = call.body;
+        if expires_at.is_some_and(|end| end <= cx.now) {
+            cx.violations.add("/expires_at", FieldCode::OutOfRange, "must be in the future");
+        }
+        let (prefix, secret) = api_key::generate(cx.app.entropy());
+        let text = format!("{prefix}.{secret}");
+        let mut once = Vec::new();
+        for scope in scopes {
+            if !once.contains(&scope) {
+                once.push(scope);
+            }
+        }
+        let key = ApiKey {
+            id: cx.new_id(),
+            workspace_id: workspace.id,
+            name,
+            prefix,
+            secret_digest: Digest::of(&secret),
+            scopes: once,
+            rate_limit: rate_limit.unwrap_or(DEFAULT_RATE_LIMIT),
+            ip_allowlist: ip_allowlist.unwrap_or_default().into_iter().map(Into::into).collect(),
+            created_at: cx.now,
+            expires_at,
+            revoked_at: None,
+        };
+        cx.change(Write::PutApiKey(key.clone(), Expect::Absent));
+        Ok(ApiKeyView { key: Some(text.into()), ..ApiKeyView::of(key, None) })
+    }
+}
+
+/// The path of an API key.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+pub struct ApiKeyPath {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The key.
+    pub id: ApiKeyId,
+}
+
+/// `DELETE /workspaces/{workspace_id}/api-keys/{id}`
+pub struct DeleteApiKey;
+
+impl Operation for DeleteApiKey {
+    const ID: &'static str = "deleteApiKey";
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/workspaces/{workspace_id}/api-keys/{id}";
+    const ACCESS: Access = Access::SessionRole(Role::Admin);
+    const SUCCESS: StatusCode = StatusCode::NO_CONTENT;
+    const CLI: &'static str = "key delete";
+    const SUMMARY: &'static str = "Revoke an API key; it stops working at once and stays listed";
+    type Path = ApiKeyPath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = NoContent;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
+        let stored = cx.store().api_key(call.path.workspace_id, call.path.id).await?.ok_or(Error::NotFound)?;
+        // The contract is silent about a key that is revoked already: revoking is repeatable, and the
+        // time of the first revocation stays.
+        if stored.record.revoked_at.is_none() {
+            let key = ApiKey { revoked_at: Some(cx.now), ..stored.record };
+            cx.change(Write::PutApiKey(key, Expect::Revision(stored.revision)));
+        }
+        Ok(NoContent)
+    }
+}

@@ -1,0 +1,252 @@
+//! Members of a workspace and their roles.
+//!
+//! Contract section 2.3. It says who may manage members (role admin) and that a workspace keeps an owner.
+//! Where it is silent: only an owner makes or unmakes owners, otherwise an admin could take the
+//! workspace over; anybody else gets `role_forbidden`.
+
+use http::{Method, StatusCode};
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::account::{Member, User};
+use messaging_core::domain::user_email::UserEmail;
+use messaging_core::ids::{UserId, WorkspaceId};
+use messaging_core::input::{Empty, Input, PageQuery};
+use messaging_core::patch::Replace;
+use messaging_core::scope::{Access, Role};
+use messaging_core::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use validator::Validate;
+
+use crate::app::write_queues::ResourceKey;
+use crate::caller::Caller;
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
+use crate::ops::page::Page;
+
+/// A member as shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Member")]
+pub struct MemberView {
+    /// The person.
+    pub user_id: UserId,
+    /// The person's sign-in name.
+    pub email: String,
+    /// The person's display name.
+    pub name: Option<String>,
+    /// What the person may do in the workspace.
+    pub role: Role,
+    /// When the membership began.
+    pub created_at: Timestamp,
+}
+
+impl MemberView {
+    /// What is shown of a member.
+    pub fn of(member: &Member, user: User) -> Self {
+        Self {
+            user_id: member.user_id,
+            email: user.email,
+            name: user.name,
+            role: member.role,
+            created_at: member.created_at,
+        }
+    }
+}
+
+/// `GET /workspaces/{workspace_id}/members`
+pub struct ListMembers;
+
+impl Operation for ListMembers {
+    const ID: &'static str = "listMembers";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/members";
+    const ACCESS: Access = Access::SessionRole(Role::Admin);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "member list";
+    const SUMMARY: &'static str = "List the members of a workspace";
+    type Path = InWorkspace;
+    type Query = PageQuery;
+    type Body = Empty;
+    type Output = Page<MemberView>;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<MemberView>, Error> {
+        let page = cx.page(&call.query)?;
+        let slice = cx.store().members(call.path.workspace_id, page).await?;
+        Ok(cx.answer_page(slice, |(member, user)| MemberView::of(&member, user)))
+    }
+}
+
+/// A new member.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct MemberInput {
+    /// The person's sign-in name. Where nobody has it, a user without password is created, who cannot
+    /// sign in until `messaging admin create-user --email E --password P` sets one.
+    pub email: UserEmail,
+    /// What the person may do. Only an owner can add an owner.
+    pub role: Role,
+}
+
+impl Input for MemberInput {}
+
+/// `POST /workspaces/{workspace_id}/members`
+pub struct CreateMember;
+
+impl Operation for CreateMember {
+    const ID: &'static str = "createMember";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/members";
+    const ACCESS: Access = Access::SessionRole(Role::Admin);
+    const SUCCESS: StatusCode = StatusCode::CREATED;
+    const CLI: &'static str = "member create";
+    const SUMMARY: &'static str = "Add a member to a workspace";
+    type Path = InWorkspace;
+    type Query = Empty;
+    type Body = MemberInput;
+    type Output = MemberView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<MemberView, Error> {
+        let MemberInput { email, role } = call.body;
+        // The operator can name any workspace, also one that is not there.
+        let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
+        allow_owner(cx, workspace.id, &[role])?;
+        let user = if let Some(stored) = cx.store().user_by_email(email.as_str()).await? {
+            stored.record
+        } else {
+            let email = email.as_str().to_owned();
+            let user = User {
+                id: cx.new_id(),
+                email,
+                name: None,
+                password_hash: None,
+                password_version: 0,
+                created_at: cx.now,
+            };
+            cx.change(Write::PutUser(user.clone(), Expect::Absent));
+            user
+        };
+        if cx.store().member(workspace.id, user.id).await?.is_some() {
+            return Err(Error::AlreadyExists);
+        }
+        let member = Member { workspace_id: workspace.id, user_id: user.id, role, created_at: cx.now };
+        cx.change(Write::PutMember(member.clone(), Expect::Absent));
+        Ok(MemberView::of(&member, user))
+    }
+}
+
+/// The path of a member.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+pub struct MemberPath {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The person.
+    pub user_id: UserId,
+}
+
+/// A change of a membership.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct MemberPatch {
+    /// What the person may do. Only an owner can change to or from owner.
+    #[serde(default, skip_serializing_if = "Replace::is_absent")]
+    pub role: Replace<Role>,
+}
+
+impl Input for MemberPatch {}
+
+/// `PATCH /workspaces/{workspace_id}/members/{user_id}`
+pub struct UpdateMember;
+
+impl Operation for UpdateMember {
+    const ID: &'static str = "updateMember";
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/workspaces/{workspace_id}/members/{user_id}";
+    const ACCESS: Access = Access::SessionRole(Role::Admin);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "member update";
+    const SUMMARY: &'static str = "Change a member's role";
+    // So that an unknown member is 404 before an unknown role is 422.
+    const LOOKS_UP: bool = true;
+    type Path = MemberPath;
+    type Query = Empty;
+    type Body = MemberPatch;
+    type Output = MemberView;
+
+    // The last owner is found by counting those of the workspace.
+    fn contended(_: &str, call: &Call<Self>) -> Vec<ResourceKey> {
+        vec![ResourceKey::of_workspace(call.path.workspace_id)]
+    }
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<MemberView, Error> {
+        let MemberPath { workspace_id, user_id } = call.path;
+        let stored = cx.store().member(workspace_id, user_id).await?.ok_or(Error::NotFound)?;
+        let user = cx.store().user(user_id).await?.ok_or(Error::NotFound)?.record;
+        let role = call.body.role.value().unwrap_or(stored.record.role);
+        let member = Member { role, ..stored.record.clone() };
+        if member != stored.record {
+            allow_owner(cx, workspace_id, &[stored.record.role, role])?;
+            if stored.record.role == Role::Owner {
+                keep_an_owner(cx, workspace_id).await?;
+            }
+            cx.change(Write::PutMember(member.clone(), Expect::Revision(stored.revision)));
+        }
+        Ok(MemberView::of(&member, user))
+    }
+}
+
+/// `DELETE /workspaces/{workspace_id}/members/{user_id}`
+pub struct DeleteMember;
+
+impl Operation for DeleteMember {
+    const ID: &'static str = "deleteMember";
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/workspaces/{workspace_id}/members/{user_id}";
+    const ACCESS: Access = Access::SessionRole(Role::Admin);
+    const SUCCESS: StatusCode = StatusCode::NO_CONTENT;
+    const CLI: &'static str = "member delete";
+    const SUMMARY: &'static str = "Remove a member from a workspace";
+    type Path = MemberPath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = NoContent;
+
+    // The last owner is found by counting those of the workspace.
+    fn contended(_: &str, call: &Call<Self>) -> Vec<ResourceKey> {
+        vec![ResourceKey::of_workspace(call.path.workspace_id)]
+    }
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
+        let MemberPath { workspace_id, user_id } = call.path;
+        let stored = cx.store().member(workspace_id, user_id).await?.ok_or(Error::NotFound)?;
+        allow_owner(cx, workspace_id, &[stored.record.role])?;
+        if stored.record.role == Role::Owner {
+            keep_an_owner(cx, workspace_id).await?;
+        } else {
+            // The write itself expects nothing: this one notices a promotion to owner meanwhile.
+            cx.change(Write::PutMember(stored.record, Expect::Revision(stored.revision)));
+        }
+        cx.change(Write::DeleteMember(workspace_id, user_id));
+        Ok(NoContent)
+    }
+}
+
+/// Whether the caller may give or take these roles.
+fn allow_owner(cx: &Context<'_>, workspace: WorkspaceId, roles: &[Role]) -> Result<(), Error> {
+    let is_owner = match cx.caller {
+        Caller::Session(session) => session.role_in(workspace) == Some(Role::Owner),
+        Caller::Operator(_) => true,
+        Caller::Anonymous | Caller::Key(_) => false,
+    };
+    if is_owner || !roles.contains(&Role::Owner) { Ok(()) } else { Err(Error::RoleForbidden) }
+}
+
+/// Refuses to take the last owner away, now and when several are taken away at the same moment: each
+/// such change also replaces the workspace as it was read, so that all but one run again and count anew.
+async fn keep_an_owner(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<(), Error> {
+    let stored = cx.store().workspace(workspace).await?.ok_or(Error::NotFound)?;
+    if cx.store().owner_count(workspace).await? <= 1 {
+        return Err(Error::InUse { by: vec![workspace.to_string()] });
+    }
+    cx.change(Write::PutWorkspace(stored.record, Expect::Revision(stored.revision)));
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! Pages of listings and their cursors.
+//!
+//! Contract section 1.5. A cursor is the key of the last item, sealed for the workspace, operation, path and
+//! filters of the listing ([`CursorKey`](messaging_core::domain::page_cursor::CursorKey)), so that it works nowhere else.
+
+use messaging_core::domain::page_cursor::CursorScope;
+use messaging_core::ids::Id as _;
+use messaging_core::input::PageQuery;
+use messaging_core::ports::store::{PageRequest, Slice};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::ops::context::Context;
+
+/// Items of a page when the caller does not say (contract section 1.5).
+const DEFAULT_LIMIT: u32 = 50;
+
+/// A page.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PageOf{T}")]
+pub struct Page<T> {
+    /// The items, newest first.
+    pub data: Vec<T>,
+    /// What to send as `cursor` for the next page; null on the last.
+    pub next_cursor: Option<String>,
+}
+
+impl<T> Page<T> {
+    /// A listing that has one page only.
+    pub const fn only(data: Vec<T>) -> Self {
+        Self { data, next_cursor: None }
+    }
+}
+
+/// Parameters that say how much is wanted and from where: they do not belong to what is listed.
+const NO_FILTERS: [&str; 5] = ["limit", "cursor", "after", "since", "wait"];
+
+impl Context<'_> {
+    /// What the store is asked for.
+    pub fn page(&self, query: &PageQuery) -> Result<PageRequest, Error> {
+        let after = query.cursor.as_deref().map(|text| self.read_cursor(text)).transpose()?;
+        Ok(PageRequest { after, limit: query.limit.unwrap_or(DEFAULT_LIMIT) as usize })
+    }
+
+    /// The page of a slice.
+    pub fn answer_page<R, T>(&self, slice: Slice<R>, item: impl FnMut(R) -> T) -> Page<T> {
+        let next_cursor = slice.next.map(|key| self.cursor(key));
+        Page { data: slice.items.into_iter().map(item).collect(), next_cursor }
+    }
+
+    /// The cursor of a place in this listing.
+    pub fn cursor(&self, key: [u8; 16]) -> String {
+        self.app.cursor_key().seal(&self.cursor_scope(), key)
+    }
+
+    /// The place that [`Context::cursor`] made a cursor of, for this listing; any other text is refused.
+    pub fn read_cursor(&self, text: &str) -> Result<[u8; 16], Error> {
+        self.app.cursor_key().open(&self.cursor_scope(), text).ok_or(Error::InvalidCursor)
+    }
+
+    /// What binds a cursor to its listing. A listing outside of workspaces is about whoever calls.
+    fn cursor_scope(&self) -> CursorScope {
+        let of = match self.workspace {
+            Some(workspace) => workspace.to_bytes(),
+            None => self.caller.credential().unwrap_or_default(),
+        };
+        let is_in_workspace = [u8::from(self.workspace.is_some())];
+        let scope = CursorScope::default().field(&is_in_workspace).field(&of);
+        let scope = scope.field(self.operation.as_bytes()).field(self.path.as_bytes());
+        let mut filters: Vec<_> = form_urlencoded::parse(self.query.as_bytes())
+            .filter(|(name, _)| !NO_FILTERS.contains(&name.as_ref()))
+            .collect();
+        filters.sort();
+        filters.iter().fold(scope, |scope, (name, value)| scope.field(name.as_bytes()).field(value.as_bytes()))
+    }
+}

@@ -1,0 +1,91 @@
+//! Requests that are done in parts, each a commit of its own.
+//!
+//! Under an Idempotency-Key the commit of a part also remembers what became of it. When the request fails
+//! between two parts, by a crash for example, its repetition replays the parts that were done and goes on with
+//! the rest, so nothing happens twice.
+
+use std::future::Future;
+
+use messaging_core::changes::{Changes, Reply, ReplyKey, Write};
+use messaging_core::ports::store::CommitError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::app::App;
+use crate::app::write_queues::ResourceKey;
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::progress::{MAX_RUNS, REMEMBERED_FOR};
+
+impl Context<'_> {
+    /// Does the next part of the request: decides and commits, again when the data changed meanwhile, then after
+    /// the other writers of what `contended` names. A part that an earlier request with the same Idempotency-Key
+    /// has done is not done again; its result is answered.
+    ///
+    /// Parts must come in the same order and be cut in the same way whenever the same request is made.
+    pub(super) async fn do_part<R, D, F>(
+        &mut self,
+        contended: impl Fn() -> Vec<ResourceKey> + Send + Sync,
+        mut decide: D,
+    ) -> Result<R, Error>
+    where
+        R: Serialize + DeserializeOwned + Send,
+        D: FnMut() -> F + Send,
+        F: Future<Output = Result<(Changes, R), Error>> + Send,
+    {
+        let app = self.app;
+        let key = self.progress.key.map(|(key, fingerprint)| (key.of_part(self.progress.done), fingerprint));
+        self.progress.done += 1;
+        if self.progress.is_repetition
+            && let Some((key, fingerprint)) = &key
+        {
+            if let Some(result) = recall(app, key, *fingerprint).await? {
+                return Ok(result);
+            }
+            self.progress.is_repetition = false;
+        }
+        let mut turn = None;
+        for _ in 0..MAX_RUNS {
+            let (mut changes, result) = decide().await?;
+            if let Some((key, fingerprint)) = &key {
+                let now = app.now();
+                changes.push(Write::Remember(Box::new(Reply {
+                    key: key.clone(),
+                    fingerprint: *fingerprint,
+                    status: 200,
+                    content_type: String::new(),
+                    body: serde_json::to_vec(&result).map_err(Error::internal)?.into(),
+                    expires_at: now + REMEMBERED_FOR,
+                    created_at: now,
+                })));
+            }
+            if changes.is_empty() {
+                return Ok(result);
+            }
+            match app.commit(changes).await {
+                Ok(()) => return Ok(result),
+                Err(CommitError::Conflict) => {
+                    if let Some((key, fingerprint)) = &key
+                        && let Some(result) = recall(app, key, *fingerprint).await?
+                    {
+                        return Ok(result);
+                    }
+                    if turn.is_none() {
+                        turn = Some(app.write_queues().enter(contended()).await?);
+                    }
+                }
+                Err(CommitError::Store(error)) => return Err(error.into()),
+            }
+        }
+        Err(Error::Unavailable { retry_after: 1 })
+    }
+}
+
+/// What became of a part, if it was done.
+async fn recall<R: DeserializeOwned>(app: &App, key: &ReplyKey, fingerprint: u128) -> Result<Option<R>, Error> {
+    let Some(reply) = app.store().reply(key, app.now()).await? else { return Ok(None) };
+    if reply.fingerprint != fingerprint {
+        return Err(Error::IdempotencyKeyReused);
+    }
+    serde_json::from_slice(&reply.body).map(Some).map_err(Error::internal)
+}

@@ -1,0 +1,30 @@
+//! How far a request has come, and how long it is pursued and remembered.
+
+use std::time::Duration;
+
+use messaging_core::changes::ReplyKey;
+
+/// How often an operation is run because the data changed while it decided. Calls that change the same
+/// resource wait for one another, so every further run is owed to another commit in between.
+pub(super) const MAX_RUNS: usize = 32;
+
+/// How long a reply is remembered (contract section 1.7).
+pub(super) const REMEMBERED_FOR: Duration = Duration::from_hours(24);
+
+/// How far a request has come that is done in parts.
+#[derive(Debug)]
+pub(super) struct Progress<'a> {
+    /// The Idempotency-Key and the fingerprint of the request.
+    pub(super) key: Option<(&'a ReplyKey, u128)>,
+    /// Parts that are done, or were before.
+    pub(super) done: usize,
+    /// Whether the next part may have been done by an earlier request: not after one that was not.
+    pub(super) is_repetition: bool,
+}
+
+impl<'a> Progress<'a> {
+    /// No part is done by this request yet.
+    pub(super) const fn new(key: Option<(&'a ReplyKey, u128)>) -> Self {
+        Self { key, done: 0, is_repetition: key.is_some() }
+    }
+}

@@ -1,0 +1,86 @@
+//! Trying out a filter.
+
+use http::{Method, StatusCode};
+use messaging_core::domain::segment::filter::{Condition, Filter};
+use messaging_core::input::{Empty, Input};
+use messaging_core::scope::{Access, Scope};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use validator::Validate;
+
+use crate::error::Error;
+use crate::ops::contacts::{self, ContactView};
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, InWorkspace, Operation};
+use crate::ops::segments::{FilterInput, judge, refused};
+
+/// Contacts that are shown.
+const SAMPLE: usize = 20;
+/// Conditions that are counted alone: each costs as much as the filter.
+const MAX_CONDITIONS: usize = 20;
+
+/// A filter to try out.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct PreviewInput {
+    /// Whom to look for.
+    pub filter: FilterInput,
+}
+
+impl Input for PreviewInput {}
+
+/// Whom a filter matches.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PreviewReport {
+    /// How many; an estimate where counting all would take longer than half a second.
+    pub size_estimate: u64,
+    /// At most 20 of them, newest first.
+    pub sample: Vec<ContactView>,
+    /// How many match each of the first 20 conditions alone, estimated likewise.
+    pub conditions: Vec<ConditionSize>,
+}
+
+/// How many contacts match one condition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConditionSize {
+    /// Where it stands in the request.
+    pub pointer: String,
+    /// How many.
+    pub size: u64,
+}
+
+/// `POST /workspaces/{workspace_id}/segments/preview`
+pub struct PreviewSegment;
+
+impl Operation for PreviewSegment {
+    const ID: &'static str = "previewSegment";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/segments/preview";
+    const ACCESS: Access = Access::Scope(Scope::ContactsRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "segment preview";
+    const SUMMARY: &'static str = "Count whom a filter matches, and show some of them";
+    const LOOKS_UP: bool = true;
+    const ANSWERS_SECRET: bool = true;
+    type Path = InWorkspace;
+    type Query = Empty;
+    type Body = PreviewInput;
+    type Output = PreviewReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<PreviewReport, Error> {
+        // The operator can name any workspace, also one that is not there.
+        let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
+        let Some(judged) = judge(cx, workspace, &call.body.filter, None).await? else { return Err(refused(cx)) };
+        let leaves = judged.filter.tree().leaves().take(MAX_CONDITIONS);
+        let alone = leaves.map(|leaf| judged.graph.resolve(&Filter::Where(Condition::Leaf(leaf.clone()))));
+        let conditions = alone.collect::<Result<Vec<_>, _>>().map_err(Error::internal)?;
+        let query = cx.app.member_query(workspace, judged.resolved).await?;
+        let preview = cx.store().preview(workspace, &query, &conditions, SAMPLE).await?;
+        let sizes = judged.leaves.into_iter().zip(preview.sizes);
+        Ok(PreviewReport {
+            size_estimate: preview.size,
+            sample: contacts::views(cx, workspace, preview.sample).await?,
+            conditions: sizes.map(|(pointer, size)| ConditionSize { pointer, size }).collect(),
+        })
+    }
+}

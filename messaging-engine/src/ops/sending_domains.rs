@@ -1,0 +1,271 @@
+//! Sending domains: added, listed, changed, deleted.
+//!
+//! Contract section 14. Looking at their records is in [`verification`], what is shown in [`report`].
+
+pub mod report;
+pub mod verification;
+
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::domain_name::{self, Unsuitable};
+use messaging_core::domain::sending_domain::{Check, SendingDomain};
+use messaging_core::domain::verification::SANDBOX_DOMAIN;
+use messaging_core::ids::{DomainId, WorkspaceId};
+use messaging_core::input::{Empty, Input, PageQuery};
+use messaging_core::patch::{Patch, Replace};
+use messaging_core::ports::store::{PageRequest, Stored};
+use messaging_core::scope::{Access, Scope};
+use messaging_core::violation::{FieldCode, Violations, refuse};
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use validator::Validate;
+
+use crate::error::Error;
+use crate::jobs::verify_domain::VerifyDomain;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
+use crate::ops::page::Page;
+use crate::services::lookups::MAX_LOOKED_AT;
+
+use report::SendingDomainReport;
+
+/// From so many domains on a workspace's are counted exactly: looks before are a second old, and
+/// making keys is so slow that the rest cannot be used up in that time.
+const COUNTED_FROM: usize = MAX_LOOKED_AT - 100;
+
+/// The path of a sending domain.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+pub struct DomainPath {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The domain.
+    pub id: DomainId,
+}
+
+/// `GET /workspaces/{workspace_id}/sending-domains`
+pub struct ListSendingDomains;
+
+impl Operation for ListSendingDomains {
+    const ID: &'static str = "listSendingDomains";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/sending-domains";
+    const ACCESS: Access = Access::Scope(Scope::DomainsRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "domain list";
+    const SUMMARY: &'static str = "List the sending domains of a workspace";
+    type Path = InWorkspace;
+    type Query = PageQuery;
+    type Body = Empty;
+    type Output = Page<SendingDomainReport>;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<SendingDomainReport>, Error> {
+        let page = cx.page(&call.query)?;
+        let slice = cx.store().domains(call.path.workspace_id, page).await?;
+        let here = cx.app.installation();
+        Ok(cx.answer_page(slice, |domain| SendingDomainReport::of(&domain, &here)))
+    }
+}
+
+/// A new sending domain.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct SendingDomainInput {
+    /// A domain whose DNS records you can publish; no public suffix, and none of a mailbox provider.
+    /// Senders may be at the domain or below it.
+    #[validate(length(min = 1))]
+    pub domain: String,
+    /// The host of tracking links: one label, or a name under the domain. Without one, links lead to this
+    /// server's own address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracking_subdomain: Option<String>,
+}
+
+impl Input for SendingDomainInput {
+    fn check(&self, violations: &mut Violations) {
+        match domain_name::parse(&self.domain) {
+            Ok(domain) => {
+                let tracking = self.tracking_subdomain.as_deref();
+                if let Some(Err(reason)) = tracking.map(|text| domain_name::parse_below(text, &domain)) {
+                    violations.add("/tracking_subdomain", reason.code(), reason);
+                }
+            }
+            Err(reason) => violations.add("/domain", reason.code(), reason),
+        }
+    }
+}
+
+/// `POST /workspaces/{workspace_id}/sending-domains`
+pub struct CreateSendingDomain;
+
+impl Operation for CreateSendingDomain {
+    const ID: &'static str = "createSendingDomain";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/sending-domains";
+    const ACCESS: Access = Access::Scope(Scope::DomainsWrite);
+    const SUCCESS: StatusCode = StatusCode::CREATED;
+    const CLI: &'static str = "domain create";
+    const SUMMARY: &'static str = "Add a sending domain and get the DNS records to publish";
+    type Path = InWorkspace;
+    type Query = Empty;
+    type Body = SendingDomainInput;
+    type Output = SendingDomainReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<SendingDomainReport, Error> {
+        // The operator can name any workspace, also one that is not there.
+        let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
+        let unsuitable = |pointer: &'static str| move |reason: Unsuitable| refuse(pointer, reason.code(), reason);
+        let name = domain_name::parse(&call.body.domain).map_err(unsuitable("/domain"))?;
+        let tracking_subdomain = match &call.body.tracking_subdomain {
+            Some(text) => Some(domain_name::parse_below(text, &name).map_err(unsuitable("/tracking_subdomain"))?),
+            None => None,
+        };
+        if cx.store().domain_by_name(workspace, &name).await?.is_some() {
+            return Err(Error::AlreadyExists);
+        }
+        if name == SANDBOX_DOMAIN {
+            let message = "is kept for `messaging dev`, which adds it";
+            return Err(refuse("/domain", FieldCode::NotAllowed, message).into());
+        }
+        leave_room(cx, workspace).await?;
+        let keys = cx.app.make_key_pair().await?;
+        let mut domain = SendingDomain::new(cx.new_id(), workspace, &name, cx.now);
+        domain.tracking_subdomain = tracking_subdomain;
+        domain.dkim = cx.app.seal_key_pair(&keys, domain.id, cx.now);
+        cx.change(Write::PutDomain(domain.clone(), Expect::Absent));
+        cx.change(Write::Enqueue(VerifyDomain::of(&domain).first(cx.new_id(), &domain, cx.now)));
+        Ok(SendingDomainReport::of(&domain, &cx.app.installation()))
+    }
+}
+
+/// Refuses a domain that look-ups would not see any more.
+async fn leave_room(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<(), Error> {
+    if cx.app.sending_domains(workspace).await?.len() < COUNTED_FROM {
+        return Ok(());
+    }
+    let stored = cx.store().workspace(workspace).await?.ok_or(Error::NotFound)?;
+    let page = PageRequest { after: None, limit: MAX_LOOKED_AT };
+    if cx.store().domains(workspace, page).await?.items.len() >= MAX_LOOKED_AT {
+        let message = format_args!("a workspace has at most {MAX_LOOKED_AT} sending domains; delete one first");
+        return Err(refuse("/domain", FieldCode::NotAllowed, message).into());
+    }
+    // Of several that are added at the same moment all but one run again and count anew.
+    cx.change(Write::PutWorkspace(stored.record, Expect::Revision(stored.revision)));
+    Ok(())
+}
+
+/// `GET /workspaces/{workspace_id}/sending-domains/{id}`
+pub struct GetSendingDomain;
+
+impl Operation for GetSendingDomain {
+    const ID: &'static str = "getSendingDomain";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/sending-domains/{id}";
+    const ACCESS: Access = Access::Scope(Scope::DomainsRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "domain get";
+    const SUMMARY: &'static str = "Get a sending domain with its records as they were last seen";
+    type Path = DomainPath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = SendingDomainReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<SendingDomainReport, Error> {
+        let domain = find(cx, call.path).await?.record;
+        Ok(SendingDomainReport::of(&domain, &cx.app.installation()))
+    }
+}
+
+/// A change of a sending domain.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct SendingDomainPatch {
+    /// Whether HTML email gets a pixel.
+    #[serde(default, skip_serializing_if = "Replace::is_absent")]
+    pub open_tracking: Replace<bool>,
+    /// Whether links of HTML email are redirected.
+    #[serde(default, skip_serializing_if = "Replace::is_absent")]
+    pub click_tracking: Replace<bool>,
+    /// The host of tracking links: one label, or a name under the domain; null for this server's own
+    /// address. A new one is used once its record is verified.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub tracking_subdomain: Patch<String>,
+}
+
+impl Input for SendingDomainPatch {}
+
+/// `PATCH /workspaces/{workspace_id}/sending-domains/{id}`
+pub struct UpdateSendingDomain;
+
+impl Operation for UpdateSendingDomain {
+    const ID: &'static str = "updateSendingDomain";
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/workspaces/{workspace_id}/sending-domains/{id}";
+    const ACCESS: Access = Access::Scope(Scope::DomainsWrite);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "domain update";
+    const SUMMARY: &'static str = "Change the tracking of a sending domain";
+    // So that an unknown domain is 404 before a wrong tracking host is 422.
+    const LOOKS_UP: bool = true;
+    type Path = DomainPath;
+    type Query = Empty;
+    type Body = SendingDomainPatch;
+    type Output = SendingDomainReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<SendingDomainReport, Error> {
+        let Stored { record, revision } = find(cx, call.path).await?;
+        let mut domain = record.clone();
+        if let Some(open_tracking) = call.body.open_tracking.value() {
+            domain.open_tracking = open_tracking;
+        }
+        if let Some(click_tracking) = call.body.click_tracking.value() {
+            domain.click_tracking = click_tracking;
+        }
+        match call.body.tracking_subdomain {
+            Patch::Absent => {}
+            Patch::Null => domain.tracking_subdomain = None,
+            Patch::Set(text) => match domain_name::parse_below(&text, &domain.domain) {
+                Ok(host) => domain.tracking_subdomain = Some(host),
+                Err(reason) => cx.violations.add("/tracking_subdomain", reason.code(), reason),
+            },
+        }
+        if domain.tracking_subdomain != record.tracking_subdomain {
+            domain.tracking = Check::default();
+        }
+        if domain != record {
+            cx.change(Write::PutDomain(domain.clone(), Expect::Revision(revision)));
+        }
+        Ok(SendingDomainReport::of(&domain, &cx.app.installation()))
+    }
+}
+
+/// `DELETE /workspaces/{workspace_id}/sending-domains/{id}`
+///
+/// Only a campaign that is scheduled, sending or paused keeps a domain from being deleted. Messages that
+/// wait to be sent from it fail, as the contract has it for a domain that is not verified.
+pub struct DeleteSendingDomain;
+
+impl Operation for DeleteSendingDomain {
+    const ID: &'static str = "deleteSendingDomain";
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/workspaces/{workspace_id}/sending-domains/{id}";
+    const ACCESS: Access = Access::Scope(Scope::DomainsWrite);
+    const SUCCESS: StatusCode = StatusCode::NO_CONTENT;
+    const CLI: &'static str = "domain delete";
+    const SUMMARY: &'static str = "Delete a sending domain and its keys; messages that wait to be sent from it fail";
+    type Path = DomainPath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = NoContent;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
+        let domain = find(cx, call.path).await?.record;
+        cx.change(Write::DeleteDomain(domain.workspace_id, domain.id));
+        Ok(NoContent)
+    }
+}
+
+/// The domain of a path.
+async fn find(cx: &Context<'_>, path: DomainPath) -> Result<Stored<SendingDomain>, Error> {
+    cx.store().domain(path.workspace_id, path.id).await?.ok_or(Error::NotFound)
+}

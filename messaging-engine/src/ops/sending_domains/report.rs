@@ -1,0 +1,157 @@
+//! A sending domain as shown: what is stored, and the records that follow from it.
+
+use messaging_core::domain::dns_record::{Installation, Purpose, RecordType, Wanted};
+use messaging_core::domain::sending_domain::{Check, DkimKey, DomainStatus, RecordStatus, SendingDomain};
+use messaging_core::ids::DomainId;
+use messaging_core::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A sending domain as shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "SendingDomain")]
+pub struct SendingDomainReport {
+    /// Its id.
+    pub id: DomainId,
+    /// Lower case, A-labels.
+    pub domain: String,
+    /// The host of tracking links; used once its record is verified.
+    pub tracking_subdomain: Option<String>,
+    /// Whether it may send.
+    pub status: DomainStatus,
+    /// Whether HTML email gets a pixel.
+    pub open_tracking: bool,
+    /// Whether links of HTML email are redirected.
+    pub click_tracking: bool,
+    /// The records of the signing keys, oldest first: for each pair of keys RSA, which every receiver
+    /// verifies, and Ed25519.
+    pub dkim: Vec<DkimReport>,
+    /// The SPF record of the bounce domain.
+    pub spf: RecordReport,
+    /// The DMARC policy.
+    pub dmarc: RecordReport,
+    /// The mail exchanger of the bounce domain.
+    pub return_path: RecordReport,
+    /// The alias of the tracking host; null without one.
+    pub tracking: Option<RecordReport>,
+    /// When the records were last looked at.
+    pub last_checked_at: Option<Timestamp>,
+    /// When it was first verified.
+    pub verified_at: Option<Timestamp>,
+    /// When it was added.
+    pub created_at: Timestamp,
+}
+
+/// A record of a sending domain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DnsRecord")]
+pub struct RecordReport {
+    /// The value to publish.
+    pub record: String,
+    /// What was found: `pending` nothing, `verified` what should be there, `failed` something else.
+    pub status: RecordStatus,
+    /// The record's type.
+    #[serde(rename = "type")]
+    pub kind: RecordType,
+    /// The record's name.
+    pub host: String,
+    /// What was found and what to do, in a sentence.
+    pub detail: Option<String>,
+}
+
+/// The record of a signing key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DkimRecord")]
+pub struct DkimReport {
+    /// The label before `._domainkey`.
+    pub selector: String,
+    /// The value to publish.
+    pub record: String,
+    /// What was found: `pending` nothing, `verified` what should be there, `failed` something else.
+    pub status: RecordStatus,
+    /// The record's type.
+    #[serde(rename = "type")]
+    pub kind: RecordType,
+    /// The record's name.
+    pub host: String,
+    /// What was found and what to do, in a sentence.
+    pub detail: Option<String>,
+}
+
+/// A record to publish, in the listing of all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "SendingDomainRecord")]
+pub struct RecordItem {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: RecordType,
+    /// Its name.
+    pub host: String,
+    /// Its value.
+    pub value: String,
+    /// Whether the domain cannot be verified without it.
+    pub required: bool,
+    /// What was found: `pending` nothing, `verified` what should be there, `failed` something else.
+    pub status: RecordStatus,
+}
+
+impl SendingDomainReport {
+    /// What is shown of a domain.
+    pub fn of(domain: &SendingDomain, here: &Installation) -> Self {
+        Self {
+            id: domain.id,
+            domain: domain.domain.clone(),
+            tracking_subdomain: domain.tracking_subdomain.clone(),
+            status: domain.status,
+            open_tracking: domain.open_tracking,
+            click_tracking: domain.click_tracking,
+            dkim: domain.dkim.iter().map(|key| DkimReport::of(domain, key)).collect(),
+            spf: RecordReport::of(here.spf(domain), &domain.spf),
+            dmarc: RecordReport::of(Installation::dmarc(domain), &domain.dmarc),
+            return_path: RecordReport::of(here.return_path(domain), &domain.return_path),
+            tracking: here.tracking(domain).map(|wanted| RecordReport::of(wanted, &domain.tracking)),
+            last_checked_at: domain.last_checked_at,
+            verified_at: domain.verified_at,
+            created_at: domain.created_at,
+        }
+    }
+}
+
+impl RecordReport {
+    fn of(wanted: Wanted, check: &Check) -> Self {
+        let Wanted { kind, host, value } = wanted;
+        Self { record: value, status: check.status, kind, host, detail: check.detail.clone() }
+    }
+}
+
+impl DkimReport {
+    fn of(domain: &SendingDomain, key: &DkimKey) -> Self {
+        let RecordReport { record, status, kind, host, detail } =
+            RecordReport::of(Installation::dkim(domain, key), &key.check);
+        Self { selector: key.selector.clone(), record, status, kind, host, detail }
+    }
+}
+
+impl RecordItem {
+    /// All records of a domain.
+    pub fn all(domain: &SendingDomain, here: &Installation) -> Vec<Self> {
+        let item = |purpose, wanted: Wanted, check: &Check| Self {
+            purpose,
+            kind: wanted.kind,
+            host: wanted.host,
+            value: wanted.value,
+            required: matches!(purpose, Purpose::Dkim | Purpose::Spf),
+            status: check.status,
+        };
+        let keys = domain.dkim.iter().map(|key| item(Purpose::Dkim, Installation::dkim(domain, key), &key.check));
+        let others = [
+            item(Purpose::Spf, here.spf(domain), &domain.spf),
+            item(Purpose::Dmarc, Installation::dmarc(domain), &domain.dmarc),
+            item(Purpose::ReturnPath, here.return_path(domain), &domain.return_path),
+        ];
+        let tracking = here.tracking(domain).map(|wanted| item(Purpose::Tracking, wanted, &domain.tracking));
+        keys.chain(others).chain(tracking).collect()
+    }
+}

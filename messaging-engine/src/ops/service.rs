@@ -1,0 +1,215 @@
+//! Health and workspaces.
+//!
+//! Contract section 3.
+
+use http::{Method, StatusCode};
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::account::{Member, Workspace};
+use messaging_core::ids::WorkspaceId;
+use messaging_core::input::{Empty, Input, PageQuery};
+use messaging_core::patch::{Patch, Replace};
+use messaging_core::scope::{Access, Role};
+use messaging_core::time::{Timestamp, zone};
+use messaging_core::violation::{FieldCode, Violations};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use validator::Validate;
+
+use crate::caller::Caller;
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, InWorkspace, Operation};
+use crate::ops::page::Page;
+
+/// Whether the server can do its work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Health {
+    /// `ok`.
+    pub status: String,
+}
+
+/// `GET /health`
+pub struct GetHealth;
+
+impl Operation for GetHealth {
+    const ID: &'static str = "getHealth";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/health";
+    const ACCESS: Access = Access::Public;
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "health get";
+    const SUMMARY: &'static str = "Tell whether the server can do its work";
+    type Path = Empty;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = Health;
+
+    async fn run(cx: &mut Context<'_>, _: Call<Self>) -> Result<Health, Error> {
+        if !cx.store().health().is_healthy() {
+            return Err(Error::Unavailable { retry_after: 1 });
+        }
+        cx.store().ping().await?;
+        Ok(Health { status: "ok".to_owned() })
+    }
+}
+
+/// A workspace as shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Workspace")]
+pub struct WorkspaceView {
+    /// Its id.
+    pub id: WorkspaceId,
+    /// Its name.
+    pub name: String,
+    /// Always `free`: a self-hosted installation has no plans.
+    pub plan: String,
+    /// Where the data is, as the installation was told.
+    pub data_region: String,
+    /// An IANA time zone name.
+    pub timezone: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+impl WorkspaceView {
+    /// What is shown of a workspace.
+    pub fn of(workspace: Workspace, data_region: &str) -> Self {
+        Self {
+            id: workspace.id,
+            name: workspace.name,
+            plan: "free".to_owned(),
+            data_region: data_region.to_owned(),
+            timezone: workspace.timezone,
+            created_at: workspace.created_at,
+        }
+    }
+}
+
+/// `GET /workspaces`
+pub struct ListWorkspaces;
+
+impl Operation for ListWorkspaces {
+    const ID: &'static str = "listWorkspaces";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces";
+    const ACCESS: Access = Access::AnyCredential;
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "workspace list";
+    const SUMMARY: &'static str = "List the workspaces that the credentials open";
+    type Path = Empty;
+    type Query = PageQuery;
+    type Body = Empty;
+    type Output = Page<WorkspaceView>;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<WorkspaceView>, Error> {
+        let page = cx.page(&call.query)?;
+        let region = &cx.app.settings().data_region;
+        if let Caller::Session(session) = cx.caller {
+            let slice = cx.store().workspaces_of(session.user.id, page).await?;
+            return Ok(cx.answer_page(slice, |(workspace, _)| WorkspaceView::of(workspace, region)));
+        }
+        let only = cx.store().workspace(cx.workspace()?).await?;
+        Ok(Page::only(only.map(|stored| WorkspaceView::of(stored.record, region)).into_iter().collect()))
+    }
+}
+
+/// A new workspace.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct WorkspaceInput {
+    /// 1 to 200 characters.
+    #[validate(length(min = 1, max = 200))]
+    pub name: String,
+}
+
+impl Input for WorkspaceInput {}
+
+/// `POST /workspaces`
+pub struct CreateWorkspace;
+
+impl Operation for CreateWorkspace {
+    const ID: &'static str = "createWorkspace";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces";
+    const ACCESS: Access = Access::Session;
+    const SUCCESS: StatusCode = StatusCode::CREATED;
+    const CLI: &'static str = "workspace create";
+    const SUMMARY: &'static str = "Create a workspace; the caller becomes its owner";
+    type Path = Empty;
+    type Query = Empty;
+    type Body = WorkspaceInput;
+    type Output = WorkspaceView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<WorkspaceView, Error> {
+        let Caller::Session(session) = cx.caller else { return Err(Error::SessionRequired) };
+        let workspace =
+            Workspace { id: cx.new_id(), name: call.body.name, timezone: "UTC".to_owned(), created_at: cx.now };
+        let owner =
+            Member { workspace_id: workspace.id, user_id: session.user.id, role: Role::Owner, created_at: cx.now };
+        cx.change(Write::PutWorkspace(workspace.clone(), Expect::Absent));
+        cx.change(Write::PutMember(owner, Expect::Absent));
+        Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))
+    }
+}
+
+/// A change of a workspace.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct WorkspacePatch {
+    /// 1 to 200 characters.
+    #[serde(default, skip_serializing_if = "Replace::is_absent")]
+    #[validate(length(min = 1, max = 200))]
+    pub name: Replace<String>,
+    /// An IANA time zone name; null means UTC.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub timezone: Patch<String>,
+}
+
+impl Input for WorkspacePatch {
+    fn check(&self, violations: &mut Violations) {
+        if let Patch::Set(timezone) = &self.timezone
+            && zone(timezone).is_none()
+        {
+            violations.add("/timezone", FieldCode::InvalidFormat, "is not an IANA time zone name");
+        }
+    }
+}
+
+/// `PATCH /workspaces/{workspace_id}`
+pub struct UpdateWorkspace;
+
+impl Operation for UpdateWorkspace {
+    const ID: &'static str = "updateWorkspace";
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/workspaces/{workspace_id}";
+    const ACCESS: Access = Access::SessionRole(Role::Admin);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "workspace update";
+    const SUMMARY: &'static str = "Change a workspace's name or time zone";
+    type Path = InWorkspace;
+    type Query = Empty;
+    type Body = WorkspacePatch;
+    type Output = WorkspaceView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<WorkspaceView, Error> {
+        let stored = cx.store().workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
+        let mut workspace = stored.record.clone();
+        if let Some(name) = call.body.name.value() {
+            workspace.name = name;
+        }
+        match call.body.timezone {
+            Patch::Absent => {}
+            // Clearing the zone means its default.
+            Patch::Null => "UTC".clone_into(&mut workspace.timezone),
+            Patch::Set(name) => workspace.timezone = zone(&name).map_or(name, |(_, spelled)| spelled),
+        }
+        if workspace.timezone != stored.record.timezone {
+            let segments = cx.app.segments_with_zone(workspace.id).await?;
+            cx.changes.extend(cx.app.calculate_all_anew(workspace.id, segments, cx.now).await?);
+        }
+        if workspace != stored.record {
+            cx.change(Write::PutWorkspace(workspace.clone(), Expect::Revision(stored.revision)));
+        }
+        Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))
+    }
+}

@@ -1,0 +1,201 @@
+//! Signing in and out.
+//!
+//! Contract section 2.3. The token is known to its holder alone; the store keeps its digest.
+
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use messaging_core::changes::Write;
+use messaging_core::domain::account::{Member, Session, User, Workspace};
+use messaging_core::domain::address::normalize_email;
+use messaging_core::domain::api_key::random_text;
+use messaging_core::domain::digest::Digest;
+use messaging_core::domain::secret::Secret;
+use messaging_core::ids::{UserId, WorkspaceId};
+use messaging_core::input::{Empty, Input};
+use messaging_core::ports::store::PageRequest;
+use messaging_core::scope::{Access, Role};
+use messaging_core::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use validator::Validate;
+
+use crate::app::App;
+use crate::caller::{Caller, SignedIn};
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, NoContent, Operation};
+use crate::services::lookups::SESSION_MARKER;
+
+/// How long a session lasts (contract section 2.3).
+const LIFETIME: Duration = Duration::from_hours(12);
+/// Random characters of a token: 256 bits.
+const TOKEN_LENGTH: usize = 43;
+const TOKEN_ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+/// Memberships that `GET /auth/me` shows.
+const MAX_MEMBERSHIPS: usize = 1000;
+
+/// A person as shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "User")]
+pub struct UserView {
+    /// Its id.
+    pub id: UserId,
+    /// The sign-in name, lower case.
+    pub email: String,
+    /// A display name.
+    pub name: Option<String>,
+}
+
+impl UserView {
+    /// What is shown of a user.
+    pub fn of(user: User) -> Self {
+        Self { id: user.id, email: user.email, name: user.name }
+    }
+}
+
+/// What a person signs in with.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct LoginInput {
+    /// The sign-in name, in any case of letters. What is no email is nobody's, and answered so.
+    #[validate(length(min = 1, max = 254))]
+    pub email: String,
+    /// The password.
+    #[validate(length(min = 1, max = 1024))]
+    pub password: Secret,
+}
+
+impl Input for LoginInput {}
+
+/// A new session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Login")]
+pub struct LoginReport {
+    /// The bearer token. It cannot be shown again.
+    pub token: Secret,
+    /// Until when the token works.
+    pub expires_at: Timestamp,
+    /// Who signed in.
+    pub user: UserView,
+}
+
+/// `POST /auth/login`
+pub struct Login;
+
+impl Operation for Login {
+    const ID: &'static str = "login";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/auth/login";
+    const ACCESS: Access = Access::Public;
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "auth login";
+    const SUMMARY: &'static str = "Sign in with email and password";
+    type Path = Empty;
+    type Query = Empty;
+    type Body = LoginInput;
+    type Output = LoginReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<LoginReport, Error> {
+        let email = normalize_email(&call.body.email);
+        let attempt = cx.app.admit_sign_in(&email, cx.client).await?;
+        let turn = cx.app.password_turn(cx.client).await?;
+        // The only commit outside of `changes`. It is safe here: nothing this operation writes can be a
+        // conflict, so it runs once.
+        cx.app.count_sign_in(attempt).await?;
+        let user = cx.store().user_by_email(&email).await?.map(|stored| stored.record);
+        let hash = user.as_ref().and_then(|user| user.password_hash.clone());
+        let matches = App::password_matches(turn, call.body.password.into_inner(), hash).await?;
+        let user = user.filter(|_| matches).ok_or(Error::InvalidCredentials)?;
+
+        let token = format!("{SESSION_MARKER}{}", random_text(cx.app.entropy(), TOKEN_ALPHABET, TOKEN_LENGTH));
+        let expires_at = cx.now + LIFETIME;
+        cx.change(Write::ForgetSignIns(attempt));
+        cx.change(Write::PutSession(Session {
+            token_digest: Digest::of(&token),
+            user_id: user.id,
+            // A password that is set meanwhile ends this session too.
+            password_version: user.password_version,
+            created_at: cx.now,
+            expires_at,
+        }));
+        Ok(LoginReport { token: token.into(), expires_at, user: UserView::of(user) })
+    }
+}
+
+/// `POST /auth/logout`
+pub struct Logout;
+
+impl Operation for Logout {
+    const ID: &'static str = "logout";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/auth/logout";
+    const ACCESS: Access = Access::Session;
+    const SUCCESS: StatusCode = StatusCode::NO_CONTENT;
+    const CLI: &'static str = "auth logout";
+    const SUMMARY: &'static str = "End the session that is used to call this";
+    type Path = Empty;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = NoContent;
+
+    async fn run(cx: &mut Context<'_>, _: Call<Self>) -> Result<NoContent, Error> {
+        let session = signed_in(cx.caller)?;
+        cx.change(Write::DeleteSession(session.token_digest));
+        Ok(NoContent)
+    }
+}
+
+/// A workspace that the caller is a member of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Membership {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// What the caller may do there.
+    pub role: Role,
+}
+
+/// Who calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Me")]
+pub struct MeReport {
+    /// The person.
+    pub user: UserView,
+    /// Where the person is a member, newest workspace first; at most 1000, `GET /workspaces` lists them all.
+    pub workspaces: Vec<Membership>,
+}
+
+/// `GET /auth/me`
+pub struct GetMe;
+
+impl Operation for GetMe {
+    const ID: &'static str = "getMe";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/auth/me";
+    const ACCESS: Access = Access::Session;
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "auth me";
+    const SUMMARY: &'static str = "Tell who is signed in, and where they are a member";
+    type Path = Empty;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = MeReport;
+
+    async fn run(cx: &mut Context<'_>, _: Call<Self>) -> Result<MeReport, Error> {
+        let session = signed_in(cx.caller)?;
+        let page = PageRequest { after: None, limit: MAX_MEMBERSHIPS };
+        let found = cx.store().workspaces_of(session.user.id, page).await?.items;
+        let membership =
+            |(workspace, member): (Workspace, Member)| Membership { workspace_id: workspace.id, role: member.role };
+        let workspaces = found.into_iter().map(membership).collect();
+        Ok(MeReport { user: UserView::of(session.user.clone()), workspaces })
+    }
+}
+
+/// The session of a caller. Whoever calls without one, the operator too, is told that it needs one.
+fn signed_in(caller: &Caller) -> Result<&SignedIn, Error> {
+    match caller {
+        Caller::Session(session) => Ok(session),
+        Caller::Anonymous | Caller::Key(_) | Caller::Operator(_) => Err(Error::SessionRequired),
+    }
+}

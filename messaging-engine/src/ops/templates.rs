@@ -1,0 +1,386 @@
+//! Templates.
+//!
+//! Contract section 11. Beside this file: what is sent ([`TemplateInput`]), [`versions`], [`import`] and [`preview`].
+
+pub mod import;
+mod input;
+pub mod preview;
+pub mod versions;
+
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::template::saving::Made;
+use messaging_core::domain::template::warning::Warning;
+use messaging_core::domain::template::{Design, Template};
+use messaging_core::ids::{TemplateId, WorkspaceId};
+use messaging_core::input::{Empty, Input, PageQuery};
+use messaging_core::patch::Patch;
+use messaging_core::scope::{Access, Scope};
+use messaging_core::time::Timestamp;
+use messaging_core::violation::{FieldCode, refuse};
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use validator::Validate;
+
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
+use crate::ops::page::Page;
+
+pub use input::TemplateInput;
+
+/// A template as shown. In listings without `html`, `mjml` and `text`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Template")]
+pub struct TemplateView {
+    /// Its id.
+    pub id: TemplateId,
+    /// Its name.
+    pub name: String,
+    /// The channel it is for.
+    pub channel: Channel,
+    /// The subject of an email, the title of a push message.
+    pub subject: Option<String>,
+    /// What a mail program shows after the subject.
+    pub preheader: Option<String>,
+    /// The sender's display name.
+    pub from_name: Option<String>,
+    /// The sender.
+    pub from_email: Option<String>,
+    /// Where replies go.
+    pub reply_to: Option<String>,
+    /// The HTML form; made of `mjml` where there is one.
+    pub html: Option<String>,
+    /// MJML.
+    pub mjml: Option<String>,
+    /// The text.
+    pub text: Option<String>,
+    /// Names of values: those that were declared, then those that were found.
+    pub variables: Vec<String>,
+    /// Whether style sheets are moved into the elements for sending; `html` shows them where they were.
+    pub inline_css: bool,
+    /// What may hurt in the inbox.
+    pub warnings: Vec<Warning>,
+    /// Counts from 1; every change makes the next.
+    pub version: u32,
+    /// When the template was created.
+    pub created_at: Timestamp,
+    /// When this version was made.
+    pub updated_at: Timestamp,
+}
+
+impl TemplateView {
+    fn of(template: Template) -> Self {
+        let Design { name, subject, preheader, from_name, from_email, reply_to, html, mjml, text, inline_css, .. } =
+            template.design;
+        Self {
+            id: template.id,
+            name,
+            channel: template.channel,
+            subject,
+            preheader,
+            from_name,
+            from_email,
+            reply_to,
+            html,
+            mjml,
+            text,
+            variables: template.variables,
+            inline_css,
+            warnings: template.warnings,
+            version: template.version,
+            created_at: template.created_at,
+            updated_at: template.updated_at,
+        }
+    }
+}
+
+/// A template in a listing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TemplateSummary {
+    /// Its id.
+    pub id: TemplateId,
+    /// Its name.
+    pub name: String,
+    /// The channel it is for.
+    pub channel: Channel,
+    /// The subject of an email, the title of a push message.
+    pub subject: Option<String>,
+    /// What a mail program shows after the subject.
+    pub preheader: Option<String>,
+    /// The sender's display name.
+    pub from_name: Option<String>,
+    /// The sender.
+    pub from_email: Option<String>,
+    /// Where replies go.
+    pub reply_to: Option<String>,
+    /// Names of values: those that were declared, then those that were found.
+    pub variables: Vec<String>,
+    /// Whether style sheets are moved into the elements for sending.
+    pub inline_css: bool,
+    /// What may hurt in the inbox.
+    pub warnings: Vec<Warning>,
+    /// Counts from 1; every change makes the next.
+    pub version: u32,
+    /// When the template was created.
+    pub created_at: Timestamp,
+    /// When this version was made.
+    pub updated_at: Timestamp,
+}
+
+impl TemplateSummary {
+    fn of(template: Template) -> Self {
+        let TemplateView {
+            id,
+            name,
+            channel,
+            subject,
+            preheader,
+            from_name,
+            from_email,
+            reply_to,
+            html: _,
+            mjml: _,
+            text: _,
+            variables,
+            inline_css,
+            warnings,
+            version,
+            created_at,
+            updated_at,
+        } = TemplateView::of(template);
+        Self {
+            id,
+            name,
+            channel,
+            subject,
+            preheader,
+            from_name,
+            from_email,
+            reply_to,
+            variables,
+            inline_css,
+            warnings,
+            version,
+            created_at,
+            updated_at,
+        }
+    }
+}
+
+/// A new template.
+async fn create(
+    cx: &mut Context<'_>,
+    workspace: WorkspaceId,
+    channel: Channel,
+    design: Design,
+) -> Result<TemplateView, Error> {
+    // The operator can name any workspace, also one that is not there.
+    let workspace = cx.app.workspace(workspace).await?.ok_or(Error::NotFound)?.id;
+    let Made { design, ready, variables, warnings, parts } = cx.app.make_template(channel, design).await?;
+    let template = Template {
+        id: cx.new_id(),
+        workspace_id: workspace,
+        channel,
+        version: 1,
+        reverted_from: None,
+        design,
+        ready,
+        variables,
+        warnings,
+        parts,
+        created_at: cx.now,
+        updated_at: cx.now,
+    };
+    cx.change(Write::PutTemplate(Box::new(template.clone()), Expect::Absent));
+    Ok(TemplateView::of(template))
+}
+
+/// What a listing of templates is narrowed to.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+pub struct TemplateQuery {
+    /// For this channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<Channel>,
+    /// At most this many items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 1, max = 200))]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+impl Input for TemplateQuery {}
+
+/// `GET /workspaces/{workspace_id}/templates`
+pub struct ListTemplates;
+
+impl Operation for ListTemplates {
+    const ID: &'static str = "listTemplates";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/templates";
+    const ACCESS: Access = Access::Scope(Scope::TemplatesRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "template list";
+    const SUMMARY: &'static str = "List the templates without their bodies, newest first";
+    type Path = InWorkspace;
+    type Query = TemplateQuery;
+    type Body = Empty;
+    type Output = Page<TemplateSummary>;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<TemplateSummary>, Error> {
+        let TemplateQuery { channel, limit, cursor } = call.query;
+        let page = cx.page(&PageQuery { limit, cursor })?;
+        let slice = cx.store().templates(call.path.workspace_id, channel, page).await?;
+        Ok(cx.answer_page(slice, TemplateSummary::of))
+    }
+}
+
+/// `POST /workspaces/{workspace_id}/templates`
+pub struct CreateTemplate;
+
+impl Operation for CreateTemplate {
+    const ID: &'static str = "createTemplate";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/templates";
+    const ACCESS: Access = Access::Scope(Scope::TemplatesWrite);
+    const SUCCESS: StatusCode = StatusCode::CREATED;
+    const CLI: &'static str = "template create";
+    const SUMMARY: &'static str = "Create a template";
+    type Path = InWorkspace;
+    type Query = Empty;
+    type Body = TemplateInput;
+    type Output = TemplateView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<TemplateView, Error> {
+        let missing = || refuse("/channel", FieldCode::Required, "is required");
+        let channel = call.body.channel.ok_or_else(missing)?;
+        let mut design = Design { inline_css: true, ..Design::default() };
+        call.body.apply(&mut design);
+        create(cx, call.path.workspace_id, channel, design).await
+    }
+}
+
+/// The path of an operation on a template.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+pub struct TemplatePath {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The template.
+    pub id: TemplateId,
+}
+
+/// `GET /workspaces/{workspace_id}/templates/{id}`
+pub struct GetTemplate;
+
+impl Operation for GetTemplate {
+    const ID: &'static str = "getTemplate";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/templates/{id}";
+    const ACCESS: Access = Access::Scope(Scope::TemplatesRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "template get";
+    const SUMMARY: &'static str = "Show a template";
+    type Path = TemplatePath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = TemplateView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<TemplateView, Error> {
+        let stored = cx.store().template(call.path.workspace_id, call.path.id).await?.ok_or(Error::NotFound)?;
+        Ok(TemplateView::of(stored.record))
+    }
+}
+
+/// `PATCH /workspaces/{workspace_id}/templates/{id}`
+pub struct UpdateTemplate;
+
+impl Operation for UpdateTemplate {
+    const ID: &'static str = "updateTemplate";
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/workspaces/{workspace_id}/templates/{id}";
+    const ACCESS: Access = Access::Scope(Scope::TemplatesWrite);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "template update";
+    const SUMMARY: &'static str = "Change a template; a change makes the next version";
+    const LOOKS_UP: bool = true;
+    type Path = TemplatePath;
+    type Query = Empty;
+    type Body = TemplateInput;
+    type Output = TemplateView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<TemplateView, Error> {
+        let stored = cx.store().template(call.path.workspace_id, call.path.id).await?.ok_or(Error::NotFound)?;
+        let current = stored.record;
+        if call.body.channel.is_some_and(|channel| channel != current.channel) {
+            cx.violations.add("/channel", FieldCode::Immutable, "a template stays with its channel");
+        }
+        if !cx.violations.is_empty() {
+            return Err(std::mem::take(&mut cx.violations).into());
+        }
+        let mut design = current.design.clone();
+        let mut body = call.body;
+        // What is shown holds what was found as well; sending it back changes nothing.
+        if body.variables.as_value() == Some(&current.variables) {
+            body.variables = Patch::Absent;
+        }
+        body.apply(&mut design);
+        if design == current.design {
+            return Ok(TemplateView::of(current));
+        }
+        let Made { design, ready, variables, warnings, parts } = cx.app.make_template(current.channel, design).await?;
+        if design == current.design {
+            return Ok(TemplateView::of(current));
+        }
+        let version = current.version.checked_add(1).ok_or_else(|| Error::internal("too many versions"))?;
+        let next = Template {
+            version,
+            reverted_from: None,
+            design,
+            ready,
+            variables,
+            warnings,
+            parts,
+            updated_at: cx.now,
+            ..current
+        };
+        cx.change(Write::PutTemplate(Box::new(next.clone()), Expect::Revision(stored.revision)));
+        Ok(TemplateView::of(next))
+    }
+}
+
+/// `DELETE /workspaces/{workspace_id}/templates/{id}`
+pub struct DeleteTemplate;
+
+impl Operation for DeleteTemplate {
+    const ID: &'static str = "deleteTemplate";
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/workspaces/{workspace_id}/templates/{id}";
+    const ACCESS: Access = Access::Scope(Scope::TemplatesWrite);
+    const SUCCESS: StatusCode = StatusCode::NO_CONTENT;
+    const CLI: &'static str = "template delete";
+    const SUMMARY: &'static str = "Delete a template; messages that were accepted with it are still sent";
+    type Path = TemplatePath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = NoContent;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
+        let TemplatePath { workspace_id, id } = call.path;
+        cx.store().template_head(workspace_id, id).await?.ok_or(Error::NotFound)?;
+        let by = users(cx, workspace_id, id);
+        if !by.is_empty() {
+            return Err(Error::InUse { by });
+        }
+        cx.change(Write::DeleteTemplate(workspace_id, id, cx.now));
+        Ok(NoContent)
+    }
+}
+
+/// What needs a template: campaigns and automations that name it. There are none of either yet.
+const fn users(_: &Context<'_>, _: WorkspaceId, _: TemplateId) -> Vec<String> {
+    Vec::new()
+}

@@ -1,0 +1,148 @@
+//! What a template would say.
+
+use http::{Method, StatusCode};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::message_input::check_variables;
+use messaging_core::domain::template::engine::RenderFault;
+use messaging_core::domain::template::values::{ContactValues, Values};
+use messaging_core::domain::tracking::UNSUBSCRIBE_PATH;
+use messaging_core::ids::{Id as _, MessageId};
+use messaging_core::input::{BodyKind, Empty, Input};
+use messaging_core::scope::{Access, Scope};
+use messaging_core::violation::{FieldCode, Violations};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use validator::Validate;
+
+use super::TemplatePath;
+use crate::app::write_queues::ResourceKey;
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, Operation};
+use crate::services::templates::Unrendered;
+
+/// What a preview is made with.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct PreviewInput {
+    /// Values for the template.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variables: Option<Map<String, Value>>,
+    /// A contact whose data is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contact_id: Option<String>,
+}
+
+impl Input for PreviewInput {
+    const BODY: BodyKind = BodyKind::Optional;
+
+    fn check(&self, violations: &mut Violations) {
+        check_variables(self.variables.as_ref(), violations);
+    }
+}
+
+/// What the template says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TemplatePreview {
+    /// The subject.
+    pub subject: Option<String>,
+    /// The preheader.
+    pub preheader: Option<String>,
+    /// The HTML as it is sent, but for tracking.
+    pub html: Option<String>,
+    /// The text.
+    pub text: Option<String>,
+    /// Names of values that neither the variables nor the contact gave.
+    pub missing_variables: Vec<String>,
+}
+
+/// `POST /workspaces/{workspace_id}/templates/{id}/preview`
+pub struct PreviewTemplate;
+
+impl Operation for PreviewTemplate {
+    const ID: &'static str = "previewTemplate";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/templates/{id}/preview";
+    const ACCESS: Access = Access::Scope(Scope::TemplatesRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "template preview";
+    const SUMMARY: &'static str = "Show what a template would say";
+    const LOOKS_UP: bool = true;
+    // It may show a contact.
+    const ANSWERS_SECRET: bool = true;
+    type Path = TemplatePath;
+    type Query = Empty;
+    type Body = PreviewInput;
+    type Output = TemplatePreview;
+
+    // Nothing is changed.
+    fn contended(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
+        Vec::new()
+    }
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<TemplatePreview, Error> {
+        let TemplatePath { workspace_id, id } = call.path;
+        let head = cx.store().template_head(workspace_id, id).await?.ok_or(Error::NotFound)?;
+        let variables = call.body.variables.unwrap_or_default();
+        let mut values = Values::new(&variables)
+            .system("message_id", MessageId::from_bytes([0; 16]).to_string())
+            .system("unsubscribe_url", format!("{}{UNSUBSCRIBE_PATH}preview", cx.app.settings().public_url));
+        if let Some(workspace) = cx.app.workspace(workspace_id).await? {
+            values = values.system_member("workspace", "name", workspace.name.clone());
+        }
+        if let Some(contact_id) = call.body.contact_id.filter(|id| !id.is_empty()) {
+            let found = match contact_id.parse() {
+                Ok(contact) => cx.store().contact(workspace_id, contact).await?,
+                Err(_) => None,
+            };
+            match found {
+                None => {
+                    let rule = "no such contact in this workspace";
+                    cx.violations.add("/contact_id", FieldCode::NotFound, rule);
+                }
+                Some(stored) => {
+                    let contact = stored.record;
+                    let mut shown = ContactValues::clear(&contact);
+                    let redactor = cx.redactor();
+                    shown.email = shown.email.map(|email| redactor.address(Channel::Email, email));
+                    shown.phone = shown.phone.map(|phone| redactor.address(Channel::Sms, phone));
+                    values = values.contact(&shown);
+                }
+            }
+        }
+        if !cx.violations.is_empty() {
+            return Err(std::mem::take(&mut cx.violations).into());
+        }
+        let missing_variables = head.variables.into_iter().filter(|name| !values.has(name)).collect();
+        let compiled = cx.app.compiled_template(workspace_id, id, head.version).await.map_err(refused)?;
+        let rendering = cx.app.render(&compiled, values).await.map_err(refused)?;
+        Ok(TemplatePreview {
+            subject: rendering.subject,
+            preheader: rendering.preheader,
+            html: rendering.html,
+            text: rendering.text,
+            missing_variables,
+        })
+    }
+}
+
+/// A rendering that fails is the template's or the values' fault, and said where it is.
+fn refused(cause: Unrendered) -> Error {
+    match cause {
+        Unrendered::Failed { part, fault } => {
+            let (code, position) = match &fault {
+                RenderFault::Limits => (FieldCode::OutOfRange, None),
+                RenderFault::TooLong => (FieldCode::TooLarge, None),
+                RenderFault::Failed(fault) => (FieldCode::Syntax, fault.position),
+            };
+            let mut violations = Violations::new();
+            violations.add_at(part.pointer(), code, fault, position);
+            violations.into()
+        }
+        Unrendered::Busy => Error::Unavailable { retry_after: 1 },
+        Unrendered::Store(error) => error.into(),
+        Unrendered::Gone => Error::NotFound,
+        Unrendered::Broken => Error::internal(cause),
+    }
+}

@@ -1,0 +1,327 @@
+//! Deliveries of a webhook: listed, tested, replayed.
+//!
+//! Contract section 15. Replaying everything since some time is an extension.
+
+use http::{Method, StatusCode};
+use messaging_core::changes::Write;
+use messaging_core::domain::redaction::Redactor;
+use messaging_core::domain::webhook::delivery::{Delivery, DeliveryError, DeliveryStatus, Replayed, Subject};
+use messaging_core::domain::webhook::{EventType, Webhook, WebhookStatus};
+use messaging_core::ids::{DeliveryId, EventId, Id as _, WebhookId, WorkspaceId};
+use messaging_core::input::{BodyKind, Empty, Input, PageQuery};
+use messaging_core::ports::store::ReplayRange;
+use messaging_core::scope::{Access, Scope};
+use messaging_core::time::Timestamp;
+use messaging_core::violation::{FieldCode, Violations};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use validator::Validate;
+
+use super::{WebhookPath, find};
+use crate::app::write_queues::ResourceKey;
+use crate::error::Error;
+use crate::jobs::JobData as _;
+use crate::jobs::replay_webhook::ReplayWebhook;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, Operation};
+use crate::ops::page::Page;
+
+/// Deliveries that one call replays.
+const MAX_REPLAYED: usize = 100_000;
+
+/// Bytes of the data that a test brings, as JSON.
+const MAX_PAYLOAD: usize = 64 << 10;
+
+/// A delivery as shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Delivery")]
+pub struct DeliveryView {
+    /// Its id.
+    pub id: DeliveryId,
+    /// The webhook that it goes to.
+    pub webhook_id: WebhookId,
+    /// The event; in the header `webhook-id`.
+    pub event_id: EventId,
+    /// What happened.
+    pub event_type: EventType,
+    /// What became of the delivery.
+    pub status: DeliveryStatus,
+    /// Attempts made.
+    pub attempts: u32,
+    /// When the next attempt is due.
+    pub next_attempt_at: Option<Timestamp>,
+    /// The status that the last attempt was answered with.
+    pub response_status: Option<u16>,
+    /// The first 4 KiB of that answer's body; an address that was sent is crossed out, others are masked without
+    /// `pii:read`.
+    pub response_body: Option<String>,
+    /// Why the last attempt failed.
+    pub error: Option<DeliveryError>,
+    /// How long the last attempt took.
+    pub duration_ms: Option<u64>,
+    /// Whether it is a test.
+    pub is_test: bool,
+    /// The delivery that this one repeats.
+    pub replay_of: Option<DeliveryId>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When the receiver answered 2xx.
+    pub delivered_at: Option<Timestamp>,
+}
+
+impl DeliveryView {
+    fn of(delivery: Delivery, redactor: Redactor) -> Self {
+        Self {
+            id: delivery.id,
+            webhook_id: delivery.webhook_id,
+            event_id: delivery.event_id,
+            event_type: delivery.event_type,
+            status: delivery.status,
+            attempts: delivery.attempts,
+            next_attempt_at: delivery.next_attempt_at,
+            response_status: delivery.response_status,
+            is_test: delivery.is_test(),
+            response_body: delivery.response_body.map(|body| redactor.text(body)),
+            error: delivery.error,
+            duration_ms: delivery.duration_ms,
+            replay_of: delivery.replay_of,
+            created_at: delivery.created_at,
+            delivered_at: delivery.delivered_at,
+        }
+    }
+}
+
+/// A test of a webhook.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct WebhookTestInput {
+    /// What the test says has happened; `test` unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_type: Option<EventType>,
+    /// The `data` of the event; a sample unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Map<String, Value>>,
+}
+
+impl Input for WebhookTestInput {
+    const BODY: BodyKind = BodyKind::Optional;
+
+    fn check(&self, violations: &mut Violations) {
+        let length = |payload| serde_json::to_vec(payload).map_or(usize::MAX, |text| text.len());
+        if self.payload.as_ref().is_some_and(|payload| length(payload) > MAX_PAYLOAD) {
+            violations.add("/payload", FieldCode::TooLarge, "at most 64 KiB as JSON");
+        }
+    }
+}
+
+/// `POST /workspaces/{workspace_id}/webhooks/{id}/test`
+pub struct TestWebhook;
+
+impl Operation for TestWebhook {
+    const ID: &'static str = "testWebhook";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/webhooks/{id}/test";
+    const ACCESS: Access = Access::Scope(Scope::WebhooksWrite);
+    const SUCCESS: StatusCode = StatusCode::ACCEPTED;
+    const CLI: &'static str = "webhook test";
+    const SUMMARY: &'static str = "Call a webhook with a made-up event, once, whatever its state";
+    // So that an unknown webhook is 404 before a broken body is 422.
+    const LOOKS_UP: bool = true;
+    type Path = WebhookPath;
+    type Query = Empty;
+    type Body = WebhookTestInput;
+    type Output = DeliveryView;
+
+    // The webhook stays as it is.
+    fn contended(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
+        Vec::new()
+    }
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<DeliveryView, Error> {
+        let webhook = find(cx, call.path).await?.record;
+        let event_type = call.body.event_type.unwrap_or(EventType::Test);
+        let subject = Subject::Test(call.body.payload);
+        let receiver = (webhook.workspace_id, webhook.id);
+        let delivery = Delivery::new(cx.new_id(), receiver, (cx.new_id(), event_type), subject, cx.now);
+        cx.changes.extend(cx.app.start_delivery(webhook.status, delivery.clone()));
+        Ok(DeliveryView::of(delivery, cx.redactor()))
+    }
+}
+
+/// What a listing of deliveries is narrowed to.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+pub struct DeliveryQuery {
+    /// In this state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<DeliveryStatus>,
+    /// At most this many items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 1, max = 200))]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+impl Input for DeliveryQuery {}
+
+/// `GET /workspaces/{workspace_id}/webhooks/{id}/deliveries`
+pub struct ListDeliveries;
+
+impl Operation for ListDeliveries {
+    const ID: &'static str = "listDeliveries";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/webhooks/{id}/deliveries";
+    const ACCESS: Access = Access::Scope(Scope::WebhooksRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "webhook deliveries";
+    const SUMMARY: &'static str = "List what was sent to a webhook in the last 30 days, newest first";
+    type Path = WebhookPath;
+    type Query = DeliveryQuery;
+    type Body = Empty;
+    type Output = Page<DeliveryView>;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<DeliveryView>, Error> {
+        let WebhookPath { workspace_id, id } = call.path;
+        find(cx, call.path).await?;
+        let DeliveryQuery { status, limit, cursor } = call.query;
+        let page = cx.page(&PageQuery { limit, cursor })?;
+        let slice = cx.store().deliveries(workspace_id, id, status, page).await?;
+        let redactor = cx.redactor();
+        Ok(cx.answer_page(slice, |delivery| DeliveryView::of(delivery, redactor)))
+    }
+}
+
+/// The path of a delivery.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+pub struct DeliveryPath {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The delivery.
+    pub delivery_id: DeliveryId,
+}
+
+/// `POST /workspaces/{workspace_id}/webhooks/deliveries/{delivery_id}/replay`
+pub struct ReplayDelivery;
+
+impl Operation for ReplayDelivery {
+    const ID: &'static str = "replayDelivery";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/webhooks/deliveries/{delivery_id}/replay";
+    const ACCESS: Access = Access::Scope(Scope::WebhooksWrite);
+    const SUCCESS: StatusCode = StatusCode::ACCEPTED;
+    const CLI: &'static str = "webhook replay-delivery";
+    const SUMMARY: &'static str = "Deliver an event once more";
+    type Path = DeliveryPath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = DeliveryView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<DeliveryView, Error> {
+        let DeliveryPath { workspace_id, delivery_id } = call.path;
+        let original = cx.store().delivery(workspace_id, delivery_id).await?.ok_or(Error::NotFound)?;
+        let webhook = cx.store().webhook(workspace_id, original.webhook_id).await?.ok_or(Error::NotFound)?.record;
+        if !original.status.is_settled() {
+            let allowed = &["delivered", "failed", "expired"];
+            return Err(Error::InvalidState { status: original.status.as_str(), allowed });
+        }
+        if !original.is_test() {
+            require_recorded(&webhook)?;
+        }
+        let replay = original.replay(cx.new_id(), cx.now);
+        let writes = cx.app.start_delivery(webhook.status, replay.clone());
+        // What is stored may be held already.
+        let shown = writes.iter().find_map(|write| match write {
+            Write::InsertDelivery(delivery) => Some((**delivery).clone()),
+            _ => None,
+        });
+        cx.changes.extend(writes);
+        cx.change(Write::MarkReplayed(workspace_id, original.id));
+        Ok(DeliveryView::of(shown.unwrap_or(replay), cx.redactor()))
+    }
+}
+
+/// Nothing is recorded for a disabled webhook, replays neither.
+fn require_recorded(webhook: &Webhook) -> Result<(), Error> {
+    match webhook.status {
+        WebhookStatus::Disabled => {
+            Err(Error::InvalidState { status: webhook.status.as_str(), allowed: &["active", "paused"] })
+        }
+        WebhookStatus::Active | WebhookStatus::Paused => Ok(()),
+    }
+}
+
+/// What is to be replayed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayInput {
+    /// Deliveries created at this time or later.
+    pub since: Timestamp,
+    /// `failed`, which is meant unless given, for what the receiver never got; `all` for every event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Replayed>,
+}
+
+impl Input for ReplayInput {}
+
+/// How much is replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReplayReport {
+    /// New deliveries, at most 100000; they are sent in the order of their events.
+    pub replayed: u64,
+}
+
+/// `POST /workspaces/{workspace_id}/webhooks/{id}/replay`
+pub struct ReplayWebhookEvents;
+
+impl Operation for ReplayWebhookEvents {
+    const ID: &'static str = "replayWebhook";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/webhooks/{id}/replay";
+    const ACCESS: Access = Access::Scope(Scope::WebhooksWrite);
+    const SUCCESS: StatusCode = StatusCode::ACCEPTED;
+    const CLI: &'static str = "webhook replay";
+    const SUMMARY: &'static str = "Deliver what a webhook missed since some time, in the order of events";
+    const LOOKS_UP: bool = true;
+    type Path = WebhookPath;
+    type Query = Empty;
+    type Body = ReplayInput;
+    type Output = ReplayReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<ReplayReport, Error> {
+        let WebhookPath { workspace_id, id } = call.path;
+        let webhook = find(cx, call.path).await?.record;
+        std::mem::take(&mut cx.violations).into_result()?;
+        require_recorded(&webhook)?;
+        let replayed = call.body.status.unwrap_or(Replayed::Failed);
+        let range = ReplayRange { replayed, after: before(call.body.since), until: DeliveryId::from_bytes([0xFF; 16]) };
+        let counted = cx.store().count_replayable(workspace_id, id, &range, MAX_REPLAYED).await?;
+        let Some((count, until)) = counted else { return Ok(ReplayReport { replayed: 0 }) };
+        let job = ReplayWebhook { workspace_id, webhook_id: id, replayed, after: range.after, until };
+        cx.change(Write::Enqueue(job.enqueue(cx.new_id(), cx.now)));
+        Ok(ReplayReport { replayed: count })
+    }
+}
+
+/// The id before all of a time: ids begin with the milliseconds of their making.
+fn before(time: Timestamp) -> DeliveryId {
+    let millis = u128::from(time.as_millis().max(0).unsigned_abs()) & ((1 << 48) - 1);
+    DeliveryId::from_bytes((millis << 80).saturating_sub(1).to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use messaging_core::ids::IdSource;
+    use messaging_core::ports::clock::SystemEntropy;
+
+    #[test]
+    fn ids_of_a_time_come_after_it_and_not_before() {
+        let time = Timestamp::from_millis(1_700_000_000_000);
+        let id = |at| IdSource::default().next::<DeliveryId>(at, &SystemEntropy::default());
+        assert!(before(time) < id(time));
+        assert!(id(Timestamp::from_millis(1_699_999_999_999)) < before(time));
+        assert_eq!(before(Timestamp::from_millis(-5)).to_bytes(), [0; 16]);
+    }
+}

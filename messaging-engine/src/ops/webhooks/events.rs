@@ -1,0 +1,127 @@
+//! The events of a workspace for whoever asks, instead of a URL that is called (an extension of contract
+//! section 15).
+//!
+//! A long poll: the answer comes as soon as there is something to tell, or after a while. Events are logged
+//! where somebody can hear of them: in workspaces with webhooks, and for 30 days after somebody asked.
+
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use messaging_core::changes::Write;
+use messaging_core::domain::webhook::KEPT;
+use messaging_core::domain::webhook::payload::EventPayload;
+use messaging_core::ids::WorkspaceId;
+use messaging_core::input::{Empty, Input};
+use messaging_core::scope::{Access, Scope};
+use messaging_core::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep_until};
+use validator::Validate;
+
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, InWorkspace, Operation};
+
+/// Events of an answer unless told otherwise.
+const DEFAULT_LIMIT: u32 = 50;
+
+/// How long an answer waits for events unless told otherwise, in seconds.
+const DEFAULT_WAIT: u32 = 5;
+
+/// Events that another process committed announce nothing here.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Which events are asked for.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+pub struct EventQuery {
+    /// Those after the `next_cursor` of an earlier answer. Without it, and without `since`, from the oldest
+    /// that is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Those of this time or later; not used together with `after`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Seconds to wait when there are none, 0 to 30; 5 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 0, max = 30))]
+    pub wait: Option<u32>,
+    /// At most this many events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 1, max = 200))]
+    pub limit: Option<u32>,
+}
+
+impl Input for EventQuery {}
+
+/// Events of a workspace.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventPage {
+    /// The events in the order in which they were recorded, as webhooks tell them.
+    pub data: Vec<EventPayload>,
+    /// What to send as `after` for those that follow.
+    pub next_cursor: String,
+}
+
+/// `GET /workspaces/{workspace_id}/webhooks/events`
+pub struct ListWebhookEvents;
+
+impl Operation for ListWebhookEvents {
+    const ID: &'static str = "listWebhookEvents";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/webhooks/events";
+    const ACCESS: Access = Access::Scope(Scope::WebhooksRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "webhook events";
+    const SUMMARY: &'static str = "Show the events of the last 30 days in order, and wait for further ones";
+    type Path = InWorkspace;
+    type Query = EventQuery;
+    type Body = Empty;
+    type Output = EventPage;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<EventPage, Error> {
+        // The operator can name any workspace, also one that is not there.
+        let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
+        let EventQuery { after, since, wait, limit } = call.query;
+        let after = match (after, since) {
+            (Some(text), _) => Some(cx.read_cursor(&text)?),
+            (None, Some(since)) => Some(cx.store().log_position(workspace, since).await?),
+            (None, None) => None,
+        };
+        let limit = limit.unwrap_or(DEFAULT_LIMIT) as usize;
+        let is_followed = follow(cx, workspace).await?;
+        // What was noted is committed with the answer, so the first one does not wait.
+        let wait = if is_followed { wait.unwrap_or(DEFAULT_WAIT) } else { 0 };
+        let mut deadline = Instant::now() + Duration::from_secs(wait.into());
+        // Before the first look, so that nothing is missed between a look and the wait.
+        let mut news = cx.app.wait_for_events(workspace);
+        loop {
+            let found = cx.store().events_after(workspace, after, limit).await?;
+            if let Some((last, _, _)) = found.last() {
+                let next_cursor = cx.cursor(*last);
+                let redactor = cx.redactor();
+                let payload = |(_, event, message)| EventPayload::of(event, message, redactor);
+                return Ok(EventPage { data: found.into_iter().filter_map(payload).collect(), next_cursor });
+            }
+            if Instant::now() >= deadline {
+                return Ok(EventPage { data: Vec::new(), next_cursor: cx.cursor(after.unwrap_or_default()) });
+            }
+            tokio::select! {
+                goes_on = news.changed() => if !goes_on {
+                    deadline = Instant::now();
+                },
+                () = sleep_until(deadline.min(Instant::now() + LOOK_AGAIN)) => {}
+            }
+        }
+    }
+}
+
+/// Notes that somebody asks for the events of a workspace, so that they are logged from now on; answers whether
+/// they were already.
+async fn follow(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<bool, Error> {
+    let until = cx.app.listeners(workspace).await?.followed_until;
+    if until.is_none_or(|until| until < cx.now + KEPT / 2) {
+        cx.change(Write::FollowEvents(workspace, cx.now + KEPT));
+    }
+    Ok(until.is_some_and(|until| cx.now < until))
+}

@@ -1,0 +1,31 @@
+//! What operations and jobs share: each file adds to [`App`](crate::app::App) what its subject needs.
+//!
+//! Services read through the store, decide with the rules of `messaging-core`, and answer the writes that follow.
+//! They know no operation and no job; a job is enqueued as data ([`jobs`](crate::jobs)).
+
+mod commit;
+mod consent;
+pub(crate) mod dkim;
+mod domain_looks;
+pub(crate) mod events;
+pub(crate) mod filters;
+mod importing;
+pub(crate) mod ingesting;
+pub(crate) mod lookups;
+mod passwords;
+mod reports;
+mod secrets;
+mod segments;
+mod sign_ins;
+pub(crate) mod suppressing;
+pub(crate) mod templates;
+mod unsubscribe;
+mod until_committed;
+pub(crate) mod uploading;
+pub(crate) mod upserting;
+mod urls;
+pub(crate) mod visits;
+
+pub use dkim::UnusableKey;
+pub use uploading::Uploading;
+pub use visits::{Click, Visitor};

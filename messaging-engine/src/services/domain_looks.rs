@@ -1,0 +1,105 @@
+//! Looking at the records of a sending domain: all questions at once, with an end.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use messaging_core::domain::dns_record::{
+    Installation, dmarc_host, judge_dkim, judge_dmarc, judge_return_path, judge_spf, judge_tracking,
+};
+use messaging_core::domain::domain_name::organizational;
+use messaging_core::domain::sending_domain::{RecordStatus, SendingDomain};
+use messaging_core::domain::verification::{Finding, Findings};
+use messaging_core::ports::resolver::LookupError;
+use tokio::sync::SemaphorePermit;
+
+use crate::app::App;
+use crate::error::Error;
+
+/// A question without an answer after this is given up: contract section 14 promises the answer to
+/// `verify` within 10 seconds, whatever the DNS does.
+const ANSWER_WITHIN: Duration = Duration::from_secs(8);
+
+impl App {
+    /// What the records of this installation name.
+    pub(crate) fn installation(&self) -> Installation {
+        Installation::new(&self.settings().hostname, &self.settings().public_url)
+    }
+
+    /// A look at a domain for a request.
+    pub(crate) async fn look_for_request(&self, domain: &SendingDomain) -> Result<Findings, Error> {
+        let _turn = self.domain_looks().by_requests.try_acquire().map_err(|_| Error::Unavailable { retry_after: 1 })?;
+        Ok(self.look_at(domain).await)
+    }
+
+    /// A turn for [`App::look_at`] in the background; `None` when enough is being looked at.
+    pub(crate) fn turn_to_look(&self) -> Option<SemaphorePermit<'_>> {
+        self.domain_looks().in_background.try_acquire().ok()
+    }
+
+    /// Looks up all records of a domain and judges what is found.
+    pub(crate) async fn look_at(&self, domain: &SendingDomain) -> Findings {
+        let here = self.installation();
+        let keys = join_all(domain.dkim.iter().map(async |key| {
+            let found = self.txt(&Installation::dkim(domain, key).host).await;
+            (key.selector.clone(), found.map(|found| judge_dkim(key, &found)))
+        }));
+        let bounce_domain = domain.bounce_domain();
+        let spf = async { self.txt(&bounce_domain).await.map(|found| judge_spf(&here.hostname, &found)) };
+        let return_path = async {
+            let found = answer(self.resolver().mx(&bounce_domain)).await;
+            found.map(|found| judge_return_path(&here.hostname, &found))
+        };
+        let tracking = async {
+            let host = domain.tracking_subdomain.clone()?;
+            let finding = self.look_at_tracking(&here.public_host, &host).await;
+            Some((host, finding))
+        };
+        let (dkim, spf, dmarc, return_path, tracking) =
+            tokio::join!(keys, spf, self.look_at_dmarc(&domain.domain), return_path, tracking);
+        Findings { dkim, spf, dmarc, return_path, tracking }
+    }
+
+    async fn look_at_dmarc(&self, domain: &str) -> Finding {
+        let above = organizational(domain);
+        let from_above =
+            async { if above == domain { Ok(None) } else { self.txt(&dmarc_host(above)).await.map(Some) } };
+        let host = dmarc_host(domain);
+        let (own, from_above) = tokio::join!(self.txt(&host), from_above);
+        let own = own?;
+        let alone = judge_dmarc(&own, None);
+        // Where the domain has a policy of its own, the other one does not matter.
+        if alone.status != RecordStatus::Pending {
+            return Ok(alone);
+        }
+        Ok(judge_dmarc(&own, from_above?.as_deref()))
+    }
+
+    async fn look_at_tracking(&self, public_host: &str, host: &str) -> Finding {
+        let ours = async {
+            match public_host.parse::<IpAddr>() {
+                Ok(address) => Ok(vec![address]),
+                Err(_) => answer(self.resolver().addresses(public_host)).await,
+            }
+        };
+        let (alias, addresses, ours) =
+            tokio::join!(answer(self.resolver().cname(host)), answer(self.resolver().addresses(host)), ours,);
+        let alias = alias?;
+        // The alias of our name needs no address, and where there is nothing ours do not matter.
+        let addresses = if alias.as_deref() == Some(public_host) { Vec::new() } else { addresses? };
+        let ours = if addresses.is_empty() { Vec::new() } else { ours? };
+        Ok(judge_tracking(public_host, alias.as_deref(), &addresses, &ours))
+    }
+
+    async fn txt(&self, name: &str) -> Result<Vec<String>, String> {
+        answer(self.resolver().txt(name)).await
+    }
+}
+
+/// The answer, or why there is none.
+async fn answer<T>(question: impl Future<Output = Result<T, LookupError>>) -> Result<T, String> {
+    match tokio::time::timeout(ANSWER_WITHIN, question).await {
+        Ok(answer) => answer.map_err(|LookupError(reason)| reason),
+        Err(_) => Err("no answer in time".to_owned()),
+    }
+}

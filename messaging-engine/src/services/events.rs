@@ -1,0 +1,87 @@
+//! What happens to messages, and whoever is told: the message's own list, the log of the workspace, webhooks.
+//!
+//! Everything that appends events goes through [`App::append_events`], so that no event can miss its
+//! webhooks: their deliveries are committed together with it.
+
+use messaging_core::changes::{LogEvent, Write};
+use messaging_core::domain::message::{EventKind, MessageEvent};
+use messaging_core::domain::webhook::delivery::{Delivery, Subject};
+use messaging_core::domain::webhook::{EventType, Webhook, WebhookStatus};
+use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ports::store::StoreError;
+use serde_json::{Map, Value};
+
+use crate::app::App;
+use crate::jobs::JobData as _;
+use crate::jobs::deliver_webhook::DeliverWebhook;
+use crate::jobs::drain_webhook::DrainWebhook;
+
+impl App {
+    /// The writes that append events of now to a message.
+    pub(crate) async fn append_events(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+        events: impl IntoIterator<Item = (EventKind, Map<String, Value>)>,
+    ) -> Result<Vec<Write>, StoreError> {
+        let mut events = events.into_iter().peekable();
+        if events.peek().is_none() {
+            return Ok(Vec::new());
+        }
+        let now = self.now();
+        let listeners = self.listeners(workspace).await?;
+        // Nobody could have asked for the others.
+        let is_logged = !listeners.webhooks.is_empty() || listeners.followed_until.is_some_and(|until| now < until);
+        let mut writes = Vec::new();
+        for (kind, meta) in events {
+            let event = MessageEvent {
+                id: self.new_id(now),
+                workspace_id: workspace,
+                message_id: message,
+                kind,
+                at: now,
+                meta,
+            };
+            for webhook in &listeners.webhooks {
+                writes.extend(self.tell(webhook, &event));
+            }
+            if is_logged {
+                let (event_id, at) = (event.id, event.at);
+                writes.push(Write::LogEvent(LogEvent { workspace_id: workspace, message_id: message, at, event_id }));
+            }
+            writes.push(Write::AppendEvent(Box::new(event)));
+        }
+        Ok(writes)
+    }
+
+    /// The writes that tell a webhook of an event, if it wants to hear of it.
+    fn tell(&self, webhook: &Webhook, event: &MessageEvent) -> Vec<Write> {
+        let Some(event_type) = EventType::of(event.kind).filter(|event_type| webhook.wants(*event_type)) else {
+            return Vec::new();
+        };
+        let subject = Subject::Event { message_id: event.message_id, at: event.at };
+        let receiver = (webhook.workspace_id, webhook.id);
+        let delivery = Delivery::new(self.new_id(event.at), receiver, (event.id, event_type), subject, event.at);
+        self.start_delivery(webhook.status, delivery)
+    }
+
+    /// The writes that let a backlog be sent, unless a job is at it already. The caller puts the webhook.
+    pub(crate) fn start_draining(&self, webhook: &mut Webhook) -> Option<Write> {
+        if std::mem::replace(&mut webhook.draining, true) {
+            return None;
+        }
+        let now = self.now();
+        Some(Write::Enqueue(DrainWebhook::of(webhook).enqueue(self.new_id(now), now)))
+    }
+
+    /// The writes that store a delivery, with the job that carries it out; held while its webhook is paused.
+    pub(crate) fn start_delivery(&self, status: WebhookStatus, delivery: Delivery) -> Vec<Write> {
+        // A test is attempted whatever the state of its webhook.
+        if status == WebhookStatus::Paused && !delivery.is_test() {
+            return vec![Write::InsertDelivery(Box::new(delivery.hold()))];
+        }
+        let now = delivery.created_at;
+        let job = DeliverWebhook::of(&delivery).job(self.new_id(now), now);
+        vec![Write::InsertDelivery(Box::new(delivery)), Write::Enqueue(job)]
+    }
+}

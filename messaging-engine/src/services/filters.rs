@@ -1,0 +1,239 @@
+//! Judging a filter that was sent: its grammar, and whether what it names is there.
+
+use std::collections::HashSet;
+
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::segment::filter::Filter;
+use messaging_core::domain::segment::parse::{Parsed, Purpose, Reference, parse, parse_ignoring_unknown};
+use messaging_core::domain::segment::resolve::{MAX_NESTING, MAX_RESOLVED_LEAVES, SegmentGraph, Unresolvable, named};
+use messaging_core::domain::segment::{MAX_FILTER_BYTES, MAX_SEGMENTS, Segment, StoredFilter};
+use messaging_core::ids::{SegmentId, WorkspaceId};
+use messaging_core::ports::store::{StoreError, Stored};
+use messaging_core::violation::{FieldCode, Violations, unescape};
+use serde_json::Value;
+
+use crate::app::App;
+
+/// A filter in which nothing is wrong.
+#[derive(Debug)]
+pub(crate) struct CheckedFilter {
+    /// The filter.
+    pub(crate) filter: StoredFilter,
+    /// The same without dynamic segments.
+    pub(crate) resolved: Filter,
+    /// Where its leaves stand, in their order.
+    pub(crate) leaves: Vec<String>,
+    /// The segments that it names.
+    pub(crate) graph: SegmentGraph,
+    /// All segments that it leads to, as they were read.
+    reached: Vec<Stored<Segment>>,
+}
+
+impl CheckedFilter {
+    /// The writes that are a conflict when a segment that the filter leads to changed meanwhile or went: two
+    /// filters that become a cycle at the same moment cannot both be stored.
+    pub(crate) fn guards(&self) -> impl Iterator<Item = Write> + '_ {
+        let guard = |stored: &Stored<Segment>| {
+            Write::PutSegment(Box::new(stored.record.clone()), Expect::Revision(stored.revision))
+        };
+        self.reached.iter().map(guard)
+    }
+}
+
+/// A filter to judge.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SentFilter<'a> {
+    /// What was sent.
+    pub(crate) value: &'a Value,
+    /// Where it stands in the request.
+    pub(crate) pointer: &'a str,
+    /// What it is for.
+    pub(crate) purpose: Purpose,
+    /// The segment whose filter it shall be, if that exists already.
+    pub(crate) segment: Option<SegmentId>,
+    /// Whether unknown members are ignored: `Prefer: handling=lenient`.
+    pub(crate) lenient: bool,
+}
+
+impl App {
+    /// Judges a filter. Adds what is wrong and then answers `None`.
+    pub(crate) async fn judge_filter(
+        &self,
+        workspace: WorkspaceId,
+        sent: SentFilter<'_>,
+        violations: &mut Violations,
+    ) -> Result<Option<CheckedFilter>, StoreError> {
+        let SentFilter { value, pointer, purpose, segment, lenient } = sent;
+        if value.is_null() {
+            violations.add(pointer, FieldCode::Required, "is required; {} is everyone");
+            return Ok(None);
+        }
+        let mut found = Violations::new();
+        let read = if lenient { parse_ignoring_unknown } else { parse };
+        let Parsed { filter, leaves, references, ignored } = read(value, pointer, purpose, &mut found);
+        let reached = self.reachable(workspace, &references).await?;
+        let mut graph: SegmentGraph = reached.iter().map(|stored| stored.record.clone()).collect();
+        if segment.is_some() {
+            // For those above it. What the filter leads to was read before: that is guarded by its revision.
+            for other in self.segment_graph(workspace).await?.into_segments() {
+                if graph.get(other.id).is_none() {
+                    graph.insert(other);
+                }
+            }
+        }
+        self.judge_references(workspace, &references, &mut found).await?;
+        judge_segments(&graph, &references, segment, &mut found);
+        let Some(filter) = filter.filter(|_| found.is_empty()) else {
+            violations.merge(found);
+            return Ok(None);
+        };
+        let filter = match &ignored[..] {
+            [] => StoredFilter::new(value, filter),
+            // It is read again from what is stored, strictly.
+            ignored => StoredFilter::new(&without(value, pointer, ignored), filter),
+        };
+        if filter.json().len() > MAX_FILTER_BYTES {
+            found.add(pointer, FieldCode::TooLarge, "a filter is at most 256 KiB of JSON");
+        }
+        let resolved = judge_length(&mut graph, &filter, &sent, &references, &mut found);
+        violations.merge(found);
+        Ok(resolved.map(|resolved| CheckedFilter { filter, resolved, leaves, graph, reached }))
+    }
+
+    /// The segments that references lead to, directly or through others.
+    async fn reachable(
+        &self,
+        workspace: WorkspaceId,
+        references: &[(String, Reference)],
+    ) -> Result<Vec<Stored<Segment>>, StoreError> {
+        let direct = references.iter().filter_map(|(_, reference)| match reference {
+            Reference::Segment(id) => Some(*id),
+            _ => None,
+        });
+        let (mut waiting, mut seen, mut reached) = (direct.collect::<Vec<_>>(), HashSet::new(), Vec::new());
+        while let Some(id) = waiting.pop() {
+            if reached.len() <= 2 * MAX_SEGMENTS
+                && seen.insert(id)
+                && let Some(stored) = self.store().segment(workspace, id).await?
+            {
+                waiting.extend(named(stored.record.filter.tree()));
+                reached.push(stored);
+            }
+        }
+        Ok(reached)
+    }
+
+    /// Whether what is named is there, segments apart.
+    async fn judge_references(
+        &self,
+        workspace: WorkspaceId,
+        references: &[(String, Reference)],
+        found: &mut Violations,
+    ) -> Result<(), StoreError> {
+        let lists: HashSet<_> = references
+            .iter()
+            .filter_map(|(_, reference)| match reference {
+                Reference::List(id) => Some(*id),
+                _ => None,
+            })
+            .collect();
+        let lists: Vec<_> = lists.into_iter().collect();
+        let known = if lists.is_empty() { Vec::new() } else { self.store().lists_among(workspace, &lists).await? };
+        for (pointer, reference) in references {
+            if let Reference::Template(id) = reference
+                && self.template_head(workspace, *id).await?.is_some()
+            {
+                continue;
+            }
+            let rule = match reference {
+                Reference::List(id) if !known.contains(id) => "no such list in this workspace",
+                // There are none yet: like everywhere, no id of one is known.
+                Reference::Campaign(_) => "no such campaign in this workspace",
+                Reference::Automation(_) => "no such automation in this workspace",
+                Reference::Template(_) => "no such template in this workspace",
+                Reference::List(_) | Reference::Segment(_) => continue,
+            };
+            found.add(pointer.as_str(), FieldCode::NotFound, rule);
+        }
+        Ok(())
+    }
+}
+
+/// A filter that stands at `pointer` without the members at these pointers.
+fn without(filter: &Value, pointer: &str, members: &[String]) -> Value {
+    let mut rest = filter.clone();
+    for member in members {
+        let place = member.strip_prefix(pointer).and_then(|below| below.rsplit_once('/'));
+        if let Some((object, name)) = place
+            && let Some(Value::Object(object)) = rest.pointer_mut(object)
+        {
+            object.remove(&unescape(name));
+        }
+    }
+    rest
+}
+
+/// Whether the segments that are named are there, form no cycle and are not too deep.
+fn judge_segments(
+    graph: &SegmentGraph,
+    references: &[(String, Reference)],
+    own: Option<SegmentId>,
+    found: &mut Violations,
+) {
+    let above = own.map_or(0, |own| graph.height(own));
+    for (pointer, reference) in references {
+        let Reference::Segment(id) = reference else { continue };
+        let Some(segment) = graph.get(*id) else {
+            found.add(pointer.as_str(), FieldCode::NotFound, "no such segment in this workspace");
+            continue;
+        };
+        let tree = segment.filter.tree();
+        if own.is_some_and(|own| own == *id || graph.leads_to(tree, own)) {
+            found.add(pointer.as_str(), FieldCode::Conflict, "this segment leads back to the one that is changed");
+        } else if above + 1 + graph.depth(tree) > MAX_NESTING {
+            found.add(pointer.as_str(), FieldCode::Conflict, "segments nest at most 5 deep");
+        }
+    }
+}
+
+/// Whether the filter, and those of the segments that use it, stay short enough with all that they name.
+fn judge_length(
+    graph: &mut SegmentGraph,
+    filter: &StoredFilter,
+    sent: &SentFilter<'_>,
+    references: &[(String, Reference)],
+    found: &mut Violations,
+) -> Option<Filter> {
+    let rule = "has more than 1000 conditions with those of the segments that it names";
+    let Ok(resolved) = graph.resolve(filter.tree()) else {
+        let length_of = |id: SegmentId| {
+            let resolved = graph.get(id).and_then(|segment| graph.resolve(segment.filter.tree()).ok());
+            resolved.map_or(MAX_RESOLVED_LEAVES, |resolved| resolved.leaves().count())
+        };
+        // The first segment that does not fit any more with those before it.
+        let mut length = 0;
+        let culprit = references.iter().find(|(_, reference)| {
+            length += if let Reference::Segment(id) = reference { 1 + length_of(*id) } else { 1 };
+            length > MAX_RESOLVED_LEAVES
+        });
+        let last = references.iter().rfind(|(_, reference)| matches!(reference, Reference::Segment(_)));
+        let pointer = culprit.or(last).map_or(sent.pointer, |(pointer, _)| pointer);
+        found.add(pointer, FieldCode::TooManyItems, rule);
+        return None;
+    };
+    let own = sent.segment.and_then(|own| graph.get(own)).cloned();
+    if let Some(own) = own {
+        let id = own.id;
+        graph.insert(Segment { filter: filter.clone(), ..own });
+        let too_long = |id: SegmentId| {
+            let user = graph.get(id);
+            user.is_some_and(|user| graph.resolve(user.filter.tree()) == Err(Unresolvable::TooLong))
+        };
+        let users: Vec<_> = graph.dependents(id).into_iter().chain(graph.users(id).map(|user| user.id)).collect();
+        if users.into_iter().any(too_long) {
+            found.add(sent.pointer, FieldCode::TooManyItems, "is too long for a segment that names this one");
+            return None;
+        }
+    }
+    found.is_empty().then_some(resolved)
+}

@@ -1,0 +1,245 @@
+//! Reading an uploaded file into contacts, a slice of rows at a time.
+//!
+//! Contract section 6.4. A slice is one commit: its contacts, which of its rows were refused, the counts,
+//! and the place in the file after it. So a crash in between neither skips a row nor applies one twice, and
+//! whoever asks sees how far it has come. While a slice is written, the next is decided; it knows what the
+//! one before decided, and is decided again when that could not be written.
+
+mod text;
+
+use std::sync::Arc;
+
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::contact::identity_resolver::{IdentityResolver, Known};
+use messaging_core::domain::contact::input::ContactInput;
+use messaging_core::domain::import::columns::Header;
+use messaging_core::domain::import::report::{self, RowErrors};
+use messaging_core::domain::import::row::{self, Read};
+use messaging_core::domain::import::{Cursor, Import, ImportState};
+use messaging_core::ids::{ImportId, ListId, WorkspaceId};
+use messaging_core::ports::store::{CommitError, Stored, UploadFile};
+
+use crate::app::App;
+use crate::services::upserting::{Upserted, named_lists};
+
+use self::text::{ImportInterruption, Text};
+
+/// Rows of a slice: written in some 10 ms. Those that are refused make a piece of the report.
+const SLICE_ROWS: usize = report::PIECE_ROWS;
+/// Bytes of a slice, unless one row alone is longer.
+const SLICE_BYTES: usize = 512 << 10;
+/// Slices of one turn; then another import has its.
+const SLICES_A_TURN: usize = 100;
+/// How often in a row a slice is decided again because the data changed meanwhile.
+const MAX_CONFLICTS: u32 = 8;
+
+/// A slice that is decided.
+struct Decided {
+    changes: Changes,
+    /// The import as the changes leave it.
+    import: Import,
+    /// What those who come next have to know.
+    known: Arc<Known>,
+    /// Whether any of the contacts was there before.
+    found_any: bool,
+}
+
+impl App {
+    /// Reads on in the file of an import, for a limited while. Answers whether there is more to read.
+    ///
+    /// Conflict means that somebody else is reading the same file.
+    pub async fn advance_import(&self, workspace: WorkspaceId, id: ImportId) -> Result<bool, CommitError> {
+        let _turn = self.0.imports.acquire().await.expect("the semaphore is never closed");
+        let Some(Stored { record: import, revision }) = self.store().import(workspace, id).await? else {
+            return Ok(false);
+        };
+        let Some((upload_id, cursor)) = import.reading() else { return Ok(false) };
+        let file = UploadFile { workspace_id: workspace, import_id: id, upload_id };
+        let mut reading = Reading { app: self, text: Text::new(self, file, import.size_bytes), import, revision };
+        match reading.advance(cursor).await {
+            Ok(is_more) => Ok(is_more),
+            Err(ImportInterruption::Store(error)) => Err(error),
+            Err(ImportInterruption::File(why)) => {
+                let failed = reading.import.clone().fail(&why, self.now());
+                let put = Write::PutImport(Box::new(failed), Expect::Revision(reading.revision));
+                self.commit_in_background(Changes::from_iter([put])).await?;
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// A file that is being read.
+struct Reading<'a> {
+    app: &'a App,
+    text: Text<'a>,
+    /// As it is stored.
+    import: Import,
+    /// At this revision.
+    revision: u32,
+}
+
+impl Reading<'_> {
+    async fn advance(&mut self, cursor: Cursor) -> Result<bool, ImportInterruption> {
+        let header = self.text.header(&self.import.mapping).await?;
+        if self.import.total_rows.is_none() {
+            return self.count(&header).await;
+        }
+        self.text.seek(cursor);
+        let mut guess = Guess::default();
+        let mut conflicts = 0;
+        let mut slices = 0;
+        let first = self.import.clone();
+        let mut next = Some(decide(self.app, &mut self.text, &header, first, None, guess.reads()).await?);
+        while let Some(Decided { mut changes, import, known, found_any }) = next.take() {
+            changes.push(Write::PutImport(Box::new(import.clone()), Expect::Revision(self.revision)));
+            slices += 1;
+            let goes_on = import.reading().is_some() && slices < SLICES_A_TURN;
+            guess.learn(found_any);
+            let (app, text, following) = (self.app, &mut self.text, import.clone());
+            let deciding = async {
+                if !goes_on {
+                    return Ok(None);
+                }
+                decide(app, text, &header, following, Some(known), guess.reads()).await.map(Some)
+            };
+            // The commit is handed over first, and is written while the next slice is decided.
+            let (written, decided) = tokio::join!(app.commit_in_background(changes), deciding);
+            match written {
+                Ok(()) => {
+                    (self.import, self.revision, conflicts) = (import, self.revision + 1, 0);
+                    next = decided?;
+                }
+                Err(CommitError::Conflict) => {
+                    conflicts += 1;
+                    let stored = app.store().import(self.import.workspace_id, self.import.id).await?;
+                    let is_ours = stored.is_some_and(|stored| stored.revision == self.revision);
+                    let Some((_, cursor)) = self.import.reading().filter(|_| is_ours && conflicts <= MAX_CONFLICTS)
+                    else {
+                        return Err(CommitError::Conflict.into());
+                    };
+                    guess.was_wrong();
+                    self.text.seek(cursor);
+                    let again = self.import.clone();
+                    next = Some(decide(app, &mut self.text, &header, again, None, true).await?);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(self.import.reading().is_some())
+    }
+
+    /// Reads the whole file once, so that one that cannot be read to its end changes nothing.
+    async fn count(&mut self, header: &Header) -> Result<bool, ImportInterruption> {
+        let start = Cursor { offset: header.rows_at as u64, row: 1 };
+        self.text.seek(start);
+        let total = self.text.count(header.delimiter).await?;
+        let Some((upload, _)) = self.import.reading() else { return Ok(false) };
+        let state = if total == 0 {
+            ImportState::Completed { at: self.app.now() }
+        } else {
+            ImportState::Processing { upload, cursor: start }
+        };
+        let counted = Import { total_rows: Some(total), state, ..self.import.clone() };
+        let put = Write::PutImport(Box::new(counted), Expect::Revision(self.revision));
+        self.app.commit_in_background(Changes::from_iter([put])).await?;
+        Ok(total > 0)
+    }
+}
+
+/// Reads the next slice and decides what becomes of its rows. `reads` says whether to look for the contacts
+/// they name; without looking, all count as new, and the commit finds out.
+async fn decide(
+    app: &App,
+    text: &mut Text<'_>,
+    header: &Header,
+    mut import: Import,
+    earlier: Option<Arc<Known>>,
+    reads: bool,
+) -> Result<Decided, ImportInterruption> {
+    let (workspace, store) = (import.workspace_id, app.store());
+    let types = app.field_types(workspace).await?;
+    let first_row = text.cursor().row + 1;
+    let mut rows: Vec<Read> = Vec::with_capacity(SLICE_ROWS);
+    let read_row = |record: &csv::ByteRecord| rows.push(row::read(record, header, &types));
+    text.rows(header.delimiter, SLICE_ROWS, SLICE_BYTES, read_row).await?;
+    if text.ends_open()
+        && let Some(last) = rows.last_mut()
+    {
+        *last = Err(row::unclosed());
+    }
+
+    let sent = || rows.iter().filter_map(|row| row.as_ref().ok().map(|(sent, _)| sent));
+    let identifiers = if reads { sent().flat_map(ContactInput::identifiers).collect() } else { Vec::new() };
+    let contacts = if reads { store.contacts_identified(workspace, identifiers).await? } else { Vec::new() };
+    let mut named: Vec<ListId> = sent().flat_map(named_lists).collect();
+    named.sort_unstable();
+    named.dedup();
+    let lists = if named.is_empty() { Vec::new() } else { store.lists_among(workspace, &named).await? };
+    let found_any = !contacts.is_empty();
+    let mut identities = IdentityResolver::after(earlier, contacts, lists, &types);
+    let (writes, outcomes) = app.decide_items(workspace, &mut identities, rows, &import.dedup_keys);
+
+    let lines = tally(&mut import, first_row, &outcomes, header);
+    let mut changes: Changes = writes.into_iter().collect();
+    if !lines.is_empty() {
+        let (workspace_id, import_id) = (workspace, import.id);
+        changes.push(Write::AppendRowErrors(RowErrors { workspace_id, import_id, first_row, lines }));
+    }
+    import.state = match import.state {
+        ImportState::Processing { upload, .. } if !text.is_at_end() => {
+            ImportState::Processing { upload, cursor: text.cursor() }
+        }
+        _ => ImportState::Completed { at: app.now() },
+    };
+    Ok(Decided { changes, import, known: Arc::new(identities.into_known()), found_any })
+}
+
+/// Counts what became of some rows; answers the lines of those that were refused.
+fn tally(import: &mut Import, first_row: u64, outcomes: &[Upserted], header: &Header) -> String {
+    let mut lines = String::new();
+    for (row, outcome) in (first_row..).zip(outcomes) {
+        match outcome {
+            Ok((_, true)) => import.created += 1,
+            Ok((_, false)) => import.updated += 1,
+            Err(error) => {
+                import.failed += 1;
+                report::add(&mut lines, row, error, header);
+            }
+        }
+    }
+    lines
+}
+
+/// Whether to look for the contacts that rows name.
+///
+/// Where a file has only new contacts, looking for each is half of the work, and finds nothing. So after a
+/// slice of none but new ones the next is not looked up. The store refuses an identifier that is there
+/// already, and then that slice and many after it are looked up.
+#[derive(Debug, Default)]
+struct Guess {
+    all_new: bool,
+    /// Slices to be looked up whatever they hold.
+    wary: u32,
+    /// How often the guess was wrong.
+    wrong: u32,
+}
+
+impl Guess {
+    /// Slices that are looked up after the first wrong guess; twice as many after every further one.
+    const WARY: u32 = 16;
+
+    const fn reads(&self) -> bool {
+        !self.all_new || self.wary > 0
+    }
+
+    const fn learn(&mut self, found_any: bool) {
+        self.all_new = !found_any;
+        self.wary = self.wary.saturating_sub(1);
+    }
+
+    fn was_wrong(&mut self) {
+        self.wary = Self::WARY << self.wrong.min(10);
+        self.wrong += 1;
+    }
+}

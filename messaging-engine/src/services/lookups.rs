@@ -1,0 +1,201 @@
+//! What the hot path looks up: credentials, verified domains, channel settings.
+
+use std::sync::Arc;
+
+use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::account::Workspace;
+use messaging_core::domain::api_key::{ApiKey, KeyText};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::custom_field::{FieldTypes, MAX_FIELDS};
+use messaging_core::domain::digest::Digest;
+use messaging_core::domain::provider::BUILTIN;
+use messaging_core::domain::segment::reads::ReadMask;
+use messaging_core::domain::sending_domain::SendingDomain;
+use messaging_core::domain::template::Template;
+use messaging_core::domain::webhook::MAX_WEBHOOKS;
+use messaging_core::ids::{Id as _, TemplateId, UserId, WorkspaceId};
+use messaging_core::ports::store::{PageRequest, StoreError};
+use messaging_core::scope::{Access, Role};
+
+use crate::app::App;
+use crate::app::Provider;
+use crate::app::caches::Listeners;
+use crate::caller::{Caller, SignedIn};
+use crate::error::Error;
+
+/// A workspace has at most this many sending domains.
+pub(crate) const MAX_LOOKED_AT: usize = 1000;
+
+/// The text before the random part of a session token.
+pub(crate) const SESSION_MARKER: &str = "ms_";
+
+impl App {
+    /// Who holds a bearer token. Unknown, wrong, revoked and expired tokens get the same answer.
+    pub async fn authenticate(&self, token: &str) -> Result<Caller, Error> {
+        if token.starts_with(SESSION_MARKER) {
+            let session = self.signed_in(Digest::of(token)).await?.ok_or(Error::InvalidCredentials)?;
+            return Ok(Caller::Session(session));
+        }
+        let text = KeyText::parse(token).ok_or(Error::InvalidCredentials)?;
+        // By the secret, never by the prefix: a wrong secret takes the same way, in the cache and in the store,
+        // whether or not there is a key with this prefix, so that time does not tell which prefixes exist.
+        let digest = Digest::of(text.secret);
+        let load =
+            async { Ok::<_, StoreError>(self.store().api_key_by_secret(&digest, text.prefix).await?.map(Arc::new)) };
+        let key = self.lookups().keys.get(digest.as_bytes(), self.now(), load).await?;
+        match key {
+            Some(key) if key.prefix == text.prefix && key.is_live(self.now()) => {
+                self.note_use(&key);
+                Ok(Caller::Key(key))
+            }
+            _ => Err(Error::InvalidCredentials),
+        }
+    }
+
+    async fn signed_in(&self, digest: Digest) -> Result<Option<Arc<SignedIn>>, Error> {
+        let now = self.now();
+        let load = async {
+            let Some(session) = self.store().session(&digest).await? else { return Ok(None) };
+            let Some(user) = self.store().user(session.user_id).await? else { return Ok(None) };
+            if session.password_version != user.record.password_version {
+                return Ok(None);
+            }
+            Ok::<_, StoreError>(Some(Arc::new(SignedIn {
+                token_digest: session.token_digest,
+                expires_at: session.expires_at,
+                user: user.record,
+                membership: None,
+            })))
+        };
+        let session = self.lookups().sessions.get(digest.as_bytes(), now, load).await?;
+        Ok(session.filter(|session| now < session.expires_at))
+    }
+
+    /// Whether a caller may do what an operation asks for, and in which workspace: [`Caller::admit`] after the one
+    /// membership that the call is about was looked up. Answers the caller to call the operation with.
+    ///
+    /// However many workspaces somebody is a member of, by their own will or not, this is one look-up by key.
+    pub async fn admit(
+        &self,
+        mut caller: Caller,
+        access: Access,
+        in_path: Option<&str>,
+        in_header: Option<&str>,
+    ) -> Result<(Caller, Option<WorkspaceId>), Error> {
+        if let Caller::Session(session) = &caller {
+            let named = in_path.or(in_header).and_then(|text| text.parse().ok());
+            let membership = match named {
+                Some(workspace) => self.role_of(session.user.id, workspace).await?.map(|role| (workspace, role)),
+                None => None,
+            };
+            if membership != session.membership {
+                caller = Caller::Session(Arc::new(SignedIn { membership, ..SignedIn::clone(session) }));
+            }
+        }
+        let workspace = caller.admit(access, in_path, in_header)?;
+        Ok((caller, workspace))
+    }
+
+    async fn role_of(&self, user: UserId, workspace: WorkspaceId) -> Result<Option<Role>, StoreError> {
+        let load = async { Ok(self.store().member(workspace, user).await?.map(|stored| stored.record.role)) };
+        self.lookups().roles.get(&(user, workspace), self.now(), load).await
+    }
+
+    /// A workspace.
+    pub async fn workspace(&self, id: WorkspaceId) -> Result<Option<Arc<Workspace>>, StoreError> {
+        let load = async { Ok(self.store().workspace(id).await?.map(|stored| Arc::new(stored.record))) };
+        self.lookups().workspaces.get(&id, self.now(), load).await
+    }
+
+    /// The sending domains of a workspace, verified or not.
+    pub async fn sending_domains(&self, workspace: WorkspaceId) -> Result<Arc<Vec<SendingDomain>>, StoreError> {
+        let page = PageRequest { after: None, limit: MAX_LOOKED_AT };
+        let load = async { Ok(Some(Arc::new(self.store().domains(workspace, page).await?.items))) };
+        let domains = self.lookups().domains.get(&workspace, self.now(), load).await?;
+        Ok(domains.unwrap_or_default())
+    }
+
+    /// The provider that carries a channel for a workspace; `None` when the channel has no settings.
+    pub async fn provider(&self, workspace: WorkspaceId, channel: Channel) -> Result<Option<Provider>, StoreError> {
+        let load = async {
+            let stored = self.store().channel(workspace, channel).await?;
+            let provider = match stored {
+                Some(stored) => Some(Provider {
+                    settings: Arc::new(self.open_secrets(&stored.record)),
+                    name: stored.record.provider,
+                }),
+                // Email needs no settings: it is delivered to the recipients' own servers.
+                None if channel == Channel::Email => {
+                    Some(Provider { name: BUILTIN.to_owned(), settings: Arc::default() })
+                }
+                None => None,
+            };
+            Ok(Some(Arc::new(provider)))
+        };
+        let provider = self.lookups().providers.get(&(workspace, channel), self.now(), load).await?;
+        Ok(provider.and_then(|provider| provider.as_ref().clone()))
+    }
+
+    /// The declared types of a workspace's attributes.
+    pub async fn field_types(&self, workspace: WorkspaceId) -> Result<Arc<FieldTypes>, StoreError> {
+        let page = PageRequest { after: None, limit: MAX_FIELDS };
+        let load = async {
+            let fields = self.store().custom_fields(workspace, page).await?.items;
+            let types: FieldTypes = fields.into_iter().map(|field| (field.key, field.kind)).collect();
+            Ok(Some(Arc::new(types)))
+        };
+        let types = self.lookups().fields.get(&workspace, self.now(), load).await?;
+        Ok(types.unwrap_or_default())
+    }
+
+    /// The head of a template's current version: what accepting a message needs to know of it.
+    pub async fn template_head(
+        &self,
+        workspace: WorkspaceId,
+        id: TemplateId,
+    ) -> Result<Option<Arc<Template>>, StoreError> {
+        let load = async { Ok(self.store().template_head(workspace, id).await?.map(Arc::new)) };
+        self.lookups().templates.get(&(workspace, id), self.now(), load).await
+    }
+
+    /// Whether the workspace has any contacts: where it has none, accepting a message looks for none.
+    pub async fn has_contacts(&self, workspace: WorkspaceId) -> Result<bool, StoreError> {
+        let load = async { Ok(Some(self.store().contact_count(workspace).await? > 0)) };
+        let has = self.lookups().has_contacts.get(&workspace, self.now(), load).await?;
+        Ok(has.unwrap_or(false))
+    }
+
+    /// What the dynamic segments of a workspace read of its contacts.
+    pub(super) async fn segment_read_mask(&self, workspace: WorkspaceId) -> Result<ReadMask, StoreError> {
+        let load = async { Ok(Some(self.store().segment_read_mask(workspace).await?)) };
+        let read_mask = self.lookups().segment_read_mask.get(&workspace, self.now(), load).await?;
+        Ok(read_mask.unwrap_or_default())
+    }
+
+    /// Who wants to hear of a workspace's events.
+    pub(crate) async fn listeners(&self, workspace: WorkspaceId) -> Result<Arc<Listeners>, StoreError> {
+        let page = PageRequest { after: None, limit: MAX_WEBHOOKS };
+        let load = async {
+            let webhooks = self.store().webhooks(workspace, page).await?.items;
+            let followed_until = self.store().followed_until(workspace).await?;
+            Ok(Some(Arc::new(Listeners { webhooks, followed_until })))
+        };
+        let listeners = self.lookups().listeners.get(&workspace, self.now(), load).await?;
+        Ok(listeners.unwrap_or_default())
+    }
+
+    /// Notes when a key was last used, at most once a minute per key, without anybody waiting for it.
+    fn note_use(&self, key: &ApiKey) {
+        let now = self.now();
+        if self.last_uses().is_news(key.id.to_bytes(), self.monotonic()) {
+            let app = self.clone();
+            let id = key.id;
+            tokio::spawn(async move {
+                let changes = Changes::from_iter([Write::TouchApiKey(id, now)]);
+                if let Err(error) = app.commit_in_background(changes).await {
+                    tracing::debug!(error = %messaging_core::error::Chain(&error), "the last use of a key was not noted");
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What comes back by mail: whose return address it is, and what a report does to its message.
+//!
+//! Contract sections 4.2 and 10. Whoever receives mail asks [`App::return_address`] for each recipient
+//! and hands over what the mail says with [`App::receive`].
+
+use async_trait::async_trait;
+use futures_util::future::try_join_all;
+use messaging_core::changes::{Changes, MoveMessage, Write};
+use messaging_core::domain::link_token::ReturnPurpose;
+use messaging_core::domain::message::{Message, MessageContent};
+use messaging_core::domain::recipients::{self, Recipient};
+use messaging_core::domain::report::Report;
+use messaging_core::domain::returned::{self, Returned};
+use messaging_core::domain::sending_domain::BOUNCE_LABEL;
+use messaging_core::domain::unsubscribe::UnsubscribeMethod;
+use messaging_core::domain::{address, content};
+use messaging_core::ports::inbound::{InboundError, InboundSink, ReturnAddress};
+use messaging_core::ports::store::StoreError;
+
+use crate::app::App;
+use crate::error::Error;
+
+/// Workspaces that may share a domain's name, as far as return addresses look.
+const MAX_NAMESAKES: usize = 100;
+
+/// Events of a kind that are looked at: a message has at most 101 recipients, each with a bounce, a
+/// complaint, a delivery, and a few dozen deferrals.
+const MAX_EVENTS: usize = 8192;
+
+#[async_trait]
+impl InboundSink for App {
+    async fn return_address(&self, address: &str) -> Result<Option<ReturnAddress>, StoreError> {
+        Self::return_address(self, address).await
+    }
+
+    async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), InboundError> {
+        Self::receive(self, to, report).await.map_err(InboundError::new)
+    }
+}
+
+impl App {
+    /// What an address says, if it is a return address that we made: `bounce+TOKEN@bounce.<domain>` or
+    /// `unsubscribe+TOKEN@bounce.<domain>`, in any case. Anything else is `None`, whatever is wrong.
+    pub async fn return_address(&self, address: &str) -> Result<Option<ReturnAddress>, StoreError> {
+        let Some((local_part, host)) = address.rsplit_once('@') else { return Ok(None) };
+        let Some(host) = address::ascii_domain(host.strip_suffix('.').unwrap_or(host)) else { return Ok(None) };
+        let Some((BOUNCE_LABEL, name)) = host.split_once('.') else { return Ok(None) };
+        let domains = self.store().domains_named(name, MAX_NAMESAKES).await?;
+        Ok(domains.iter().find_map(|domain| {
+            let workspace_id = domain.workspace_id;
+            let (purpose, message_id, recipient) = self.link_key().read_local_part(workspace_id, local_part)?;
+            Some(ReturnAddress { workspace_id, message_id, purpose, recipient })
+        }))
+    }
+
+    /// Takes note of what a mail to a return address says. When it returns, that is durable.
+    ///
+    /// The same mail twice has no second effect. A mail to an unsubscribe address is a request to
+    /// unsubscribe unless it is a report; a mail to a bounce address that is none changes nothing.
+    pub async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), Error> {
+        match (to.purpose, report) {
+            (ReturnPurpose::Bounce, Report::Delivery(_) | Report::Complaint { .. }) => {
+                self.until_committed(|| self.judge(to, report)).await
+            }
+            (ReturnPurpose::Unsubscribe, Report::Other) => {
+                match self.unsubscribe(to.workspace_id, to.message_id, UnsubscribeMethod::Mailto).await {
+                    Ok(_) | Err(Error::NotFound) => Ok(()),
+                    Err(error) => Err(error),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn judge(&self, to: &ReturnAddress, report: &Report) -> Result<(Changes, ()), Error> {
+        let found = self.store().message_with_content(to.workspace_id, to.message_id).await?;
+        let Some((message, content)) = found else { return Ok((Changes::default(), ())) };
+        let (mut recipients, mut complete) = recipients_of(&message, content.as_ref());
+        if let Some(tag) = to.recipient {
+            // Whatever the mail names, it is about whom the address was made for.
+            recipients.retain(|known| self.link_key().recipient_tag(message.id, &known.address) == tag);
+            complete = true;
+        }
+        let of_kind = |kind| self.store().message_events_of_kind(to.workspace_id, to.message_id, kind, MAX_EVENTS);
+        let past = try_join_all(returned::kinds(report).iter().map(|kind| of_kind(*kind))).await?.concat();
+        let judgment =
+            Returned { status: message.status, recipients: &recipients, complete, past: &past }.judge(report);
+        if judgment.events.is_empty() {
+            tracing::debug!(message = %message.id, "a report says nothing new of anybody who received the message");
+            return Ok((Changes::default(), ()));
+        }
+        let now = self.now();
+        // Where the state stays, the revision moves all the same: of two mails at once that say the
+        // same, one decides again and finds the other's event.
+        let (status, at) = judgment.status.map_or((message.status, message.updated_at), |status| (status, now));
+        let mut changes = Changes::from_iter([Write::MoveMessage(MoveMessage {
+            workspace_id: message.workspace_id,
+            message_id: message.id,
+            revision: message.revision,
+            status,
+            at,
+        })]);
+        changes.extend(self.append_events(message.workspace_id, message.id, judgment.events.clone()).await?);
+        for write in self.address_writes(&message, &judgment).await? {
+            changes.push(write);
+        }
+        Ok((changes, ()))
+    }
+}
+
+/// The recipients of a message, and whether these are all: once the content is forgotten, nobody knows
+/// the copies.
+fn recipients_of(message: &Message, content: Option<&MessageContent>) -> (Vec<Recipient>, bool) {
+    let (cc, bcc, complete) = match content.map(content::decode) {
+        Some(Ok(request)) => (request.input.cc.unwrap_or_default(), request.input.bcc.unwrap_or_default(), true),
+        Some(Err(_)) | None => (Vec::new(), Vec::new(), false),
+    };
+    (recipients::all(&message.to, &cc, &bcc), complete)
+}

@@ -1,0 +1,115 @@
+//! What bounces, complaints and deliveries mean for addresses: the suppression list, and streaks of
+//! soft bounces that lead there.
+
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::delivery::Judgment;
+use messaging_core::domain::message::Message;
+use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
+use messaging_core::domain::{address, soft_bounce};
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::StoreError;
+
+use crate::app::App;
+
+/// An address to suppress, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listing {
+    /// The address, as it was spelled.
+    pub(crate) address: String,
+    /// Why the address must not be sent to.
+    pub(crate) reason: SuppressionReason,
+    /// More about why.
+    pub(crate) detail: Option<String>,
+}
+
+impl App {
+    /// For each address why it must not be sent to, or `None` where it may.
+    pub(crate) async fn stopping_reasons<'a>(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        addresses: impl Iterator<Item = &'a String>,
+    ) -> Result<Vec<Option<SuppressionReason>>, StoreError> {
+        let spelled: Vec<_> = addresses.map(|text| address::normalize(channel, text)).collect();
+        let listed = self.store().suppressed(workspace, channel, &spelled).await?;
+        let reason = |spelled: &String| {
+            let found = listed.iter().find(|stored| stored.record.address == *spelled);
+            found.map(|stored| stored.record.reason).filter(|reason| reason.stops_transactional())
+        };
+        Ok(spelled.iter().map(reason).collect())
+    }
+
+    /// The writes that follow from a judgment for the addresses it names.
+    pub(crate) async fn address_writes(
+        &self,
+        message: &Message,
+        judgment: &Judgment,
+    ) -> Result<Vec<Write>, StoreError> {
+        let (workspace, channel) = (message.workspace_id, message.channel);
+        // Nearly always there is no streak to end. Finding out would cost more than ending it.
+        let reached = judgment.reached.iter().map(|address| address::normalize(channel, address));
+        let mut writes: Vec<_> = reached.map(|address| Write::EndSoftBounces(workspace, channel, address)).collect();
+        let listing =
+            |(address, reason): &(String, _)| Listing { address: address.clone(), reason: *reason, detail: None };
+        let mut listings: Vec<_> = judgment.suppress.iter().map(listing).collect();
+        for address in &judgment.soft_bounces {
+            let address = address::normalize(channel, address);
+            let streak = self.store().soft_bounces(workspace, channel, &address).await?;
+            if streak.is_full() {
+                // Counted first, so that two bounces at once cannot both be the last one.
+                writes.extend([
+                    Write::CountSoftBounce(streak),
+                    Write::EndSoftBounces(workspace, channel, address.clone()),
+                ]);
+                let detail = Some(soft_bounce::DETAIL.to_owned());
+                listings.push(Listing { address, reason: SuppressionReason::Bounce, detail });
+            } else {
+                writes.push(Write::CountSoftBounce(streak));
+            }
+        }
+        writes.extend(self.suppress(workspace, channel, SuppressionSource::System, listings).await?);
+        let complaining = judgment.suppress.iter().filter(|(_, reason)| *reason == SuppressionReason::Complaint);
+        let complaining = complaining.map(|(address, _)| address);
+        writes.extend(self.withdraw_consent(workspace, channel, complaining).await?);
+        Ok(writes)
+    }
+
+    /// The writes that put the addresses on the list. An address that is listed keeps its record; its
+    /// reason only rises (contract section 10).
+    pub(crate) async fn suppress(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        source: SuppressionSource,
+        listings: Vec<Listing>,
+    ) -> Result<Vec<Write>, StoreError> {
+        if listings.is_empty() {
+            return Ok(Vec::new());
+        }
+        let now = self.now();
+        let mut wanted: Vec<Listing> = Vec::with_capacity(listings.len());
+        // The address of an erased recipient is not known any more.
+        for listing in listings.into_iter().filter(|listing| !listing.address.is_empty()) {
+            let listing = Listing { address: address::normalize(channel, &listing.address), ..listing };
+            match wanted.iter_mut().find(|other| other.address == listing.address) {
+                Some(other) if other.reason < listing.reason => *other = listing,
+                Some(_) => {}
+                None => wanted.push(listing),
+            }
+        }
+        let addresses: Vec<_> = wanted.iter().map(|listing| listing.address.clone()).collect();
+        let listed = self.store().suppressed(workspace, channel, &addresses).await?;
+        let writes = wanted.into_iter().filter_map(|Listing { address, reason, detail }| {
+            if let Some(stored) = listed.iter().find(|stored| stored.record.address == address) {
+                let raised = stored.record.raised(reason, detail)?;
+                return Some(Write::PutSuppression(raised, Expect::Revision(stored.revision)));
+            }
+            let id = self.new_id(now);
+            let record =
+                Suppression { id, workspace_id: workspace, channel, address, reason, detail, source, created_at: now };
+            Some(Write::PutSuppression(record, Expect::Absent))
+        });
+        Ok(writes.collect())
+    }
+}

@@ -1,0 +1,82 @@
+//! Templates as messages use them: compiled once per version, rendered within bounds.
+
+use std::sync::Arc;
+
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::template::budget::Limits;
+use messaging_core::domain::template::compiled::{Compiled, Rendering};
+use messaging_core::domain::template::engine::RenderFault;
+use messaging_core::domain::template::saving::{self, Made};
+use messaging_core::domain::template::values::Values;
+use messaging_core::domain::template::{Design, Part, Template};
+use messaging_core::ids::{TemplateId, WorkspaceId};
+use messaging_core::ports::store::StoreError;
+
+use crate::app::App;
+use crate::error::Error;
+
+/// Why a stored version is not rendered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unrendered {
+    /// It was removed too long ago.
+    #[error("the template is no longer stored")]
+    Gone,
+    /// What was saved does not compile any more.
+    #[error("the template cannot be compiled")]
+    Broken,
+    /// Rendering it failed.
+    #[error("{} of the template {fault}", .part.pointer().trim_start_matches('/'))]
+    Failed {
+        /// Which part.
+        part: Part,
+        /// What went wrong.
+        fault: RenderFault,
+    },
+    /// Not now.
+    #[error("there is no room to render it")]
+    Busy,
+    /// Not now: the store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl App {
+    /// Checks a design and makes of it what is sent.
+    pub(crate) async fn make_template(&self, channel: Channel, design: Design) -> Result<Made, Error> {
+        let made = self.template_work().run(move || saving::make(channel, design)).await?;
+        made.map_err(Error::Validation)
+    }
+
+    /// A version, compiled.
+    pub(crate) async fn compiled_template(
+        &self,
+        workspace: WorkspaceId,
+        id: TemplateId,
+        version: u32,
+    ) -> Result<Arc<Compiled>, Unrendered> {
+        let key = (workspace, id, version);
+        if let Some(compiled) = self.compiled_templates().get(&key) {
+            return Ok(compiled);
+        }
+        let template: Template =
+            self.store().template_version(workspace, id, version).await?.ok_or(Unrendered::Gone)?;
+        let compile = move || Compiled::of(&template).map_err(|_| Unrendered::Broken);
+        let compiled = self.template_work().run(compile).await.map_err(|_| Unrendered::Busy)?;
+        let compiled = Arc::new(compiled?);
+        self.compiled_templates().put(key, &compiled);
+        Ok(compiled)
+    }
+
+    /// Renders a version. Most take some microseconds and are rendered where they are asked for; one that
+    /// takes longer begins anew on a thread where nobody waits behind it.
+    pub(crate) async fn render(&self, compiled: &Arc<Compiled>, values: Values) -> Result<Rendering, Unrendered> {
+        let failed = |(part, fault)| Unrendered::Failed { part, fault };
+        match compiled.render(values.clone(), Limits::SHORT) {
+            Err((_, RenderFault::Limits)) => {}
+            rendering => return rendering.map_err(failed),
+        }
+        let compiled = Arc::clone(compiled);
+        let rendering = self.template_work().run(move || compiled.render(values, Limits::WHOLE)).await;
+        rendering.map_err(|_| Unrendered::Busy)?.map_err(failed)
+    }
+}

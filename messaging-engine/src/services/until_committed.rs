@@ -1,0 +1,35 @@
+//! Read, decide, commit, for what is neither an operation nor a job.
+
+use std::future::Future;
+
+use messaging_core::changes::Changes;
+use messaging_core::ports::store::CommitError;
+
+use crate::app::App;
+use crate::error::Error;
+
+/// How often something is decided again because the data changed meanwhile.
+const MAX_RUNS: usize = 8;
+
+impl App {
+    /// Decides and commits, again when the data changed meanwhile: what `invoke` does for operations.
+    pub(crate) async fn until_committed<T, F, D>(&self, mut decide: D) -> Result<T, Error>
+    where
+        D: FnMut() -> F + Send,
+        F: Future<Output = Result<(Changes, T), Error>> + Send,
+        T: Send,
+    {
+        for _ in 0..MAX_RUNS {
+            let (changes, answer) = decide().await?;
+            if changes.is_empty() {
+                return Ok(answer);
+            }
+            match self.commit(changes).await {
+                Ok(()) => return Ok(answer),
+                Err(CommitError::Conflict) => {}
+                Err(CommitError::Store(error)) => return Err(error.into()),
+            }
+        }
+        Err(Error::Unavailable { retry_after: 1 })
+    }
+}

@@ -1,0 +1,189 @@
+//! Receiving the file of an import.
+//!
+//! Contract section 6.4. The file goes to the store piece by piece under a name of its own, so that two who
+//! send at once do not meet; which of them counts is decided by the commit that makes the import go on.
+
+use std::net::IpAddr;
+
+use bytes::{Bytes, BytesMut};
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::caller_network::CallerNetwork;
+use messaging_core::domain::import::Import;
+use messaging_core::error::Chain;
+use messaging_core::ids::{ImportId, WorkspaceId};
+use messaging_core::ports::store::{StoreError, Stored, UploadFile};
+use ring::digest;
+
+use crate::app::App;
+use crate::app::receiving::LinkInUse;
+use crate::error::{Error, Unprocessable};
+use crate::fair_semaphore::{Cap, Owner, Permit, Share};
+use crate::jobs::JobData as _;
+use crate::jobs::imports::ImportContacts;
+
+/// How much of the places uploads from one network may take, whatever the workspaces.
+const OF_ONE_NETWORK: Cap = Cap::Eighths(7);
+
+/// Bytes that go to the store in one piece.
+const PIECE: usize = 256 << 10;
+
+/// When to come back if too many are sending.
+const RETRY_AFTER: u64 = 5;
+
+/// A file that is being received. Dropped before its end, it leaves nothing.
+#[derive(Debug)]
+pub struct Uploading {
+    app: App,
+    file: UploadFile,
+    /// How many bytes were announced.
+    size: u64,
+    received: u64,
+    digest: Sum,
+    /// What is not in the store yet.
+    piece: BytesMut,
+    /// Whether the store may hold something that has to go.
+    is_begun: bool,
+    _place: Permit,
+    _link: LinkInUse,
+}
+
+/// A SHA-256 digest in the making.
+struct Sum(digest::Context);
+
+impl std::fmt::Debug for Sum {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sum(…)")
+    }
+}
+
+impl App {
+    /// Begins to receive the file that a link is for. A token that is none of ours is
+    /// [`Error::NotFound`], a link that was used or is too old [`Error::LinkExpired`], one that is in use
+    /// [`Error::InvalidState`]. Places are shared by workspace and by the network of `client`; whoever gets none is
+    /// told to come back ([`Error::Unavailable`]).
+    pub async fn receive_upload(&self, token: &str, client: Option<IpAddr>) -> Result<Uploading, Error> {
+        let (workspace, id) = self.link_key().read_upload(token).ok_or(Error::NotFound)?;
+        let import = self.store().import(workspace, id).await?.ok_or(Error::NotFound)?.record;
+        let now = self.now();
+        import.admits_upload(now)?;
+        let link = self.0.receiving.begin(id)?;
+        let mut shares = vec![Share { owner: Owner::Workspace(workspace), cap: Cap::AsMuchAsIsLeft }];
+        shares.extend(
+            client.map(|address| Share { owner: Owner::Network(CallerNetwork::of(address)), cap: OF_ONE_NETWORK }),
+        );
+        let place = self.0.uploads.try_acquire(shares, 1);
+        let place = place.map_err(|_| Error::Unavailable { retry_after: RETRY_AFTER })?;
+        Ok(Uploading {
+            app: self.clone(),
+            file: UploadFile { workspace_id: workspace, import_id: id, upload_id: self.new_id(now) },
+            size: import.size_bytes,
+            received: 0,
+            digest: Sum(digest::Context::new(&digest::SHA256)),
+            piece: BytesMut::new(),
+            is_begun: false,
+            _place: place,
+            _link: link,
+        })
+    }
+}
+
+impl Uploading {
+    /// Refuses a file of a length that is known before it comes.
+    pub fn expect(&self, length: u64) -> Result<(), Error> {
+        if length > self.size { Err(self.too_large()) } else { Ok(()) }
+    }
+
+    /// Takes what came next.
+    pub async fn add(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if self.received + bytes.len() as u64 > self.size {
+            return Err(self.too_large());
+        }
+        self.digest.0.update(bytes);
+        self.received += bytes.len() as u64;
+        self.piece.extend_from_slice(bytes);
+        if self.piece.len() >= PIECE { self.store_piece().await } else { Ok(()) }
+    }
+
+    /// The file has come to its end: it is kept, and the import goes on.
+    pub async fn finish(mut self) -> Result<Import, Error> {
+        if self.received != self.size {
+            return Err(Unprocessable::SizeMismatch.into());
+        }
+        let UploadFile { workspace_id, import_id, upload_id } = self.file;
+        let import = self.import().await?;
+        let digest = self.digest.0.clone().finish();
+        if hexadecimal(digest.as_ref()) != import.record.sha256 {
+            return Err(Unprocessable::ChecksumMismatch.into());
+        }
+        self.store_piece().await?;
+        let kept = self.app.store().keep_upload(self.file).await;
+        self.unless_late(kept).await?;
+        let app = self.app.clone();
+        // The commit may be done although nobody hears of it, and then it names the file. One that nothing names is
+        // removed by the job that is due when the link expires.
+        self.is_begun = false;
+        let outcome = app
+            .until_committed(|| {
+                let app = &app;
+                async move {
+                    let now = app.now();
+                    let Stored { record, revision } = read(app, workspace_id, import_id).await?;
+                    let import = record.uploaded(upload_id, now)?;
+                    let job = ImportContacts::of(&import).enqueue(app.new_id(now), now);
+                    let put = Write::PutImport(Box::new(import.clone()), Expect::Revision(revision));
+                    Ok((Changes::from_iter([put, Write::Enqueue(job)]), import))
+                }
+            })
+            .await;
+        self.is_begun = !matches!(outcome, Ok(_) | Err(Error::OutcomeUnknown { .. }));
+        outcome
+    }
+
+    async fn import(&self) -> Result<Stored<Import>, Error> {
+        read(&self.app, self.file.workspace_id, self.file.import_id).await
+    }
+
+    async fn store_piece(&mut self) -> Result<(), Error> {
+        let piece: Bytes = self.piece.split().freeze();
+        let at = self.received - piece.len() as u64;
+        self.is_begun = true;
+        let stored = self.app.store().append_upload(self.file, at, piece).await;
+        self.unless_late(stored).await
+    }
+
+    /// Whoever comes too late finds the file gone under their hands: that is no failure of the store.
+    async fn unless_late(&self, outcome: Result<(), StoreError>) -> Result<(), Error> {
+        let Err(error) = outcome else { return Ok(()) };
+        self.import().await?.record.admits_upload(self.app.now())?;
+        Err(error.into())
+    }
+
+    fn too_large(&self) -> Error {
+        Error::PayloadTooLarge { limit: usize::try_from(self.size).unwrap_or(usize::MAX) }
+    }
+}
+
+impl Drop for Uploading {
+    fn drop(&mut self) {
+        if !self.is_begun {
+            return;
+        }
+        let (app, file) = (self.app.clone(), self.file);
+        // Without a runtime the process is ending, and the job that ends the import removes the file.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                if let Err(error) = app.store().remove_upload(file).await {
+                    tracing::warn!(error = %Chain(&error), "an unfinished upload could not be removed yet");
+                }
+            });
+        }
+    }
+}
+
+async fn read(app: &App, workspace: WorkspaceId, id: ImportId) -> Result<Stored<Import>, Error> {
+    app.store().import(workspace, id).await?.ok_or(Error::NotFound)
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

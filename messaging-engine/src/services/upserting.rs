@@ -1,0 +1,113 @@
+//! Creating and updating contacts, one or many.
+//!
+//! A long list is done in parts, each a commit of its own: items are independent by contract, and the
+//! writer is never held for long. A part that finds its contacts changed meanwhile is decided again.
+
+use std::collections::HashSet;
+
+use messaging_core::DomainError;
+use messaging_core::changes::{Changes, PutContact, Write};
+use messaging_core::domain::contact::IdentifierKind;
+use messaging_core::domain::contact::identity_resolver::{Decision, IdentityResolver, UpsertContext};
+use messaging_core::domain::contact::input::ContactInput;
+use messaging_core::domain::custom_field::FieldTypes;
+use messaging_core::ids::{ContactId, ListId, WorkspaceId};
+use messaging_core::patch::Patch;
+use messaging_core::ports::store::StoreError;
+use messaging_core::violation::Violations;
+
+use crate::app::App;
+use crate::error::Error;
+
+/// An item as far as it could be read, and what is wrong with it.
+pub(crate) type CheckedItem = Result<(ContactInput, Violations), Violations>;
+
+/// What became of an item.
+pub(crate) type Upserted = Result<(ContactId, bool), DomainError>;
+
+impl App {
+    /// Reads what it takes to decide on some contacts.
+    pub(crate) async fn identities<'a, 's>(
+        &self,
+        workspace: WorkspaceId,
+        types: &'a FieldTypes,
+        sent: impl Iterator<Item = &'s ContactInput> + Clone + Send,
+    ) -> Result<IdentityResolver<'a>, StoreError> {
+        let identifiers: Vec<_> = sent.clone().flat_map(ContactInput::identifiers).collect();
+        let lists: HashSet<ListId> = sent.flat_map(named_lists).collect();
+        let lists: Vec<_> = lists.into_iter().collect();
+        let contacts = self.store().contacts_identified(workspace, identifiers).await?;
+        let lists = if lists.is_empty() { Vec::new() } else { self.store().lists_among(workspace, &lists).await? };
+        Ok(IdentityResolver::new(contacts, lists, types))
+    }
+
+    /// Decides on contacts in order, each independent of the others. A broken item is refused alone.
+    pub(crate) async fn decide_part(
+        &self,
+        workspace: WorkspaceId,
+        types: &FieldTypes,
+        items: Vec<CheckedItem>,
+    ) -> Result<(Changes, Vec<Upserted>), Error> {
+        let readable = items.iter().filter_map(|item| item.as_ref().ok().map(|(sent, _)| sent));
+        let mut identities = self.identities(workspace, types, readable).await?;
+        let (writes, done) = self.decide_items(workspace, &mut identities, items, &IdentifierKind::ALL);
+        Ok((writes.into_iter().collect(), done))
+    }
+
+    /// Decides on items in order, each independent of the others: what it takes to carry that out, and what
+    /// became of each. A contact is looked for by the identifiers of the `keys`.
+    pub(crate) fn decide_items(
+        &self,
+        workspace: WorkspaceId,
+        identities: &mut IdentityResolver<'_>,
+        items: Vec<CheckedItem>,
+        keys: &[IdentifierKind],
+    ) -> (Vec<Write>, Vec<Upserted>) {
+        let now = self.now();
+        let mut puts = Vec::with_capacity(items.len());
+        let mut memberships = Vec::new();
+        let mut done = Vec::with_capacity(items.len());
+        for item in items {
+            let outcome = match item {
+                Ok((sent, faults)) => {
+                    let on = UpsertContext { workspace_id: workspace, new_id: self.new_id(now), now };
+                    identities.upsert(sent, faults, keys, on)
+                }
+                Err(faults) => Err(faults.into()),
+            };
+            done.push(outcome.map(|decision| {
+                memberships.extend(membership_writes(&decision));
+                let Decision { contact, created, put, .. } = decision;
+                let told = (contact.id, created);
+                puts.extend(put.map(|expect| PutContact { contact, expect }));
+                told
+            }));
+        }
+        // All contacts in one write, which is faster than each alone; what they join is there by then.
+        let puts = (!puts.is_empty()).then_some(Write::PutContacts(puts));
+        (puts.into_iter().chain(memberships).collect(), done)
+    }
+}
+
+/// The lists that a request names and that may exist.
+pub(super) fn named_lists(sent: &ContactInput) -> impl Iterator<Item = ListId> + '_ {
+    let named = match &sent.list_ids {
+        Patch::Set(ids) => ids.as_slice(),
+        Patch::Null | Patch::Absent => &[],
+    };
+    named.iter().filter_map(|id| id.parse().ok())
+}
+
+/// What it takes to carry a decision out.
+pub(crate) fn writes(decision: Decision) -> Vec<Write> {
+    let memberships = membership_writes(&decision);
+    let put = decision.put.map(|expect| Write::put_contact(decision.contact, expect));
+    put.into_iter().chain(memberships).collect()
+}
+
+fn membership_writes(decision: &Decision) -> Vec<Write> {
+    let (workspace, id) = (decision.contact.workspace_id, decision.contact.id);
+    let joins = decision.joins.iter().map(|list| Write::JoinList(workspace, *list, id));
+    let leaves = decision.leaves.iter().map(|list| Write::LeaveList(workspace, *list, id));
+    joins.chain(leaves).collect()
+}

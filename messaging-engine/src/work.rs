@@ -1,0 +1,59 @@
+//! Background work: jobs, and what runs them.
+//!
+//! A job is a row written in the transaction of its cause, so nothing is lost between "saved" and
+//! "queued". The runner claims due jobs in batches over fair lanes, runs each on its own task, and is
+//! woken by commits. A job does its own last commit, because only it knows what to decide again when
+//! the data changed meanwhile. To add one: a type that implements [`Job`], a line in `all`.
+
+use crate::jobs::deliver_message::DeliverMessage;
+use crate::jobs::deliver_webhook::DeliverWebhook;
+use crate::jobs::drain_webhook::DrainWebhook;
+use crate::jobs::erase_contact::EraseContact;
+use crate::jobs::follow_changes::FollowChanges;
+use crate::jobs::imports::ExpireImport;
+use crate::jobs::imports::ImportContacts;
+use crate::jobs::move_messages::MoveMessages;
+use crate::jobs::recalculate_segment::RecalculateSegment;
+use crate::jobs::replay_webhook::ReplayWebhook;
+use crate::jobs::verify_domain::VerifyDomain;
+mod compose;
+pub mod deliver_message;
+pub mod deliver_webhook;
+mod delivery;
+mod delivery_progress;
+pub mod drain_webhook;
+pub mod erase_contact;
+pub mod follow_changes;
+pub mod import_contacts;
+pub mod job;
+mod lanes;
+pub mod move_messages;
+pub mod recalculate_segment;
+pub mod replay_webhook;
+mod runner;
+pub mod sweep;
+mod transaction_log;
+mod unprepared;
+pub mod verify_domain;
+mod webhook_attempt;
+
+pub use job::{Job, JobContext, JobError, JobType};
+pub use runner::Workers;
+
+/// Every job type.
+pub(crate) const fn all() -> &'static [JobType] {
+    const ALL: &[JobType] = &[
+        JobType::of::<DeliverMessage>(),
+        JobType::of::<DeliverWebhook>(),
+        JobType::of::<DrainWebhook>(),
+        JobType::of::<EraseContact>(),
+        JobType::of::<FollowChanges>(),
+        JobType::of::<ExpireImport>(),
+        JobType::of::<ImportContacts>(),
+        JobType::of::<MoveMessages>(),
+        JobType::of::<RecalculateSegment>(),
+        JobType::of::<ReplayWebhook>(),
+        JobType::of::<VerifyDomain>(),
+    ];
+    ALL
+}

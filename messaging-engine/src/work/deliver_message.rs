@@ -1,0 +1,400 @@
+//! The job that delivers a message to its recipients of one domain: one attempt, then done or later.
+//!
+//! Contract section 4.2. Delivery is at least once: the attempt is made, then its outcome committed. What has begun
+//! is put on record before content leaves (`transaction_log.rs`); a crash before the outcome leaves the record open,
+//! and the attempt is repeated with the same Message-ID and called `ambiguous`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use messaging_core::changes::{Changes, MoveMessage, Write};
+use messaging_core::domain::address::normalize_email;
+use messaging_core::domain::attempt::{Dialog, MessageAttempt};
+use messaging_core::domain::contact::erasure::ErasedAddresses;
+use messaging_core::domain::content::{self};
+use messaging_core::domain::delivery::Judgment;
+use messaging_core::domain::message::{Capture, Message, MessageStatus};
+use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
+use messaging_core::ports::Transport;
+use messaging_core::ports::store::{CommitError, StoreError};
+use messaging_core::ports::transport::{Acceptance, Outcome};
+use messaging_core::time::Timestamp;
+
+use crate::jobs::deliver_message::DeliverMessage;
+use crate::jobs::deliver_message::EMAIL_LANE;
+use crate::jobs::deliver_message::{RecipientProgress, Transaction};
+use crate::work::delivery::{Performed, conclude, fail, perform, prepare, reserve};
+use crate::work::delivery_progress::Addressee;
+use crate::work::job::{Job, JobContext, JobError, give_way, insist};
+use crate::work::transaction_log::{LogState, TransactionLog};
+use crate::work::unprepared::Impossible;
+
+/// How often an outcome is decided again because the message changed meanwhile.
+const MAX_COMMITS: u32 = 64;
+
+/// What a message in work takes in memory besides its content and attachments, in bytes.
+const MESSAGE_OVERHEAD: u64 = 8 << 10;
+
+/// How often the content of a message is in memory at most: as it was sent, as parts, as MIME, which may need
+/// more than twice as much.
+const CONTENT_COPIES: u64 = 4;
+
+/// Twice how often an attachment is in memory: as it is and in base64, which is a third and a line end longer.
+const FILE_COPIES_HALVES: u64 = 5;
+
+impl Job for DeliverMessage {
+    async fn run(self, cx: &JobContext) -> Result<(), JobError> {
+        let store = cx.app.store();
+        let Some((message, length)) = store.message_with_length(self.workspace_id, self.message_id).await? else {
+            return Ok(cx.finish(Changes::default()).await?);
+        };
+        if message.status == MessageStatus::Cancelled {
+            return Ok(cx.finish(Changes::default()).await?);
+        }
+        // Whoever waits, for the turn of its domain or for memory, holds no content.
+        let reservation = reserve(&cx.app, &message, self.single_domain()).await?;
+        let weight = MESSAGE_OVERHEAD + CONTENT_COPIES * length.unwrap_or_default();
+        let _room = cx.app.content_memory().take(&self.lane, weight).await;
+        let Some((message, stored)) = store.message_with_content(self.workspace_id, self.message_id).await? else {
+            return Ok(cx.finish(Changes::default()).await?);
+        };
+        if message.status == MessageStatus::Cancelled {
+            return Ok(cx.finish(Changes::default()).await?);
+        }
+        let mut run = Run { job: self, message, addressees: Vec::new(), copies: Vec::new(), found_ambiguous: 0 };
+        let request = match stored.map(|stored| content::decode(&stored)) {
+            Some(Ok(request)) => request,
+            Some(Err(error)) => return run.fail_without_content(cx, error).await,
+            // Nobody is left to whom anything could be said.
+            None if run.message.is_redacted() && run.message.status.is_settled() => {
+                return Ok(cx.finish(Changes::default()).await?);
+            }
+            None => return run.fail_without_content(cx, "the content is no longer stored").await,
+        };
+        let list = |copies: &Option<Vec<String>>| copies.clone().unwrap_or_default();
+        let everyone = recipients::all(&run.message.to, &list(&request.input.cc), &list(&request.input.bcc));
+        run.find_addressees(&everyone);
+        if run.addressees.is_empty() {
+            return Ok(cx.finish(Changes::default()).await?);
+        }
+        if let Some(performed) = conclude(&cx.app, &run.message, run.job.attempt, &run.addressees) {
+            return run.record(cx, performed).await;
+        }
+        if cx.failures > 0 && cx.app.now() >= run.message.created_at + cx.app.settings().message_expiry {
+            let why = "every attempt ended in a fault of the server until the message expired";
+            return run.fail(cx, &Impossible::new("provider_error", why)).await;
+        }
+        let files: u64 = request.files.iter().map(|file| file.size).sum();
+        let _room_for_files = match files {
+            0 => None,
+            files => Some(cx.app.file_memory().take(&run.job.lane, files / 2 * FILE_COPIES_HALVES).await),
+        };
+        let mut prepared =
+            prepare(&cx.app, &run.message, &request, run.addressees.clone(), &everyone, reservation).await?;
+        // What is sent is made of it, and is as large.
+        drop(request);
+        let log = prepared.attend(|transport, urls| Arc::new(run.log(cx, transport, urls)));
+        let mut performed = perform(&cx.app, &run.message, run.job.attempt, prepared).await;
+        if let Some(log) = log {
+            run.follow(&mut performed, &log).await;
+        }
+        run.record(cx, performed).await
+    }
+}
+
+impl DeliverMessage {
+    /// The one domain of its recipients. Jobs of earlier versions may serve others besides that of their lane.
+    fn single_domain(&self) -> Option<&str> {
+        self.domain.as_deref().or_else(|| self.lane.strip_prefix(EMAIL_LANE))
+    }
+
+    /// Notes that a transaction with these recipients begins.
+    pub(super) fn note_begun(&mut self, recipients: &[&String]) {
+        let begun: Vec<_> = recipients.iter().map(|one| RecipientKey::of(one)).collect();
+        for known in self.progress.iter_mut().flatten().filter(|known| begun.contains(&known.recipient)) {
+            known.transaction = Transaction::Begun;
+        }
+    }
+
+    /// Notes what became of a recipient.
+    pub(super) fn note_ended(&mut self, recipient: &str, outcome: &Outcome, acceptance: Acceptance) {
+        let key = RecipientKey::of(recipient);
+        let relayed = acceptance == Acceptance::Relayed;
+        for known in self.progress.iter_mut().flatten().filter(|known| known.recipient == key) {
+            known.transaction = Transaction::Ended { outcome: outcome.clone(), relayed };
+        }
+    }
+
+    /// Who of all recipients is still to be served, with what is known of each. They are those of the request as it
+    /// is now: whoever was erased since the last attempt is not in it any more.
+    fn open_of(&self, everyone: &[Recipient]) -> Vec<Addressee> {
+        let with = |recipient: &Recipient, progress: RecipientProgress| Addressee {
+            recipient: Recipient { was_deferred: progress.was_deferred, ..recipient.clone() },
+            progress,
+        };
+        if let Some(known) = &self.progress {
+            let found = everyone.iter().filter_map(|recipient| {
+                let key = RecipientKey::of(&recipient.address);
+                Some(with(recipient, known.iter().find(|known| known.recipient == key)?.clone()))
+            });
+            return found.collect();
+        }
+        if let Some(open) = &self.open {
+            let is_open = |one: &&Recipient| open.contains(&RecipientKey::of(&one.address));
+            // Why they were put off is not known any more; a bounce is what earlier versions made of it.
+            let earlier = |one| with(one, RecipientProgress { was_deferred: true, ..RecipientProgress::new(one) });
+            return everyone.iter().filter(is_open).map(earlier).collect();
+        }
+        let is_served = |one: &&Recipient| self.domain.as_ref().is_none_or(|domain| one.domain() == *domain);
+        everyone.iter().filter(is_served).map(|one| with(one, RecipientProgress::new(one))).collect()
+    }
+}
+
+/// One run of the job.
+struct Run {
+    job: DeliverMessage,
+    /// As it is stored, as far as this run knows.
+    message: Message,
+    addressees: Vec<Addressee>,
+    /// Everybody whom the message copied when this run read it.
+    copies: Vec<String>,
+    /// Attempts that were found to have been cut off and are not counted yet.
+    found_ambiguous: u64,
+}
+
+impl Run {
+    /// Finds out who of all recipients of the message is still to be served.
+    ///
+    /// A report may have settled the message between two attempts, a bounce after the reply to the content was lost:
+    /// then only the copies are left.
+    fn find_addressees(&mut self, everyone: &[Recipient]) {
+        let mut found = self.job.open_of(everyone);
+        if self.message.status.is_settled() {
+            let is_ended = |one: &Addressee| matches!(one.progress.transaction, Transaction::Ended { .. });
+            found.retain(|one| one.recipient.kind != RecipientKind::To || is_ended(one));
+        }
+        // Earlier versions marked the message before they connected, and kept no record of transactions.
+        let was_marked = self.job.progress.is_none()
+            && self.message.status == MessageStatus::Sending
+            && found.iter().any(|one| one.recipient.kind == RecipientKind::To);
+        for one in &mut found {
+            if was_marked || one.progress.transaction == Transaction::Begun {
+                one.progress.note_cut_off();
+                self.found_ambiguous += 1;
+            }
+        }
+        self.addressees = found;
+        let copies = everyone.iter().filter(|one| one.kind != RecipientKind::To);
+        self.copies = copies.map(|one| one.address.clone()).collect();
+    }
+
+    /// What is asked before every transaction of this run.
+    fn log(&self, cx: &JobContext, transport: &dyn Transport, urls: Vec<String>) -> TransactionLog {
+        let progress = self.addressees.iter().map(|one| one.progress.clone()).collect();
+        let state = LogState {
+            job: DeliverMessage { progress: Some(progress), ..self.job.clone() },
+            message: self.message.clone(),
+            urls,
+            found_ambiguous: self.found_ambiguous,
+            looked_at: cx.app.clock().monotonic(),
+        };
+        TransactionLog::new(cx.clone(), transport, state)
+    }
+
+    /// Takes over what the log committed.
+    async fn follow(&mut self, performed: &mut Performed, log: &TransactionLog) {
+        let mut state = log.state().await;
+        self.message = state.message.clone();
+        self.found_ambiguous = state.found_ambiguous;
+        performed.urls = std::mem::take(&mut state.urls);
+    }
+
+    /// Nothing can be sent to whom the job serves.
+    async fn fail(self, cx: &JobContext, impossible: &Impossible) -> Result<(), JobError> {
+        let performed = fail(&cx.app, &self.message, self.job.attempt, &self.addressees, impossible);
+        self.record(cx, performed).await
+    }
+
+    /// Nothing can be sent, and of the recipients only the one that the message itself names is known: what became
+    /// of it already stands, and nobody can be named otherwise.
+    async fn fail_without_content(
+        mut self,
+        cx: &JobContext,
+        cause: impl std::fmt::Display + Send,
+    ) -> Result<(), JobError> {
+        let impossible = Impossible::new("render_error", cause);
+        self.find_addressees(&recipients::all(&self.message.to, &[], &[]));
+        if self.message.is_redacted() {
+            self.addressees = vec![self.erased_addressee()];
+        }
+        if let Some(performed) = conclude(&cx.app, &self.message, self.job.attempt, &self.addressees) {
+            return self.record(cx, performed).await;
+        }
+        if self.addressees.is_empty() {
+            tracing::error!(message_id = %self.message.id, cause = impossible.message(), "copies cannot be sent");
+        }
+        self.fail(cx, &impossible).await
+    }
+
+    /// In the place of a `to` recipient who was erased while an attempt was under way: which of the recipients of the
+    /// job it was cannot be told any more.
+    fn erased_addressee(&self) -> Addressee {
+        let recipient = Recipient::new(RecipientKind::To, String::new());
+        let may_have_arrived = |one: &RecipientProgress| one.ambiguous || one.transaction == Transaction::Begun;
+        let ambiguous = self.job.progress.iter().flatten().any(may_have_arrived);
+        let progress = RecipientProgress { ambiguous, ..RecipientProgress::new(&recipient) };
+        Addressee { recipient, progress }
+    }
+
+    /// The job with what is left of it.
+    fn rest(&self, judgment: &Judgment, lost_replies: &[String]) -> DeliverMessage {
+        let progress = judgment.open.iter().map(|recipient| {
+            let known = self.addressees.iter().find(|one| one.recipient.address == recipient.address);
+            let known = known.map(|one| one.progress.clone());
+            let mut progress = known.unwrap_or_else(|| RecipientProgress::new(recipient));
+            progress.transaction = Transaction::Waiting;
+            progress.was_deferred |= recipient.was_deferred;
+            progress.ambiguous |= lost_replies.contains(&recipient.address);
+            progress
+        });
+        let attempt = if judgment.is_withheld { self.job.attempt } else { self.job.attempt + 1 };
+        DeliverMessage { attempt, open: None, progress: Some(progress.collect()), ..self.job.clone() }
+    }
+
+    /// Commits the outcome. What left cannot be taken back: when the message changed meanwhile, the same
+    /// outcome is written over its new state.
+    async fn record(mut self, cx: &JobContext, performed: Performed) -> Result<(), JobError> {
+        let Performed { mut judgment, mut captured, subject, mut dialogs, urls, lost_replies } = performed;
+        let ambiguous = self.found_ambiguous + lost_replies.len() as u64;
+        // What the run knows of the message may be newer than what it sent.
+        let mut erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
+        for tries in 0..MAX_COMMITS {
+            give_way(&cx.app, tries).await;
+            if let Some(erased) = erased.take() {
+                erased.out_of_judgment(&mut judgment);
+                for dialog in &mut dialogs {
+                    *dialog = erased.out_of_dialog(dialog).unwrap_or_else(|| dialog.clone());
+                }
+                captured = captured.map(|source| erased.out_of_source(&source).unwrap_or(source));
+            }
+            let message = &self.message;
+            let mut changes = insist(&cx.app, || self.outcome(cx, &judgment)).await?;
+            for write in cx.app.store_urls(message.workspace_id, urls.clone()) {
+                changes.push(write);
+            }
+            for dialog in &dialogs {
+                changes.push(Write::AppendAttempt(Box::new(self.attempt(cx, dialog))));
+            }
+            if let Some(source) = &captured {
+                changes.push(Write::PutCapture(Box::new(Capture {
+                    workspace_id: message.workspace_id,
+                    message_id: message.id,
+                    channel: message.channel,
+                    to: message.to.clone(),
+                    from: message.from_email.clone(),
+                    subject: subject.clone(),
+                    captured_at: cx.app.now(),
+                    source: source.clone(),
+                })));
+            }
+            let committed = match judgment.next_attempt_at {
+                Some(due_at) => cx.again_at(due_at, &self.rest(&judgment, &lost_replies), changes).await,
+                None => cx.finish(changes).await.map_err(JobError::from),
+            };
+            match committed {
+                Err(JobError::Commit(CommitError::Conflict)) => {
+                    let read = || cx.app.store().message(self.job.workspace_id, self.job.message_id);
+                    let Some(fresh) = insist(&cx.app, read).await? else {
+                        return Ok(cx.finish(Changes::default()).await?);
+                    };
+                    self.message = fresh;
+                    if self.message.is_redacted() {
+                        // The recipient was erased meanwhile: that it was sent stays, to whom does not.
+                        judgment.forget_recipients(self.message.status);
+                        (captured, dialogs) = (None, Vec::new());
+                    } else {
+                        erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
+                    }
+                }
+                other => {
+                    if other.is_ok() {
+                        cx.app.count_ambiguous(ambiguous);
+                    }
+                    return other;
+                }
+            }
+        }
+        Err(JobError::Commit(CommitError::Conflict))
+    }
+
+    fn movement(&self, status: MessageStatus, at: Timestamp) -> Write {
+        Write::MoveMessage(MoveMessage {
+            workspace_id: self.message.workspace_id,
+            message_id: self.message.id,
+            revision: self.message.revision,
+            status,
+            at,
+        })
+    }
+
+    fn attempt(&self, cx: &JobContext, dialog: &Dialog) -> MessageAttempt {
+        let at = cx.app.now();
+        MessageAttempt {
+            id: cx.app.new_id(at),
+            workspace_id: self.job.workspace_id,
+            message_id: self.job.message_id,
+            attempt: self.job.attempt,
+            at,
+            dialog: dialog.clone(),
+        }
+    }
+
+    async fn outcome(&self, cx: &JobContext, judgment: &Judgment) -> Result<Changes, StoreError> {
+        let message = &self.message;
+        let mut changes = Changes::default();
+        if let Some(status) = judgment.status
+            && (message.status.may_become(status) || moves_through_sending(message.status, status))
+        {
+            changes.push(self.movement(status, cx.app.now()));
+        }
+        if changes.is_empty() && !self.copies.is_empty() {
+            // Somebody who is copied may have been erased since the message was read.
+            changes.push(Write::ExpectMessage(message.workspace_id, message.id, message.revision));
+        }
+        changes.extend(cx.app.append_events(message.workspace_id, message.id, judgment.events.clone()).await?);
+        for write in cx.app.address_writes(message, judgment).await? {
+            changes.push(write);
+        }
+        Ok(changes)
+    }
+}
+
+/// Those of the copied recipients who were erased while the attempt was under way: the message does not copy them any
+/// more.
+async fn erased_copies(
+    cx: &JobContext,
+    message: &Message,
+    copies: &[String],
+) -> Result<Option<ErasedAddresses>, StoreError> {
+    if copies.is_empty() {
+        return Ok(None);
+    }
+    let found = cx.app.store().message_with_content(message.workspace_id, message.id).await?;
+    let stored = found.and_then(|(_, content)| content);
+    let Some(Ok(request)) = stored.map(|stored| content::decode(&stored)) else { return Ok(None) };
+    let left = request.input.cc.iter().chain(&request.input.bcc).flatten();
+    let left: HashSet<_> = left.map(|copy| normalize_email(copy)).collect();
+    let erased: Vec<_> = copies.iter().filter(|copy| !left.contains(&normalize_email(copy))).collect();
+    Ok((!erased.is_empty()).then(|| ErasedAddresses::new(erased.into_iter().map(String::as_str))))
+}
+
+/// An attempt of which nothing was put on record moves its message through `sending` in one step: it stayed in the
+/// process, or ended before the content. One that was found suppressed after an earlier one had been cut off is
+/// marked although nothing left, and so is one whose recipient was erased during an attempt that was put off.
+const fn moves_through_sending(from: MessageStatus, to: MessageStatus) -> bool {
+    if matches!((from, to), (MessageStatus::Sending, MessageStatus::Suppressed | MessageStatus::Cancelled)) {
+        return true;
+    }
+    from.may_become(MessageStatus::Sending)
+        && (MessageStatus::Sending.may_become(to) || matches!(to, MessageStatus::Complained))
+}

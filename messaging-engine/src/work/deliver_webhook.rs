@@ -1,0 +1,60 @@
+//! The job that delivers an event to a webhook: one attempt, then done or later.
+//!
+//! Contract section 15.3. Delivery is at least once: the attempt is made, then its outcome committed; a
+//! crash between the two repeats the attempt with the same `webhook-id`.
+
+use messaging_core::changes::Changes;
+use messaging_core::domain::webhook::WebhookStatus;
+use messaging_core::domain::webhook::delivery::DeliveryStatus;
+use messaging_core::ports::store::CommitError;
+
+use crate::jobs::deliver_webhook::DeliverWebhook;
+use crate::work::job::{Job, JobContext, JobError, insist};
+use crate::work::webhook_attempt::{Attempted, attempt};
+
+/// How often an outcome is decided again because the webhook changed meanwhile.
+pub(super) const MAX_COMMITS: usize = 8;
+
+impl Job for DeliverWebhook {
+    async fn run(self, cx: &JobContext) -> Result<(), JobError> {
+        let turn = cx.app.webhook_turn(self.webhook).await;
+        let found = cx.app.store().delivery(self.workspace, self.delivery).await?;
+        let listeners = cx.app.listeners(self.workspace).await?;
+        let webhook = listeners.webhooks.iter().find(|webhook| webhook.id == self.webhook);
+        let (Some(delivery), Some(webhook)) = (found, webhook) else {
+            return Ok(cx.finish(Changes::default()).await?);
+        };
+        if delivery.status != DeliveryStatus::Pending || delivery.in_backlog {
+            return Ok(cx.finish(Changes::default()).await?);
+        }
+        let read = (delivery.status, delivery.attempts);
+        let attempted = match webhook.status {
+            _ if delivery.is_test() => attempt(&cx.app, webhook, delivery).await?,
+            WebhookStatus::Active => attempt(&cx.app, webhook, delivery).await?,
+            WebhookStatus::Paused => Attempted::without(read, delivery.hold()),
+            WebhookStatus::Disabled => Attempted::without(read, delivery.give_up()),
+        };
+        drop(turn);
+        self.record(cx, &attempted).await
+    }
+}
+
+impl DeliverWebhook {
+    /// Commits the outcome. What was sent cannot be taken back: when the webhook changed meanwhile, the same
+    /// outcome is written beside its new state.
+    async fn record(self, cx: &JobContext, attempted: &Attempted) -> Result<(), JobError> {
+        for _ in 0..MAX_COMMITS {
+            let changes: Changes = insist(&cx.app, || attempted.writes(&cx.app)).await?.into_iter().collect();
+            let committed = match attempted.delivery.next_attempt_at {
+                Some(due_at) => cx.again_at(due_at, &self, changes).await,
+                None => cx.finish(changes).await.map_err(JobError::from),
+            };
+            match committed {
+                Err(JobError::Commit(CommitError::Conflict))
+                    if insist(&cx.app, || attempted.is_current(&cx.app)).await? => {}
+                other => return other,
+            }
+        }
+        Err(JobError::Commit(CommitError::Conflict))
+    }
+}

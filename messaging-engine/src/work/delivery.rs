@@ -1,0 +1,339 @@
+//! One attempt to deliver one message: prepare, perform, and what each transport error means.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::attempt::Dialog;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::content::RequestContent;
+use messaging_core::domain::delivery::{Attempt, Judgment, MAX_CUT_OFF, RecipientResult, Result as Fate, judge};
+use messaging_core::domain::message::{Message, MessageStatus};
+use messaging_core::domain::recipients::{Recipient, RecipientKind};
+use messaging_core::domain::simulator::simulate;
+use messaging_core::domain::{retry, sender};
+use messaging_core::ports::Transport;
+use messaging_core::ports::store::StoreError;
+use messaging_core::ports::transport::{
+    Acceptance, Content, LastLook, Outcome, Outgoing, Reservation, Response, Route, TransportError,
+};
+use messaging_core::time::Timestamp;
+
+use crate::app::{App, Provider};
+use crate::jobs::deliver_message::Transaction;
+use crate::work::compose::{Composed, compose};
+use crate::work::delivery_progress::Addressee;
+use crate::work::transaction_log::TransactionLog;
+use crate::work::unprepared::{Impossible, Unprepared};
+
+/// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
+/// store is healthy.
+const HELD_FOR: Duration = Duration::from_secs(5);
+
+/// Copies look again after this whether the message is stopped, while its `to` recipient waits for another attempt.
+const UNDECIDED_FOR: Duration = Duration::from_mins(1);
+
+/// What an attempt starts with.
+pub(super) struct Prepared {
+    /// Recipients whose result is known without a transport: suppressed, simulated or given up.
+    known: Vec<RecipientResult>,
+    /// Recipients to try, in order.
+    tried: Vec<Addressee>,
+    /// Who carries it, and what; `None` when nobody is left to try.
+    parcel: Option<(Arc<dyn Transport>, Outgoing)>,
+    urls: Vec<String>,
+    /// When those are tried who are held or withheld.
+    held_for: Duration,
+}
+
+/// What an attempt ended with.
+pub(super) struct Performed {
+    pub(super) judgment: Judgment,
+    pub(super) captured: Option<Bytes>,
+    /// The subject that was sent, for what was captured.
+    pub(super) subject: Option<String>,
+    pub(super) dialogs: Vec<Dialog>,
+    /// Where redirected links lead, if that is not stored yet.
+    pub(super) urls: Vec<String>,
+    /// Recipients of whom it is not known whether they have it: the reply to the content was lost.
+    pub(super) lost_replies: Vec<String>,
+}
+
+impl Performed {
+    /// What came of it without a peer.
+    fn without_peer(judgment: Judgment, results: Vec<RecipientResult>) -> Self {
+        let (dialogs, urls, lost_replies) = (Vec::new(), Vec::new(), lost_replies(results));
+        Self { judgment, captured: None, subject: None, dialogs, urls, lost_replies }
+    }
+}
+
+/// Of whom it is not known whether they have the message: the reply to the content was lost.
+fn lost_replies(results: Vec<RecipientResult>) -> Vec<String> {
+    let is_lost = |one: &RecipientResult| matches!(one.result, Fate::Tried(Outcome::Ambiguous(_)));
+    results.into_iter().filter(is_lost).map(|one| one.recipient.address).collect()
+}
+
+impl Prepared {
+    /// Nobody is tried: the same is the matter with all who would be, besides those whose result is known.
+    fn without_parcel(mut known: Vec<RecipientResult>, tried: Vec<Addressee>, fate: &Fate) -> Self {
+        known.extend(tried.into_iter().map(|one| one.ended(fate.clone())));
+        Self { known, tried: Vec::new(), parcel: None, urls: Vec::new(), held_for: HELD_FOR }
+    }
+
+    /// Whether the message goes to anybody is decided by the job of its `to` recipient: besides those who are
+    /// suppressed themselves nobody's end is known before.
+    fn undecided(mut known: Vec<RecipientResult>, tried: Vec<Addressee>, look_again: Duration) -> Self {
+        let fate = Fate::Tried(Outcome::Withheld("its recipient is being decided about".to_owned()));
+        for one in known.iter_mut().filter(|one| !matches!(one.result, Fate::Suppressed(_) | Fate::GivenUp)) {
+            one.result = fate.clone();
+        }
+        Self { held_for: look_again, ..Self::without_parcel(known, tried, &fate) }
+    }
+
+    /// Has the transport ask a log before every transaction, which is made for it and for the targets of links that
+    /// are to be stored; `None` when nobody is tried.
+    pub(super) fn attend(
+        &mut self,
+        log: impl FnOnce(&dyn Transport, Vec<String>) -> Arc<TransactionLog>,
+    ) -> Option<Arc<TransactionLog>> {
+        let (transport, outgoing) = self.parcel.as_mut()?;
+        let log = log(transport.as_ref(), std::mem::take(&mut self.urls));
+        outgoing.last_look = LastLook::at(Arc::clone(&log) as _);
+        Some(log)
+    }
+}
+
+/// Waits for the turn of a message with the transport that will carry it. Without one there is nothing to wait
+/// for; what that means is found out later.
+pub(super) async fn reserve(app: &App, message: &Message, domain: Option<&str>) -> Result<Reservation, StoreError> {
+    let Some(Provider { name, settings }) = app.provider(message.workspace_id, message.channel).await? else {
+        return Ok(Reservation::default());
+    };
+    let Some(transport) = app.transport(message.channel, &name) else { return Ok(Reservation::default()) };
+    let route = Route { workspace_id: message.workspace_id, settings, domain: domain.map(str::to_owned) };
+    Ok(transport.reserve(&route).await)
+}
+
+/// Finds out who is tried and with what. Reads; changes nothing.
+///
+/// `everyone` are all recipients of the message, whichever job serves them: a copy that is suppressed is left out of
+/// the header, and a message whose `to` is suppressed goes to nobody.
+pub(super) async fn prepare(
+    app: &App,
+    message: &Message,
+    request: &RequestContent,
+    addressees: Vec<Addressee>,
+    everyone: &[Recipient],
+    reservation: Reservation,
+) -> Result<Prepared, StoreError> {
+    let addresses = everyone.iter().map(|recipient| &recipient.address);
+    let reasons = app.stopping_reasons(message.workspace_id, message.channel, addresses).await?;
+    let reason_of = |address: &str| {
+        let place = everyone.iter().position(|recipient| recipient.address == address);
+        place.and_then(|place| reasons.get(place).copied().flatten())
+    };
+    let mut known = Vec::new();
+    let mut tried = Vec::new();
+    for addressee in addressees {
+        let recipient = &addressee.recipient;
+        let simulated = match message.channel {
+            Channel::Email => EmailAddress::parse(&recipient.address).ok().and_then(|address| simulate(&address)),
+            _ => None,
+        };
+        let fate = match (reason_of(&recipient.address), simulated.map(|one| (one.complains, one.outcome))) {
+            (Some(reason), _) => Fate::Suppressed(reason),
+            _ if addressee.progress.cut_off >= MAX_CUT_OFF => Fate::GivenUp,
+            (None, Some((true, Outcome::Accepted(response)))) => Fate::Complained(response),
+            (None, Some((_, outcome))) => Fate::Tried(outcome),
+            (None, None) => {
+                tried.push(addressee);
+                continue;
+            }
+        };
+        known.push(addressee.ended(fate));
+    }
+    // A message whose own recipient is suppressed goes to nobody (contract section 4.1).
+    let serves_to = known.iter().map(|one| one.recipient.kind).chain(tried.iter().map(|one| one.recipient.kind));
+    let to_is_listed = reason_of(&message.to).is_some();
+    let is_stopped = if serves_to.into_iter().any(|kind| kind == RecipientKind::To) {
+        to_is_listed
+    } else {
+        match decision_about_to(app, message, to_is_listed).await? {
+            AboutTo::GoesOn => false,
+            AboutTo::Stopped => true,
+            AboutTo::Open { look_again } => return Ok(Prepared::undecided(known, tried, look_again)),
+        }
+    };
+    if is_stopped {
+        known.retain(|one| matches!(one.result, Fate::Suppressed(_) | Fate::GivenUp));
+        tried.clear();
+    }
+    if let Some(from) = message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok())
+        && !sender::may_send(&from, &app.sending_domains(message.workspace_id).await?)
+    {
+        let fate = Impossible::new("sender_domain_not_verified", "the sending domain is no longer verified").fate();
+        // Simulated recipients need a sender too.
+        for one in known.iter_mut().filter(|one| !matches!(one.result, Fate::Suppressed(_) | Fate::GivenUp)) {
+            one.result = fate.clone();
+        }
+        return Ok(Prepared::without_parcel(known, tried, &fate));
+    }
+    if tried.is_empty() {
+        return Ok(Prepared { known, tried, parcel: None, urls: Vec::new(), held_for: HELD_FOR });
+    }
+    let not_configured = |message| Impossible::new("channel_not_configured", message).fate();
+    let Some(Provider { name, settings }) = app.provider(message.workspace_id, message.channel).await? else {
+        let fate = not_configured("the channel has no settings any more");
+        return Ok(Prepared::without_parcel(known, tried, &fate));
+    };
+    let Some(transport) = app.transport(message.channel, &name) else {
+        let fate = not_configured("no transport of this name is installed");
+        return Ok(Prepared::without_parcel(known, tried, &fate));
+    };
+    let recipients: Vec<_> = tried.iter().map(|one| one.recipient.address.clone()).collect();
+    let is_listed = |(recipient, reason): (&Recipient, Option<_>)| reason.map(|_| recipient.address.clone());
+    let left_out: Vec<_> = everyone.iter().zip(reasons.iter().copied()).filter_map(is_listed).collect();
+    let Composed { content, urls } = match compose(app, message, request, &left_out, &recipients).await {
+        Ok(composed) => composed,
+        Err(Unprepared::Store(error)) => return Err(error),
+        Err(Unprepared::Impossible(impossible)) => {
+            return Ok(Prepared::without_parcel(known, tried, &impossible.fate()));
+        }
+        Err(Unprepared::PutOff(reason)) => {
+            let ours = Outcome::ProviderFailed(Response { text: shorten(&reason), ..Response::default() });
+            return Ok(Prepared::without_parcel(known, tried, &Fate::Tried(ours)));
+        }
+    };
+    let outgoing = Outgoing {
+        workspace_id: message.workspace_id,
+        message_id: message.id,
+        settings,
+        recipients,
+        content,
+        last_look: LastLook::default(),
+        reservation,
+    };
+    Ok(Prepared { known, tried, parcel: Some((Arc::clone(transport), outgoing)), urls, held_for: HELD_FOR })
+}
+
+/// What is decided about a message's `to` recipient, whom another job serves.
+enum AboutTo {
+    /// Nothing that concerns copies.
+    GoesOn,
+    /// It is suppressed, and the message goes to nobody.
+    Stopped,
+    /// It is suppressed by now, but its job may have looked before that.
+    Open { look_again: Duration },
+}
+
+/// Whether a message goes to nobody, because its `to` recipient, whom another job serves, is suppressed.
+///
+/// That job alone decides: when it looked before the address was listed, it tries, and the copies are sent as well;
+/// had this one decided from the same list, they would be sent to nobody without anybody being told. And what it
+/// did already counts: an address that is listed because this very message bounced there stops no copy.
+async fn decision_about_to(app: &App, message: &Message, to_is_listed: bool) -> Result<AboutTo, StoreError> {
+    let status = if to_is_listed {
+        // Read after the list: what a bounce writes to both is one commit.
+        let fresh = app.store().message(message.workspace_id, message.id).await?;
+        fresh.map_or(message.status, |fresh| fresh.status)
+    } else {
+        message.status
+    };
+    Ok(match status {
+        MessageStatus::Suppressed => AboutTo::Stopped,
+        MessageStatus::Queued if to_is_listed => AboutTo::Open { look_again: HELD_FOR },
+        MessageStatus::Deferred if to_is_listed => AboutTo::Open { look_again: UNDECIDED_FOR },
+        _ => AboutTo::GoesOn,
+    })
+}
+
+/// Makes the attempt and judges it.
+pub(super) async fn perform(app: &App, message: &Message, number: u32, prepared: Prepared) -> Performed {
+    let Prepared { known, tried, parcel, urls, held_for } = prepared;
+    let mut results = known;
+    let (mut captured, mut subject, mut dialogs) = (None, None, Vec::new());
+    let mut acceptance = Acceptance::Delivered;
+    if let Some((transport, outgoing)) = parcel {
+        acceptance = transport.acceptance();
+        subject = match &outgoing.content {
+            Content::Email(email) => Some(email.subject.clone()),
+            Content::Text(text) => text.title.clone(),
+        };
+        match transport.send(&outgoing).await {
+            Ok(sent) => {
+                (captured, dialogs) = (sent.captured, sent.dialogs);
+                let missing = Response { text: "the transport gave no outcome".to_owned(), ..Response::default() };
+                let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(Outcome::Deferred(missing)));
+                results.extend(tried.into_iter().zip(outcomes).map(|(one, outcome)| one.ended(Fate::Tried(outcome))));
+            }
+            Err(error) => {
+                let response = Response { text: shorten(&error.to_string()), ..Response::default() };
+                let fate = match error {
+                    TransportError::Content(cause) => Impossible::new("provider_error", cause).fate(),
+                    TransportError::Ambiguous(_) => Fate::Tried(Outcome::Ambiguous(response)),
+                    _ => Fate::Tried(Outcome::ProviderFailed(response)),
+                };
+                results.extend(tried.into_iter().map(|one| one.ended(fate.clone())));
+            }
+        }
+    }
+    let held_until = app.now() + held_for;
+    let judgment = judge(Attempt { held_until, ..circumstances(app, message, number, acceptance) }, &results);
+    Performed { judgment, captured, subject, dialogs, urls, lost_replies: lost_replies(results) }
+}
+
+/// What it means for those whom a job serves that nothing can be sent.
+pub(super) fn fail(
+    app: &App,
+    message: &Message,
+    number: u32,
+    addressees: &[Addressee],
+    impossible: &Impossible,
+) -> Performed {
+    let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(impossible.fate())).collect();
+    let judgment = judge(circumstances(app, message, number, Acceptance::Delivered), &results);
+    Performed::without_peer(judgment, results)
+}
+
+/// Judges what a run that was cut off had put on record already. The others stay open, for an attempt at once.
+pub(super) fn conclude(app: &App, message: &Message, number: u32, addressees: &[Addressee]) -> Option<Performed> {
+    let mut acceptance = Acceptance::Delivered;
+    let (mut results, mut open) = (Vec::new(), Vec::new());
+    for addressee in addressees {
+        match &addressee.progress.transaction {
+            Transaction::Ended { outcome, relayed } => {
+                acceptance = if *relayed { Acceptance::Relayed } else { Acceptance::Delivered };
+                results.push(addressee.clone().ended(Fate::Tried(outcome.clone())));
+            }
+            Transaction::Waiting | Transaction::Begun => open.push(addressee.recipient.clone()),
+        }
+    }
+    if results.is_empty() {
+        return None;
+    }
+    let mut judgment = judge(circumstances(app, message, number, acceptance), &results);
+    if !open.is_empty() {
+        judgment.is_withheld |= judgment.open.is_empty();
+        judgment.open.append(&mut open);
+        judgment.next_attempt_at = Some(app.now());
+    }
+    Some(Performed::without_peer(judgment, results))
+}
+
+fn circumstances(app: &App, message: &Message, number: u32, acceptance: Acceptance) -> Attempt {
+    let held_until = app.now() + HELD_FOR;
+    Attempt { number, acceptance, next_attempt_at: next_attempt(app, message, number), held_until }
+}
+
+fn next_attempt(app: &App, message: &Message, number: u32) -> Option<Timestamp> {
+    let settings = app.settings();
+    let jitter = app.random_below(settings.message_retry_jitter + 1);
+    let schedule = &settings.message_retry;
+    retry::next_attempt(schedule, number, jitter, app.now(), message.created_at, settings.message_expiry)
+}
+
+/// Replies are shown, not analysed: a few hundred characters say enough.
+fn shorten(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(512).collect()
+}

@@ -1,0 +1,23 @@
+//! How far a delivery job has come with each of its recipients.
+//!
+//! It is kept with the job, which names recipients by keys and never by address. What stands there as begun when
+//! the job is claimed belongs to a run that never ended: whether the copy arrived is not known.
+
+use messaging_core::domain::delivery::{RecipientResult, Result as Fate};
+use messaging_core::domain::recipients::Recipient;
+
+use crate::jobs::deliver_message::RecipientProgress;
+
+/// A recipient whom the job still serves.
+#[derive(Debug, Clone)]
+pub(super) struct Addressee {
+    pub(super) recipient: Recipient,
+    pub(super) progress: RecipientProgress,
+}
+
+impl Addressee {
+    /// What became of it.
+    pub(super) fn ended(self, result: Fate) -> RecipientResult {
+        RecipientResult { recipient: self.recipient, result, ambiguous: self.progress.ambiguous }
+    }
+}

@@ -1,0 +1,112 @@
+//! The job that sends what a webhook missed, in the order of the events.
+//!
+//! Contract section 15.3: after a pause, what was held is sent oldest first; a replay of everything since
+//! some time is sent in the order of events too. Jobs of one lane run side by side, so order needs one job
+//! that sends one after another. There is at most one for a webhook ([`Webhook::draining`]).
+//!
+//! Order costs time. The first deliveries are sent one by one; when there are many, later ones go a few at
+//! a time, and with a receiver that hangs there is nothing to keep in order.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::try_join_all;
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
+use messaging_core::domain::webhook::{HELD, Webhook, WebhookStatus};
+use messaging_core::ports::store::{CommitError, StoreError, Stored};
+
+use crate::app::App;
+use crate::jobs::deliver_webhook::DeliverWebhook;
+use crate::jobs::drain_webhook::DrainWebhook;
+use crate::work::deliver_webhook::MAX_COMMITS;
+use crate::work::job::{Job, JobContext, JobError, insist};
+use crate::work::webhook_attempt::{Attempted, attempt};
+
+/// Deliveries that are sent strictly one after another.
+const ONE_BY_ONE: u32 = 64;
+/// How many at a time after those.
+const A_FEW: usize = 8;
+/// How many at a time to a receiver that takes long.
+const MANY: usize = 24;
+/// A receiver that takes longer hangs.
+const HANGS: Duration = Duration::from_secs(5);
+/// After so long the job lets others have its place and goes on.
+const RUN: Duration = Duration::from_secs(20);
+/// An event that was under way when the webhook was resumed may be held a moment later: longer than look-ups are
+/// believed, and than a commit takes. Short, because what is held or replayed meanwhile waits for this look.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+impl DrainWebhook {
+    fn width(&self) -> usize {
+        match self {
+            Self { hangs: true, .. } => MANY,
+            Self { sent: ..ONE_BY_ONE, .. } => 1,
+            _ => A_FEW,
+        }
+    }
+}
+
+impl Job for DrainWebhook {
+    async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
+        let began = Instant::now();
+        let mut conflicts = 0;
+        loop {
+            let store = cx.app.store();
+            let Some(stored) = store.webhook(self.workspace_id, self.webhook_id).await? else {
+                return Ok(cx.finish(Changes::default()).await?);
+            };
+            let is_active = stored.record.status == WebhookStatus::Active;
+            let width = if is_active { self.width() } else { 0 };
+            let batch = store.backlog(self.workspace_id, self.webhook_id, width).await?;
+            if batch.is_empty() {
+                if is_active && !self.is_last_look {
+                    self.is_last_look = true;
+                    return cx.again_at(cx.app.now() + LOOK_AGAIN, &self, Changes::default()).await;
+                }
+                // When the webhook changed meanwhile it may have been resumed: look again.
+                match stop(cx, stored).await {
+                    Err(CommitError::Conflict) if conflicts < MAX_COMMITS => conflicts += 1,
+                    other => return Ok(other?),
+                }
+                continue;
+            }
+            self.is_last_look = false;
+            let times = try_join_all(batch.into_iter().map(|delivery| send(&cx.app, &stored.record, delivery))).await?;
+            self.sent = self.sent.saturating_add(u32::try_from(times.len()).unwrap_or(u32::MAX));
+            self.hangs = times.iter().any(|took| *took >= HANGS);
+            if began.elapsed() >= RUN {
+                return cx.again_at(cx.app.now(), &self, Changes::default()).await;
+            }
+        }
+    }
+}
+
+/// Nothing is left, or nothing may be sent.
+async fn stop(cx: &JobContext, stored: Stored<Webhook>) -> Result<(), CommitError> {
+    let webhook = Webhook { draining: false, ..stored.record };
+    let put = Write::PutWebhook(Box::new(webhook), Expect::Revision(stored.revision));
+    cx.finish(Changes::from_iter([put])).await
+}
+
+/// Attempts one delivery and commits its outcome; a further attempt is a job of its own. Answers how long it
+/// took.
+async fn send(app: &App, webhook: &Webhook, delivery: Delivery) -> Result<Duration, JobError> {
+    let is_too_old = delivery.status == DeliveryStatus::Held && app.now().since(delivery.created_at) >= HELD;
+    let read = (delivery.status, delivery.attempts);
+    let attempted =
+        if is_too_old { Attempted::without(read, delivery.expire()) } else { attempt(app, webhook, delivery).await? };
+    for _ in 0..MAX_COMMITS {
+        let mut changes: Changes = insist(app, || attempted.writes(app)).await?.into_iter().collect();
+        if let Some(due_at) = attempted.delivery.next_attempt_at {
+            let job = DeliverWebhook::of(&attempted.delivery).job(app.new_id(app.now()), due_at);
+            changes.push(Write::Enqueue(job));
+        }
+        match insist(app, || app.commit_in_background(changes.clone())).await {
+            Err(CommitError::Conflict) if insist(app, || attempted.is_current(app)).await? => {}
+            // After a conflict: somebody else has decided about it.
+            Ok(()) | Err(CommitError::Conflict) => return Ok(attempted.took),
+            Err(CommitError::Store(error)) => return Err(error.into()),
+        }
+    }
+    Err(JobError::Store(StoreError::Unavailable))
+}

@@ -1,0 +1,183 @@
+//! The job that deletes what an erased person did, and takes them out of the messages sent to them.
+//!
+//! Contract section 6.2. First the product events, then the messages attributed to the contact, then other
+//! identities's messages that copy it, then those that went to one of its addresses without being attributed, then
+//! the targets of links that hold its email address or phone number: a page after another, so that no commit is
+//! long.
+//!
+//! Messages are being sent meanwhile, and whoever commits second decides again. So each message is a commit of
+//! its own, tried again when its row changed; only the commit of the job's progress can tell that the lease is
+//! lost.
+
+mod messages;
+
+use std::time::Duration;
+
+use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::address;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::erasure::{ErasedAddresses, Names};
+use messaging_core::domain::link_token::CopyKey;
+use messaging_core::domain::message::MessageFilter;
+use messaging_core::ids::MessageId;
+use messaging_core::ports::store::PageRequest;
+use messaging_core::time::Timestamp;
+
+use crate::jobs::erase_contact::EraseContact;
+use crate::jobs::erase_contact::Progress;
+use crate::work::job::{Job, JobContext, JobError};
+use crate::work::move_messages::LOOK_AGAIN;
+
+/// Messages that are decided together, each with a commit of its own.
+const PAGE: usize = 20;
+
+/// Pages of one run: then the progress is kept, and others have their turn.
+const PAGES: usize = 8;
+
+/// A message that changed whenever it was to be redacted is looked at again after this.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Product events of one commit.
+const EVENTS: usize = 200;
+
+/// Targets of links of one commit.
+const URLS: usize = 200;
+
+impl EraseContact {
+    fn names(&self) -> Names {
+        Names::new(self.addresses.iter().map(|(_, address)| address.clone()).chain(self.names.iter().cloned()))
+    }
+
+    /// What is taken out of texts of other identities: addresses that nobody else has, and no words.
+    fn erased_addresses(&self) -> ErasedAddresses {
+        ErasedAddresses::new(self.unmistakable())
+    }
+
+    /// Email addresses and phone numbers; other names may be words that also stand in messages of everybody.
+    fn unmistakable(&self) -> impl Iterator<Item = &str> {
+        let addresses = self.addresses.iter();
+        let own = addresses.filter(|(channel, _)| matches!(channel, Channel::Email | Channel::Sms));
+        own.map(|(_, address)| address.as_str())
+    }
+
+    /// What messages that copy it are found by.
+    fn copy_keys(&self, cx: &JobContext) -> Vec<CopyKey> {
+        let emails = self.addresses.iter().filter(|(channel, _)| *channel == Channel::Email);
+        let key = |(channel, address): &(Channel, String)| {
+            cx.app.link_key().copy(self.workspace_id, &address::normalize(*channel, address))
+        };
+        emails.map(key).collect()
+    }
+}
+
+/// What follows a page.
+enum Step {
+    /// The next page, from where the job is now.
+    Next,
+    /// The next page, but not before some time has passed.
+    NextAt(Timestamp, Changes),
+    /// Nothing.
+    Done,
+}
+
+impl Job for EraseContact {
+    async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
+        for _ in 0..PAGES {
+            match self.page(cx).await? {
+                Step::Next => {}
+                Step::NextAt(due_at, changes) => return cx.again_at(due_at, &self, changes).await,
+                Step::Done => return Ok(cx.finish(Changes::default()).await?),
+            }
+        }
+        cx.again_at(cx.app.now(), &self, Changes::default()).await
+    }
+}
+
+impl EraseContact {
+    /// Does a page of the work, and moves on to the next one.
+    async fn page(&mut self, cx: &JobContext) -> Result<Step, JobError> {
+        let store = cx.app.store();
+        if store.has_left_events(self.workspace_id, self.contact_id).await? {
+            let deletion = Write::DeleteProductEvents(self.workspace_id, self.contact_id, EVENTS);
+            return Ok(Step::NextAt(cx.app.now(), Changes::from_iter([deletion])));
+        }
+        match self.progress {
+            Progress::Attributed | Progress::Again => self.attributed(cx).await,
+            Progress::Copied => self.copied(cx).await,
+            Progress::Unlisted(after) => self.unlisted(cx, after).await,
+            Progress::Addressed(after) => self.addressed(cx, after).await,
+            Progress::Linked(after) => self.linked(cx, after).await,
+        }
+    }
+
+    /// Goes on to `progress` unless some message of the page has to be looked at again.
+    fn after(&mut self, cx: &JobContext, is_done: bool, progress: Progress) -> Step {
+        if !is_done {
+            return Step::NextAt(cx.app.now() + PAUSE, Changes::default());
+        }
+        self.progress = progress;
+        Step::Next
+    }
+
+    async fn attributed(&mut self, cx: &JobContext) -> Result<Step, JobError> {
+        let page = PageRequest { after: None, limit: PAGE };
+        let filter = MessageFilter { contact_id: Some(self.contact_id), ..MessageFilter::default() };
+        let found = cx.app.store().messages(self.workspace_id, &filter, page).await?.items;
+        if found.is_empty() && self.progress == Progress::Again {
+            return Ok(Step::Done);
+        }
+        let ids: Vec<MessageId> = found.iter().map(|message| message.id).collect();
+        let is_done = messages::redact(&cx.app, self.workspace_id, &ids, &self.names()).await?;
+        // A redacted message belongs to nobody, so the next page is the first again.
+        let progress = if ids.is_empty() { Progress::Copied } else { self.progress };
+        Ok(self.after(cx, is_done, progress))
+    }
+
+    async fn copied(&mut self, cx: &JobContext) -> Result<Step, JobError> {
+        for key in self.copy_keys(cx) {
+            let ids = cx.app.store().messages_copying(self.workspace_id, key, PAGE).await?;
+            if !ids.is_empty() {
+                let erased = self.erased_addresses();
+                let is_done = messages::take_out(&cx.app, self.workspace_id, &ids, &erased, &[key]).await?;
+                // What was taken out is not found again.
+                return Ok(self.after(cx, is_done, Progress::Copied));
+            }
+        }
+        Ok(self.after(cx, true, Progress::Addressed(None)))
+    }
+
+    async fn addressed(&mut self, cx: &JobContext, after: Option<[u8; 16]>) -> Result<Step, JobError> {
+        let page = PageRequest { after, limit: PAGE };
+        let slice = cx.app.store().messages_to(self.workspace_id, &self.addresses, page).await?;
+        let ids: Vec<MessageId> = slice.items.iter().map(|message| message.id).collect();
+        let is_done = messages::redact(&cx.app, self.workspace_id, &ids, &self.names()).await?;
+        let progress = slice.next.map_or(Progress::Unlisted(None), |next| Progress::Addressed(Some(next)));
+        Ok(self.after(cx, is_done, progress))
+    }
+
+    async fn unlisted(&mut self, cx: &JobContext, after: Option<[u8; 16]>) -> Result<Step, JobError> {
+        let names = Names::new(self.unmistakable().map(ToOwned::to_owned));
+        let page = PageRequest { after, limit: PAGE };
+        let slice = cx.app.store().unlisted_messages_naming(self.workspace_id, &names, page).await?;
+        let erased = self.erased_addresses();
+        let is_done = messages::take_out(&cx.app, self.workspace_id, &slice.items, &erased, &[]).await?;
+        let progress = slice.next.map_or(Progress::Linked(None), |next| Progress::Unlisted(Some(next)));
+        Ok(self.after(cx, is_done, progress))
+    }
+
+    async fn linked(&mut self, cx: &JobContext, after: Option<[u8; 16]>) -> Result<Step, JobError> {
+        let names = Names::new(self.unmistakable().map(ToOwned::to_owned));
+        let page = PageRequest { after, limit: URLS };
+        let slice = cx.app.store().urls_naming(self.workspace_id, &names, page).await?;
+        let changes = slice.items.iter().map(|key| Write::DeleteUrl(self.workspace_id, *key)).collect();
+        let now = cx.app.now();
+        if let Some(next) = slice.next {
+            self.progress = Progress::Linked(Some(next));
+            return Ok(Step::NextAt(now, changes));
+        }
+        self.progress = Progress::Again;
+        self.addresses.clear();
+        self.names.clear();
+        Ok(Step::NextAt(now + LOOK_AGAIN, changes))
+    }
+}

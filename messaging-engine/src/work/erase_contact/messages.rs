@@ -1,0 +1,149 @@
+//! What is written to the messages that an erased person was part of.
+
+use futures_util::future::try_join_all;
+use messaging_core::changes::{Changes, EraseCopy, RedactMessage, Write};
+use messaging_core::domain::attempt::MessageAttempt;
+use messaging_core::domain::contact::erasure::{self, ErasedAddresses, Names};
+use messaging_core::domain::content;
+use messaging_core::domain::link_token::CopyKey;
+use messaging_core::domain::message::{EventKind, MessageStatus};
+use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ports::store::{CommitError, PageRequest, StoreError};
+
+use crate::app::App;
+use crate::work::job::JobError;
+
+/// How often a message is decided again in a row because it changed meanwhile.
+const MAX_TRIES: usize = 16;
+
+/// Events of one message that are looked through; opens and clicks may be many.
+const MAX_EVENTS: usize = 100_000;
+
+/// Dialogs of one message that are looked through: its last attempts, each with several peers.
+const MAX_DIALOGS: usize = 1000;
+
+/// Leaves of the messages what names nobody; answers whether all of them are done.
+pub(super) async fn redact(
+    app: &App,
+    workspace: WorkspaceId,
+    ids: &[MessageId],
+    names: &Names,
+) -> Result<bool, JobError> {
+    let each = ids.iter().map(|id| until_committed(app, || redaction(app, workspace, *id, names)));
+    Ok(try_join_all(each).await?.into_iter().all(|is_done| is_done))
+}
+
+/// Takes the addresses out of other identities's messages; answers whether all of them are done.
+pub(super) async fn take_out(
+    app: &App,
+    workspace: WorkspaceId,
+    ids: &[MessageId],
+    erased: &ErasedAddresses,
+    keys: &[CopyKey],
+) -> Result<bool, JobError> {
+    let each = ids.iter().map(|id| until_committed(app, || removal(app, workspace, *id, erased, keys)));
+    Ok(try_join_all(each).await?.into_iter().all(|is_done| is_done))
+}
+
+/// Decides and commits, again when the message changed meanwhile; answers whether it came to an end.
+async fn until_committed<F>(app: &App, decide: impl Fn() -> F) -> Result<bool, JobError>
+where
+    F: Future<Output = Result<Changes, StoreError>>,
+{
+    for _ in 0..MAX_TRIES {
+        match app.commit_in_background(decide().await?).await {
+            Err(CommitError::Conflict) => {}
+            outcome => return Ok(outcome.map(|()| true)?),
+        }
+    }
+    Ok(false)
+}
+
+/// The writes that leave of a message what names nobody.
+async fn redaction(app: &App, workspace: WorkspaceId, id: MessageId, names: &Names) -> Result<Changes, StoreError> {
+    let mut changes = Changes::default();
+    let Some((message, stored)) = app.store().message_with_content(workspace, id).await? else { return Ok(changes) };
+    if message.is_redacted() {
+        return Ok(changes);
+    }
+    let events = app.store().message_events(workspace, id, MAX_EVENTS).await?;
+    let redacted = events.iter().filter_map(|event| Some((event.at, event.id, erasure::meta(event, names)?)));
+    // Nothing goes to an erased person any more.
+    let is_cancelled = message.status.may_become(MessageStatus::Cancelled);
+    let now = app.now();
+    changes.push(Write::RedactMessage(Box::new(RedactMessage {
+        workspace_id: workspace,
+        message_id: id,
+        revision: message.revision,
+        status: if is_cancelled { MessageStatus::Cancelled } else { message.status },
+        updated_at: if is_cancelled { now } else { message.updated_at },
+        tags: erasure::tags(&message, names),
+        events: redacted.collect(),
+    })));
+    if is_cancelled {
+        let cancelled = [(EventKind::Cancelled, serde_json::Map::new())];
+        changes.extend(app.append_events(workspace, id, cancelled).await?);
+    }
+    let files = stored.and_then(|stored| content::decode(&stored).ok()).map(|request| request.files);
+    for file in files.into_iter().flatten() {
+        changes.push(Write::DeleteBlob(workspace, file.blob));
+    }
+    Ok(changes)
+}
+
+/// The writes that take a copy out of a message of somebody else. Its revision moves in any case, so that an
+/// attempt under way finds out.
+async fn removal(
+    app: &App,
+    workspace: WorkspaceId,
+    id: MessageId,
+    erased: &ErasedAddresses,
+    keys: &[CopyKey],
+) -> Result<Changes, StoreError> {
+    let store = app.store();
+    let unlisted = keys.iter().map(|key| Write::UnlistCopy(workspace, id, *key));
+    let Some((message, stored)) = store.message_with_content(workspace, id).await? else {
+        return Ok(unlisted.collect());
+    };
+    let content = match stored.map(|stored| erased.out_of_content(&stored)).transpose() {
+        Ok(content) => content.flatten(),
+        Err(error) => {
+            tracing::error!(message = %id, %error, "a stored request is not searched for an erased address");
+            None
+        }
+    };
+    let events = store.message_events(workspace, id, MAX_EVENTS).await?;
+    let events = events.iter().filter_map(|event| Some((event.at, event.id, erased.out_of_meta(&event.meta)?)));
+    let attempts = dialogs(app, workspace, id).await?;
+    let attempts = attempts.iter().filter_map(|attempt| Some((attempt.id, erased.out_of_dialog(&attempt.dialog)?)));
+    let mut metadata = message.metadata;
+    erased.out_of_members(&mut metadata);
+    let captured = store.capture(workspace, id).await?;
+    let erasure = Write::EraseCopy(Box::new(EraseCopy {
+        workspace_id: workspace,
+        message_id: id,
+        revision: message.revision,
+        tags: message.tags.into_iter().filter(|tag| erased.out_of_text(tag).is_none()).collect(),
+        metadata,
+        content,
+        events: events.collect(),
+        attempts: attempts.collect(),
+        capture: captured.and_then(|capture| erased.out_of_capture(&capture)),
+    }));
+    // The erasure first: when the message has changed, nothing is to be undone.
+    Ok(std::iter::once(erasure).chain(unlisted).collect())
+}
+
+/// What was said on the wire for a message.
+async fn dialogs(app: &App, workspace: WorkspaceId, id: MessageId) -> Result<Vec<MessageAttempt>, StoreError> {
+    let mut page = PageRequest { after: None, limit: 100 };
+    let mut found = Vec::new();
+    loop {
+        let slice = app.store().attempts(workspace, id, page).await?;
+        found.extend(slice.items);
+        match slice.next {
+            Some(next) if found.len() < MAX_DIALOGS => page.after = Some(next),
+            _ => return Ok(found),
+        }
+    }
+}

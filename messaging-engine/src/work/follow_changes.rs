@@ -1,0 +1,95 @@
+//! The job that takes changes of contacts to the segments whose members they change.
+//!
+//! The store notes in the transaction of a change who changed in what, and the same transaction adds this job
+//! unless it waits already. That first job does nothing but end and leave another that does the work: it ends
+//! before the notes are read, so that a change is either seen by that work or adds a job of its own.
+
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus};
+use messaging_core::error::Chain;
+use messaging_core::ids::{SegmentId, WorkspaceId};
+use messaging_core::ports::store::StoreError;
+use messaging_core::ports::store::segments::MemberQuery;
+
+use crate::app::App;
+use crate::jobs::JobData as _;
+use crate::jobs::follow_changes::FollowChanges;
+use crate::jobs::follow_changes::Stage;
+use crate::work::job::{Job, JobContext, JobError};
+use crate::work::recalculate_segment::RETRY;
+
+/// Notes that are worked off at a time.
+const NOTES: usize = 500;
+/// How often notes are worked off in one run.
+const MAX_ROUNDS: usize = 50;
+/// After this many failures the segment is looked for that causes them.
+const PATIENCE: u32 = 3;
+
+impl Job for FollowChanges {
+    async fn run(self, cx: &JobContext) -> Result<(), JobError> {
+        let app = &cx.app;
+        if self.stage == Stage::Announced {
+            let now = app.now();
+            let work = Self { stage: Stage::Working, ..self };
+            let job = work.enqueue(app.new_id(now), now);
+            return Ok(cx.finish(Changes::from_iter([Write::Enqueue(job)])).await?);
+        }
+        for _ in 0..MAX_ROUNDS {
+            // The segments are read within the turn: after it, a changed filter is calculated.
+            let turn = app.turn_at_segments(self.workspace_id).await;
+            let queries = queries(app, self.workspace_id).await?;
+            match app.store().follow_changes(self.workspace_id, &queries, NOTES).await {
+                Ok((_, true)) => {}
+                Ok((_, false)) => return Ok(cx.finish(Changes::default()).await?),
+                Err(error @ (StoreError::Unavailable | StoreError::OutcomeUnknown)) => return Err(error.into()),
+                Err(error) => {
+                    drop(turn);
+                    tracing::warn!(error = %Chain(&error), workspace = %self.workspace_id, "changes were not followed");
+                    let failures = self.failures.saturating_add(1);
+                    let changes = if failures.is_multiple_of(PATIENCE) {
+                        give_up_broken(app, self.workspace_id, &queries).await?
+                    } else {
+                        Changes::default()
+                    };
+                    return cx.again_at(app.now() + RETRY, &Self { failures, ..self }, changes).await;
+                }
+            }
+        }
+        cx.again_at(app.now(), &Self { failures: 0, ..self }, Changes::default()).await
+    }
+}
+
+/// What finds the members of each segment that is to be followed.
+async fn queries(app: &App, workspace: WorkspaceId) -> Result<Vec<(SegmentId, MemberQuery)>, StoreError> {
+    let graph = app.segment_graph(workspace).await?;
+    let is_followed =
+        |segment: &&Segment| segment.kind == SegmentKind::Dynamic && segment.status != SegmentStatus::Failed;
+    let mut queries = Vec::new();
+    for segment in graph.iter().filter(is_followed) {
+        // One that cannot be resolved fails when it is calculated.
+        if let Ok(filter) = graph.resolve(segment.filter.tree()) {
+            queries.push((segment.id, filter));
+        }
+    }
+    let Some((_, first)) = queries.first() else { return Ok(Vec::new()) };
+    let MemberQuery { now, zone, .. } = app.member_query(workspace, first.clone()).await?;
+    Ok(queries.into_iter().map(|(id, filter)| (id, MemberQuery { filter, now, zone: zone.clone() })).collect())
+}
+
+/// Marks those segments as failed that cannot be evaluated, so that the others go on.
+async fn give_up_broken(
+    app: &App,
+    workspace: WorkspaceId,
+    queries: &[(SegmentId, MemberQuery)],
+) -> Result<Changes, StoreError> {
+    let mut changes = Changes::default();
+    for (id, query) in queries {
+        let Err(StoreError::Failed(cause)) = app.store().preview(workspace, query, &[], 0).await else { continue };
+        tracing::error!(error = %Chain(&*cause), segment = %id, "a segment cannot be evaluated and is not followed");
+        if let Some(stored) = app.store().segment(workspace, *id).await? {
+            let failed = Segment { status: SegmentStatus::Failed, ..stored.record };
+            changes.push(Write::PutSegment(Box::new(failed), Expect::Revision(stored.revision)));
+        }
+    }
+    Ok(changes)
+}

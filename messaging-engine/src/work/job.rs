@@ -1,0 +1,222 @@
+//! What a job is.
+
+use std::future::Future;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use messaging_core::changes::{Changes, JobHandle, PutBack, Reschedule, Write};
+use messaging_core::error::Chain;
+use messaging_core::ports::store::{ClaimedJob, CommitError, StoreError};
+use messaging_core::time::Timestamp;
+
+use crate::app::App;
+use crate::app::work_signal::Unsettled;
+use crate::error::Error;
+use crate::jobs::JobData;
+
+/// So many conflicts in a row are nothing special.
+const FREE_CONFLICTS: u32 = 4;
+/// What the store did not take is tried again after this, then after twice as long, and so on.
+const FIRST_WAIT: Duration = Duration::from_millis(50);
+/// The longest wait between two tries, before jitter: so soon after the store has recovered an outcome is
+/// stored.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// Of the tries of one outcome every so many-th is logged.
+const LOG_EVERY: u32 = 16;
+
+/// A kind of background work.
+///
+/// `run` owes a last commit that finishes or reschedules the job, through [`JobContext::finish`] or
+/// [`JobContext::again_at`]. A job may run more than once, after a crash; while the process lives, an
+/// outcome that the store does not take is offered to it again until it does.
+pub trait Job: JobData {
+    /// Does the work.
+    fn run(self, cx: &JobContext) -> impl Future<Output = Result<(), JobError>> + Send;
+}
+
+/// A job could not do its work or its commit. The runner puts it back for later.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// The payload is not what this version writes.
+    #[error("the payload of a job cannot be read")]
+    Payload(#[source] serde_json::Error),
+    /// A commit did not go through.
+    #[error("the outcome of a job was not committed")]
+    Commit(#[from] CommitError),
+    /// A read failed.
+    #[error("a job could not read what it needs")]
+    Store(#[from] StoreError),
+}
+
+impl JobError {
+    /// What goes wrong where an operation would answer with an error.
+    pub(super) fn other(error: Error) -> Self {
+        Self::Store(StoreError::Failed(Box::new(error)))
+    }
+}
+
+/// The surroundings of one run of a job.
+#[derive(Debug, Clone)]
+pub struct JobContext {
+    /// The application.
+    pub app: App,
+    /// How many runs of the job before this one failed, in a row.
+    pub failures: u32,
+    handle: JobHandle,
+    /// When this run began.
+    began: Timestamp,
+}
+
+impl JobContext {
+    pub(super) fn new(app: App, failures: u32, handle: JobHandle) -> Self {
+        let began = app.now();
+        Self { app, failures, handle, began }
+    }
+
+    /// Commits changes together with what the job has to know if this run does not end: it stays claimed, and a
+    /// later run gets `job` as its payload. A conflict when the claim was lost.
+    ///
+    /// Requests do not wait for each other's commits, and somebody waits for this one with a connection open, so
+    /// it is not held back to gather company as the commits of background work are.
+    pub async fn save<J: Job>(&self, job: &J, mut changes: Changes) -> Result<(), JobError> {
+        let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
+        changes.push(Write::SaveJob(self.handle.clone(), payload.into()));
+        Ok(self.app.commit(changes).await?)
+    }
+
+    /// Commits the outcome and removes the job.
+    ///
+    /// Returns once it is committed, however long the disk is full or failing; a conflict, which a lost lease
+    /// is as well, and a store that is closed or broken are the only other ends.
+    pub async fn finish(&self, mut changes: Changes) -> Result<(), CommitError> {
+        changes.push(Write::FinishJob(self.handle.clone()));
+        self.settle(changes).await
+    }
+
+    /// Commits the outcome and puts the job, changed, back for later. As persistent as [`JobContext::finish`].
+    pub async fn again_at<J: Job>(&self, due_at: Timestamp, job: &J, mut changes: Changes) -> Result<(), JobError> {
+        let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
+        changes.push(Write::RescheduleJob(
+            self.handle.clone(),
+            Reschedule { due_at, at: self.dated_at(due_at), payload: payload.into() },
+        ));
+        Ok(self.settle(changes).await?)
+    }
+
+    /// The date at which a due time of this run was decided on, as far as can be told. When the clock has been set back
+    /// since, that is a date in the future, and the store has to know: a job that is dated now would wait until then.
+    fn dated_at(&self, due_at: Timestamp) -> Timestamp {
+        let now = self.app.now();
+        if now < self.began && self.began <= due_at { self.began } else { now }
+    }
+
+    /// Puts the job back for `wait` after a run without an end, as it was saved last; `is_failure` is counted.
+    pub(super) async fn put_back(&self, wait: Duration, is_failure: bool) -> Result<(), CommitError> {
+        let at = self.app.now();
+        let write = Write::PutJobBack(self.handle.clone(), PutBack { due_at: at + wait, at, is_failure });
+        self.settle(Changes::from_iter([write])).await
+    }
+
+    async fn settle(&self, changes: Changes) -> Result<(), CommitError> {
+        insist(&self.app, || self.app.commit_in_background(changes.clone())).await
+    }
+}
+
+/// Does what stands between a known outcome and its commit, again and again until the store lets it: what was
+/// sent would otherwise be sent again.
+pub(super) async fn insist<T, E, F>(app: &App, mut attempt: impl FnMut() -> F) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+    E: std::error::Error + 'static,
+    for<'a> &'a E: Into<Persistence>,
+{
+    let mut unsettled: Option<Unsettled<'_>> = None;
+    let mut wait = FIRST_WAIT;
+    let mut tries = 0_u32;
+    loop {
+        let error = match attempt().await {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        if (&error).into() == Persistence::GiveUp || app.store().health().is_final() {
+            return Err(error);
+        }
+        unsettled.get_or_insert_with(|| app.work().unsettled());
+        // Hundreds may wait for one disk, which tells of itself; an outcome that waits for long is a case of its own.
+        if tries.is_multiple_of(LOG_EVERY) && tries > 0 {
+            tracing::warn!(tries, error = %Chain(&error), "an outcome waits for the store");
+        }
+        tries = tries.saturating_add(1);
+        // The store's own state, not the product's time, decides when to go on.
+        tokio::time::sleep(jittered(app, wait)).await;
+        wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+/// Whether something that failed is worth another try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Persistence {
+    TryAgain,
+    GiveUp,
+}
+
+impl From<&CommitError> for Persistence {
+    fn from(error: &CommitError) -> Self {
+        match error {
+            CommitError::Conflict => Self::GiveUp,
+            CommitError::Store(_) => Self::TryAgain,
+        }
+    }
+}
+
+impl From<&StoreError> for Persistence {
+    fn from(_: &StoreError) -> Self {
+        Self::TryAgain
+    }
+}
+
+/// Waits a moment before an outcome is decided again after the first conflicts: outcomes that count for the same
+/// address at the same time would otherwise meet again and again, and only one of them gets through each time.
+pub(super) async fn give_way(app: &App, conflicts: u32) {
+    if conflicts > FREE_CONFLICTS {
+        // As in `insist`: what is waited for is the store.
+        tokio::time::sleep(jittered(app, FIRST_WAIT * (conflicts % FREE_CONFLICTS + 1))).await;
+    }
+}
+
+/// Between one and one and a half times as long: many outcomes that failed together come back apart.
+fn jittered(app: &App, wait: Duration) -> Duration {
+    let mut random = [0; 1];
+    app.entropy().fill(&mut random);
+    wait + wait * u32::from(random[0]) / 512
+}
+
+/// A job type with its types erased.
+#[derive(Clone, Copy)]
+pub struct JobType {
+    /// [`Job::KIND`]
+    pub kind: &'static str,
+    /// Decodes the payload and runs.
+    pub run: for<'a> fn(&'a JobContext, &'a ClaimedJob) -> BoxFuture<'a, Result<(), JobError>>,
+}
+
+impl JobType {
+    /// The row of a job type.
+    pub const fn of<J: Job>() -> Self {
+        Self {
+            kind: J::KIND,
+            run: |cx, claimed| {
+                Box::pin(async move {
+                    let job: J = serde_json::from_slice(&claimed.payload).map_err(JobError::Payload)?;
+                    job.run(cx).await
+                })
+            },
+        }
+    }
+}
+
+impl std::fmt::Debug for JobType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.kind)
+    }
+}

@@ -1,0 +1,290 @@
+//! Claims jobs and runs them.
+
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use messaging_core::error::Chain;
+use messaging_core::ports::store::{ClaimedJob, CommitError, StoreError};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::app::App;
+use crate::work::job::{JobContext, JobError};
+use crate::work::lanes::{HOLD, Lanes, WINDOW};
+use crate::work::{all, sweep};
+
+/// A claim outlasts every attempt: SMTP alone may take half an hour (RFC 5321 section 4.5.3.2).
+const LEASE: Duration = Duration::from_hours(1);
+/// After a claim of so many the next follows at once.
+const MANY: usize = 24;
+/// Jobs that come one by one are claimed together after this: a claim costs the store as much as some jobs.
+const GATHER: Duration = Duration::from_millis(40);
+/// A job that the store kept from being done is tried again after this.
+const RETRY: Duration = Duration::from_secs(30);
+/// A job that would fail again the same way waits twice as long after every failure, at most this.
+const LONGEST_RETRY: Duration = Duration::from_hours(6);
+/// A job whose data changed while it decided is run again after this.
+const CONFLICT_RETRY: Duration = Duration::from_secs(1);
+/// Jobs that another process committed (the command line beside a server) announce nothing here.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// A job that the store kept from its work, and that has done nothing, is tried again after this.
+const STORE_RETRY: Duration = Duration::from_secs(2);
+/// When the store is healthy again, outcomes that wait for it go before new claims, for so long at most: a
+/// lease that ended meanwhile must not be claimed again while its outcome is known.
+const SETTLE: Duration = Duration::from_secs(5);
+/// How often it is looked whether they are settled.
+const SETTLE_LOOK: Duration = Duration::from_millis(20);
+/// How long running jobs may take to end when the workers stop.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The background work of a process, running.
+#[derive(Debug)]
+pub struct Workers {
+    stop: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Workers {
+    /// Starts working on `runtime`, which may differ from the one that serves requests.
+    pub fn start(app: &App, runtime: &Handle) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let tasks = vec![
+            runtime.spawn(work(app.clone(), stopped.clone())),
+            runtime.spawn(sweep::keep_sweeping(app.clone(), stopped)),
+        ];
+        Self { stop, tasks }
+    }
+
+    /// Claims nothing more and waits for what runs, at most 10 seconds. What does not end until then is
+    /// dropped; its jobs are still stored and will be run again.
+    pub async fn stop(self) {
+        self.stop.send_replace(true);
+        for task in self.tasks {
+            if let Err(error) = task.await
+                && error.is_panic()
+            {
+                tracing::error!("a worker panicked");
+            }
+        }
+    }
+}
+
+/// What is in work.
+#[derive(Default)]
+struct InWork {
+    tasks: JoinSet<Ended>,
+    lanes: Lanes,
+}
+
+/// A job that ended, in which lane and after which time.
+type Ended = (String, Duration);
+
+impl InWork {
+    fn start(&mut self, app: &App, job: ClaimedJob) {
+        self.lanes.begin(&job.handle.lane);
+        let app = app.clone();
+        self.tasks.spawn(async move {
+            let lane = job.handle.lane.clone();
+            let began = Instant::now();
+            run(&app, job).await;
+            (lane, began.elapsed())
+        });
+    }
+
+    /// Takes notice of everything that has ended.
+    fn collect(&mut self) {
+        while let Some(ended) = self.tasks.try_join_next() {
+            // `run` catches panics, so that the lane is always known.
+            if let Ok((lane, took)) = ended {
+                self.lanes.end(&lane, took);
+            }
+        }
+    }
+
+    async fn one_ended(&mut self) {
+        if let Some(Ok((lane, took))) = self.tasks.join_next().await {
+            self.lanes.end(&lane, took);
+        }
+    }
+}
+
+async fn work(app: App, mut stopped: watch::Receiver<bool>) {
+    let mut in_work = InWork::default();
+    while !*stopped.borrow() {
+        in_work.collect();
+        if !app.store().health().takes_work() {
+            tokio::select! {
+                () = healthy_again(&app) => {}
+                _ = stopped.changed() => {}
+            }
+            continue;
+        }
+        let claimed = match claim(&app, &in_work).await {
+            Ok(claimed) => claimed,
+            Err(error) => {
+                tracing::warn!(error = %Chain(&error), "no jobs could be claimed");
+                tokio::select! {
+                    () = app.clock().sleep(LOOK_AGAIN) => {}
+                    _ = stopped.changed() => {}
+                }
+                continue;
+            }
+        };
+        // So many are hardly all there were.
+        let more = claimed.len() >= MANY;
+        for job in claimed {
+            in_work.start(&app, job);
+        }
+        if more && in_work.tasks.len() < WINDOW {
+            continue;
+        }
+        let pause = pause(&app).await;
+        // Not a claim for every job that ends: when a quarter has.
+        let enough = in_work.tasks.len() - in_work.tasks.len() / 4;
+        loop {
+            tokio::select! {
+                () = in_work.one_ended(), if !in_work.tasks.is_empty() => {
+                    in_work.collect();
+                    if in_work.tasks.len() > enough {
+                        continue;
+                    }
+                }
+                () = app.work().changed(), if in_work.tasks.len() < WINDOW => tokio::time::sleep(GATHER).await,
+                () = app.clock().sleep(pause), if in_work.tasks.len() < WINDOW => {}
+                _ = stopped.changed() => {}
+            }
+            break;
+        }
+    }
+    let ending = async { while in_work.tasks.join_next().await.is_some() {} };
+    if tokio::time::timeout(GRACE, ending).await.is_err() {
+        tracing::warn!("some jobs did not end in time and will be run again");
+    }
+}
+
+/// Returns when the store takes work again, and what it missed is stored.
+async fn healthy_again(app: &App) {
+    let mut health = app.store().watch_health();
+    let state = *health.borrow_and_update();
+    tracing::warn!(reason = state.as_str(), "no jobs are claimed until the store is healthy again");
+    // An error means that the store is gone; the worker is about to be stopped.
+    if health.wait_for(|health| health.takes_work()).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+    let settled = async {
+        while app.work().has_unsettled() {
+            tokio::time::sleep(SETTLE_LOOK).await;
+        }
+    };
+    let _ = tokio::time::timeout(SETTLE, settled).await;
+    tracing::info!("jobs are claimed again");
+}
+
+/// How long nothing is to be claimed, unless something happens before.
+async fn pause(app: &App) -> Duration {
+    match app.store().next_due(app.now(), app.monotonic()).await {
+        // A job that is due but held by its lane is looked for after a moment, not at once.
+        Ok(Some(wait)) => wait.clamp(HOLD, LOOK_AGAIN),
+        Ok(None) | Err(_) => LOOK_AGAIN,
+    }
+}
+
+async fn claim(app: &App, in_work: &InWork) -> Result<Vec<ClaimedJob>, StoreError> {
+    let room = WINDOW.saturating_sub(in_work.tasks.len());
+    if room == 0 {
+        return Ok(Vec::new());
+    }
+    if !app.store().health().takes_work() {
+        return Err(StoreError::Unavailable);
+    }
+    app.store().claim(in_work.lanes.claim(room, app.now(), app.monotonic(), LEASE)).await
+}
+
+/// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again.
+async fn run(app: &App, job: ClaimedJob) {
+    let cx = JobContext::new(app.clone(), job.failures, job.handle.clone());
+    let Some(job_type) = all().iter().find(|one| one.kind == job.kind) else {
+        // Written by a newer version; it stays for that version.
+        tracing::error!(kind = job.kind, "a job of an unknown kind is left for later");
+        put_back(&cx, &job, RETRY, false).await;
+        return;
+    };
+    let outcome = std::panic::AssertUnwindSafe((job_type.run)(&cx, &job)).catch_unwind().await;
+    match outcome {
+        Ok(Ok(())) => {}
+        Ok(Err(JobError::Commit(CommitError::Conflict))) => {
+            // A row had changed that the job expected otherwise, or the lease is lost: only the job's own row tells
+            // which. The job decides again on what is there now.
+            match cx.put_back(CONFLICT_RETRY, false).await {
+                Ok(()) => tracing::debug!(kind = job.kind, job = %job.handle.id, "a job decides again"),
+                Err(error) => {
+                    tracing::warn!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job lost its lease");
+                }
+            }
+        }
+        // Not the job's fault, and it will not be kept waiting for it.
+        Ok(Err(
+            JobError::Store(StoreError::Unavailable) | JobError::Commit(CommitError::Store(StoreError::Unavailable)),
+        )) if !app.store().health().is_healthy() => {
+            tracing::debug!(kind = job.kind, job = %job.handle.id, "a job waits for the store");
+            put_back(&cx, &job, STORE_RETRY, false).await;
+        }
+        Ok(Err(error)) => {
+            tracing::error!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job failed");
+            // A store that is healthy and fails at one thing will fail at it again.
+            let is_failure = match &error {
+                JobError::Payload(_) => true,
+                JobError::Store(StoreError::Failed(_)) => app.store().health().is_healthy(),
+                _ => false,
+            };
+            put_back(&cx, &job, if is_failure { back_off(job.failures) } else { RETRY }, is_failure).await;
+        }
+        Err(_) => {
+            tracing::error!(kind = job.kind, job = %job.handle.id, failures = job.failures, "a job panicked");
+            put_back(&cx, &job, back_off(job.failures), true).await;
+        }
+    }
+}
+
+/// How long a job waits after a failure that had so many before it: what failed by itself, not by the store, will
+/// most likely fail again.
+fn back_off(failures: u32) -> Duration {
+    RETRY.saturating_mul(2_u32.saturating_pow(failures.min(16))).min(LONGEST_RETRY)
+}
+
+/// Gives up the claim; while the store cannot be written, this waits for it like every outcome.
+async fn put_back(cx: &JobContext, job: &ClaimedJob, wait: Duration, is_failure: bool) {
+    if let Err(error) = cx.put_back(wait, is_failure).await {
+        tracing::warn!(kind = job.kind, error = %Chain(&error), "a job was not put back and waits for its lease to end");
+    }
+}
+
+impl App {
+    /// Does all work that is due, and what follows from it, until nothing is due any more. For tests and
+    /// for programs that send and exit; a server runs [`Workers`]. When jobs cannot be claimed, those in work end
+    /// before the error is answered.
+    pub async fn run_until_idle(&self) -> Result<(), StoreError> {
+        let mut in_work = InWork::default();
+        loop {
+            let claimed = match claim(self, &in_work).await {
+                Ok(claimed) => claimed,
+                Err(error) => {
+                    // What is in work has perhaps sent something, and its outcome would be lost.
+                    while !in_work.tasks.is_empty() {
+                        in_work.one_ended().await;
+                    }
+                    return Err(error);
+                }
+            };
+            if claimed.is_empty() && in_work.tasks.is_empty() {
+                return Ok(());
+            }
+            for job in claimed {
+                in_work.start(self, job);
+            }
+            in_work.one_ended().await;
+            in_work.collect();
+        }
+    }
+}

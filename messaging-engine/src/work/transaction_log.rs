@@ -1,0 +1,204 @@
+//! The record of the transactions of a running delivery job: what [`LastLook`] asks.
+//!
+//! A transaction is put on record with the job itself, in one commit with the move of the message to `sending`. The
+//! commit that ends or reschedules the job closes the record. A process that ends in between leaves it open, and the
+//! next run of the job finds it.
+//!
+//! [`LastLook`]: messaging_core::ports::transport::LastLook
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use messaging_core::changes::{Changes, MoveMessage, Write};
+use messaging_core::domain::content;
+use messaging_core::domain::message::{Message, MessageStatus};
+use messaging_core::domain::suppression::SuppressionReason;
+use messaging_core::error::Chain;
+use messaging_core::ports::Transport;
+use messaging_core::ports::store::CommitError;
+use messaging_core::ports::transport::{self, Acceptance, Admitted, Outcome};
+use messaging_core::time::Monotonic;
+
+use crate::jobs::deliver_message::DeliverMessage;
+use crate::work::job::{JobContext, JobError};
+
+/// How often a transaction is put on record again because the message changed meanwhile.
+const MAX_COMMITS: usize = 8;
+
+/// After so long the suppression list is asked again before a transaction begins.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// The record of one run of a job.
+#[derive(Debug)]
+pub(super) struct TransactionLog {
+    cx: JobContext,
+    acceptance: Acceptance,
+    /// Whether something leaves the process. What stays in it is granted without a record.
+    is_kept: bool,
+    state: tokio::sync::Mutex<LogState>,
+    /// Outcomes of this run, which every further commit puts on record: at most one for each recipient.
+    ended: Mutex<Vec<(String, Outcome)>>,
+}
+
+/// What the run knows of its job and message; changed by every commit.
+#[derive(Debug)]
+pub(super) struct LogState {
+    pub(super) job: DeliverMessage,
+    /// The message at the revision that is stored.
+    pub(super) message: Message,
+    /// Where redirected links lead: stored before anybody can follow one.
+    pub(super) urls: Vec<String>,
+    /// Attempts that were found to have been cut off and are not counted yet.
+    pub(super) found_ambiguous: u64,
+    /// When the suppression list was looked at last.
+    pub(super) looked_at: Monotonic,
+}
+
+impl TransactionLog {
+    pub(super) fn new(cx: JobContext, transport: &dyn Transport, state: LogState) -> Self {
+        let (acceptance, is_kept) = (transport.acceptance(), !transport.is_local());
+        Self { cx, acceptance, is_kept, state: tokio::sync::Mutex::new(state), ended: Mutex::default() }
+    }
+
+    /// What the run knows at its end.
+    pub(super) async fn state(&self) -> tokio::sync::MutexGuard<'_, LogState> {
+        self.state.lock().await
+    }
+
+    /// Why each must not be sent to; the first check stands where the list cannot be read.
+    async fn reasons(&self, message: &Message, recipients: &[String]) -> Vec<Option<SuppressionReason>> {
+        let (app, workspace, channel) = (&self.cx.app, message.workspace_id, message.channel);
+        match app.stopping_reasons(workspace, channel, recipients.iter()).await {
+            Ok(reasons) => reasons,
+            Err(error) => {
+                tracing::warn!(error = %Chain(&error), "the suppression list was not looked at again");
+                vec![None; recipients.len()]
+            }
+        }
+    }
+
+    /// Puts the transaction with these recipients on record, or says why that cannot be.
+    async fn record(&self, state: &mut LogState, recipients: &[&String]) -> Result<(), Admitted> {
+        let has_to = recipients.iter().any(|recipient| **recipient == state.message.to);
+        let mut job = state.job.clone();
+        for (recipient, outcome) in &*self.ended.lock().unwrap_or_else(PoisonError::into_inner) {
+            job.note_ended(recipient, outcome, self.acceptance);
+        }
+        job.note_begun(recipients);
+        for _ in 0..MAX_COMMITS {
+            let (app, message) = (&self.cx.app, &mut state.message);
+            let mut changes = Changes::default();
+            let is_moved = has_to && message.status.may_become(MessageStatus::Sending);
+            if is_moved {
+                changes.push(Write::MoveMessage(MoveMessage {
+                    workspace_id: message.workspace_id,
+                    message_id: message.id,
+                    revision: message.revision,
+                    status: MessageStatus::Sending,
+                    at: app.now(),
+                }));
+            } else {
+                // It may have been cancelled since it was read, or somebody who is copied was erased.
+                changes.push(Write::ExpectMessage(message.workspace_id, message.id, message.revision));
+            }
+            changes.extend(app.store_urls(message.workspace_id, state.urls.clone()));
+            match self.cx.save(&job, changes).await {
+                Ok(()) => {
+                    if is_moved {
+                        message.status = MessageStatus::Sending;
+                        message.revision += 1;
+                    }
+                    state.job = job;
+                    state.urls.clear();
+                    app.count_ambiguous(std::mem::take(&mut state.found_ambiguous));
+                    return Ok(());
+                }
+                Err(JobError::Commit(CommitError::Conflict)) => {
+                    let before = state.message.revision;
+                    self.refresh(state, recipients).await?;
+                    if state.message.revision == before {
+                        return Err(Admitted::NotNow("the claim of the job was lost".to_owned()));
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(error = %Chain(&error), "a transaction could not be put on record and does not begin");
+                    return Err(Admitted::Held);
+                }
+            }
+        }
+        Err(Admitted::NotNow("the message keeps changing".to_owned()))
+    }
+
+    /// Reads the message anew; an error when nothing of it is to be sent to these recipients any more.
+    async fn refresh(&self, state: &mut LogState, recipients: &[&String]) -> Result<(), Admitted> {
+        let (workspace, id) = (state.message.workspace_id, state.message.id);
+        let read = self.cx.app.store().message_with_content(workspace, id).await.map_err(|error| {
+            tracing::warn!(error = %Chain(&error), "a message could not be read before its transaction");
+            Admitted::Held
+        })?;
+        let settled = || Admitted::NotNow("the message was settled meanwhile".to_owned());
+        let (fresh, content) = read.ok_or_else(settled)?;
+        let has_to = recipients.iter().any(|recipient| **recipient == fresh.to);
+        if fresh.is_redacted() || fresh.status == MessageStatus::Cancelled || (has_to && fresh.status.is_settled()) {
+            return Err(settled());
+        }
+        let request = content.and_then(|content| content::decode(&content).ok()).ok_or_else(settled)?;
+        let copies: Vec<_> = request.input.cc.iter().chain(&request.input.bcc).flatten().collect();
+        if !recipients.iter().all(|recipient| **recipient == fresh.to || copies.contains(recipient)) {
+            return Err(settled());
+        }
+        state.message = fresh;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl transport::Admission for TransactionLog {
+    async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>> {
+        let mut state = self.state.lock().await;
+        let reasons = self.reasons(&state.message, recipients).await;
+        state.looked_at = self.cx.app.clock().monotonic();
+        reasons
+    }
+
+    fn is_held(&self) -> bool {
+        !self.cx.app.store().health().takes_work()
+    }
+
+    async fn begin(&self, recipients: &[String]) -> Vec<Admitted> {
+        if !self.is_kept {
+            return vec![Admitted::Granted; recipients.len()];
+        }
+        let mut state = self.state.lock().await;
+        let now = self.cx.app.clock().monotonic();
+        let mut answers = vec![Admitted::Granted; recipients.len()];
+        if now >= state.looked_at + LOOK_AGAIN_AFTER {
+            let reasons = self.reasons(&state.message, recipients).await;
+            for (answer, reason) in answers.iter_mut().zip(reasons) {
+                *answer = reason.map_or(Admitted::Granted, Admitted::Suppressed);
+            }
+            state.looked_at = now;
+        }
+        let granted: Vec<_> = recipients
+            .iter()
+            .zip(&answers)
+            .filter(|(_, answer)| **answer == Admitted::Granted)
+            .map(|(one, _)| one)
+            .collect();
+        if granted.is_empty() {
+            return answers;
+        }
+        if let Err(refusal) = self.record(&mut state, &granted).await {
+            for answer in answers.iter_mut().filter(|answer| **answer == Admitted::Granted) {
+                *answer = refusal.clone();
+            }
+        }
+        answers
+    }
+
+    fn ended(&self, recipient: &str, outcome: &Outcome) {
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.push((recipient.to_owned(), outcome.clone()));
+    }
+}

@@ -1,0 +1,48 @@
+//! Why the content of a message is not made.
+
+use messaging_core::domain::delivery::Result as Fate;
+use messaging_core::ports::store::StoreError;
+
+/// Nothing can be sent, whatever the recipients are.
+pub(super) struct Impossible {
+    reason: &'static str,
+    message: String,
+}
+
+impl Impossible {
+    pub(super) fn new(reason: &'static str, message: impl std::fmt::Display) -> Self {
+        Self { reason, message: format!("{message}") }
+    }
+
+    /// What is the matter, for identities.
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What it means for one recipient.
+    pub(super) fn fate(&self) -> Fate {
+        Fate::Failed { reason: self.reason, message: self.message.clone() }
+    }
+}
+
+/// Why the content of a message is not made.
+pub(super) enum Unprepared {
+    /// It never can be.
+    Impossible(Impossible),
+    /// Not now: the store failed.
+    Store(StoreError),
+    /// Not now, for a reason on our side that somebody has to mend.
+    PutOff(String),
+}
+
+impl From<Impossible> for Unprepared {
+    fn from(impossible: Impossible) -> Self {
+        Self::Impossible(impossible)
+    }
+}
+
+impl From<StoreError> for Unprepared {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}

@@ -1,0 +1,239 @@
+//! One attempt at a delivery: prepare, call, judge, and what is to be written.
+//!
+//! Contract sections 15.2 and 15.3.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use http::{HeaderName, Method};
+use messaging_core::changes::{Expect, UpdateDelivery, Write};
+use messaging_core::domain::contact::erasure::ErasedAddresses;
+use messaging_core::domain::redaction::Redactor;
+use messaging_core::domain::signature::SigningKey;
+use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus, Subject};
+use messaging_core::domain::webhook::outcome::{self, Answer, Attempt, Consequence};
+use messaging_core::domain::webhook::payload::{self, EventPayload};
+use messaging_core::domain::webhook::{PATIENCE, Webhook, WebhookStatus};
+use messaging_core::ports::fetch::{FetchError, FetchRequest, Fetched};
+use messaging_core::ports::store::StoreError;
+use messaging_core::time::Timestamp;
+use serde_json::Value;
+
+use crate::app::App;
+
+/// How long a receiver may take (contract section 15.3).
+const TIME_LIMIT: Duration = Duration::from_secs(15);
+
+/// How much of an answer is kept.
+const MAX_BODY: usize = 4 << 10;
+
+/// What an attempt came to.
+#[derive(Debug)]
+pub(super) struct Attempted {
+    /// The delivery from now on.
+    pub(super) delivery: Delivery,
+    /// What was read before.
+    read: (DeliveryStatus, u32),
+    /// What follows for the webhook; `None` when nothing was sent, and for tests.
+    consequence: Option<Consequence>,
+    /// How long the receiver took.
+    pub(super) took: Duration,
+}
+
+/// A request ready to be sent.
+struct Prepared {
+    body: Bytes,
+    /// Addresses that an answer might repeat.
+    addresses: ErasedAddresses,
+}
+
+/// Makes one attempt. Nothing is written yet.
+pub(super) async fn attempt(app: &App, webhook: &Webhook, delivery: Delivery) -> Result<Attempted, StoreError> {
+    let read = (delivery.status, delivery.attempts);
+    let unsent = |delivery: Delivery| Attempted { delivery, read, consequence: None, took: Duration::ZERO };
+    let Some(prepared) = prepare(app, webhook, &delivery).await? else {
+        return Ok(unsent(delivery.give_up()));
+    };
+    let Some(headers) = sign(app, webhook, &delivery, &prepared.body) else {
+        return Ok(unsent(delivery.give_up()));
+    };
+    let request = FetchRequest {
+        method: Method::POST,
+        url: webhook.url.clone(),
+        headers,
+        body: prepared.body,
+        time_limit: TIME_LIMIT,
+        body_limit: MAX_BODY,
+        redirects: 0,
+    };
+    if !app.store().health().takes_work() {
+        // Its outcome could not be stored, and the receiver would be called again.
+        return Err(StoreError::Unavailable);
+    }
+    let began = Instant::now();
+    let fetched = app.fetch().fetch(request).await;
+    let took = began.elapsed();
+    let ended_at = app.now();
+    let schedule = &app.settings().webhook_retry;
+    let answer = answer(fetched, ended_at, &prepared.addresses);
+    let is_test = delivery.is_test();
+    let (delivery, consequence) =
+        outcome::judge(delivery, Attempt { answer, ended_at, took, schedule, jitter: jitter(app) });
+    Ok(Attempted { delivery, read, consequence: (!is_test).then_some(consequence), took })
+}
+
+/// Makes the payload; `None` when the event is not there any more.
+async fn prepare(app: &App, webhook: &Webhook, delivery: &Delivery) -> Result<Option<Prepared>, StoreError> {
+    let (body, addresses) = match &delivery.subject {
+        Subject::Event { message_id, at } => {
+            let found = app.store().event(delivery.workspace_id, *message_id, *at, delivery.event_id).await?;
+            let Some((event, message)) = found else { return Ok(None) };
+            let recipient = event.meta.get("recipient").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let to = message.to.clone();
+            let Some(payload) = EventPayload::of(event, message, Redactor::new(webhook.pii)) else { return Ok(None) };
+            let body = serde_json::to_vec(&payload).expect("maps have texts as keys");
+            let addresses = addresses_in(&body, &to, &recipient);
+            (Ok(body), addresses)
+        }
+        Subject::Test(data) => {
+            let (id, event_type) = (delivery.event_id, delivery.event_type);
+            let (timestamp, workspace_id) = (delivery.created_at, delivery.workspace_id);
+            let body = if let Some(data) = data {
+                serde_json::to_vec(&EventPayload { id, event_type, timestamp, workspace_id, data })
+            } else {
+                let data = payload::sample(event_type);
+                serde_json::to_vec(&EventPayload { id, event_type, timestamp, workspace_id, data })
+            };
+            (body, ErasedAddresses::default())
+        }
+    };
+    Ok(Some(Prepared { body: body.expect("maps have texts as keys").into(), addresses }))
+}
+
+/// The headers of a request, signed with every live secret; `None` when none can be read.
+fn sign(app: &App, webhook: &Webhook, delivery: &Delivery, body: &[u8]) -> Option<HeaderMap> {
+    let now = app.now();
+    let id = delivery.event_id.to_string();
+    let mut signatures = Vec::new();
+    for sealed in webhook.live_secrets(now) {
+        let secret = match app.vault().open(&webhook.secret_place(), sealed) {
+            Ok(secret) => secret,
+            Err(error) => {
+                tracing::error!(webhook = %webhook.id, %error, "a webhook cannot be signed");
+                return None;
+            }
+        };
+        signatures.push(SigningKey::parse(&secret).ok()?.sign(&id, now.as_seconds(), body));
+    }
+    let headers = [
+        (CONTENT_TYPE, "application/json".to_owned()),
+        (HeaderName::from_static("webhook-id"), id),
+        (HeaderName::from_static("webhook-timestamp"), now.as_seconds().to_string()),
+        (HeaderName::from_static("webhook-signature"), signatures.join(" ")),
+    ];
+    headers.into_iter().map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?))).collect()
+}
+
+fn answer(fetched: Result<Fetched, FetchError>, now: Timestamp, addresses: &ErasedAddresses) -> Answer {
+    match fetched {
+        Ok(fetched) => {
+            let header = fetched.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+            Answer::Status {
+                status: fetched.status,
+                body: readable(&fetched.body, addresses),
+                retry_after: header.and_then(|header| outcome::retry_after(header, now)),
+            }
+        }
+        Err(error) => Answer::Nothing(error.into()),
+    }
+}
+
+/// What is kept of an answer: text, in which addresses that we sent are crossed out. A receiver that
+/// repeats them would otherwise keep them here beyond the erasure of their owner.
+fn readable(body: &[u8], addresses: &ErasedAddresses) -> String {
+    let text = String::from_utf8_lossy(body).replace('\0', "\u{FFFD}");
+    addresses.out_of_text(&text).unwrap_or(text)
+}
+
+/// The addresses in a payload: the recipient's, and those that replies, links or the sender's own data name.
+fn addresses_in(payload: &[u8], to: &str, recipient: &str) -> ErasedAddresses {
+    let text = String::from_utf8_lossy(payload);
+    let words = text.split(|c: char| c.is_whitespace() || "<>()[]\"',;:=&?/\\".contains(c));
+    let named = words.filter(|word| word.contains('@')).map(|word| word.trim_end_matches('.'));
+    // Very short ones would match by chance.
+    ErasedAddresses::new(named.chain([to, recipient]).filter(|address| address.len() >= 4))
+}
+
+/// By how much a wait differs from the schedule, so that receivers that failed together are not called
+/// together.
+fn jitter(app: &App) -> i32 {
+    i32::try_from(app.random_below(201)).unwrap_or(100) - 100
+}
+
+impl Attempted {
+    /// Something became of a delivery without an attempt.
+    pub(super) fn without(read: (DeliveryStatus, u32), delivery: Delivery) -> Self {
+        Self { delivery, read, consequence: None, took: Duration::ZERO }
+    }
+
+    /// What is to be written: the delivery, and what follows for the webhook.
+    pub(super) async fn writes(&self, app: &App) -> Result<Vec<Write>, StoreError> {
+        let (workspace, webhook) = (self.delivery.workspace_id, self.delivery.webhook_id);
+        let update = UpdateDelivery { delivery: self.delivery.clone(), read: self.read };
+        let mut writes = vec![Write::UpdateDelivery(Box::new(update))];
+        match self.consequence {
+            None => {}
+            // Without looking whether there are failures: a DELETE by key costs less than finding out.
+            Some(Consequence::Works) => writes.push(Write::EndWebhookFailures(workspace, webhook)),
+            Some(Consequence::Fails) => {
+                let now = app.now();
+                let since = app.store().failing_since(workspace, webhook).await?;
+                if since.is_some_and(|since| now.since(since) >= PATIENCE) {
+                    writes.extend(disable(app, &self.delivery).await?);
+                } else {
+                    writes.push(Write::NoteWebhookFailure(workspace, webhook, now));
+                }
+            }
+            Some(Consequence::Gone) => writes.extend(disable(app, &self.delivery).await?),
+        }
+        Ok(writes)
+    }
+
+    /// Whether the delivery is still as it was read.
+    pub(super) async fn is_current(&self, app: &App) -> Result<bool, StoreError> {
+        let found = app.store().delivery(self.delivery.workspace_id, self.delivery.id).await?;
+        Ok(found.is_some_and(|found| (found.status, found.attempts) == self.read))
+    }
+}
+
+/// The writes that disable a webhook, with which its failures begin anew.
+async fn disable(app: &App, delivery: &Delivery) -> Result<Vec<Write>, StoreError> {
+    let (workspace, id) = (delivery.workspace_id, delivery.webhook_id);
+    let Some(stored) = app.store().webhook(workspace, id).await? else { return Ok(Vec::new()) };
+    if stored.record.status == WebhookStatus::Disabled {
+        return Ok(Vec::new());
+    }
+    tracing::warn!(webhook = %id, "a webhook is disabled: its receiver is gone or has failed for days");
+    let mut webhook = stored.record;
+    webhook.status = WebhookStatus::Disabled;
+    webhook.updated_at = app.now();
+    Ok(vec![
+        Write::PutWebhook(Box::new(webhook), Expect::Revision(stored.revision)),
+        Write::EndWebhookFailures(workspace, id),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_keep_no_address_that_was_sent() {
+        let payload = br#"{"to":"ann@example.com","meta":{"response":"550 <carl@example.com>."}}"#;
+        let addresses = addresses_in(payload, "ann@example.com", "");
+        let body = "got ANN@example.com, ann%40example.com\0, carl@example.com and bob@example.com \u{FC}";
+        assert_eq!(readable(body.as_bytes(), &addresses), "got ***, ***\u{FFFD}, *** and bob@example.com \u{FC}");
+        assert_eq!(readable(b"\xFFok", &addresses), "\u{FFFD}ok");
+    }
+}

@@ -1,0 +1,88 @@
+//! The links of what is sent: contract sections 10 and 18.
+
+use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::link_token::{Link, UrlKey};
+use messaging_core::ids::{CampaignId, MessageId};
+use messaging_core::ports::store::{Messages as _, SendingDomains as _, Urls as _};
+use messaging_core::ports::transport::{Content, Email};
+use messaging_engine::jobs::JobData as _;
+use messaging_engine::jobs::deliver_message::DeliverMessage;
+use serde_json::json;
+
+use crate::support::{Product, beginning};
+
+const PAGE: &str = r#"<body><p>Hi</p><a href="https://shop.example/a?b=1&amp;c=2">A</a></body>"#;
+
+async fn sent(product: &Product) -> Email {
+    product.work().await;
+    match product.transport.take().remove(0).content {
+        Content::Email(email) => *email,
+        Content::Text(_) => unreachable!("an email was sent"),
+    }
+}
+
+async fn send_page(product: &Product) -> MessageId {
+    product.send(&json!({"channel": "email", "to": "ann@example.com", "subject": "s", "html": PAGE})).await
+}
+
+#[tokio::test]
+async fn links_are_redirected_and_lead_on_to_where_they_did() {
+    let product = Product::start().await;
+    let id = send_page(&product).await;
+    let email = sent(&product).await;
+    let html = email.html.unwrap();
+    let tokens: Vec<_> = html.split("http://127.0.0.1:8080/t/").skip(1).collect();
+    assert_eq!(tokens.len(), 2, "{html}");
+    let read = |text: &str| {
+        let token = &text[2..text.find('"').unwrap()];
+        product.app.link_key().read_link(token)
+    };
+    let key = UrlKey::of("https://shop.example/a?b=1&c=2");
+    assert_eq!(read(tokens[0]), Some((product.workspace, id, Link::Click(key))));
+    assert_eq!(read(tokens[1]), Some((product.workspace, id, Link::Open)));
+    let stored = product.store.url(product.workspace, key).await.unwrap();
+    assert_eq!(stored.as_deref(), Some("https://shop.example/a?b=1&c=2"));
+    assert!(email.text.unwrap().contains("https://shop.example/a"), "the text part keeps its links");
+    assert!(email.headers.is_empty(), "nothing offers to unsubscribe from an order confirmation");
+}
+
+#[tokio::test]
+async fn a_domain_without_tracking_sends_what_was_given() {
+    let product = Product::start().await;
+    let stored = product.store.domain_by_name(product.workspace, "sandbox.test").await.unwrap().unwrap();
+    let mut domain = stored.record;
+    (domain.open_tracking, domain.click_tracking) = (false, false);
+    let expect = messaging_core::changes::Expect::Revision(stored.revision);
+    product.commit(Changes::from_iter([Write::PutDomain(domain, expect)])).await;
+    product.pass(std::time::Duration::from_secs(2)).await;
+    send_page(&product).await;
+    assert_eq!(sent(&product).await.html.as_deref(), Some(PAGE));
+}
+
+#[tokio::test]
+async fn mail_of_a_campaign_offers_to_unsubscribe() {
+    let product = Product::start().await;
+    let model = send_page(&product).await;
+    product.work().await;
+    product.transport.take();
+    let (model, content) = product.store.message_with_content(product.workspace, model).await.unwrap().unwrap();
+    let mut message = model;
+    message.id = product.app.new_id(beginning());
+    message.revision = 1;
+    message.status = messaging_core::domain::message::MessageStatus::Queued;
+    message.campaign_id = Some(product.app.new_id::<CampaignId>(beginning()));
+    let job = DeliverMessage::of(&message, None, None).remove(0).enqueue(product.app.new_id(beginning()), beginning());
+    let id = message.id;
+    product
+        .commit(Changes::from_iter([Write::InsertMessage(Box::new(message), content.unwrap()), Write::Enqueue(job)]))
+        .await;
+
+    let headers = sent(&product).await.headers;
+    let [(list, value), (post, one_click)] = &headers[..] else { panic!("{headers:?}") };
+    assert_eq!((list.as_str(), post.as_str()), ("List-Unsubscribe", "List-Unsubscribe-Post"));
+    assert_eq!(one_click, "List-Unsubscribe=One-Click");
+    let token = value.strip_prefix("<http://127.0.0.1:8080/u/").unwrap().split('>').next().unwrap();
+    let read = product.app.link_key().read_link(token);
+    assert_eq!(read, Some((product.workspace, id, Link::Unsubscribe)));
+    assert!(value.contains("<mailto:unsubscribe+") && value.contains("@bounce.sandbox.test>"), "{value}");
+}

@@ -1,0 +1,151 @@
+use std::time::Duration;
+
+use messaging_engine::work::sweep;
+use messaging_transport::testing::fetched;
+use serde_json::json;
+
+use super::{Hooks, URL, body, types};
+
+#[tokio::test]
+async fn a_paused_webhook_holds_events_and_gets_them_oldest_first() {
+    let hooks = Hooks::hearing(&["sent", "bounce"]).await;
+    assert_eq!(hooks.act("pause", json!({})).await.status, 202);
+    let mut sent = Vec::new();
+    for number in 0..5 {
+        sent.push(hooks.message(&format!("user-{number}@example.com")).await.to_string());
+    }
+    assert_eq!(hooks.fetch.take().len(), 0);
+    let deliveries = hooks.deliveries().await;
+    assert!(deliveries.iter().all(|delivery| delivery["status"] == "held" && delivery["next_attempt_at"].is_null()));
+    // A test goes out all the same.
+    hooks.act("test", json!({})).await;
+    hooks.product.work().await;
+    assert_eq!(types(&hooks.fetch.take()), ["test"]);
+    assert_eq!(hooks.act("resume", json!({})).await.status, 202);
+    hooks.product.work().await;
+    let told: Vec<_> = hooks
+        .fetch
+        .take()
+        .iter()
+        .map(|request| body(request)["data"]["message_id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(told, sent);
+    assert!(hooks.deliveries().await.iter().all(|delivery| delivery["status"] == "delivered"));
+    hooks.product.pass(Duration::from_secs(10)).await;
+    assert_eq!(messaging_core::ports::store::Jobs::job_count(&*hooks.product.store).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_retry_waits_for_its_paused_webhook_and_goes_on_where_it_was() {
+    let hooks = Hooks::hearing(&["sent"]).await;
+    hooks.fetch.next(500);
+    hooks.message("ann@example.com").await;
+    hooks.act("pause", json!({})).await;
+    hooks.product.pass(Duration::from_secs(10)).await;
+    assert_eq!(hooks.story().await, "sent held 1");
+    hooks.act("resume", json!({})).await;
+    hooks.fetch.next(500);
+    hooks.product.work().await;
+    assert_eq!(hooks.story().await, "sent delivered 2".replace("delivered", "pending"));
+    hooks.product.pass(Duration::from_mins(6)).await;
+    assert_eq!(hooks.story().await, "sent delivered 3");
+}
+
+#[tokio::test]
+async fn what_is_held_for_too_long_expires() {
+    let hooks = Hooks::hearing(&["sent"]).await;
+    hooks.act("pause", json!({})).await;
+    hooks.message("ann@example.com").await;
+    hooks.product.pass(Duration::from_hours(6 * 24)).await;
+    hooks.message("bob@example.com").await;
+    sweep::sweep(&hooks.product.app).await.unwrap();
+    assert_eq!(hooks.story().await, "sent held 0, sent held 0");
+    hooks.product.pass(Duration::from_hours(24 + 1)).await;
+    sweep::sweep(&hooks.product.app).await.unwrap();
+    assert_eq!(hooks.story().await, "sent expired 0, sent held 0");
+    // Also when nobody has swept.
+    hooks.product.clock.advance(Duration::from_hours(6 * 24));
+    hooks.act("resume", json!({})).await;
+    hooks.product.work().await;
+    assert_eq!(hooks.story().await, "sent expired 0, sent expired 0");
+    assert_eq!(hooks.fetch.take().len(), 0);
+}
+
+#[tokio::test]
+async fn a_receiver_that_is_gone_disables_its_webhook() {
+    let hooks = Hooks::hearing(&["sent"]).await;
+    hooks.fetch.next(410);
+    hooks.message("ann@example.com").await;
+    assert_eq!(hooks.status().await, "disabled");
+    assert_eq!(hooks.story().await, "sent failed 1");
+    hooks.message("bob@example.com").await;
+    assert_eq!(hooks.story().await, "sent failed 1", "events are not recorded");
+    hooks.act("test", json!({})).await;
+    hooks.product.work().await;
+    assert_eq!(hooks.fetch.take().len(), 2, "a test shows whether the receiver is back");
+    assert_eq!(hooks.act("resume", json!({})).await["status"], "active");
+    hooks.message("eve@example.com").await;
+    assert_eq!(hooks.story().await, "sent failed 1, test delivered 1, sent delivered 1");
+}
+
+#[tokio::test]
+async fn five_days_of_failures_disable_a_webhook_but_one_success_does_not() {
+    let hooks = Hooks::hearing(&["sent"]).await;
+    hooks.fetch.always(URL, Ok(fetched(500, &[], "")));
+    let day = Duration::from_hours(24);
+    hooks.message("ann@example.com").await;
+    hooks.product.pass(day * 4).await;
+    hooks.fetch.next(200);
+    hooks.message("bob@example.com").await;
+    hooks.message("eve@example.com").await;
+    hooks.product.pass(day * 4).await;
+    assert_eq!(hooks.status().await, "active", "the failures began anew");
+    hooks.fetch.always(URL, Ok(fetched(503, &[], "")));
+    hooks.product.pass(day).await;
+    hooks.message("joe@example.com").await;
+    assert_eq!(hooks.status().await, "disabled");
+    let before = hooks.fetch.take().len();
+    assert!(before > 0);
+    hooks.product.pass(day).await;
+    assert_eq!(hooks.fetch.take().len(), 0, "what was to be retried is given up");
+    assert!(hooks.deliveries().await.iter().all(|delivery| delivery["next_attempt_at"].is_null()));
+}
+
+#[tokio::test]
+async fn failures_of_tests_disable_nothing() {
+    let hooks = Hooks::hearing(&["sent"]).await;
+    for _ in 0..2 {
+        hooks.fetch.next(410);
+        hooks.act("test", json!({})).await;
+        hooks.product.pass(Duration::from_hours(6 * 24)).await;
+    }
+    assert_eq!(hooks.status().await, "active");
+}
+
+#[tokio::test]
+async fn for_a_day_after_a_rotation_both_secrets_sign() {
+    let hooks = Hooks::hearing(&["sent"]).await;
+    let rotated = hooks.act("rotate-secret", json!({})).await;
+    let new = rotated["secret"].as_str().unwrap();
+    hooks.message("ann@example.com").await;
+    let request = hooks.fetch.take().remove(0);
+    let signatures = request.headers["webhook-signature"].to_str().unwrap();
+    assert_eq!(signatures.split(' ').count(), 2);
+    assert!(hooks.is_signed(&request, new) && hooks.is_signed(&request, &hooks.secret));
+    hooks.product.pass(Duration::from_hours(24)).await;
+    hooks.message("bob@example.com").await;
+    let request = hooks.fetch.take().remove(0);
+    assert!(hooks.is_signed(&request, new) && !hooks.is_signed(&request, &hooks.secret));
+}
+
+#[tokio::test]
+async fn deliveries_are_kept_for_thirty_days() {
+    let hooks = Hooks::hearing(&["sent"]).await;
+    hooks.message("ann@example.com").await;
+    hooks.product.pass(Duration::from_hours(29 * 24)).await;
+    sweep::sweep(&hooks.product.app).await.unwrap();
+    assert_eq!(hooks.story().await, "sent delivered 1");
+    hooks.product.pass(Duration::from_hours(25)).await;
+    sweep::sweep(&hooks.product.app).await.unwrap();
+    assert_eq!(hooks.story().await, "");
+}

@@ -1,0 +1,129 @@
+//! Noting which contacts changed in what a dynamic segment reads.
+//!
+//! The note is part of the transaction of the change, so none is ever missing. Whether anybody is interested
+//! stands with the workspace_number and is remembered by the writer: a workspace without dynamic segments pays for a
+//! look into a map.
+
+use std::collections::HashMap;
+
+use messaging_core::domain::segment::reads::ReadMask;
+use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
+use rusqlite::{Connection, params};
+
+use super::super::contacts::contact_number;
+use super::super::fault::Fault;
+use super::super::query::one;
+
+/// Workspaces whose read_mask is remembered; beyond that the memory starts anew.
+const MAX_KNOWN: usize = 10_000;
+
+/// What the dynamic segments of workspaces read, as the writer last saw it.
+#[derive(Debug, Default)]
+pub(in super::super) struct ReadMasks(HashMap<WorkspaceId, WorkspaceReadMask>);
+
+/// What the dynamic segments of a workspace read.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct WorkspaceReadMask {
+    /// The number of the workspace; 0 when it has none.
+    pub(in super::super) workspace_number: i64,
+    mask: ReadMask,
+}
+
+impl WorkspaceReadMask {
+    /// What the dynamic segments of an workspace_number read at the moment.
+    pub(in super::super) fn of_workspace_number(connection: &Connection, workspace_number: i64) -> Result<Self, Fault> {
+        let sql = "SELECT read_mask FROM workspace_numbers WHERE number = ?1";
+        let mask = one(connection, sql, [workspace_number], |row| Ok(ReadMask::from_bits(row.get(0)?)))?;
+        Ok(Self { workspace_number, mask: mask.unwrap_or(ReadMask::NONE) })
+    }
+
+    /// Which of some mask are read.
+    pub(in super::super) fn in_any(self, mask: ReadMask) -> ReadMask {
+        self.mask & mask
+    }
+}
+
+impl ReadMasks {
+    /// What the dynamic segments of a workspace read; `None` when it has none.
+    pub(in super::super) fn of(
+        &mut self,
+        connection: &Connection,
+        workspace: WorkspaceId,
+    ) -> Result<Option<WorkspaceReadMask>, Fault> {
+        let read_mask = if let Some(known) = self.0.get(&workspace) {
+            *known
+        } else {
+            let read_mask = stored(connection, workspace)?;
+            if self.0.len() >= MAX_KNOWN {
+                self.0.clear();
+            }
+            self.0.insert(workspace, read_mask);
+            read_mask
+        };
+        Ok((!read_mask.mask.is_empty()).then_some(read_mask))
+    }
+
+    /// The read_mask in some mask; `None` when nobody reads any of them.
+    pub(in super::super) fn in_mask(
+        &mut self,
+        connection: &Connection,
+        workspace: WorkspaceId,
+        mask: ReadMask,
+    ) -> Result<Option<WorkspaceReadMask>, Fault> {
+        Ok(self.of(connection, workspace)?.filter(|read_mask| !read_mask.in_any(mask).is_empty()))
+    }
+
+    /// Forgets what is remembered of a workspace.
+    pub(super) fn forget(&mut self, workspace: WorkspaceId) {
+        self.0.remove(&workspace);
+    }
+
+    /// Forgets everything: something was undone, or another program has written.
+    pub(in super::super) fn forget_all(&mut self) {
+        self.0.clear();
+    }
+
+    /// Notes a change of a contact, if a dynamic segment reads any of it.
+    pub(in super::super) fn note(
+        &mut self,
+        connection: &Connection,
+        workspace: WorkspaceId,
+        contact: ContactId,
+        mask: ReadMask,
+    ) -> Result<(), Fault> {
+        if let Some(read_mask) = self.in_mask(connection, workspace, mask)?
+            && let Some(n) = contact_number(connection, workspace, contact)?
+        {
+            note(connection, read_mask, n, mask)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the dynamic segments of a workspace read, as it stands with the workspace_number.
+fn stored(connection: &Connection, workspace: WorkspaceId) -> Result<WorkspaceReadMask, Fault> {
+    let sql = "SELECT number, read_mask FROM workspace_numbers WHERE workspace = ?1";
+    let found = one(connection, sql, [workspace.to_bytes()], |row| {
+        Ok(WorkspaceReadMask { workspace_number: row.get(0)?, mask: ReadMask::from_bits(row.get(1)?) })
+    })?;
+    Ok(found.unwrap_or(WorkspaceReadMask { workspace_number: 0, mask: ReadMask::NONE }))
+}
+
+/// Notes a change of a contact by its number, if a dynamic segment reads any of it.
+pub(in super::super) fn note(
+    connection: &Connection,
+    read_mask: WorkspaceReadMask,
+    contact: i64,
+    mask: ReadMask,
+) -> Result<(), Fault> {
+    let mask = read_mask.in_any(mask);
+    if !mask.is_empty() {
+        connection
+            .prepare_cached(
+                "INSERT INTO changed_contacts (contact, read_mask, mark) VALUES (?1, ?2, 1)
+                 ON CONFLICT (contact) DO UPDATE SET read_mask = read_mask | excluded.read_mask, mark = mark + 1",
+            )?
+            .execute(params![contact, mask.bits()])?;
+    }
+    Ok(())
+}
