@@ -104,7 +104,7 @@ impl Plan {
             commit_refused: rate(dice, 150),
             conflict: rate(dice, 150),
             unknown: rate(dice, 80),
-            lease_lost: rate(dice, 100),
+            lease_lost: rate(dice, 400),
         };
         let peers = (0..requests::DOMAINS).map(|_| PeerRates {
             slow: rate(dice, 300),
