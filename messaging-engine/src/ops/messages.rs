@@ -105,7 +105,7 @@ impl Operation for SendMessage {
         let files = collect_files(cx, &message, &input);
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
         let jobs = DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref());
-        let content = content::encode(&cx.body, input, files, template);
+        let content = content::encode(cx.body.as_ref(), input, files, template);
         let message_id = message.id;
         cx.change(Write::InsertMessage(Box::new(message), content));
         if !copies.is_empty() {
