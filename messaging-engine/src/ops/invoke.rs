@@ -12,12 +12,13 @@ use messaging_core::ports::store::{CommitError, StoreError};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
-use crate::ops::context::{Context, NewFile, Request};
+use crate::ops::context::{Context, Request};
 use crate::ops::endpoint::Endpoint;
 use crate::ops::fingerprint::fingerprint;
 use crate::ops::operation::{Answer, JSON};
 use crate::ops::progress::{MAX_RUNS, Progress, REMEMBERED_FOR};
 use crate::ops::runnable::Runnable;
+use crate::services::acceptance::NewFile;
 
 /// The longest Idempotency-Key (contract section 20).
 const MAX_KEY_LENGTH: usize = 64;

@@ -2,7 +2,6 @@
 
 use http::{HeaderMap, Method};
 use messaging_engine::ops::service::{CreateWorkspace, GetHealth, ListWorkspaces, WorkspaceInput};
-use messaging_engine::ops::{Empty, PageQuery};
 use messaging_http::{Client, ClientError};
 
 use crate::harness::TestServer;

@@ -92,7 +92,7 @@ mod tests {
         {
             connection
                 .execute(
-                    "INSERT INTO contacts (n, workspace_number, id, revision, created_at, updated_at, email)
+                    "INSERT INTO contacts (n, audience, id, revision, created_at, updated_at, email)
                      VALUES (?1, 1, CAST('id' || ?1 AS BLOB), 1, 0, 0, ?2)",
                     rusqlite::params![i64::try_from(n).unwrap(), email],
                 )
