@@ -33,3 +33,65 @@ pub const MAX_FILENAME: u64 = 255;
 
 /// Characters of a URL that the server is to call or to fetch.
 pub const MAX_URL: u64 = 2048;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::domain::segment::parse::{MAX_GROUPS, MAX_LEAVES, MAX_TEXT, MAX_VALUES};
+    use crate::domain::segment::resolve::{MAX_NESTING, MAX_RESOLVED_LEAVES};
+    use crate::domain::segment::{MAX_FILTER_BYTES, MAX_SEGMENTS};
+    use crate::domain::{address, custom_field, domain_name, import, message_input, sms, webhook};
+
+    /// A document of the project, its white space folded.
+    fn document(name: &str) -> String {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
+        fs::read_to_string(path).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn assert_says(name: &str, sentences: &[String]) {
+        let text = document(name);
+        let missing: Vec<_> = sentences.iter().filter(|sentence| !text.contains(sentence.as_str())).collect();
+        assert!(missing.is_empty(), "docs/{name} says otherwise, or in other words: {missing:#?}");
+    }
+
+    /// What the documents say in numbers is what the code holds to.
+    #[test]
+    fn the_reference_names_the_limits() {
+        let kib = |bytes: usize| format!("{} KiB", bytes >> 10);
+        let mib = |bytes: usize| format!("{} MiB", bytes >> 20);
+        assert_says(
+            "reference.md",
+            &[
+                format!("`from_name` has at most {MAX_DISPLAY_NAME} characters"),
+                format!("measured in bytes ({} each", mib(message_input::MAX_PART_BYTES)),
+                format!("are at most {} bytes (`/text` `too_large`)", message_input::MAX_PUSH_BYTES),
+                format!("characters and {} segments (`/text` `too_long`)", sms::MAX_SEGMENTS),
+                format!("`variables` of a request are at most {} of JSON", kib(message_input::MAX_VARIABLES_BYTES)),
+                format!("an address of at most {} octets", address::MAX_EMAIL_LENGTH),
+                format!("`list_ids` at most {MAX_BULK} items"),
+                format!("A workspace has at most {}", custom_field::MAX_FIELDS),
+                format!("or {MAX_CONTACT_TAGS} tags: 422 at `/duplicate_id`"),
+                format!("at most {}.", mib(import::table::MAX_ROW_BYTES)),
+                format!("at most {} webhooks", webhook::MAX_WEBHOOKS),
+                format!("a URL at most {MAX_URL} characters"),
+                format!("It has at most {} octets", domain_name::MAX_LENGTH),
+            ],
+        );
+        assert_says(
+            "segments.md",
+            &[
+                format!("more than {MAX_GROUPS} groups on a path"),
+                format!("more than {MAX_LEAVES} conditions"),
+                format!("more than {MAX_VALUES} values"),
+                format!("more than {MAX_RESOLVED_LEAVES} conditions with those of the segments"),
+                format!("more than {} of JSON", kib(MAX_FILTER_BYTES)),
+                format!("segments more than {MAX_NESTING} deep"),
+                format!("a text of more than {MAX_TEXT} characters, a tag of more than {MAX_TAG}"),
+                format!("A workspace has at most {MAX_SEGMENTS} segments"),
+            ],
+        );
+    }
+}
