@@ -18,6 +18,7 @@ use crate::domain::custom_field::CustomField;
 use crate::domain::digest::Digest;
 use crate::domain::import::Import;
 use crate::domain::import::report::RowErrors;
+use crate::domain::lane::Lane;
 use crate::domain::link_token::{CopyKey, UrlKey};
 use crate::domain::list::ContactList;
 use crate::domain::login_attempts::SignInAttempt;
@@ -420,7 +421,7 @@ pub struct NewJob {
     /// Which job type runs it.
     pub kind: &'static str,
     /// What it shares concurrency, pace and back-off with; claims are fair over lanes.
-    pub lane: String,
+    pub lane: Lane,
     /// Not before.
     pub due_at: Timestamp,
     /// The job's own data, JSON.
@@ -433,7 +434,7 @@ pub struct JobHandle {
     /// The job.
     pub id: JobId,
     /// Its lane.
-    pub lane: String,
+    pub lane: Lane,
     /// When it was due.
     pub due_at: Timestamp,
     /// Fencing token of the claim; a later claim of the same job has another.

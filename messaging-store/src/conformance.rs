@@ -140,7 +140,8 @@ macro_rules! conformance_tests {
                 a_lane_may_have_a_share_of_its_own,
                 held_lanes_are_left_alone, a_lane_let_go_is_claimed_at_once,
                 a_job_added_to_a_leased_lane_is_claimed, an_empty_lane_is_forgotten,
-                background_work_takes_part;
+                background_work_takes_part, transactional_work_goes_first_and_bulk_work_goes_on,
+                workspaces_take_turns_by_weight;
             listings: a_forged_key_stays_in_its_workspace;
             lists: lists_round_trip, members_are_counted, both_must_be_there_to_join,
                 a_removed_list_lets_its_members_go, listing_is_exact_while_rows_are_inserted,

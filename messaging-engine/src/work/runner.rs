@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
+use messaging_core::domain::lane::Lane;
 use messaging_core::error::Chain;
-use messaging_core::ports::store::{ClaimedJob, CommitError, StoreError};
+use messaging_core::ports::store::{Claim, ClaimedJob, CommitError, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -78,7 +79,7 @@ struct InWork {
 }
 
 /// A job that ended, in which lane and after which time.
-type Ended = (String, Duration);
+type Ended = (Lane, Duration);
 
 impl InWork {
     fn start(&mut self, app: &App, job: ClaimedJob) {
@@ -198,7 +199,9 @@ async fn claim(app: &App, in_work: &InWork) -> Result<Vec<ClaimedJob>, StoreErro
     if !app.store().health().takes_work() {
         return Err(StoreError::Unavailable);
     }
-    app.store().claim(in_work.lanes.claim(room, app.now(), app.monotonic(), LEASE)).await
+    let claim = in_work.lanes.claim(room, app.now(), app.monotonic(), LEASE);
+    let weights = app.settings().workspace_weights.clone();
+    app.store().claim(Claim { weights, ..claim }).await
 }
 
 /// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again.

@@ -211,7 +211,7 @@ pub async fn what_a_wrong_clock_dated_is_dated_anew(store: &dyn Store) {
     let due = async |now| {
         let claimed = store.claim(claim(now)).await.unwrap();
         put(store, finish(&claimed)).await;
-        claimed.iter().map(|job| (job.handle.lane.clone(), job.handle.due_at)).collect::<Vec<_>>()
+        claimed.iter().map(|job| (job.handle.lane.to_string(), job.handle.due_at)).collect::<Vec<_>>()
     };
     let entry = |lane: &str, time| (lane.to_owned(), at(time));
     assert_eq!(due(10).await, [entry("lane", 10)], "it was due at once");

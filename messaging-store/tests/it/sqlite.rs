@@ -137,7 +137,7 @@ async fn a_restart_ends_all_leases_and_holds() {
     let place = tempfile::tempdir().unwrap();
     let store = open(place.path());
     put(&store, [enqueue("leased", 0), enqueue("leased", 5_000), enqueue("held", 3), enqueue("later", 9_000)]).await;
-    let holding = Claim { hold: vec![("held".to_owned(), monotonic(50_000))], ..claim(4) };
+    let holding = Claim { hold: vec![("held".into(), monotonic(50_000))], ..claim(4) };
     let claimed = store.claim(holding).await.unwrap();
     assert_eq!(claimed.len(), 1);
     drop(store);
