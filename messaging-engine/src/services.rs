@@ -3,6 +3,7 @@
 //! Services read through the store, decide with the rules of `messaging-core`, and answer the writes that follow.
 //! They know no operation and no job; a job is enqueued as data ([`jobs`](crate::jobs)).
 
+pub(crate) mod acceptance;
 mod commit;
 mod consent;
 pub(crate) mod dkim;

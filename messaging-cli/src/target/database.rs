@@ -10,6 +10,7 @@ use http::StatusCode;
 use messaging_core::error::Chain;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::scope::Access;
+use messaging_engine::ops::imports::ImportView;
 use messaging_engine::ops::operation::Answer;
 use messaging_engine::ops::{self, context};
 use messaging_engine::{App, Caller, Error};
@@ -129,7 +130,7 @@ impl Database {
             let mut uploading = self.app.receive_upload(token, None).await?;
             loop {
                 match open.read(&mut piece).map_err(Error::internal)? {
-                    0 => return uploading.finish().await,
+                    0 => return Ok(ImportView::of(uploading.finish().await?, self.app.now(), None)),
                     read => {
                         uploading.add(&piece[..read]).await?;
                         sent(read as u64);

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use messaging_core::changes::{Changes, Write};
-use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::redaction::Redactor;
 use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::input::{UnknownMembers, schema_of};
@@ -19,6 +18,7 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::ops::progress::Progress;
+use crate::services::acceptance::NewFile;
 
 /// A call before it is decoded; what a front end hands to [`Endpoint::call`](crate::ops::Endpoint).
 #[derive(Debug, Clone)]
@@ -75,15 +75,6 @@ pub struct Context<'a> {
     pub(super) workspace: Option<WorkspaceId>,
     pub(super) path: &'a str,
     pub(super) query: &'a str,
-}
-
-/// A file to store beside the database.
-#[derive(Debug)]
-pub(super) struct NewFile {
-    /// What it is called, and the message that names it.
-    pub(super) blob: MessageBlob,
-    /// What it holds.
-    pub(super) bytes: Bytes,
 }
 
 impl<'a> Context<'a> {

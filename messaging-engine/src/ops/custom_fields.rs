@@ -35,7 +35,7 @@ pub struct CustomFieldView {
     /// What its values are.
     #[serde(rename = "type")]
     pub kind: FieldType,
-    /// What identities call it.
+    /// What people call it.
     pub label: Option<String>,
     /// When it was declared.
     pub created_at: Timestamp,
@@ -82,7 +82,7 @@ pub struct CustomFieldInput {
     #[serde(rename = "type")]
     #[validate(required)]
     pub kind: Option<FieldType>,
-    /// What identities call it, 1 to 200 characters.
+    /// What people call it, 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 200))]
     pub label: Option<String>,
@@ -147,7 +147,7 @@ pub struct CustomFieldPath {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct CustomFieldPatch {
-    /// What identities call it, 1 to 200 characters; null for nothing.
+    /// What people call it, 1 to 200 characters; null for nothing.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(length(min = 1, max = 200))]
     pub label: Patch<String>,
@@ -179,7 +179,7 @@ impl Operation for UpdateCustomField {
     const ACCESS: Access = Access::Scope(Scope::ContactsWrite);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "custom-field update";
-    const SUMMARY: &'static str = "Change what identities call a custom field";
+    const SUMMARY: &'static str = "Change what people call a custom field";
     // So that an unknown field is 404 before a broken label is 422.
     const LOOKS_UP: bool = true;
     type Path = CustomFieldPath;

@@ -65,9 +65,9 @@ impl Operation for SendEvent {
         let workspace = workspace(cx).await?;
         let sent = (call.body, std::mem::take(&mut cx.violations));
         let (writes, mut results) = cx.app.take_events(workspace, vec![Ok(sent)], cx.now).await?;
-        let results = results.pop().ok_or(Error::NotFound)??;
+        let result = results.pop().ok_or(Error::NotFound)??;
         cx.changes.extend(writes);
-        let status = if results.is_duplicate { TakenStatus::Duplicate } else { TakenStatus::Accepted };
-        Ok(TakenEvent { event_id: results.event_id, contact_id: results.contact_id, status })
+        let status = if result.is_duplicate { TakenStatus::Duplicate } else { TakenStatus::Accepted };
+        Ok(TakenEvent { event_id: result.event_id, contact_id: result.contact_id, status })
     }
 }

@@ -16,10 +16,11 @@ use serde_json::Value;
 
 use crate::app::App;
 use crate::error::Error;
-use crate::ops::context::{Context, NewFile, Request};
+use crate::ops::context::{Context, Request};
 use crate::ops::fingerprint::fingerprint;
 use crate::ops::operation::{Answer, Call, JSON, Operation, Output};
 use crate::ops::progress::{MAX_RUNS, Progress, REMEMBERED_FOR};
+use crate::services::acceptance::NewFile;
 
 /// The longest Idempotency-Key (contract section 20).
 const MAX_KEY_LENGTH: usize = 64;

@@ -21,7 +21,7 @@ use crate::app::App;
 /// An item as far as it could be read, and what is wrong with it.
 pub(crate) type CheckedItem = Result<(ProductEventInput, Violations), Violations>;
 
-/// What became of an event that was results.
+/// What became of an event that was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct IngestResult {
     /// The event, the first one when this repeats it.

@@ -27,7 +27,7 @@ pub(super) struct Composed {
     pub(super) urls: Vec<String>,
 }
 
-/// The parts that identities read.
+/// The parts that people read.
 struct Parts {
     subject: Option<String>,
     html: Option<String>,

@@ -1,7 +1,7 @@
 //! The job that deletes what an erased person did, and takes them out of the messages sent to them.
 //!
 //! Contract section 6.2. First the product events, then the messages attributed to the contact, then other
-//! identities's messages that copy it, then those that went to one of its addresses without being attributed, then
+//! people's messages that copy it, then those that went to one of its addresses without being attributed, then
 //! the targets of links that hold its email address or phone number: a page after another, so that no commit is
 //! long.
 //!
@@ -48,7 +48,7 @@ impl EraseContact {
         Names::new(self.addresses.iter().map(|(_, address)| address.clone()).chain(self.names.iter().cloned()))
     }
 
-    /// What is taken out of texts of other identities: addresses that nobody else has, and no words.
+    /// What is taken out of texts of other people: addresses that nobody else has, and no words.
     fn erased_addresses(&self) -> ErasedAddresses {
         ErasedAddresses::new(self.unmistakable())
     }

@@ -14,7 +14,7 @@ impl Impossible {
         Self { reason, message: format!("{message}") }
     }
 
-    /// What is the matter, for identities.
+    /// What is the matter, for people.
     pub(super) fn message(&self) -> &str {
         &self.message
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use messaging_core::ids::WorkspaceId;
 use messaging_engine::caller::Caller;
+use messaging_engine::ops::imports::ImportView;
 use messaging_engine::{App, Error};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
@@ -100,7 +101,7 @@ async fn send(app: &App, token: &str, file: &[u8]) -> Result<Value, Error> {
     for piece in file.chunks(100_000) {
         uploading.add(piece).await?;
     }
-    Ok(serde_json::to_value(uploading.finish().await?).unwrap())
+    Ok(serde_json::to_value(ImportView::of(uploading.finish().await?, app.now(), None)).unwrap())
 }
 
 #[tokio::test]

@@ -281,3 +281,30 @@ fn crates_depend_on_those_below() {
         }
     }
 }
+
+/// All files of the project below a folder, with their paths.
+fn files(folder: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if name != "target" && !name.starts_with('.') {
+                files(&path, found);
+            }
+        } else {
+            found.push(path.to_string_lossy().into_owned());
+        }
+    }
+}
+
+#[test]
+fn files_that_the_architecture_names_are_there() {
+    let mut all = Vec::new();
+    files(&root(), &mut all);
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let named: Vec<_> = text.split('`').skip(1).step_by(2).filter(|code| code.ends_with(".rs")).collect();
+    assert!(named.len() > 40, "only {} files are named", named.len());
+    let missing: Vec<_> =
+        named.iter().filter(|name| !all.iter().any(|path| path.ends_with(&format!("/{name}")))).collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md names files that are not there: {missing:?}");
+}

@@ -25,7 +25,7 @@ use super::query::{many, one};
 use super::row::{count, document, id, time};
 use super::segments::{self, ReadMasks, WorkspaceReadMask, note};
 
-/// The low bits of a contact's number count within its workspace_number.
+/// The low bits of a contact's number count within its workspace.
 pub(super) const COUNT_BITS: i64 = 40;
 
 pub(super) const BY_EXTERNAL_ID: &str = "SELECT n FROM contacts WHERE workspace_number = ?1 AND external_id = ?2";

@@ -183,7 +183,7 @@ impl Lists for SqliteStore {
     }
 }
 
-/// A removed list of an workspace_number.
+/// A removed list of a workspace.
 pub(super) fn removed(connection: &Connection, workspace_number: i64) -> Result<Option<i64>, Fault> {
     let sql = "SELECT n FROM lists WHERE removed = 1 AND workspace_number = ?1";
     one(connection, sql, [workspace_number], |row| Ok(row.get(0)?))

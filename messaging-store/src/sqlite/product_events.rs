@@ -99,7 +99,7 @@ fn make_name(connection: &Connection, workspace_number: i64, name: &str) -> Resu
     Ok(connection.prepare_cached(sql)?.query_row(params![workspace_number, name], |row| row.get(0))?)
 }
 
-/// Remembers what callers call their events, in one workspace_number.
+/// Remembers what callers call their events, in one workspace.
 struct UniqueIds<'a> {
     workspace_number: i64,
     insertion: CachedStatement<'a>,
@@ -171,7 +171,7 @@ fn look_up(connection: &Connection, workspace_number: i64, named: Named, since: 
     Ok(known)
 }
 
-/// Finds contacts by what they are called, in one workspace_number.
+/// Finds contacts by what they are called, in one workspace.
 struct Owners<'a> {
     connection: &'a Connection,
     workspace_number: i64,

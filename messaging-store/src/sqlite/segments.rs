@@ -48,9 +48,9 @@ const SLICE: usize = 500;
 const LIST_SLICES: usize = 10;
 /// How long a preview counts; then it estimates.
 const PREVIEW: Duration = Duration::from_millis(450);
-/// How many outbox one transaction takes away: it holds the writer for a few milliseconds.
+/// How many entries of the outbox one transaction takes away: it holds the writer for a few milliseconds.
 const NOTES: usize = 500;
-/// How many moves one transaction of outbox makes; a contact's own are not divided.
+/// How many moves one transaction of the outbox makes; a contact's own are not divided.
 const NOTED_MOVES: usize = 2000;
 
 /// The columns that [`segment`] reads, in its order.
@@ -139,7 +139,7 @@ pub(super) fn delete(
     renew_read_mask(connection, read_masks, workspace, workspace_number)
 }
 
-/// Stores with the workspace_number what its dynamic segments read.
+/// Stores with the number of the workspace what its dynamic segments read.
 fn renew_read_mask(
     connection: &Connection,
     read_masks: &mut ReadMasks,
@@ -162,7 +162,7 @@ fn renew_read_mask(
     Ok(())
 }
 
-/// Lets an erased contact go from all segments of its workspace_number, and its note.
+/// Lets an erased contact go from all segments of its workspace, and its entry in the outbox.
 pub(super) fn let_go(connection: &Connection, workspace_number: i64, contact: i64) -> Result<(), Fault> {
     let segments: Vec<i64> =
         many(connection, "SELECT n FROM segments WHERE workspace_number = ?1", [workspace_number], |row| {
@@ -313,7 +313,7 @@ impl Segments for SqliteStore {
         segments: &[(SegmentId, MemberQuery)],
         limit: usize,
     ) -> Result<(Vec<Moved>, bool), StoreError> {
-        // Who is concerned by these is found out here; it leads to outbox like everybody else's.
+        // Who is concerned by these is found out here; it leads to entries of the outbox like everybody else's.
         let (traced, removed) = self
             .scans
             .read(move |connection| {

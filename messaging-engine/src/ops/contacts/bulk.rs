@@ -81,7 +81,7 @@ pub enum ItemStatus {
 pub struct ItemError {
     /// What went wrong; never changes.
     pub code: String,
-    /// The same for identities; may change.
+    /// The same for people; may change.
     pub message: String,
     /// More, by code. Pointers are relative to the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -26,7 +26,7 @@ const PART_BYTES: usize = 1 << 20;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct BulkEventsInput {
-    /// 1 to 1000 events, done in order; each is refused or results alone.
+    /// 1 to 1000 events, done in order; each is refused or taken alone.
     #[validate(length(min = 1, max = 1000))]
     pub events: Items<ProductEventInput>,
 }
@@ -61,7 +61,7 @@ impl BulkEventsReport {
         let mut report = Self::default();
         for (index, outcome) in (start..).zip(outcomes) {
             match outcome {
-                Ok(results) if results.is_duplicate => report.duplicates += 1,
+                Ok(result) if result.is_duplicate => report.duplicates += 1,
                 Ok(_) => report.accepted += 1,
                 Err(error) => {
                     report.rejected += 1;

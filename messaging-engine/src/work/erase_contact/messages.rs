@@ -33,7 +33,7 @@ pub(super) async fn redact(
     Ok(try_join_all(each).await?.into_iter().all(|is_done| is_done))
 }
 
-/// Takes the addresses out of other identities's messages; answers whether all of them are done.
+/// Takes the addresses out of other people's messages; answers whether all of them are done.
 pub(super) async fn take_out(
     app: &App,
     workspace: WorkspaceId,

@@ -13,7 +13,7 @@ pub(super) fn number(connection: &Connection, workspace_number: i64, tag: &str) 
     one(connection, sql, params![workspace_number, tag], |row| Ok(row.get(0)?))
 }
 
-/// Changes who has which tag, in one workspace_number. Numbers that were looked up are remembered.
+/// Changes who has which tag, in one workspace. Numbers that were looked up are remembered.
 pub(super) struct Tags<'a> {
     connection: &'a Connection,
     workspace_number: i64,

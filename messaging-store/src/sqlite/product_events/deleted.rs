@@ -1,7 +1,7 @@
 //! Events of contacts that are gone: moved to the contact that theirs was merged into, or deleted.
 //!
 //! A contact may have done more than one commit should touch. While some of it is left, a row keeps the
-//! contact's number and its merge_target.
+//! contact's number and its merge target.
 
 use messaging_core::changes::MoveProductEvents;
 use messaging_core::domain::segment::reads::ReadMask;
@@ -41,7 +41,7 @@ pub(in super::super) fn depart(
     Ok(())
 }
 
-/// Moves a slice of the events of a contact that is gone, or is about to go, to its merge_target.
+/// Moves a slice of the events of a contact that is gone, or is about to go, to its merge target.
 pub(in super::super) fn relocate(
     connection: &Connection,
     read_masks: &mut ReadMasks,
@@ -100,7 +100,7 @@ fn delete_of(connection: &Connection, n: i64, limit: usize) -> Result<(), Fault>
     if events.len() < limit { forget(connection, n) } else { Ok(()) }
 }
 
-/// The merge_target of a contact that is gone, unless that one was erased.
+/// The merge target of a contact that is gone, unless that one was erased.
 fn living_heir(connection: &Connection, n: i64) -> Result<Option<i64>, Fault> {
     const SQL: &str = "SELECT c.n FROM deleted_contacts d JOIN contacts c ON c.n = d.merge_target WHERE d.n = ?1";
     one(connection, SQL, [n], |row| Ok(row.get(0)?))

@@ -49,7 +49,7 @@ struct Note {
     mark: i64,
 }
 
-/// Reads up to `limit` outbox and what they lead to. Also answers whether there are more.
+/// Reads up to `limit` entries of the outbox and what they lead to. Also answers whether there are more.
 pub(super) fn look(
     connection: &Connection,
     workspace: WorkspaceId,
@@ -124,7 +124,7 @@ fn moves(
     Ok(Some((n, moves)))
 }
 
-/// How many of the first may be written together: so many outbox, or so many moves.
+/// How many of the first may be written together: so many entries, or so many moves.
 pub(super) fn slice(followed: &[Followed], outbox: usize, moves: usize) -> usize {
     let mut sum = 0;
     let fit = followed.iter().take(outbox).take_while(|one| {
@@ -135,7 +135,7 @@ pub(super) fn slice(followed: &[Followed], outbox: usize, moves: usize) -> usize
     fit.count()
 }
 
-/// Takes outbox away and writes what they lead to; answers who moved.
+/// Takes entries of the outbox away and writes what they lead to; answers who moved.
 pub(super) fn write(connection: &Connection, followed: &[Followed]) -> Result<Vec<Moved>, Fault> {
     let mut take = connection.prepare_cached("DELETE FROM changed_contacts WHERE contact = ?1 AND mark = ?2")?;
     let mut is_there = connection.prepare_cached("SELECT 1 FROM segments WHERE n = ?1 AND removed = 0")?;

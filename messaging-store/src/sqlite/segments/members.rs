@@ -31,14 +31,14 @@ pub(super) struct Difference {
     pub(super) segment: i64,
     /// The contact, and whether it becomes a member; in the order of their numbers.
     pub(super) moves: Vec<(i64, bool)>,
-    /// How many contacts of the workspace_number had been erased when it was found.
+    /// How many contacts of the workspace had been erased when it was found.
     erased: i64,
     pub(super) workspace_number: i64,
     /// The count of the first contact that was not looked at.
     pub(super) next: Option<u64>,
 }
 
-/// How many contacts were made in an workspace_number, and how many of them were erased.
+/// How many contacts were made in a workspace, and how many of them were erased.
 fn population(connection: &Connection, workspace_number: i64) -> Result<(i64, i64), Fault> {
     let sql = "SELECT newest, newest - contacts FROM workspace_numbers WHERE number = ?1";
     let found = one(connection, sql, [workspace_number], |row| Ok((row.get(0)?, row.get(1)?)))?;

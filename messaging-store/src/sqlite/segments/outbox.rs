@@ -1,8 +1,8 @@
-//! Noting which contacts changed in what a dynamic segment reads.
+//! The change outbox: which contacts changed in what a dynamic segment reads.
 //!
-//! The note is part of the transaction of the change, so none is ever missing. Whether anybody is interested
-//! stands with the workspace_number and is remembered by the writer: a workspace without dynamic segments pays for a
-//! look into a map.
+//! An entry is part of the transaction of the change, so none is ever missing. What the segments of a workspace read
+//! stands with its number and is remembered by the writer: a workspace without dynamic segments pays for a look into a
+//! map.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::super::contacts::contact_number;
 use super::super::fault::Fault;
 use super::super::query::one;
 
-/// Workspaces whose read_mask is remembered; beyond that the memory starts anew.
+/// Workspaces whose read mask is remembered; beyond that the memory starts anew.
 const MAX_KNOWN: usize = 10_000;
 
 /// What the dynamic segments of workspaces read, as the writer last saw it.
@@ -30,14 +30,14 @@ pub(in super::super) struct WorkspaceReadMask {
 }
 
 impl WorkspaceReadMask {
-    /// What the dynamic segments of an workspace_number read at the moment.
+    /// What the dynamic segments of a workspace read at the moment.
     pub(in super::super) fn of_workspace_number(connection: &Connection, workspace_number: i64) -> Result<Self, Fault> {
         let sql = "SELECT read_mask FROM workspace_numbers WHERE number = ?1";
         let mask = one(connection, sql, [workspace_number], |row| Ok(ReadMask::from_bits(row.get(0)?)))?;
         Ok(Self { workspace_number, mask: mask.unwrap_or(ReadMask::NONE) })
     }
 
-    /// Which of some mask are read.
+    /// What of a mask is read.
     pub(in super::super) fn in_any(self, mask: ReadMask) -> ReadMask {
         self.mask & mask
     }
@@ -63,7 +63,7 @@ impl ReadMasks {
         Ok((!read_mask.mask.is_empty()).then_some(read_mask))
     }
 
-    /// The read_mask in some mask; `None` when nobody reads any of them.
+    /// The read mask of a workspace, if it meets some mask; `None` when nobody reads any of them.
     pub(in super::super) fn in_mask(
         &mut self,
         connection: &Connection,
@@ -100,7 +100,7 @@ impl ReadMasks {
     }
 }
 
-/// What the dynamic segments of a workspace read, as it stands with the workspace_number.
+/// What the dynamic segments of a workspace read, as it stands with the number of the workspace.
 fn stored(connection: &Connection, workspace: WorkspaceId) -> Result<WorkspaceReadMask, Fault> {
     let sql = "SELECT number, read_mask FROM workspace_numbers WHERE workspace = ?1";
     let found = one(connection, sql, [workspace.to_bytes()], |row| {

@@ -1,0 +1,275 @@
+//! Accepting messages: from a request, a campaign or an automation.
+//!
+//! Contract section 4.1. What is asked for is looked up and decided here; the writes that follow, and the files that
+//! they name, are one commit of whoever asked.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use messaging_core::changes::Write;
+use messaging_core::domain::address::{self, EmailAddress};
+use messaging_core::domain::attachment::{self, MessageBlob, StoredFile};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::{Contact, Identifier};
+use messaging_core::domain::content::TemplateUse;
+use messaging_core::domain::link_token::CopyKey;
+use messaging_core::domain::message::{Message, MessageStatus};
+use messaging_core::domain::message_input::MessageInput;
+use messaging_core::domain::sending_domain::SendingDomain;
+use messaging_core::domain::template::Template;
+use messaging_core::domain::{content, sender};
+use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, WorkspaceId};
+use messaging_core::time::Timestamp;
+use messaging_core::violation::{FieldCode, Violations};
+
+use crate::app::App;
+use crate::error::{Error, Unprocessable};
+use crate::jobs::JobData as _;
+use crate::jobs::deliver_message::DeliverMessage;
+
+/// A message that somebody wants to be sent.
+#[derive(Debug)]
+pub(crate) struct SentMessage {
+    /// The workspace that sends it.
+    pub(crate) workspace_id: WorkspaceId,
+    /// What is asked for, read and checked.
+    pub(crate) input: MessageInput,
+    /// The JSON that `input` was read from: stored as it is where nothing has to be replaced in it.
+    pub(crate) request: Bytes,
+    /// The campaign that it belongs to.
+    pub(crate) campaign_id: Option<CampaignId>,
+    /// The automation that it belongs to.
+    pub(crate) automation_id: Option<AutomationId>,
+}
+
+/// A message that is accepted as soon as its writes are committed.
+#[derive(Debug)]
+pub(crate) struct AcceptedWrites {
+    /// Its id.
+    pub(crate) message_id: MessageId,
+    /// What makes it durable, with the jobs that deliver it.
+    pub(crate) writes: Vec<Write>,
+    /// Files that the writes name: to be stored before the commit, and removed should it fail.
+    pub(crate) files: Vec<NewFile>,
+}
+
+/// A file to store beside the database.
+#[derive(Debug)]
+pub(crate) struct NewFile {
+    /// What it is called, and the message that names it.
+    pub(crate) blob: MessageBlob,
+    /// What it holds.
+    pub(crate) bytes: Bytes,
+}
+
+impl App {
+    /// Decides on a message that was asked for at `now`. `violations` is what is wrong with the request already: then
+    /// nothing is decided, only more faults found.
+    pub(crate) async fn accept_message(
+        &self,
+        sent: SentMessage,
+        now: Timestamp,
+        violations: &mut Violations,
+    ) -> Result<AcceptedWrites, Error> {
+        let SentMessage { workspace_id, input, request, campaign_id, automation_id } = sent;
+        let named_domain = look_up(self, violations, workspace_id, &input).await?;
+        let template = named_template(self, violations, workspace_id, &input).await?;
+        let input = from_template(input, template.as_deref());
+        let contact = named_contact(self, violations, workspace_id, &input).await?;
+        if !violations.is_empty() {
+            return Err(std::mem::take(violations).into());
+        }
+        let from_email = match input.channel {
+            Channel::Email => Some(decide_sender(self, workspace_id, &input, named_domain.as_ref()).await?),
+            _ => None,
+        };
+        require_transport(self, workspace_id, input.channel).await?;
+        let (to, contact_id) = decide_recipient(self, workspace_id, &input, contact).await?;
+
+        let message = Message {
+            id: self.new_id(now),
+            workspace_id,
+            revision: 1,
+            status: MessageStatus::Queued,
+            channel: input.channel,
+            to,
+            from_email: from_email.map(|from| from.as_str().to_owned()),
+            contact_id,
+            campaign_id,
+            automation_id,
+            template_id: template.as_ref().map(|template| template.id),
+            tags: input.tags.clone().unwrap_or_default(),
+            metadata: input.metadata.clone().unwrap_or_default(),
+            created_at: now,
+            updated_at: now,
+        };
+        let message_id = message.id;
+        let copies = copy_keys(self, workspace_id, &input);
+        let (named, files) = name_files(self, &message, &input);
+        let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
+        let jobs = DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref());
+        let content = content::encode(&request, input, named, template);
+        let mut writes = Vec::with_capacity(2 + jobs.len());
+        writes.push(Write::InsertMessage(Box::new(message), content));
+        if !copies.is_empty() {
+            writes.push(Write::ListCopies(workspace_id, message_id, copies));
+        }
+        writes.extend(jobs.into_iter().map(|job| Write::Enqueue(job.enqueue(self.new_id(now), now))));
+        Ok(AcceptedWrites { message_id, writes, files })
+    }
+}
+
+/// What erasing finds the message by, for each of its copies once.
+fn copy_keys(app: &App, workspace: WorkspaceId, input: &MessageInput) -> Vec<CopyKey> {
+    let copies = input.cc.iter().chain(&input.bcc).flatten();
+    let mut keys: Vec<_> =
+        copies.map(|copy| app.link_key().copy(workspace, &address::normalize(Channel::Email, copy))).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// Looks up what the request names. What is not there is added to the violations.
+async fn look_up(
+    app: &App,
+    violations: &mut Violations,
+    workspace: WorkspaceId,
+    input: &MessageInput,
+) -> Result<Option<SendingDomain>, Error> {
+    let Some(id) = input.sending_domain_id.as_ref().filter(|id| !id.is_empty()) else { return Ok(None) };
+    if input.channel != Channel::Email {
+        return Ok(None);
+    }
+    let domain = match id.parse() {
+        Ok(id) => app.store().domain(workspace, id).await?,
+        Err(_) => None,
+    };
+    if domain.is_none() {
+        violations.add("/sending_domain_id", FieldCode::NotFound, "no such sending domain in this workspace");
+    }
+    Ok(domain.map(|stored| stored.record))
+}
+
+/// The template that the request names. One that is not there, is for another channel or has not what a
+/// message needs is added to the violations.
+async fn named_template(
+    app: &App,
+    violations: &mut Violations,
+    workspace: WorkspaceId,
+    input: &MessageInput,
+) -> Result<Option<Arc<Template>>, Error> {
+    let Some(id) = input.template_id.as_ref().filter(|id| !id.is_empty()) else { return Ok(None) };
+    let found = match id.parse() {
+        Ok(id) => app.template_head(workspace, id).await?,
+        Err(_) => None,
+    };
+    let fault = match &found {
+        None => Some((FieldCode::NotFound, "no such template in this workspace")),
+        Some(template) if template.channel != input.channel => {
+            Some((FieldCode::Conflict, "the template is for another channel"))
+        }
+        Some(template) if !template.can_be_sent() => {
+            Some((FieldCode::Required, "the template has no subject, or nothing to say"))
+        }
+        Some(_) => None,
+    };
+    if let Some((code, rule)) = fault {
+        violations.add("/template_id", code, rule);
+    }
+    Ok(found)
+}
+
+/// The request with the template's sender where it names none itself.
+fn from_template(mut input: MessageInput, template: Option<&Template>) -> MessageInput {
+    let Some(template) = template else { return input };
+    let fill = |member: &mut Option<String>, own: &Option<String>| {
+        if member.as_ref().is_none_or(String::is_empty) {
+            member.clone_from(own);
+        }
+    };
+    fill(&mut input.from_email, &template.design.from_email);
+    fill(&mut input.from_name, &template.design.from_name);
+    fill(&mut input.reply_to, &template.design.reply_to);
+    input
+}
+
+/// The contact that the request names. One that is not there is added to the violations.
+async fn named_contact(
+    app: &App,
+    violations: &mut Violations,
+    workspace: WorkspaceId,
+    input: &MessageInput,
+) -> Result<Option<Contact>, Error> {
+    let Some(id) = input.contact_id.as_ref().filter(|id| !id.is_empty()) else { return Ok(None) };
+    let found = match id.parse() {
+        Ok(id) => app.store().contact(workspace, id).await?,
+        Err(_) => None,
+    };
+    if found.is_none() {
+        violations.add("/contact_id", FieldCode::NotFound, "no such contact in this workspace");
+    }
+    Ok(found.map(|stored| stored.record))
+}
+
+/// Where the message goes, and the contact it is attributed to: the one that is named, else the one that
+/// has the address.
+async fn decide_recipient(
+    app: &App,
+    workspace: WorkspaceId,
+    input: &MessageInput,
+    contact: Option<Contact>,
+) -> Result<(String, Option<ContactId>), Error> {
+    let to = input.to.clone().filter(|to| !to.is_empty());
+    if let Some(contact) = contact {
+        let own = || contact.addresses(input.channel).into_iter().next();
+        return Ok((to.or_else(own).ok_or(Unprocessable::ContactAddressMissing)?, Some(contact.id)));
+    }
+    let to = to.ok_or(Unprocessable::ContactAddressMissing)?;
+    let contact_id = match Identifier::of_address(input.channel, &to) {
+        Some(identifier) if app.has_contacts(workspace).await? => {
+            app.store().contact_identified(workspace, &identifier).await?
+        }
+        _ => None,
+    };
+    Ok((to, contact_id))
+}
+
+async fn decide_sender(
+    app: &App,
+    workspace: WorkspaceId,
+    input: &MessageInput,
+    named: Option<&SendingDomain>,
+) -> Result<EmailAddress, Error> {
+    let domains = app.sending_domains(workspace).await?;
+    let asked = input.from_email.as_deref().filter(|text| !text.is_empty());
+    let asked = asked.map(EmailAddress::parse).transpose().map_err(Error::internal)?;
+    Ok(sender::decide(asked.as_ref(), named, &domains)?)
+}
+
+/// Refuses a channel that nothing carries: no settings, or a provider this installation does not have.
+async fn require_transport(app: &App, workspace: WorkspaceId, channel: Channel) -> Result<(), Error> {
+    let provider = app.provider(workspace, channel).await?;
+    let known = provider.is_some_and(|provider| app.transport(channel, &provider.name).is_some());
+    if known { Ok(()) } else { Err(Unprocessable::ChannelNotConfigured.into()) }
+}
+
+/// Names the attachments, which are stored beside the message. They are durable before the message is.
+fn name_files(app: &App, message: &Message, input: &MessageInput) -> (Vec<StoredFile>, Vec<NewFile>) {
+    let (mut named, mut files) = (Vec::new(), Vec::new());
+    for file in input.attachments.iter().flatten() {
+        let blob = MessageBlob {
+            workspace_id: message.workspace_id,
+            message_id: message.id,
+            id: app.new_id(message.created_at),
+        };
+        let bytes = file.content_b64.bytes();
+        named.push(StoredFile {
+            filename: file.filename.clone(),
+            content_type: attachment::content_type(file),
+            size: bytes.len() as u64,
+            blob: blob.id,
+        });
+        files.push(NewFile { blob, bytes });
+    }
+    (named, files)
+}
