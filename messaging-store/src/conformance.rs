@@ -75,6 +75,12 @@ pub async fn refuse(store: &dyn Store, writes: impl IntoIterator<Item = Write, I
     assert!(matches!(outcome, Err(CommitError::Conflict)), "a conflict is expected, this came: {outcome:?}");
 }
 
+/// Commits what must be refused because a claim is not held.
+pub async fn refuse_claim(store: &dyn Store, writes: impl IntoIterator<Item = Write, IntoIter: Send> + Send) {
+    let outcome = commit(store, writes).await;
+    assert!(matches!(outcome, Err(CommitError::LeaseLost)), "a lost claim is expected, this came: {outcome:?}");
+}
+
 /// The first page with `limit` items.
 pub fn first(limit: usize) -> PageRequest {
     PageRequest { after: None, limit }

@@ -116,12 +116,11 @@ impl DirectDelivery {
     /// Delivers to the recipients of one domain.
     async fn to_domain(&self, group: &Group, parcel: &Parcel<'_>) -> Result<Arrived, TransportError> {
         let everyone = |outcome| Arrived { outcomes: vec![outcome; group.recipients.len()], dialogs: Vec::new() };
-        let turn = match parcel.reserved(&group.domain) {
-            Some(turn) => turn,
-            None => {
-                let workspace = Some(parcel.outgoing.workspace_id);
-                self.turn(&group.domain, Flow { class: JobClass::Transactional, workspace }).await
-            }
+        let turn = if let Some(turn) = parcel.reserved(&group.domain) {
+            turn
+        } else {
+            let workspace = Some(parcel.outgoing.workspace_id);
+            self.turn(&group.domain, Flow { class: JobClass::Transactional, workspace }).await
         };
         let permit = match turn {
             Turn::Go(permit) => permit,

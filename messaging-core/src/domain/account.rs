@@ -1,4 +1,4 @@
-//! IdentityResolver, their sessions, workspaces and memberships, as stored.
+//! People, their sessions, workspaces and memberships, as stored.
 //!
 //! Contract sections 2.3 and 3.
 

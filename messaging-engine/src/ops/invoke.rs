@@ -140,7 +140,7 @@ async fn run_until_committed<O: Operation>(
                     return replay::<O>(app, reply, fingerprint);
                 }
             }
-            Err(CommitError::Store(error)) => return Err(error.into()),
+            Err(error) => return Err(error.into_store_error().into()),
         }
     }
     Err(Error::Unavailable { retry_after: 1 })

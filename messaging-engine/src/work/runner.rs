@@ -216,15 +216,14 @@ async fn run(app: &App, job: ClaimedJob) {
     let outcome = std::panic::AssertUnwindSafe((job_type.run)(&cx, &job)).catch_unwind().await;
     match outcome {
         Ok(Ok(())) => {}
+        Ok(Err(JobError::Commit(lost @ CommitError::LeaseLost))) => {
+            // Whoever has it now does the rest; there is nothing to put back.
+            tracing::warn!(kind = job.kind, job = %job.handle.id, "{lost}");
+        }
         Ok(Err(JobError::Commit(CommitError::Conflict))) => {
-            // A row had changed that the job expected otherwise, or the lease is lost: only the job's own row tells
-            // which. The job decides again on what is there now.
-            match cx.put_back(CONFLICT_RETRY, false).await {
-                Ok(()) => tracing::debug!(kind = job.kind, job = %job.handle.id, "a job decides again"),
-                Err(error) => {
-                    tracing::warn!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job lost its lease");
-                }
-            }
+            // A row had changed that the job expected otherwise: it decides again on what is there now.
+            tracing::debug!(kind = job.kind, job = %job.handle.id, "a job decides again");
+            put_back(&cx, &job, CONFLICT_RETRY, false).await;
         }
         // Not the job's fault, and it will not be kept waiting for it.
         Ok(Err(

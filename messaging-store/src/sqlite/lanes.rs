@@ -126,17 +126,17 @@ impl LaneIndex {
     /// Ends a claim, if it is still the current one.
     pub(super) fn give_up(&mut self, handle: &JobHandle) -> Result<(), Fault> {
         let lease = self.leases.get(&handle.id).copied().filter(|lease| lease.token == handle.token);
-        let lease = lease.ok_or(Fault::Conflict)?;
+        let lease = lease.ok_or(Fault::LeaseLost)?;
         self.leases.remove(&handle.id);
         self.drop_end(handle.lane.as_str(), lease.until);
         self.log.push(Entry::GivenUp { lane: handle.lane.to_string(), id: handle.id, lease });
         Ok(())
     }
 
-    /// A conflict unless the claim is still the current one.
+    /// Fails unless the claim is still the current one.
     pub(super) fn require_lease(&self, handle: &JobHandle) -> Result<(), Fault> {
         let held = self.leases.get(&handle.id).is_some_and(|lease| lease.token == handle.token);
-        if held { Ok(()) } else { Err(Fault::Conflict) }
+        if held { Ok(()) } else { Err(Fault::LeaseLost) }
     }
 
     /// Where the log stands, for [`LaneIndex::undo_to`].
