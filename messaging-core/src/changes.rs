@@ -231,15 +231,15 @@ pub enum Write {
     Enqueue(NewJob),
     /// Adds a job unless its lane has one, claimed or not.
     EnqueueOnce(NewJob),
-    /// Removes a claimed job. A conflict when the lease was lost.
+    /// Removes a claimed job. `LeaseLost` when the claim is not held.
     FinishJob(JobHandle),
-    /// Puts a claimed job back for later. A conflict when the lease was lost.
+    /// Puts a claimed job back for later. `LeaseLost` when the claim is not held.
     RescheduleJob(JobHandle, Reschedule),
     /// Puts a claimed job back for later as it is stored: [`SaveJob`](Self::SaveJob) may have changed it since it was
-    /// claimed. A conflict when the lease was lost.
+    /// claimed. `LeaseLost` when the claim is not held.
     PutJobBack(JobHandle, PutBack),
     /// Replaces the payload of a claimed job, which stays claimed: what has to be known if its run does not end.
-    /// A conflict when the lease was lost.
+    /// `LeaseLost` when the claim is not held.
     SaveJob(JobHandle, Bytes),
     /// Remembers the answer to a request with an Idempotency-Key. A conflict when there is one that
     /// has not expired.

@@ -22,6 +22,7 @@ mod dating;
 mod due_rows;
 mod events;
 mod fault;
+mod flows;
 mod health;
 mod imports;
 mod installation;

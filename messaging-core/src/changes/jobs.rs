@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::domain::lane::Lane;
 use crate::ids::JobId;
 use crate::time::Timestamp;
 
@@ -13,7 +14,7 @@ pub struct NewJob {
     /// Which job type runs it.
     pub kind: &'static str,
     /// What it shares concurrency, pace and back-off with; claims are fair over lanes.
-    pub lane: String,
+    pub lane: Lane,
     /// Not before.
     pub due_at: Timestamp,
     /// The job's own data, JSON.
@@ -26,7 +27,7 @@ pub struct JobHandle {
     /// The job.
     pub id: JobId,
     /// Its lane.
-    pub lane: String,
+    pub lane: Lane,
     /// When it was due.
     pub due_at: Timestamp,
     /// Fencing token of the claim; a later claim of the same job has another.
