@@ -1,9 +1,14 @@
-//! What one dead domain costs the others: time from acceptance to delivery, with and without it.
+//! What one dead domain costs the others, and a mailing the mail beside it: time from acceptance to delivery, with and
+//! without.
 //!
-//! `cargo bench -p messaging-benches --bench lanes`. Messages to 20 domains come at a fixed rate, in turns;
+//! `cargo bench -p messaging-benches --bench lanes`; `dead` or `bulk` behind `--` runs one of the two. Messages to 20 domains come at a fixed rate, in turns;
 //! each domain has an exchanger. In every other turn the exchanger of the first domain takes connections
 //! and says nothing. What is compared is the 99th percentile of the other 19 domains.
+//!
+//! Then one message of the same workspace to the same domains comes from time to time, in every other turn with a
+//! million messages of a campaign due before it (fewer with `--bulk N`).
 
+use std::collections::HashMap;
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,7 +18,12 @@ use std::time::{Duration, Instant};
 use messaging_benches::product::Product;
 use messaging_benches::sink::Sink;
 use messaging_benches::{Plan, median, message_to};
+use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::dkim::Algorithm;
+use messaging_core::domain::message::{Message, MessageFilter};
+use messaging_core::ports::store::{PageRequest, Priority};
+use messaging_engine::jobs::JobData as _;
+use messaging_engine::jobs::deliver_message::DeliverMessage;
 use messaging_engine::work::Workers;
 use messaging_transport::testing::TestDns;
 use messaging_transport::{DirectDelivery, Dns};
@@ -32,22 +42,49 @@ const SILENT: [u8; 4] = [127, 0, 0, 9];
 #[expect(clippy::print_stdout, reason = "a bench tells what it measured")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let plan = Plan::from_arguments();
+    let arguments: Vec<String> = std::env::args().collect();
+    let is_wanted = |part: &str| {
+        let other = if part == "bulk" { "dead" } else { "bulk" };
+        !arguments.iter().any(|argument| argument == other) || arguments.iter().any(|argument| argument == part)
+    };
+    let given = arguments.iter().skip_while(|argument| *argument != "--bulk").nth(1);
+    let bulk = match given {
+        Some(count) => count.parse()?,
+        None if plan.rounds == 1 => 1_000,
+        None => 1_000_000,
+    };
     let turn = if plan.rounds == 1 { plan.turn } else { Duration::from_secs(5) };
     let directory = tempfile::tempdir_in(".")?;
     let numbers = AtomicU64::new(0);
     let (mut without, mut with) = (Vec::new(), Vec::new());
-    for round in 0..plan.rounds {
-        for is_dead in [false, true] {
-            let path = directory.path().join(format!("{round}-{is_dead}.db"));
-            let p99 = measure(&path, is_dead, turn, &numbers).await?;
-            if is_dead { with.push(p99) } else { without.push(p99) }
+    if is_wanted("dead") {
+        for round in 0..plan.rounds {
+            for is_dead in [false, true] {
+                let path = directory.path().join(format!("{round}-{is_dead}.db"));
+                let p99 = measure(&path, is_dead, turn, &numbers).await?;
+                if is_dead { with.push(p99) } else { without.push(p99) }
+            }
         }
+        let (without, with) = (median(without), median(with));
+        println!(
+            "p99 to delivery, 20 domains alive {without:.1} ms, one of them dead {with:.1} ms, ratio {:.2}",
+            with / without
+        );
     }
-    let (without, with) = (median(without), median(with));
-    println!(
-        "p99 to delivery, 20 domains alive {without:.1} ms, one of them dead {with:.1} ms, ratio {:.2}",
-        with / without
-    );
+    if is_wanted("bulk") {
+        let (mut alone, mut beside) = (Vec::new(), Vec::new());
+        let path = |round, count| directory.path().join(format!("{round}-{count}-bulk.db"));
+        for round in 0..plan.rounds {
+            alone.push(beside_bulk(&path(round, 0), 0, turn).await?);
+            beside.push(beside_bulk(&path(round, bulk), bulk, turn).await?);
+            std::fs::remove_file(path(round, bulk))?;
+        }
+        let (alone, beside) = (median(alone), median(beside));
+        println!(
+            "p99 to delivery, alone {alone:.1} ms, with {bulk} bulk messages due {beside:.1} ms, ratio {:.2}",
+            beside / alone
+        );
+    }
     Ok(())
 }
 
@@ -113,4 +150,87 @@ async fn measure(
 
 fn domain(number: u64) -> String {
     format!("domain-{number}.test")
+}
+
+/// Transactional messages a second beside the bulk ones.
+const SINGLE_RATE: u32 = 50;
+
+/// Bulk messages have numbers from here on.
+const FIRST_BULK: u64 = 1_000_000_000;
+
+/// The 99th percentile in milliseconds of single messages while so many bulk messages of their workspace are due.
+async fn beside_bulk(path: &std::path::Path, bulk: u64, turn: Duration) -> Result<f64, Box<dyn Error>> {
+    let sink = Sink::start().await?;
+    let dns = TestDns::start().await;
+    for number in 0..DOMAINS {
+        let host = format!("mx.{}", domain(number));
+        dns.mx(&domain(number), &[(10, &host)]);
+        dns.addresses(&host, &[IpAddr::from([127, 0, 0, 1])]);
+    }
+    let direct = DirectDelivery::builder("bench.test", Dns::new(Some(dns.addr())))
+        .port(sink.address.port())
+        .allow_private(true)
+        .build();
+    let product = Product::delivering(path, Arc::new(direct), Algorithm::Ed25519Sha256).await?;
+    enqueue_bulk(&product, bulk).await?;
+    let workers = Workers::start(&product.app, &Handle::current());
+    // Not what the first moments cost, which find no connection open.
+    tokio::time::sleep(turn / 4).await;
+    let mut accepted = Vec::new();
+    let mut tick = tokio::time::interval(Duration::from_secs(1) / SINGLE_RATE);
+    let began = Instant::now();
+    while began.elapsed() < turn {
+        tick.tick().await;
+        let n = 1 + accepted.len() as u64;
+        let at = Instant::now();
+        assert!(product.accept_body(n, message_to(n, &domain(n % DOMAINS))).await, "the product accepts");
+        accepted.push(at);
+    }
+    let mut arrivals = HashMap::new();
+    let last = Instant::now() + Duration::from_mins(1);
+    while arrivals.len() < accepted.len() {
+        assert!(Instant::now() < last, "{} of {} single messages arrived", arrivals.len(), accepted.len());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        arrivals.extend(sink.take_arrivals().into_iter().filter(|(n, _)| *n < FIRST_BULK));
+    }
+    let left = product.app.store().job_count().await?;
+    assert!(bulk < 100_000 || left > 0, "bulk messages are due all the time");
+    workers.stop().await;
+    product.app.store().close().await;
+    let mut times: Vec<f64> = (1_u64..)
+        .zip(&accepted)
+        .filter_map(|(n, at)| Some(arrivals.get(&n)?.duration_since(*at).as_secs_f64() * 1000.0))
+        .collect();
+    times.sort_by(f64::total_cmp);
+    Ok(times.get(times.len() * 99 / 100).copied().unwrap_or(f64::NAN))
+}
+
+/// Stores so many messages of a campaign, as a fan-out would: like one that was accepted, and due.
+async fn enqueue_bulk(product: &Product, count: u64) -> Result<(), Box<dyn Error>> {
+    if count == 0 {
+        return Ok(());
+    }
+    let (app, store) = (&product.app, product.app.store());
+    assert!(product.accept_body(0, message_to(0, &domain(0))).await, "the product accepts");
+    let page = PageRequest { after: None, limit: 1 };
+    let found = store.messages(product.workspace, &MessageFilter::default(), page).await?.items;
+    let first = found.first().ok_or("a message was accepted")?;
+    let (sample, content) =
+        store.message_with_content(product.workspace, first.id).await?.ok_or("a message was accepted")?;
+    let content = content.ok_or("a message has content")?;
+    let campaign = Some(app.new_id(app.now()));
+    for from in (0..count).step_by(500) {
+        let mut changes = Changes::default();
+        for n in from..(from + 500).min(count) {
+            let now = app.now();
+            let to = format!("user-{:012}@{}", FIRST_BULK + n, domain(n % DOMAINS));
+            let message = Message { id: app.new_id(now), to, campaign_id: campaign, ..sample.clone() };
+            for job in DeliverMessage::of(&message, None, None) {
+                changes.push(Write::Enqueue(job.enqueue(app.new_id(now), now)));
+            }
+            changes.push(Write::InsertMessage(Box::new(message), content.clone()));
+        }
+        store.commit(changes, Priority::Background).await?;
+    }
+    Ok(())
 }

@@ -18,6 +18,7 @@ use crate::domain::custom_field::CustomField;
 use crate::domain::digest::Digest;
 use crate::domain::import::Import;
 use crate::domain::import::report::RowErrors;
+use crate::domain::lane::Lane;
 use crate::domain::link_token::{CopyKey, UrlKey};
 use crate::domain::list::ContactList;
 use crate::domain::login_attempts::SignInAttempt;
@@ -221,15 +222,15 @@ pub enum Write {
     Enqueue(NewJob),
     /// Adds a job unless its lane has one, claimed or not.
     EnqueueOnce(NewJob),
-    /// Removes a claimed job. A conflict when the lease was lost.
+    /// Removes a claimed job. `LeaseLost` when the claim is not held.
     FinishJob(JobHandle),
-    /// Puts a claimed job back for later. A conflict when the lease was lost.
+    /// Puts a claimed job back for later. `LeaseLost` when the claim is not held.
     RescheduleJob(JobHandle, Reschedule),
     /// Puts a claimed job back for later as it is stored: [`SaveJob`](Self::SaveJob) may have changed it since it was
-    /// claimed. A conflict when the lease was lost.
+    /// claimed. `LeaseLost` when the claim is not held.
     PutJobBack(JobHandle, PutBack),
     /// Replaces the payload of a claimed job, which stays claimed: what has to be known if its run does not end.
-    /// A conflict when the lease was lost.
+    /// `LeaseLost` when the claim is not held.
     SaveJob(JobHandle, Bytes),
     /// Remembers the answer to a request with an Idempotency-Key. A conflict when there is one that
     /// has not expired.
@@ -420,7 +421,7 @@ pub struct NewJob {
     /// Which job type runs it.
     pub kind: &'static str,
     /// What it shares concurrency, pace and back-off with; claims are fair over lanes.
-    pub lane: String,
+    pub lane: Lane,
     /// Not before.
     pub due_at: Timestamp,
     /// The job's own data, JSON.
@@ -433,7 +434,7 @@ pub struct JobHandle {
     /// The job.
     pub id: JobId,
     /// Its lane.
-    pub lane: String,
+    pub lane: Lane,
     /// When it was due.
     pub due_at: Timestamp,
     /// Fencing token of the claim; a later claim of the same job has another.

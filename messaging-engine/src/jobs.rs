@@ -3,6 +3,7 @@
 //! Services and operations enqueue jobs without knowing the code that runs them.
 
 use messaging_core::changes::NewJob;
+use messaging_core::domain::lane::Lane;
 use messaging_core::ids::JobId;
 use messaging_core::time::Timestamp;
 use serde::Serialize;
@@ -26,7 +27,7 @@ pub trait JobData: Serialize + DeserializeOwned + Send + Sized + 'static {
     const KIND: &'static str;
 
     /// What the job shares concurrency and pace with.
-    fn lane(&self) -> String;
+    fn lane(&self) -> Lane;
 
     /// The row to enqueue.
     fn enqueue(&self, id: JobId, due_at: Timestamp) -> NewJob {

@@ -65,7 +65,7 @@ impl Vault {
                 Ok(()) => return Ok(()),
                 // Another program was faster; its key counts.
                 Err(CommitError::Conflict) => known = store.key_check().await?,
-                Err(CommitError::Store(error)) => return Err(error.into()),
+                Err(error) => return Err(error.into_store_error().into()),
             }
         }
         let opened = known.map(|check| self.open(CHECK_PLACE, &check));

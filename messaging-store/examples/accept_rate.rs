@@ -7,7 +7,6 @@
 //! touch a page of their own each, once there are many.
 #![expect(clippy::print_stdout, reason = "a program that prints its result")]
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,6 +15,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use messaging_core::changes::{Changes, MoveMessage, NewJob, Reply, ReplyKey, Write};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::lane::Lane;
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageStatus};
 use messaging_core::ids::{IdSource, MessageId, WorkspaceId};
 use messaging_core::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
@@ -105,15 +105,8 @@ async fn work_off(bench: &Arc<Bench>) -> usize {
     let mut finished = 0;
     while started.elapsed() < Duration::from_secs(3) {
         let now = SystemClock.now();
-        let claim = Claim {
-            now,
-            monotonic: SystemClock.monotonic(),
-            lease: Duration::from_mins(5),
-            max: 512,
-            per_lane: 32,
-            shares: HashMap::new(),
-            hold: Vec::new(),
-        };
+        let claim =
+            Claim { max: 512, per_lane: 32, ..Claim::new(now, SystemClock.monotonic(), Duration::from_mins(5)) };
         let claimed = bench.store.claim(claim).await.expect("a claim");
         if claimed.is_empty() {
             break;
@@ -192,7 +185,7 @@ fn accept(bench: &Bench) -> Changes {
     let job = NewJob {
         id: bench.ids.next(now, &bench.entropy),
         kind: "deliver_message",
-        lane: format!("email:{}.example", noise[0] % 20),
+        lane: Lane::parse(&format!("email:{}.example", noise[0] % 20)),
         due_at: now,
         payload: Bytes::from(id.to_string()),
     };

@@ -75,6 +75,12 @@ pub async fn refuse(store: &dyn Store, writes: impl IntoIterator<Item = Write, I
     assert!(matches!(outcome, Err(CommitError::Conflict)), "a conflict is expected, this came: {outcome:?}");
 }
 
+/// Commits what must be refused because a claim is not held.
+pub async fn refuse_claim(store: &dyn Store, writes: impl IntoIterator<Item = Write, IntoIter: Send> + Send) {
+    let outcome = commit(store, writes).await;
+    assert!(matches!(outcome, Err(CommitError::LeaseLost)), "a lost claim is expected, this came: {outcome:?}");
+}
+
 /// The first page with `limit` items.
 pub fn first(limit: usize) -> PageRequest {
     PageRequest { after: None, limit }
@@ -140,7 +146,8 @@ macro_rules! conformance_tests {
                 a_lane_may_have_a_share_of_its_own,
                 held_lanes_are_left_alone, a_lane_let_go_is_claimed_at_once,
                 a_job_added_to_a_leased_lane_is_claimed, an_empty_lane_is_forgotten,
-                background_work_takes_part;
+                background_work_takes_part, transactional_work_goes_first_and_bulk_work_goes_on,
+                workspaces_take_turns_by_weight;
             listings: a_forged_key_stays_in_its_workspace;
             lists: lists_round_trip, members_are_counted, both_must_be_there_to_join,
                 a_removed_list_lets_its_members_go, listing_is_exact_while_rows_are_inserted,

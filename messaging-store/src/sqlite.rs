@@ -20,6 +20,7 @@ mod custom_fields;
 mod due_rows;
 mod events;
 mod fault;
+mod flows;
 mod health;
 mod imports;
 mod installation;

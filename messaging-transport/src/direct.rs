@@ -30,6 +30,7 @@ mod lane;
 mod lanes;
 mod plain;
 mod route;
+mod waiting;
 
 use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -38,6 +39,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
 use messaging_core::domain::attempt::Dialog;
+use messaging_core::domain::lane::{Flow, JobClass};
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::transport::{
     Acceptance, Content, Email, Outcome, Outgoing, Reservation, Route, Sent, Transport, TransportError,
@@ -107,16 +109,18 @@ impl DirectDelivery {
         self.pool.close().await;
     }
 
-    async fn turn(&self, domain: &str) -> Turn {
-        self.lanes.lane(domain).turn(Instant::now() + self.timeouts.queue).await
+    async fn turn(&self, domain: &str, flow: Flow) -> Turn {
+        self.lanes.lane(domain).turn(Instant::now() + self.timeouts.queue, flow).await
     }
 
     /// Delivers to the recipients of one domain.
     async fn to_domain(&self, group: &Group, parcel: &Parcel<'_>) -> Result<Arrived, TransportError> {
         let everyone = |outcome| Arrived { outcomes: vec![outcome; group.recipients.len()], dialogs: Vec::new() };
-        let turn = match parcel.reserved(&group.domain) {
-            Some(turn) => turn,
-            None => self.turn(&group.domain).await,
+        let turn = if let Some(turn) = parcel.reserved(&group.domain) {
+            turn
+        } else {
+            let workspace = Some(parcel.outgoing.workspace_id);
+            self.turn(&group.domain, Flow { class: JobClass::Transactional, workspace }).await
         };
         let permit = match turn {
             Turn::Go(permit) => permit,
@@ -214,7 +218,10 @@ impl Group {
 impl Transport for DirectDelivery {
     async fn reserve(&self, route: &Route) -> Reservation {
         match &route.domain {
-            Some(domain) => Reservation::holding(Reserved { domain: domain.clone(), turn: self.turn(domain).await }),
+            Some(domain) => {
+                let flow = Flow { class: route.class, workspace: Some(route.workspace_id) };
+                Reservation::holding(Reserved { domain: domain.clone(), turn: self.turn(domain, flow).await })
+            }
             None => Reservation::default(),
         }
     }

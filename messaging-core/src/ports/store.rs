@@ -102,6 +102,11 @@ pub trait Store:
     + 'static
 {
     /// Applies the changes, all or nothing. Durable when it returns: a power cut changes nothing after.
+    ///
+    /// What callers may rely on: writes are applied in their order, each on what those before it left, and no other
+    /// commit comes between. What a write expects (a revision, that nothing is there, a claim) holds at that moment.
+    /// Nothing is promised of rows that were read and that no write names: another commit may have changed them. A
+    /// read begun after a commit returned sees it; two reads may see two states, and a commit between them.
     async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError>;
 
     /// Whether the database answers; for `/health`.
@@ -172,7 +177,21 @@ pub enum CommitError {
     /// Something was not as the changes expected it: read again, decide again.
     #[error("the data changed meanwhile")]
     Conflict,
+    /// A claim that the changes name is not held any more: somebody else has the job, or it is done. Nothing that was
+    /// decided under the claim counts, and deciding again is of no use.
+    #[error("the claim of the job was lost")]
+    LeaseLost,
     /// Not committed for another reason.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl CommitError {
+    /// Why the store failed, for whoever has dealt with conflicts and names no claim.
+    pub fn into_store_error(self) -> StoreError {
+        match self {
+            Self::Store(error) => error,
+            other => StoreError::Failed(Box::new(other)),
+        }
+    }
 }

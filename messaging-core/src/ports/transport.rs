@@ -17,6 +17,7 @@ use crate::domain::address::EmailAddress;
 use crate::domain::attempt::Dialog;
 use crate::domain::channel::Channel;
 use crate::domain::dkim::Signer;
+use crate::domain::lane::JobClass;
 use crate::domain::suppression::SuppressionReason;
 use crate::ids::{MessageId, WorkspaceId};
 use crate::time::Timestamp;
@@ -90,6 +91,8 @@ pub struct Outgoing {
 pub struct Route {
     /// Workspace that sends the message.
     pub workspace_id: WorkspaceId,
+    /// How soon it is wanted: who waits for a place goes before what nobody waits for.
+    pub class: JobClass,
     /// The workspace's settings of the provider, secrets in clear.
     pub settings: Arc<Map<String, Value>>,
     /// The domain of the recipients in A-labels, where they have one.

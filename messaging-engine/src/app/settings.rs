@@ -1,6 +1,9 @@
 //! What an installation is told.
 
+use std::collections::HashMap;
 use std::time::Duration;
+
+use messaging_core::ids::WorkspaceId;
 
 /// What the installation is told (contract section 22).
 #[derive(Debug, Clone)]
@@ -22,6 +25,8 @@ pub struct Settings {
     pub webhook_retry: Vec<Duration>,
     /// How often segments that depend on the present are calculated anew.
     pub segment_refresh: Duration,
+    /// How many turns the background work of a workspace has for one of another; 1 for one that is not here.
+    pub workspace_weights: HashMap<WorkspaceId, u32>,
 }
 
 impl Default for Settings {
@@ -42,6 +47,7 @@ impl Default for Settings {
             message_expiry: Duration::from_secs(72 * HOUR),
             webhook_retry: webhook_waits.map(Duration::from_secs).to_vec(),
             segment_refresh: Duration::from_secs(15 * MINUTE),
+            workspace_weights: HashMap::new(),
         }
     }
 }

@@ -1,23 +1,21 @@
 //! The delivery of a message to its recipients of one domain.
 
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::domain::message::Message;
 use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::transport::Outcome;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::JobData;
-
-/// Lanes of email begin with this; the recipients' domain follows.
-pub(crate) const EMAIL_LANE: &str = "email:";
+use crate::jobs::{JobData, lanes};
 
 /// Delivers a message to those of its recipients of one domain that are still open.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DeliverMessage {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) message_id: MessageId,
-    pub(crate) lane: String,
+    pub(crate) lane: Lane,
     /// Counts from 1.
     pub(crate) attempt: u32,
     /// The domain, in A-labels, of the recipients that it serves; `None`: all recipients of the message, because
@@ -34,41 +32,40 @@ pub struct DeliverMessage {
 
 impl DeliverMessage {
     /// The jobs of a new message: one for each domain of its recipients, so that nothing that happens at one domain
-    /// repeats or delays what another has taken. Each shares a lane with all mail to its domain; the other channels
-    /// share lanes by workspace, each of which has its own provider account.
+    /// repeats or delays what another has taken. Each shares a lane with all mail of its class and workspace to its
+    /// domain; the other channels share lanes by workspace, each of which has its own provider account. A message of
+    /// a campaign is bulk.
     pub fn of(message: &Message, cc: Option<&[String]>, bcc: Option<&[String]>) -> Vec<Self> {
         let (cc, bcc) = (cc.unwrap_or_default(), bcc.unwrap_or_default());
-        let job = |lane, domain| Self {
+        let class = if message.campaign_id.is_some() { JobClass::Bulk } else { JobClass::Transactional };
+        let email = |domain: &str| format!("{}{domain}", lanes::EMAIL);
+        let job = |resource: &str, domain| Self {
             workspace_id: message.workspace_id,
             message_id: message.id,
-            lane,
+            lane: Lane::new(class, message.workspace_id, resource),
             attempt: 1,
             domain,
             open: None,
             progress: None,
         };
         if message.channel != Channel::Email {
-            return vec![job(format!("{}:{}", message.channel, message.workspace_id), None)];
+            return vec![job(message.channel.as_str(), None)];
         }
         if cc.is_empty() && bcc.is_empty() {
             let to = Recipient::new(RecipientKind::To, message.to.clone());
-            return vec![job(email_lane(&to.domain()), None)];
+            return vec![job(&email(&to.domain()), None)];
         }
         match &recipients::domains(&recipients::all(&message.to, cc, bcc))[..] {
-            [only] => vec![job(email_lane(only), None)],
-            several => several.iter().map(|domain| job(email_lane(domain), Some(domain.clone()))).collect(),
+            [only] => vec![job(&email(only), None)],
+            several => several.iter().map(|domain| job(&email(domain), Some(domain.clone()))).collect(),
         }
     }
-}
-
-fn email_lane(domain: &str) -> String {
-    format!("{EMAIL_LANE}{domain}")
 }
 
 impl JobData for DeliverMessage {
     const KIND: &'static str = "deliver_message";
 
-    fn lane(&self) -> String {
+    fn lane(&self) -> Lane {
         self.lane.clone()
     }
 }

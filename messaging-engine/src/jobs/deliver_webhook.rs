@@ -1,6 +1,7 @@
 //! The delivery of an event to a webhook.
 
 use messaging_core::changes::NewJob;
+use messaging_core::domain::lane::Lane;
 use messaging_core::domain::webhook::delivery::Delivery;
 use messaging_core::ids::{DeliveryId, JobId, WebhookId, WorkspaceId};
 use messaging_core::time::Timestamp;
@@ -33,7 +34,7 @@ impl JobData for DeliverWebhook {
     const KIND: &'static str = "deliver_webhook";
 
     /// One for each webhook, so that a receiver that hangs delays nobody else.
-    fn lane(&self) -> String {
-        format!("{}{}", lanes::WEBHOOK, self.webhook)
+    fn lane(&self) -> Lane {
+        lanes::of_webhook(self.workspace, lanes::WEBHOOK, self.webhook)
     }
 }

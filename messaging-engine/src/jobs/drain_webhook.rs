@@ -1,5 +1,6 @@
 //! The backlog of a webhook, sent in order.
 
+use messaging_core::domain::lane::Lane;
 use messaging_core::domain::webhook::Webhook;
 use messaging_core::ids::{WebhookId, WorkspaceId};
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,7 @@ impl DrainWebhook {
 impl JobData for DrainWebhook {
     const KIND: &'static str = "drain_webhook";
 
-    fn lane(&self) -> String {
-        format!("{}{}", lanes::BACKLOG, self.webhook_id)
+    fn lane(&self) -> Lane {
+        lanes::of_webhook(self.workspace_id, lanes::BACKLOG, self.webhook_id)
     }
 }

@@ -2,10 +2,11 @@
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
+use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::{ContactId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::JobData;
+use crate::jobs::{JobData, lanes};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -53,7 +54,7 @@ impl EraseContact {
 impl JobData for EraseContact {
     const KIND: &'static str = "erase_contact";
 
-    fn lane(&self) -> String {
-        format!("contacts:{}", self.workspace_id)
+    fn lane(&self) -> Lane {
+        Lane::new(JobClass::Transactional, self.workspace_id, lanes::CONTACTS)
     }
 }

@@ -1,10 +1,10 @@
 //! Changes of contacts, on their way to the segments whose members they change.
 
+use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::WorkspaceId;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::JobData;
-use crate::jobs::recalculate_segment::lane;
+use crate::jobs::{JobData, lanes};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -41,11 +41,12 @@ impl FollowChanges {
 impl JobData for FollowChanges {
     const KIND: &'static str = "follow_changes";
 
-    fn lane(&self) -> String {
-        match self.stage {
-            Stage::Announced => format!("segment-changes:{}", self.workspace_id),
-            Stage::Later => format!("segment-changes-later:{}", self.workspace_id),
-            Stage::Working => lane(self.workspace_id),
-        }
+    fn lane(&self) -> Lane {
+        let resource = match self.stage {
+            Stage::Announced => lanes::SEGMENT_CHANGES,
+            Stage::Later => lanes::SEGMENT_CHANGES_LATER,
+            Stage::Working => lanes::SEGMENTS,
+        };
+        Lane::new(JobClass::Transactional, self.workspace_id, resource)
     }
 }

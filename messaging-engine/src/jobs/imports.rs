@@ -1,13 +1,16 @@
 //! The reading of an uploaded file, and the end of the wait for one.
 
 use messaging_core::domain::import::Import;
+use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::{ImportId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::JobData;
+use crate::jobs::{JobData, lanes};
 
-/// All imports share a lane, so that many of them hold few of the places that all work shares.
-const LANE: &str = "imports";
+/// All imports of a workspace share a lane, so that many of them hold few of the places that all work shares.
+fn lane(workspace: WorkspaceId) -> Lane {
+    Lane::new(JobClass::Transactional, workspace, lanes::IMPORTS)
+}
 
 /// Reads the file of an import, a turn at a time, and removes it in the end.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -26,8 +29,8 @@ impl ImportContacts {
 impl JobData for ImportContacts {
     const KIND: &'static str = "import_contacts";
 
-    fn lane(&self) -> String {
-        LANE.to_owned()
+    fn lane(&self) -> Lane {
+        lane(self.workspace_id)
     }
 }
 
@@ -48,7 +51,7 @@ impl ExpireImport {
 impl JobData for ExpireImport {
     const KIND: &'static str = "expire_import";
 
-    fn lane(&self) -> String {
-        LANE.to_owned()
+    fn lane(&self) -> Lane {
+        lane(self.workspace_id)
     }
 }

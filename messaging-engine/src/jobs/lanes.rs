@@ -1,6 +1,26 @@
-//! The beginnings of the names of lanes.
+//! The resources that lanes are named by.
 
-/// The lanes of webhooks begin with this, one for each.
+use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::ids::{WebhookId, WorkspaceId};
+
+/// Mail; the recipients' domain follows.
+pub(crate) const EMAIL: &str = "email:";
+/// Calls of a webhook, which follows.
 pub(crate) const WEBHOOK: &str = "webhook:";
-/// The lanes of what a webhook missed.
+/// What a webhook missed.
 pub(crate) const BACKLOG: &str = "webhook-backlog:";
+/// What follows from merging and erasing contacts.
+pub(crate) const CONTACTS: &str = "contacts";
+/// Files that are read.
+pub(crate) const IMPORTS: &str = "imports";
+/// Calculations of segments.
+pub(crate) const SEGMENTS: &str = "segments";
+/// Changes of contacts that segments have to follow.
+pub(crate) const SEGMENT_CHANGES: &str = "segment-changes";
+/// Changes that a process which did not know of the segment may have made.
+pub(crate) const SEGMENT_CHANGES_LATER: &str = "segment-changes-later";
+
+/// A lane of a webhook.
+pub(crate) fn of_webhook(workspace: WorkspaceId, resource: &str, webhook: WebhookId) -> Lane {
+    Lane::new(JobClass::Transactional, workspace, &format!("{resource}{webhook}"))
+}

@@ -1,9 +1,10 @@
 //! The messages and product events of a merged contact, on their way to the one it became.
 
+use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::{ContactId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::JobData;
+use crate::jobs::{JobData, lanes};
 
 /// Product events of one commit.
 pub(crate) const EVENTS_AT_A_TIME: usize = 500;
@@ -28,7 +29,7 @@ impl MoveMessages {
 impl JobData for MoveMessages {
     const KIND: &'static str = "move_messages";
 
-    fn lane(&self) -> String {
-        format!("contacts:{}", self.workspace_id)
+    fn lane(&self) -> Lane {
+        Lane::new(JobClass::Transactional, self.workspace_id, lanes::CONTACTS)
     }
 }

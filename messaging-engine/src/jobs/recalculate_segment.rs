@@ -1,15 +1,11 @@
 //! The calculation of the members of a segment.
 
+use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::domain::segment::Segment;
 use messaging_core::ids::{SegmentId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::JobData;
-
-/// What the calculations of a workspace share their pace with.
-pub(crate) fn lane(workspace: WorkspaceId) -> String {
-    format!("segments:{workspace}")
-}
+use crate::jobs::{JobData, lanes};
 
 /// Finds all members of a segment.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -40,7 +36,7 @@ impl RecalculateSegment {
 impl JobData for RecalculateSegment {
     const KIND: &'static str = "recalculate_segment";
 
-    fn lane(&self) -> String {
-        lane(self.workspace_id)
+    fn lane(&self) -> Lane {
+        Lane::new(JobClass::Transactional, self.workspace_id, lanes::SEGMENTS)
     }
 }

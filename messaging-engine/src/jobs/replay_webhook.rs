@@ -1,5 +1,6 @@
 //! The repetition of what a receiver missed.
 
+use messaging_core::domain::lane::Lane;
 use messaging_core::domain::webhook::delivery::Replayed;
 use messaging_core::ids::{DeliveryId, WebhookId, WorkspaceId};
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ pub struct ReplayWebhook {
 impl JobData for ReplayWebhook {
     const KIND: &'static str = "replay_webhook";
 
-    fn lane(&self) -> String {
-        format!("{}{}", lanes::BACKLOG, self.webhook_id)
+    fn lane(&self) -> Lane {
+        lanes::of_webhook(self.workspace_id, lanes::BACKLOG, self.webhook_id)
     }
 }

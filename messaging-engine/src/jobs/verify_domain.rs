@@ -1,6 +1,7 @@
 //! The daily look at the records of a sending domain.
 
 use messaging_core::changes::NewJob;
+use messaging_core::domain::lane::Lane;
 use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::verification::next_look;
 use messaging_core::ids::{DomainId, JobId, WorkspaceId};
@@ -32,7 +33,8 @@ impl VerifyDomain {
 impl JobData for VerifyDomain {
     const KIND: &'static str = "verify_domain";
 
-    fn lane(&self) -> String {
-        Self::KIND.to_owned()
+    /// Shared by all workspaces: what is slow is one resolver.
+    fn lane(&self) -> Lane {
+        Lane::of_installation(Self::KIND)
     }
 }

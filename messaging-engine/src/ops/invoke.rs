@@ -156,7 +156,7 @@ async fn run_until_committed(
                     return replay(invocation, reply, fingerprint);
                 }
             }
-            Err(CommitError::Store(error)) => return Err(error.into()),
+            Err(error) => return Err(error.into_store_error().into()),
         }
     }
     Err(Error::Unavailable { retry_after: 1 })

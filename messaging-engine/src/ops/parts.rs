@@ -74,7 +74,7 @@ impl Context<'_> {
                         turn = Some(app.write_queues().enter(contended()).await?);
                     }
                 }
-                Err(CommitError::Store(error)) => return Err(error.into()),
+                Err(error) => return Err(error.into_store_error().into()),
             }
         }
         Err(Error::Unavailable { retry_after: 1 })

@@ -27,7 +27,7 @@ impl App {
                 refuse(self.store().sign_in_blocks(&attempt).await?, attempt)?;
                 Err(Error::RateLimited { retry_after: 1 })
             }
-            Err(CommitError::Store(error)) => Err(error.into()),
+            Err(error) => Err(error.into_store_error().into()),
         }
     }
 }

@@ -27,7 +27,7 @@ impl App {
             match self.commit(changes).await {
                 Ok(()) => return Ok(answer),
                 Err(CommitError::Conflict) => {}
-                Err(CommitError::Store(error)) => return Err(error.into()),
+                Err(error) => return Err(error.into_store_error().into()),
             }
         }
         Err(Error::Unavailable { retry_after: 1 })

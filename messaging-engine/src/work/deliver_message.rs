@@ -21,8 +21,8 @@ use messaging_core::ports::transport::{Acceptance, Outcome};
 use messaging_core::time::Timestamp;
 
 use crate::jobs::deliver_message::DeliverMessage;
-use crate::jobs::deliver_message::EMAIL_LANE;
 use crate::jobs::deliver_message::{RecipientProgress, Transaction};
+use crate::jobs::lanes;
 use crate::work::delivery::{Performed, conclude, fail, perform, prepare, reserve};
 use crate::work::delivery_progress::Addressee;
 use crate::work::job::{Job, JobContext, JobError, give_way, insist};
@@ -52,9 +52,9 @@ impl Job for DeliverMessage {
             return Ok(cx.finish(Changes::default()).await?);
         }
         // Whoever waits, for the turn of its domain or for memory, holds no content.
-        let reservation = reserve(&cx.app, &message, self.single_domain()).await?;
+        let reservation = reserve(&cx.app, &message, self.lane.class(), self.single_domain()).await?;
         let weight = MESSAGE_OVERHEAD + CONTENT_COPIES * length.unwrap_or_default();
-        let _room = cx.app.content_memory().take(&self.lane, weight).await;
+        let _room = cx.app.content_memory().take(self.peer(), weight).await;
         let Some((message, stored)) = store.message_with_content(self.workspace_id, self.message_id).await? else {
             return Ok(cx.finish(Changes::default()).await?);
         };
@@ -87,7 +87,7 @@ impl Job for DeliverMessage {
         let files: u64 = request.files.iter().map(|file| file.size).sum();
         let _room_for_files = match files {
             0 => None,
-            files => Some(cx.app.file_memory().take(&run.job.lane, files / 2 * FILE_COPIES_HALVES).await),
+            files => Some(cx.app.file_memory().take(run.job.peer(), files / 2 * FILE_COPIES_HALVES).await),
         };
         let mut prepared =
             prepare(&cx.app, &run.message, &request, run.addressees.clone(), &everyone, reservation).await?;
@@ -105,7 +105,13 @@ impl Job for DeliverMessage {
 impl DeliverMessage {
     /// The one domain of its recipients. Jobs of earlier versions may serve others besides that of their lane.
     fn single_domain(&self) -> Option<&str> {
-        self.domain.as_deref().or_else(|| self.lane.strip_prefix(EMAIL_LANE))
+        self.domain.as_deref().or_else(|| self.lane.resource().strip_prefix(lanes::EMAIL))
+    }
+
+    /// Whose slowness keeps what is in memory for it: a mail server's, whoever sends to it, or a provider's.
+    fn peer(&self) -> &str {
+        let resource = self.lane.resource();
+        if resource.starts_with(lanes::EMAIL) { resource } else { self.lane.as_str() }
     }
 
     /// Notes that a transaction with these recipients begins.

@@ -9,6 +9,7 @@ use messaging_core::domain::attempt::Dialog;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content::RequestContent;
 use messaging_core::domain::delivery::{Attempt, Judgment, MAX_CUT_OFF, RecipientResult, Result as Fate, judge};
+use messaging_core::domain::lane::JobClass;
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::domain::recipients::{Recipient, RecipientKind};
 use messaging_core::domain::simulator::simulate;
@@ -106,12 +107,17 @@ impl Prepared {
 
 /// Waits for the turn of a message with the transport that will carry it. Without one there is nothing to wait
 /// for; what that means is found out later.
-pub(super) async fn reserve(app: &App, message: &Message, domain: Option<&str>) -> Result<Reservation, StoreError> {
+pub(super) async fn reserve(
+    app: &App,
+    message: &Message,
+    class: JobClass,
+    domain: Option<&str>,
+) -> Result<Reservation, StoreError> {
     let Some(Provider { name, settings }) = app.provider(message.workspace_id, message.channel).await? else {
         return Ok(Reservation::default());
     };
     let Some(transport) = app.transport(message.channel, &name) else { return Ok(Reservation::default()) };
-    let route = Route { workspace_id: message.workspace_id, settings, domain: domain.map(str::to_owned) };
+    let route = Route { workspace_id: message.workspace_id, class, settings, domain: domain.map(str::to_owned) };
     Ok(transport.reserve(&route).await)
 }
 

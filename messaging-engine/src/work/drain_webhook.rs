@@ -105,7 +105,7 @@ async fn send(app: &App, webhook: &Webhook, delivery: Delivery) -> Result<Durati
             Err(CommitError::Conflict) if insist(app, || attempted.is_current(app)).await? => {}
             // After a conflict: somebody else has decided about it.
             Ok(()) | Err(CommitError::Conflict) => return Ok(attempted.took),
-            Err(CommitError::Store(error)) => return Err(error.into()),
+            Err(error) => return Err(error.into_store_error().into()),
         }
     }
     Err(JobError::Store(StoreError::Unavailable))

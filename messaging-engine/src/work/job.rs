@@ -66,7 +66,7 @@ impl JobContext {
     }
 
     /// Commits changes together with what the job has to know if this run does not end: it stays claimed, and a
-    /// later run gets `job` as its payload. A conflict when the claim was lost.
+    /// later run gets `job` as its payload.
     ///
     /// Requests do not wait for each other's commits, and somebody waits for this one with a connection open, so
     /// it is not held back to gather company as the commits of background work are.
@@ -78,8 +78,8 @@ impl JobContext {
 
     /// Commits the outcome and removes the job.
     ///
-    /// Returns once it is committed, however long the disk is full or failing; a conflict, which a lost lease
-    /// is as well, and a store that is closed or broken are the only other ends.
+    /// Returns once it is committed, however long the disk is full or failing; a conflict, a claim that was
+    /// lost, and a store that is closed or broken are the only other ends.
     pub async fn finish(&self, mut changes: Changes) -> Result<(), CommitError> {
         changes.push(Write::FinishJob(self.handle.clone()));
         self.settle(changes).await
@@ -155,7 +155,7 @@ pub(super) enum Persistence {
 impl From<&CommitError> for Persistence {
     fn from(error: &CommitError) -> Self {
         match error {
-            CommitError::Conflict => Self::GiveUp,
+            CommitError::Conflict | CommitError::LeaseLost => Self::GiveUp,
             CommitError::Store(_) => Self::TryAgain,
         }
     }

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
+use messaging_core::domain::lane::Lane;
 use messaging_core::error::Chain;
-use messaging_core::ports::store::{ClaimedJob, CommitError, StoreError};
+use messaging_core::ports::store::{Claim, ClaimedJob, CommitError, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -78,7 +79,7 @@ struct InWork {
 }
 
 /// A job that ended, in which lane and after which time.
-type Ended = (String, Duration);
+type Ended = (Lane, Duration);
 
 impl InWork {
     fn start(&mut self, app: &App, job: ClaimedJob) {
@@ -198,7 +199,9 @@ async fn claim(app: &App, in_work: &InWork) -> Result<Vec<ClaimedJob>, StoreErro
     if !app.store().health().takes_work() {
         return Err(StoreError::Unavailable);
     }
-    app.store().claim(in_work.lanes.claim(room, app.now(), app.monotonic(), LEASE)).await
+    let claim = in_work.lanes.claim(room, app.now(), app.monotonic(), LEASE);
+    let weights = app.settings().workspace_weights.clone();
+    app.store().claim(Claim { weights, ..claim }).await
 }
 
 /// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again.
@@ -213,15 +216,14 @@ async fn run(app: &App, job: ClaimedJob) {
     let outcome = std::panic::AssertUnwindSafe((job_type.run)(&cx, &job)).catch_unwind().await;
     match outcome {
         Ok(Ok(())) => {}
+        Ok(Err(JobError::Commit(lost @ CommitError::LeaseLost))) => {
+            // Whoever has it now does the rest; there is nothing to put back.
+            tracing::warn!(kind = job.kind, job = %job.handle.id, "{lost}");
+        }
         Ok(Err(JobError::Commit(CommitError::Conflict))) => {
-            // A row had changed that the job expected otherwise, or the lease is lost: only the job's own row tells
-            // which. The job decides again on what is there now.
-            match cx.put_back(CONFLICT_RETRY, false).await {
-                Ok(()) => tracing::debug!(kind = job.kind, job = %job.handle.id, "a job decides again"),
-                Err(error) => {
-                    tracing::warn!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job lost its lease");
-                }
-            }
+            // A row had changed that the job expected otherwise: it decides again on what is there now.
+            tracing::debug!(kind = job.kind, job = %job.handle.id, "a job decides again");
+            put_back(&cx, &job, CONFLICT_RETRY, false).await;
         }
         // Not the job's fault, and it will not be kept waiting for it.
         Ok(Err(

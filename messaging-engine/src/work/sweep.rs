@@ -86,6 +86,6 @@ async fn forget_files(app: &App, old: messaging_core::time::Timestamp) -> Result
     let changes: Changes = files.iter().map(|(workspace, blob)| Write::DeleteBlob(*workspace, *blob)).collect();
     match app.commit_in_background(changes).await {
         Ok(()) | Err(CommitError::Conflict) => Ok(files.len() as u64),
-        Err(CommitError::Store(error)) => Err(error),
+        Err(error) => Err(error.into_store_error()),
     }
 }

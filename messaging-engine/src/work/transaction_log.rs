@@ -115,12 +115,9 @@ impl TransactionLog {
                     return Ok(());
                 }
                 Err(JobError::Commit(CommitError::Conflict)) => {
-                    let before = state.message.revision;
                     self.refresh(state, recipients).await?;
-                    if state.message.revision == before {
-                        return Err(Admitted::NotNow("the claim of the job was lost".to_owned()));
-                    }
                 }
+                Err(JobError::Commit(lost @ CommitError::LeaseLost)) => return Err(Admitted::NotNow(lost.to_string())),
                 Err(error) => {
                     tracing::warn!(error = %Chain(&error), "a transaction could not be put on record and does not begin");
                     return Err(Admitted::Held);

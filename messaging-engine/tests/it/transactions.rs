@@ -15,7 +15,9 @@ use messaging_core::domain::sending_domain::DomainStatus;
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::ids::MessageId;
 use messaging_core::ports::Store as _;
-use messaging_core::ports::store::{Jobs as _, Messages as _, PageRequest, SendingDomains as _, Suppressions as _};
+use messaging_core::ports::store::{
+    Claim, Jobs as _, Messages as _, PageRequest, SendingDomains as _, Suppressions as _,
+};
 use messaging_core::ports::transport::{
     Acceptance, Admitted, Outcome, Outgoing, Reservation, Response, Route, Sent, Transport, TransportError,
 };
@@ -311,15 +313,7 @@ async fn jobs_of_earlier_versions_still_run() {
     ] {
         let id = product.send(&body).await;
         // Its own jobs are gone; one of an earlier version stands in their place.
-        let lease = messaging_core::ports::store::jobs::Claim {
-            now: product.app.now(),
-            monotonic: product.app.clock().monotonic(),
-            lease: MINUTE,
-            max: 10,
-            per_lane: 10,
-            shares: std::collections::HashMap::new(),
-            hold: Vec::new(),
-        };
+        let lease = Claim::new(product.app.now(), product.app.clock().monotonic(), MINUTE);
         let own = product.store.claim(lease).await.unwrap();
         let mut payload =
             json!({"workspace_id": product.workspace, "message_id": id, "lane": "email:b.test", "attempt": 2});
@@ -329,7 +323,7 @@ async fn jobs_of_earlier_versions_still_run() {
         let job = NewJob {
             id: product.app.new_id(beginning()),
             kind: "deliver_message",
-            lane: "email:b.test".to_owned(),
+            lane: "email:b.test".into(),
             due_at: beginning(),
             payload: payload.to_string().into(),
         };

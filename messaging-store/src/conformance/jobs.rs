@@ -8,7 +8,7 @@ use messaging_core::ports::store::Store;
 use messaging_core::ports::store::jobs::Claim;
 
 use super::sample::{at, claim, enqueue, finish, handles, id_at, job, monotonic, next_due, user};
-use super::{put, refuse};
+use super::{put, refuse, refuse_claim};
 
 /// A claimed job carries what was enqueued, is not claimed again, and is finished once.
 pub async fn a_claimed_job_is_finished_once(store: &dyn Store) {
@@ -21,7 +21,7 @@ pub async fn a_claimed_job_is_finished_once(store: &dyn Store) {
     assert_eq!((claimed[0].kind.as_str(), &claimed[0].payload), (new.kind, &new.payload));
     assert_eq!(store.claim(claim(6)).await.unwrap(), []);
     put(store, finish(&claimed)).await;
-    refuse(store, finish(&claimed)).await;
+    refuse_claim(store, finish(&claimed)).await;
     assert_eq!(store.claim(claim(60_000)).await.unwrap(), []);
 }
 
@@ -76,9 +76,9 @@ pub async fn an_expired_lease_is_claimed_again(store: &dyn Store) {
     assert_eq!(second.len(), 1);
     assert_eq!(second[0].handle.id, first[0].handle.id);
     assert_ne!(second[0].handle.token, first[0].handle.token);
-    refuse(store, finish(&first)).await;
+    refuse_claim(store, finish(&first)).await;
     let again = Reschedule { due_at: at(5_000), at: at(0), payload: Bytes::new() };
-    refuse(store, [Write::RescheduleJob(first[0].handle.clone(), again)]).await;
+    refuse_claim(store, [Write::RescheduleJob(first[0].handle.clone(), again)]).await;
     put(store, finish(&second)).await;
     assert_eq!(next_due(store).await, None);
 }
@@ -88,9 +88,10 @@ pub async fn a_foreign_token_is_refused(store: &dyn Store) {
     let new = job("lane", 0);
     put(store, [Write::Enqueue(new.clone())]).await;
     let handle = JobHandle { id: new.id, lane: new.lane, due_at: new.due_at, token: 0 };
-    refuse(store, [Write::FinishJob(handle.clone())]).await;
+    refuse_claim(store, [Write::FinishJob(handle.clone())]).await;
     let claimed = store.claim(claim(0)).await.unwrap();
-    refuse(store, [Write::FinishJob(JobHandle { token: claimed[0].handle.token.wrapping_add(1), ..handle })]).await;
+    refuse_claim(store, [Write::FinishJob(JobHandle { token: claimed[0].handle.token.wrapping_add(1), ..handle })])
+        .await;
     put(store, finish(&claimed)).await;
 }
 
@@ -100,8 +101,8 @@ pub async fn a_rescheduled_job_comes_back(store: &dyn Store) {
     let first = store.claim(claim(0)).await.unwrap();
     let later = Reschedule { due_at: at(500), at: at(0), payload: Bytes::from_static(b"{\"attempt\":2}") };
     put(store, [Write::RescheduleJob(first[0].handle.clone(), later.clone())]).await;
-    refuse(store, [Write::RescheduleJob(first[0].handle.clone(), later.clone())]).await;
-    refuse(store, finish(&first)).await;
+    refuse_claim(store, [Write::RescheduleJob(first[0].handle.clone(), later.clone())]).await;
+    refuse_claim(store, finish(&first)).await;
     assert_eq!(next_due(store).await, Some(at(500)));
     assert_eq!(store.claim(claim(499)).await.unwrap(), []);
     let second = store.claim(claim(500)).await.unwrap();
@@ -129,11 +130,11 @@ pub async fn a_saved_job_stays_claimed_and_comes_back_as_saved(store: &dyn Store
     put(store, [Write::SaveJob(claimed.handle.clone(), saved.clone())]).await;
     assert_eq!(store.claim(claim(10)).await.unwrap(), []);
     let foreign = JobHandle { token: claimed.handle.token.wrapping_add(1), ..claimed.handle.clone() };
-    refuse(store, [Write::SaveJob(foreign.clone(), Bytes::new())]).await;
-    refuse(store, [back(foreign, 1, true)]).await;
+    refuse_claim(store, [Write::SaveJob(foreign.clone(), Bytes::new())]).await;
+    refuse_claim(store, [back(foreign, 1, true)]).await;
     put(store, [back(claimed.handle.clone(), 20, true)]).await;
-    refuse(store, [Write::SaveJob(claimed.handle.clone(), Bytes::new())]).await;
-    refuse(store, [back(claimed.handle, 30, true)]).await;
+    refuse_claim(store, [Write::SaveJob(claimed.handle.clone(), Bytes::new())]).await;
+    refuse_claim(store, [back(claimed.handle, 30, true)]).await;
     assert_eq!(next_due(store).await, Some(at(20)));
     let mut again = store.claim(claim(20)).await.unwrap().remove(0);
     assert_eq!((again.failures, &again.payload), (1, &saved));
@@ -211,7 +212,7 @@ pub async fn what_a_wrong_clock_dated_is_dated_anew(store: &dyn Store) {
     let due = async |now| {
         let claimed = store.claim(claim(now)).await.unwrap();
         put(store, finish(&claimed)).await;
-        claimed.iter().map(|job| (job.handle.lane.clone(), job.handle.due_at)).collect::<Vec<_>>()
+        claimed.iter().map(|job| (job.handle.lane.to_string(), job.handle.due_at)).collect::<Vec<_>>()
     };
     let entry = |lane: &str, time| (lane.to_owned(), at(time));
     assert_eq!(due(10).await, [entry("lane", 10)], "it was due at once");

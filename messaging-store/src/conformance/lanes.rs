@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use messaging_core::changes::Write;
+use messaging_core::domain::lane::{Flow, JobClass, Lane};
+use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
 use messaging_core::ports::store::{Priority, Store};
 
 use super::put;
-use super::sample::{at, claim, enqueue, finish, monotonic, next_due};
+use super::sample::{at, claim, enqueue, finish, id, monotonic, next_due};
 
 fn per_lane(jobs: &[ClaimedJob]) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
@@ -39,7 +41,7 @@ pub async fn lanes_take_turns(store: &dyn Store) {
     let mut order = Vec::new();
     for _ in 0..12 {
         let claimed = store.claim(Claim { max: 2, per_lane: 1, ..claim(5) }).await.unwrap();
-        order.extend(claimed.iter().map(|job| job.handle.lane.clone()));
+        order.extend(claimed.iter().map(|job| job.handle.lane.to_string()));
     }
     for round in order.chunks(4) {
         let mut round = round.to_vec();
@@ -78,7 +80,7 @@ pub async fn a_lane_may_have_a_share_of_its_own(store: &dyn Store) {
     for lane in ["few", "many", "usual"] {
         enqueue_many(store, lane, 0, 10).await;
     }
-    let shares = HashMap::from([("few".to_owned(), 1), ("many".to_owned(), 7)]);
+    let shares = HashMap::from([("few".into(), 1), ("many".into(), 7)]);
     let claimed = store.claim(Claim { per_lane: 3, shares, ..claim(1) }).await.unwrap();
     assert_eq!(per_lane(&claimed), BTreeMap::from([("few", 1), ("many", 7), ("usual", 3)]));
 }
@@ -86,7 +88,7 @@ pub async fn a_lane_may_have_a_share_of_its_own(store: &dyn Store) {
 /// A held lane is not claimed until its time.
 pub async fn held_lanes_are_left_alone(store: &dyn Store) {
     put(store, [enqueue("slow", 0), enqueue("slow", 0), enqueue("fast", 0)]).await;
-    let holding = |now, until| Claim { hold: vec![("slow".to_owned(), monotonic(until))], ..claim(now) };
+    let holding = |now, until| Claim { hold: vec![("slow".into(), monotonic(until))], ..claim(now) };
     let claimed = store.claim(holding(0, 100)).await.unwrap();
     assert_eq!(per_lane(&claimed), BTreeMap::from([("fast", 1)]));
     put(store, finish(&claimed)).await;
@@ -107,7 +109,7 @@ pub async fn held_lanes_are_left_alone(store: &dyn Store) {
 pub async fn a_lane_let_go_is_claimed_at_once(store: &dyn Store) {
     enqueue_many(store, "lane", 0, 3).await;
     let first = store.claim(Claim { per_lane: 1, ..claim(0) }).await.unwrap();
-    let holding = Claim { hold: vec![("lane".to_owned(), monotonic(60_000))], ..claim(1) };
+    let holding = Claim { hold: vec![("lane".into(), monotonic(60_000))], ..claim(1) };
     assert_eq!(store.claim(holding).await.unwrap(), []);
     put(store, finish(&first)).await;
     assert_eq!(store.claim(claim(2)).await.unwrap().len(), 2);
@@ -149,4 +151,75 @@ pub async fn background_work_takes_part(store: &dyn Store) {
     assert_eq!(claimed.len(), 1);
     store.commit(finish(&claimed).into_iter().collect(), Priority::Background).await.unwrap();
     assert_eq!(store.job_count().await.unwrap(), 0);
+}
+
+/// Adds jobs to a lane of a class and workspace.
+async fn enqueue_in(store: &dyn Store, lane: &Lane, due: i64, count: usize) {
+    enqueue_many(store, lane.as_str(), due, count).await;
+}
+
+fn per_flow(jobs: &[ClaimedJob]) -> BTreeMap<Flow, usize> {
+    let mut counts = BTreeMap::new();
+    for job in jobs {
+        *counts.entry(job.handle.lane.flow()).or_default() += 1;
+    }
+    counts
+}
+
+fn flow(class: JobClass, workspace: WorkspaceId) -> Flow {
+    Flow { class, workspace: Some(workspace) }
+}
+
+/// However many bulk jobs waited for longer, in however many lanes, transactional ones are claimed first, of the same
+/// workspace and of others; and however many of those there are, bulk ones are claimed as well.
+pub async fn transactional_work_goes_first_and_bulk_work_goes_on(store: &dyn Store) {
+    let (sender, other): (WorkspaceId, WorkspaceId) = (id(), id());
+    let bulk = flow(JobClass::Bulk, sender);
+    for number in 0..300 {
+        enqueue_in(store, &Lane::new(JobClass::Bulk, sender, &format!("email:{number}.example")), 0, 2).await;
+    }
+    for owner in [sender, other] {
+        enqueue_in(store, &Lane::new(JobClass::Transactional, owner, "email:0.example"), 10, 1).await;
+    }
+    let claimed = store.claim(Claim { max: 10, per_lane: 5, ..claim(10) }).await.unwrap();
+    let (mine, theirs) = (flow(JobClass::Transactional, sender), flow(JobClass::Transactional, other));
+    assert_eq!(per_flow(&claimed), BTreeMap::from([(mine, 1), (theirs, 1), (bulk, 8)]));
+    assert_eq!(claimed[0].handle.lane.class(), JobClass::Transactional);
+    enqueue_in(store, &Lane::new(JobClass::Transactional, other, "email:0.example"), 10, 1_000).await;
+    let claimed = store.claim(Claim { max: 80, ..claim(11) }).await.unwrap();
+    assert_eq!(per_flow(&claimed), BTreeMap::from([(theirs, 70), (bulk, 10)]));
+    let limited = store.claim(Claim { max: 80, bulk: 3, ..claim(11) }).await.unwrap();
+    assert_eq!(per_flow(&limited), BTreeMap::from([(theirs, 77), (bulk, 3)]));
+}
+
+/// What one workspace has due, in however many lanes, does not keep another waiting; weights say who gets how much.
+pub async fn workspaces_take_turns_by_weight(store: &dyn Store) {
+    let owners: Vec<WorkspaceId> = (0..3).map(|_| id()).collect();
+    for number in 0..300 {
+        let lane = format!("email:{number}.example");
+        enqueue_in(store, &Lane::new(JobClass::Transactional, owners[0], &lane), 0, 2).await;
+    }
+    enqueue_in(store, &Lane::new(JobClass::Transactional, owners[1], "email:0.example"), 5, 400).await;
+    // Of the installation, as versions without classes named all lanes.
+    enqueue_many(store, "email:old.example", 6, 2).await;
+    let flows: Vec<_> = owners.iter().map(|owner| flow(JobClass::Transactional, *owner)).collect();
+    let installation = Flow { class: JobClass::Transactional, workspace: None };
+    let claimed = store.claim(Claim { max: 62, ..claim(6) }).await.unwrap();
+    assert_eq!(per_flow(&claimed), BTreeMap::from([(installation, 2), (flows[0], 30), (flows[1], 30)]));
+    let weights = HashMap::from([(owners[1], 3)]);
+    let claimed = store.claim(Claim { max: 80, weights, ..claim(6) }).await.unwrap();
+    assert_eq!(per_flow(&claimed), BTreeMap::from([(flows[0], 20), (flows[1], 60)]));
+    let limits = HashMap::from([(flows[0], 0)]);
+    let claimed = store.claim(Claim { max: 80, flows: limits, per_flow: 50, ..claim(6) }).await.unwrap();
+    assert_eq!(per_flow(&claimed), BTreeMap::from([(flows[1], 50)]));
+    // Nothing is lost by all that.
+    let mut rest = 0;
+    loop {
+        let claimed = store.claim(Claim { max: 100, per_lane: 7, ..claim(7) }).await.unwrap();
+        if claimed.is_empty() {
+            break;
+        }
+        rest += claimed.len();
+    }
+    assert_eq!(rest, 600 + 400 + 2 - 62 - 80 - 50);
 }

@@ -1,6 +1,5 @@
 //! Records to store: complete, valid, different from one another.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -331,7 +330,7 @@ pub fn job(lane: &str, due: i64) -> NewJob {
     NewJob {
         id: id(),
         kind: "deliver_message",
-        lane: lane.to_owned(),
+        lane: lane.into(),
         due_at: at(due),
         payload: Bytes::copy_from_slice(format!("{{\"lane\":\"{lane}\"}}").as_bytes()),
     }
@@ -344,16 +343,7 @@ pub fn enqueue(lane: &str, due: i64) -> Write {
 
 /// A claim at a time, leased for a second, without limits.
 pub fn claim(now: i64) -> Claim {
-    let shares = HashMap::new();
-    Claim {
-        now: at(now),
-        monotonic: monotonic(now),
-        lease: Duration::from_secs(1),
-        max: 10_000,
-        per_lane: 10_000,
-        shares,
-        hold: Vec::new(),
-    }
+    Claim::new(at(now), monotonic(now), Duration::from_secs(1))
 }
 
 /// So many milliseconds after the beginning of the test, on the clock that is never set.

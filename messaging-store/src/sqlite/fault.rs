@@ -12,6 +12,9 @@ pub(super) enum Fault {
     /// A record is not as the changes expected it.
     #[error("a record is not as expected")]
     Conflict,
+    /// A job is not claimed by whom the changes say.
+    #[error("a claim was lost")]
+    LeaseLost,
     #[error("sqlite failed")]
     Sqlite(#[source] rusqlite::Error),
     /// `COMMIT` failed after its frames may have been written.
@@ -112,6 +115,7 @@ impl From<Fault> for CommitError {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Conflict => Self::Conflict,
+            Fault::LeaseLost => Self::LeaseLost,
             other => Self::Store(other.into()),
         }
     }

@@ -1,11 +1,13 @@
 //! Jobs: adding, claiming, finishing.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use messaging_core::changes::{JobHandle, NewJob, PutBack, Reschedule};
+use messaging_core::domain::fair_turns::Places;
+use messaging_core::domain::lane::{Flow, Lane};
 use messaging_core::ids::{Id as _, JobId};
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
 use messaging_core::ports::store::{Jobs, StoreError};
@@ -19,11 +21,14 @@ use super::lanes::{LaneIndex, PARKED};
 use super::redating;
 use super::row;
 
+/// Lanes that are read at a time.
+const LANES_AT_A_TIME: usize = 256;
+
 pub(super) fn enqueue(connection: &Connection, index: &mut LaneIndex, job: &NewJob) -> Result<(), Fault> {
     connection
         .prepare_cached("INSERT INTO jobs (lane, due_at, id, kind, payload, dated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
         .execute(params![
-            job.lane,
+            job.lane.as_str(),
             job.due_at.as_millis(),
             job.id.to_bytes(),
             job.kind,
@@ -31,12 +36,12 @@ pub(super) fn enqueue(connection: &Connection, index: &mut LaneIndex, job: &NewJ
             job.id.millis()
         ])?;
     index.redating().note(connection, Timestamp::from_millis(job.id.millis()))?;
-    index.note_added(&job.lane, job.due_at);
+    index.note_added(job.lane.as_str(), job.due_at);
     Ok(())
 }
 
 pub(super) fn enqueue_once(connection: &Connection, index: &mut LaneIndex, job: &NewJob) -> Result<(), Fault> {
-    let waits = connection.prepare_cached("SELECT 1 FROM jobs WHERE lane = ?1")?.exists([&job.lane])?;
+    let waits = connection.prepare_cached("SELECT 1 FROM jobs WHERE lane = ?1")?.exists([job.lane.as_str()])?;
     if waits { Ok(()) } else { enqueue(connection, index, job) }
 }
 
@@ -44,7 +49,7 @@ pub(super) fn finish(connection: &Connection, index: &mut LaneIndex, handle: &Jo
     index.give_up(handle)?;
     let rows = connection
         .prepare_cached("DELETE FROM jobs WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?
-        .execute(params![handle.lane, handle.due_at.as_millis(), handle.id.to_bytes()])?;
+        .execute(params![handle.lane.as_str(), handle.due_at.as_millis(), handle.id.to_bytes()])?;
     expect_one(rows)
 }
 
@@ -83,7 +88,7 @@ fn move_to(
 ) -> Result<(), Fault> {
     index.give_up(handle)?;
     let rows = connection.prepare_cached(sql)?.execute(params![
-        handle.lane,
+        handle.lane.as_str(),
         handle.due_at.as_millis(),
         handle.id.to_bytes(),
         due_at.as_millis(),
@@ -91,7 +96,7 @@ fn move_to(
         value
     ])?;
     index.redating().note(connection, at)?;
-    index.note_added(&handle.lane, due_at);
+    index.note_added(handle.lane.as_str(), due_at);
     expect_one(rows)
 }
 
@@ -104,7 +109,7 @@ pub(super) fn save(
     index.require_lease(handle)?;
     let rows = connection
         .prepare_cached("UPDATE jobs SET payload = ?4 WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?
-        .execute(params![handle.lane, handle.due_at.as_millis(), handle.id.to_bytes(), payload])?;
+        .execute(params![handle.lane.as_str(), handle.due_at.as_millis(), handle.id.to_bytes(), payload])?;
     expect_one(rows)
 }
 
@@ -164,11 +169,11 @@ fn claim_jobs(batch: &mut WriteBatch, claim: &Claim) -> Result<Vec<ClaimedJob>, 
     if !anything || claim.max == 0 || claim.per_lane == 0 {
         return Ok(Vec::new());
     }
-    let mut round = Round { claim, held, claimed: Vec::new() };
+    let mut round = Round { claim, held, claimed: Vec::new(), given: HashMap::new() };
     let outcome = batch.undurably(|connection, index| {
         index.redating().note(connection, claim.now)?;
         index.wake(connection, claim.now, claim.monotonic, &round.held)?;
-        round.visit_lanes(connection, index)
+        round.visit_flows(connection, index)
     });
     if let Err(fault) = outcome {
         batch.index().take_back(round.claimed.iter().map(|job| &job.handle));
@@ -205,63 +210,104 @@ struct Round<'a> {
     claim: &'a Claim,
     held: HashMap<&'a str, Monotonic>,
     claimed: Vec<ClaimedJob>,
+    /// How many of each lane.
+    given: HashMap<String, usize>,
 }
 
 impl Round<'_> {
-    /// Looks at lanes, those that waited longest first, until enough is claimed.
-    fn visit_lanes(&mut self, connection: &Connection, index: &mut LaneIndex) -> Result<(), Fault> {
+    /// Lets the flows that have something due take turns until enough is claimed.
+    fn visit_flows(&mut self, connection: &Connection, index: &mut LaneIndex) -> Result<(), Fault> {
+        let mut flows = std::mem::take(index.flows());
+        let outcome = flows.due(connection, self.claim.now).and_then(|due| {
+            let claim = self.claim;
+            let places = Places {
+                all: claim.max,
+                bulk: claim.bulk,
+                per_flow: claim.per_flow,
+                flows: &claim.flows,
+                weights: &claim.weights,
+            };
+            flows.turns.share(places, &due, |flow, most| self.visit_lanes(connection, index, flow, most))
+        });
+        *index.flows() = flows;
+        outcome
+    }
+
+    /// Looks at the lanes of a flow, those that waited longest first, until enough is claimed. Answers how many.
+    fn visit_lanes(
+        &mut self,
+        connection: &Connection,
+        index: &mut LaneIndex,
+        flow: Flow,
+        most: usize,
+    ) -> Result<usize, Fault> {
+        let flow = flow.to_string();
+        let before = self.claimed.len();
+        let enough = before.saturating_add(most);
         // Lanes that went to the back of the queue come by a second time.
-        let mut visited = HashSet::new();
         let mut last = Waiting { next_at: Timestamp::from_millis(i64::MIN), turn: 0, lane: String::new() };
-        while self.has_room() {
-            let lanes = self.waiting_lanes(connection, &last)?;
+        while self.claimed.len() < enough {
+            let lanes = self.waiting_lanes(connection, &flow, &last, enough - self.claimed.len())?;
             if lanes.is_empty() {
                 break;
             }
             for waiting in lanes {
-                if !self.has_room() {
+                if self.claimed.len() >= enough {
                     break;
                 }
-                if visited.insert(waiting.lane.clone()) {
-                    self.visit(connection, index, &waiting)?;
-                }
+                self.visit(connection, index, &waiting, enough)?;
                 last = waiting;
             }
         }
-        Ok(())
+        Ok(self.claimed.len() - before)
     }
 
-    fn has_room(&self) -> bool {
-        self.claimed.len() < self.claim.max
-    }
-
-    fn waiting_lanes(&self, connection: &Connection, last: &Waiting) -> Result<Vec<Waiting>, Fault> {
+    fn waiting_lanes(
+        &self,
+        connection: &Connection,
+        flow: &str,
+        last: &Waiting,
+        room: usize,
+    ) -> Result<Vec<Waiting>, Fault> {
         let mut statement = connection.prepare_cached(
-            "SELECT next_at, turn, lane FROM lanes INDEXED BY lanes_by_time
-             WHERE next_at <= ?1 AND (next_at, turn, lane) > (?2, ?3, ?4)
-             ORDER BY next_at, turn, lane LIMIT ?5",
+            "SELECT next_at, turn, lane FROM lanes INDEXED BY lanes_by_flow
+             WHERE flow = ?1 AND next_at <= ?2 AND (next_at, turn, lane) > (?3, ?4, ?5)
+             ORDER BY next_at, turn, lane LIMIT ?6",
         )?;
-        let room = row::sql_limit((self.claim.max - self.claimed.len()).max(16));
-        let key = params![self.claim.now.as_millis(), last.next_at.as_millis(), last.turn, last.lane, room];
+        let room = row::sql_limit(room.clamp(16, LANES_AT_A_TIME));
+        let key = params![flow, self.claim.now.as_millis(), last.next_at.as_millis(), last.turn, last.lane, room];
         let lanes = statement.query_map(key, |row| {
             Ok(Waiting { next_at: Timestamp::from_millis(row.get(0)?), turn: row.get(1)?, lane: row.get(2)? })
         })?;
         Ok(lanes.collect::<Result<_, _>>()?)
     }
 
-    /// Claims what may be claimed of a lane, and says when to look at it again.
-    fn visit(&mut self, connection: &Connection, index: &mut LaneIndex, waiting: &Waiting) -> Result<(), Fault> {
-        let lane = waiting.lane.as_str();
-        if let Some(until) = self.held.get(lane) {
-            return index.hold(connection, lane.to_owned(), waiting.next_at, *until);
+    /// Claims what may be claimed of a lane until so many are claimed in all, and says when to look at it again.
+    fn visit(
+        &mut self,
+        connection: &Connection,
+        index: &mut LaneIndex,
+        waiting: &Waiting,
+        enough: usize,
+    ) -> Result<(), Fault> {
+        let name = waiting.lane.as_str();
+        if let Some(until) = self.held.get(name) {
+            return index.hold(connection, name.to_owned(), waiting.next_at, *until);
+        }
+        let share = self.claim.shares.get(name).copied().unwrap_or(self.claim.per_lane);
+        let mut given = 0;
+        if let Some(before) = self.given.get(name) {
+            given = *before;
+            if given >= share {
+                return Ok(());
+            }
         }
         let now = self.claim.now;
+        let lane = Lane::parse(name);
         let mut statement = connection.prepare_cached(
             "SELECT due_at, id, kind, payload, failures, dated_at FROM jobs WHERE lane = ?1 ORDER BY due_at, id",
         )?;
-        let mut rows = statement.query([lane])?;
-        let share = self.claim.shares.get(lane).copied().unwrap_or(self.claim.per_lane);
-        let mut taken = 0;
+        let mut rows = statement.query([name])?;
         while let Some(row) = rows.next()? {
             let due_at = row::time(row, 0)?;
             let id: JobId = row::id(row, 1)?;
@@ -271,20 +317,21 @@ impl Round<'_> {
             if due_at > now {
                 // Left alone while it was in work, and now nobody holds it any more.
                 index.redating().found(row::time(row, 5)?, now);
-                return index.rest(connection, lane.to_owned(), Some(due_at));
+                return index.rest(connection, name.to_owned(), Some(due_at));
             }
-            if taken == share || !self.has_room() {
-                return index.rotate(connection, lane.to_owned(), now);
+            if given >= share || self.claimed.len() >= enough {
+                self.given.insert(name.to_owned(), given);
+                return index.rotate(connection, name.to_owned(), now);
             }
-            taken += 1;
-            let token = index.lease(lane, id, self.claim.monotonic + self.claim.lease);
+            given += 1;
+            let token = index.lease(name, id, self.claim.monotonic + self.claim.lease);
             self.claimed.push(ClaimedJob {
-                handle: JobHandle { id, lane: lane.to_owned(), due_at, token },
+                handle: JobHandle { id, lane: lane.clone(), due_at, token },
                 kind: row.get(2)?,
                 payload: Bytes::from(row.get::<_, Vec<u8>>(3)?),
                 failures: row.get(4)?,
             });
         }
-        index.rest(connection, lane.to_owned(), None)
+        index.rest(connection, name.to_owned(), None)
     }
 }

@@ -13,11 +13,13 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::Duration;
 
 use messaging_core::changes::JobHandle;
+use messaging_core::domain::lane::Lane;
 use messaging_core::ids::JobId;
 use messaging_core::time::{Monotonic, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::fault::Fault;
+use super::flows::Flows;
 use super::redating::Redating;
 
 /// The time in the row of a parked lane.
@@ -31,7 +33,7 @@ const MAX_KNOWN: usize = 10_000;
 pub(super) struct LaneIndex {
     leases: HashMap<JobId, Lease>,
     /// Lanes with a lease, and held ones.
-    lanes: HashMap<String, Lane>,
+    lanes: HashMap<String, LaneState>,
     /// Parked lanes by the moment they are to be looked at again.
     wakes: BTreeSet<(Monotonic, String)>,
     /// Parked lanes that are not held, by the time when their next job is due that nobody holds.
@@ -49,6 +51,8 @@ pub(super) struct LaneIndex {
     last_turn: i64,
     /// Whether jobs have to be dated anew.
     redating: Redating,
+    /// Whose turn it is.
+    flows: Flows,
     /// Rows may say `PARKED` without memory knowing until when: after a start or a failed commit.
     lost: bool,
 }
@@ -60,7 +64,7 @@ struct Lease {
 }
 
 #[derive(Debug, Default)]
-struct Lane {
+struct LaneState {
     /// How many leases end when.
     ends: BTreeMap<Monotonic, u32>,
     parked: Option<Parked>,
@@ -104,6 +108,7 @@ impl Default for LaneIndex {
             last_token: RandomState::new().build_hasher().finish(),
             last_turn: 0,
             redating: Redating::default(),
+            flows: Flows::default(),
             lost: true,
         }
     }
@@ -121,17 +126,17 @@ impl LaneIndex {
     /// Ends a claim, if it is still the current one.
     pub(super) fn give_up(&mut self, handle: &JobHandle) -> Result<(), Fault> {
         let lease = self.leases.get(&handle.id).copied().filter(|lease| lease.token == handle.token);
-        let lease = lease.ok_or(Fault::Conflict)?;
+        let lease = lease.ok_or(Fault::LeaseLost)?;
         self.leases.remove(&handle.id);
-        self.drop_end(&handle.lane, lease.until);
-        self.log.push(Entry::GivenUp { lane: handle.lane.clone(), id: handle.id, lease });
+        self.drop_end(handle.lane.as_str(), lease.until);
+        self.log.push(Entry::GivenUp { lane: handle.lane.to_string(), id: handle.id, lease });
         Ok(())
     }
 
-    /// A conflict unless the claim is still the current one.
+    /// Fails unless the claim is still the current one.
     pub(super) fn require_lease(&self, handle: &JobHandle) -> Result<(), Fault> {
         let held = self.leases.get(&handle.id).is_some_and(|lease| lease.token == handle.token);
-        if held { Ok(()) } else { Err(Fault::Conflict) }
+        if held { Ok(()) } else { Err(Fault::LeaseLost) }
     }
 
     /// Where the log stands, for [`LaneIndex::undo_to`].
@@ -218,11 +223,11 @@ impl LaneIndex {
         } else if let Some(due) = touch.earliest {
             connection
                 .prepare_cached(
-                    "INSERT INTO lanes (lane, next_at, turn) VALUES (?1, ?2, 0)
+                    "INSERT INTO lanes (lane, next_at, turn, flow) VALUES (?1, ?2, 0, ?3)
                      ON CONFLICT (lane) DO UPDATE SET next_at = excluded.next_at, turn = 0
                      WHERE excluded.next_at < next_at",
                 )?
-                .execute(params![lane, due.as_millis()])?;
+                .execute(params![lane, due.as_millis(), Lane::parse(&lane).flow().to_string()])?;
             self.know(lane, due);
         }
         Ok(())
@@ -318,7 +323,7 @@ impl LaneIndex {
     /// Takes back claims whose transaction failed.
     pub(super) fn take_back<'a>(&mut self, handles: impl Iterator<Item = &'a JobHandle>) {
         for handle in handles {
-            self.end_claim(&handle.lane, handle.id);
+            self.end_claim(handle.lane.as_str(), handle.id);
         }
     }
 
@@ -374,6 +379,11 @@ impl LaneIndex {
     /// What is known about dates.
     pub(super) fn redating(&mut self) -> &mut Redating {
         &mut self.redating
+    }
+
+    /// Whose turn it is.
+    pub(super) fn flows(&mut self) -> &mut Flows {
+        &mut self.flows
     }
 
     /// Ends the claim of a job, if there is one.

@@ -70,12 +70,21 @@ fn version(connection: &Connection) -> rusqlite::Result<Option<i64>> {
 mod tests {
     use super::*;
 
-    /// A database as it was before addresses had one spelling.
-    fn before_v23() -> Connection {
+    /// A database of an earlier version.
+    fn of_version(version: i32) -> Connection {
         let mut connection = Connection::open_in_memory().unwrap();
         define_functions(&connection).unwrap();
-        embedded::migrations::runner().set_target(refinery::Target::Version(22)).run(&mut connection).unwrap();
+        embedded::migrations::runner().set_target(refinery::Target::Version(version)).run(&mut connection).unwrap();
         connection
+    }
+
+    #[test]
+    fn lanes_without_a_class_belong_to_the_installation() {
+        let mut connection = of_version(25);
+        connection.execute("INSERT INTO lanes VALUES ('email:example.org', 5, 0)", []).unwrap();
+        migrate(&mut connection).unwrap();
+        let lane = messaging_core::domain::lane::Lane::parse("email:example.org");
+        assert_eq!(texts(&connection, "SELECT flow FROM lanes"), [lane.flow().to_string()]);
     }
 
     fn texts(connection: &Connection, sql: &str) -> Vec<String> {
@@ -85,7 +94,7 @@ mod tests {
 
     #[test]
     fn addresses_get_their_one_spelling_and_nobody_is_lost() {
-        let mut connection = before_v23();
+        let mut connection = of_version(22);
         for (n, email) in ["ann@b\u{fc}cher.example", "bob@b\u{fc}cher.example", "bob@xn--bcher-kva.example", "c@d.co"]
             .into_iter()
             .enumerate()

@@ -18,7 +18,7 @@ use messaging_store::conformance::sample::{
     at, bare_message, capture, claim, content, enqueue, event, finish, id, id_at, insert, job, message, monotonic,
     next_due, reply, user,
 };
-use messaging_store::conformance::{all_pages, commit, first, put, refuse};
+use messaging_store::conformance::{all_pages, commit, first, put, refuse_claim};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use rusqlite::Connection;
 
@@ -137,17 +137,17 @@ async fn a_restart_ends_all_leases_and_holds() {
     let place = tempfile::tempdir().unwrap();
     let store = open(place.path());
     put(&store, [enqueue("leased", 0), enqueue("leased", 5_000), enqueue("held", 3), enqueue("later", 9_000)]).await;
-    let holding = Claim { hold: vec![("held".to_owned(), monotonic(50_000))], ..claim(4) };
+    let holding = Claim { hold: vec![("held".into(), monotonic(50_000))], ..claim(4) };
     let claimed = store.claim(holding).await.unwrap();
     assert_eq!(claimed.len(), 1);
     drop(store);
 
     let store = open(place.path());
     assert_eq!(next_due(&store).await, Some(at(0)));
-    refuse(&store, finish(&claimed)).await;
+    refuse_claim(&store, finish(&claimed)).await;
     let again = store.claim(claim(4)).await.unwrap();
     assert_eq!(again.len(), 2);
-    refuse(&store, finish(&claimed)).await;
+    refuse_claim(&store, finish(&claimed)).await;
     put(&store, finish(&again)).await;
     assert_eq!(next_due(&store).await, Some(at(5_000)));
 }
@@ -263,7 +263,7 @@ async fn the_command_line_reads_and_writes_beside_a_server() {
     let user = user();
     put(&visitor, [Write::PutUser(user.clone(), Expect::Absent), enqueue("lane", 1), enqueue("new", 2)]).await;
     assert!(matches!(visitor.claim(claim(10)).await, Err(StoreError::Failed(_))));
-    refuse(&visitor, finish(&claimed)).await;
+    refuse_claim(&visitor, finish(&claimed)).await;
     visitor.close().await;
 
     assert_eq!(server.user(user.id).await.unwrap().unwrap().record, user);

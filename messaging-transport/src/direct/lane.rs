@@ -5,16 +5,15 @@
 //! and then probed by one attempt; everybody else learns at once what the last failure was, so that a
 //! dead domain does not hold up what goes elsewhere.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use messaging_core::domain::lane::Flow;
 use messaging_core::ports::transport::Response;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-/// Who may wait in one lane; more are put off at once.
-const MAX_WAITING: usize = 1024;
+use super::waiting::Waiting;
 
 /// The shortest and the longest time between two transactions to a receiver that wants it slower.
 const SPACING: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(8));
@@ -70,7 +69,7 @@ struct State {
     narrowed: Option<Instant>,
     unreachable: Option<Unreachable>,
     is_probed: bool,
-    waiting: VecDeque<oneshot::Sender<Turn>>,
+    waiting: Waiting<Turn>,
     last_used: Instant,
 }
 
@@ -96,15 +95,15 @@ impl Lane {
             narrowed: None,
             unreachable: None,
             is_probed: false,
-            waiting: VecDeque::new(),
+            waiting: Waiting::default(),
             last_used: now,
         };
         Self { pace, state: Mutex::new(state) }
     }
 
-    /// Waits for a turn, at most until `deadline`.
-    pub(super) async fn turn(self: &Arc<Self>, deadline: Instant) -> Turn {
-        let turn = match self.enter() {
+    /// Waits for a turn, at most until `deadline`; flows take turns.
+    pub(super) async fn turn(self: &Arc<Self>, deadline: Instant, flow: Flow) -> Turn {
+        let turn = match self.enter(flow) {
             Entry::Now(turn) => turn,
             Entry::Later(turn) => match timeout_at(deadline, turn).await {
                 Ok(turn) => turn.unwrap_or(Turn::TooMany),
@@ -130,7 +129,7 @@ impl Lane {
         self.lock().last_used
     }
 
-    fn enter(self: &Arc<Self>) -> Entry {
+    fn enter(self: &Arc<Self>, flow: Flow) -> Entry {
         let mut state = self.lock();
         let now = Instant::now();
         state.last_used = now;
@@ -146,15 +145,7 @@ impl Lane {
             state.running += 1;
             return Entry::Now(Turn::Go(self.permit(now, false)));
         }
-        if state.waiting.len() >= MAX_WAITING {
-            state.waiting.retain(|waiting| !waiting.is_closed());
-        }
-        if state.waiting.len() >= MAX_WAITING {
-            return Entry::Now(Turn::TooMany);
-        }
-        let (sender, receiver) = oneshot::channel();
-        state.waiting.push_back(sender);
-        Entry::Later(receiver)
+        state.waiting.push(flow).map_or(Entry::Now(Turn::TooMany), Entry::Later)
     }
 
     fn permit(self: &Arc<Self>, began: Instant, is_probe: bool) -> Permit {
@@ -177,7 +168,7 @@ impl Lane {
                     // Not slower, but not at all.
                     state.spacing = Duration::ZERO;
                     state.unreachable = Some(Unreachable { since: now, response });
-                    while let Some(waiting) = state.waiting.pop_front() {
+                    while let Some(waiting) = state.waiting.pop() {
                         turns.extend(state.refuse().map(|turn| (waiting, turn)));
                     }
                 }
@@ -186,7 +177,7 @@ impl Lane {
             }
             if state.unreachable.is_none() {
                 while state.running < state.limit
-                    && let Some(waiting) = state.waiting.pop_front()
+                    && let Some(waiting) = state.waiting.pop()
                 {
                     if !waiting.is_closed() {
                         state.running += 1;

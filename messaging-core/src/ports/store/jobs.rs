@@ -8,12 +8,17 @@ use bytes::Bytes;
 
 use super::StoreError;
 use crate::changes::JobHandle;
+use crate::domain::lane::{Flow, Lane};
+use crate::ids::WorkspaceId;
 use crate::time::{Monotonic, Timestamp};
 
 /// The queue.
 ///
 /// A claim gives a job to one claimer until its lease ends; after that it can be claimed again and the
 /// first claim's [`JobHandle`] is refused. A restart of the only process may end all leases at once.
+///
+/// Places go to flows in turn ([`FairTurns`](crate::domain::fair_turns::FairTurns)), and within a flow to the lane that
+/// waited longest. All jobs of a lane are claimed by one process at a time.
 ///
 /// Due times are dates, and dates may be wrong: when the clock is set back, a job that was dated while it was
 /// ahead would wait for that date. A store notices that and dates such jobs anew, as long after now as they were
@@ -40,13 +45,40 @@ pub struct Claim {
     pub lease: Duration,
     /// At most this many in all.
     pub max: usize,
-    /// At most this many of one lane; lanes that waited longest come first.
+    /// At most this many bulk ones, out of `max`.
+    pub bulk: usize,
+    /// At most this many of one flow.
+    pub per_flow: usize,
+    /// Flows that may give another number of jobs than `per_flow`.
+    pub flows: HashMap<Flow, usize>,
+    /// How many turns a workspace has for one of another; 1 when it is not here.
+    pub weights: HashMap<WorkspaceId, u32>,
+    /// At most this many of one lane; lanes of a flow that waited longest come first.
     pub per_lane: usize,
     /// Lanes that may give another number of jobs than `per_lane`.
-    pub shares: HashMap<String, usize>,
+    pub shares: HashMap<Lane, usize>,
     /// Lanes to leave alone until a time: at their limit, or in back-off. A later claim that does not
     /// name a lane lets it go.
-    pub hold: Vec<(String, Monotonic)>,
+    pub hold: Vec<(Lane, Monotonic)>,
+}
+
+impl Claim {
+    /// A claim without limits.
+    pub fn new(now: Timestamp, monotonic: Monotonic, lease: Duration) -> Self {
+        Self {
+            now,
+            monotonic,
+            lease,
+            max: usize::MAX,
+            bulk: usize::MAX,
+            per_flow: usize::MAX,
+            flows: HashMap::new(),
+            weights: HashMap::new(),
+            per_lane: usize::MAX,
+            shares: HashMap::new(),
+            hold: Vec::new(),
+        }
+    }
 }
 
 /// A job that was claimed.

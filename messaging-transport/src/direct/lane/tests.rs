@@ -1,4 +1,9 @@
+use messaging_core::domain::lane::JobClass;
+
+use super::super::waiting::MAX_OF_FLOW;
 use super::*;
+
+const FLOW: Flow = Flow { class: JobClass::Transactional, workspace: None };
 
 const PACE: Pace = Pace { start: 2, most: 4, rest: Duration::from_secs(15) };
 
@@ -12,7 +17,7 @@ fn lane() -> Arc<Lane> {
 }
 
 async fn go(lane: &Arc<Lane>) -> Permit {
-    match lane.turn(deadline()).await {
+    match lane.turn(deadline(), FLOW).await {
         Turn::Go(permit) => permit,
         Turn::Unreachable(response, _) => panic!("unreachable: {}", response.text),
         Turn::TooMany => panic!("no turn"),
@@ -22,7 +27,7 @@ async fn go(lane: &Arc<Lane>) -> Permit {
 /// How many turns there are without waiting.
 async fn width(lane: &Arc<Lane>) -> usize {
     let mut permits = Vec::new();
-    while let Turn::Go(permit) = lane.turn(Instant::now()).await {
+    while let Turn::Go(permit) = lane.turn(Instant::now(), FLOW).await {
         permits.push(permit);
     }
     permits.len()
@@ -34,7 +39,7 @@ fn failure(text: &str) -> Report {
 
 /// The reason for which nothing is tried.
 async fn refused(lane: &Arc<Lane>) -> (String, Duration) {
-    match lane.turn(deadline()).await {
+    match lane.turn(deadline(), FLOW).await {
         Turn::Unreachable(response, ago) => (response.text, ago),
         Turn::Go(_) => panic!("a turn"),
         Turn::TooMany => panic!("no turn"),
@@ -63,7 +68,7 @@ async fn trouble_halves_a_lane_and_spaces_it() {
     for expected in [250, 750, 1750, 3750, 7750, 15_750, 23_750] {
         let permit = go(&lane).await;
         assert_eq!(at(), Duration::from_millis(expected));
-        assert!(matches!(lane.turn(Instant::now()).await, Turn::TooMany), "one at a time");
+        assert!(matches!(lane.turn(Instant::now(), FLOW).await, Turn::TooMany), "one at a time");
         permit.report(Report::Busy);
     }
     // The wait of 8 s that was begun, then 8, 4, 2, 1, … and no more.
@@ -117,7 +122,7 @@ async fn an_unreachable_domain_is_probed_by_one_at_a_time() {
 async fn whoever_waits_learns_that_the_domain_is_unreachable() {
     let lane = lane();
     let permits = [go(&lane).await, go(&lane).await];
-    let waiting = [lane.turn(deadline()), lane.turn(deadline())].map(Box::pin);
+    let waiting = [lane.turn(deadline(), FLOW), lane.turn(deadline(), FLOW)].map(Box::pin);
     let (turns, ()) = tokio::join!(futures_util::future::join_all(waiting), async {
         tokio::task::yield_now().await;
         for permit in permits {
@@ -133,7 +138,7 @@ async fn turns_come_in_order_and_waits_end() {
     let permits = [go(&lane).await, go(&lane).await];
     let order = Mutex::new(Vec::new());
     let wait = async |number: usize, limit: u64| {
-        let turn = lane.turn(Instant::now() + Duration::from_secs(limit)).await;
+        let turn = lane.turn(Instant::now() + Duration::from_secs(limit), FLOW).await;
         order.lock().unwrap().push((number, matches!(turn, Turn::Go(_))));
         turn
     };
@@ -151,14 +156,14 @@ async fn turns_come_in_order_and_waits_end() {
 async fn only_so_many_wait() {
     let lane = lane();
     let _permits = [go(&lane).await, go(&lane).await];
-    let mut waiting: Vec<_> = (0..MAX_WAITING).map(|_| Box::pin(lane.turn(deadline()))).collect();
+    let mut waiting: Vec<_> = (0..MAX_OF_FLOW).map(|_| Box::pin(lane.turn(deadline(), FLOW))).collect();
     for turn in &mut waiting {
         assert!(futures_util::poll!(turn).is_pending());
     }
-    assert!(matches!(lane.turn(deadline()).await, Turn::TooMany));
+    assert!(matches!(lane.turn(deadline(), FLOW).await, Turn::TooMany));
     // Those who went away make room.
     waiting.truncate(1);
-    let mut late = Box::pin(lane.turn(deadline()));
+    let mut late = Box::pin(lane.turn(deadline(), FLOW));
     assert!(futures_util::poll!(&mut late).is_pending());
     assert_eq!(lane.lock().waiting.len(), 2);
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use messaging_core::domain::lane::JobClass;
 use messaging_core::ports::transport::{Reservation, Route};
 
 use super::*;
@@ -9,6 +10,7 @@ use super::*;
 fn route(message: &Outgoing) -> Route {
     Route {
         workspace_id: message.workspace_id,
+        class: JobClass::Transactional,
         settings: Arc::clone(&message.settings),
         domain: Some("b.test".to_owned()),
     }

@@ -1,0 +1,234 @@
+//! Lanes: what a job shares concurrency, pace and back-off with.
+//!
+//! A lane is a class, a workspace where there is one, and a resource that may be slow or gone: the domain of
+//! recipients, a receiver of webhooks. All lanes of one class and workspace are a [`Flow`]; flows take turns by weight
+//! ([`FairTurns`](super::fair_turns::FairTurns)), lanes of a flow by how long they waited.
+//!
+//! All jobs of a lane are claimed by one process at a time.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::ids::WorkspaceId;
+
+/// How soon a job is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum JobClass {
+    /// Somebody waits for it: a password reset, a webhook. Claimed first.
+    Transactional,
+    /// One of many that nobody waits for: a message of a campaign. Claimed with what is left, and at least with one
+    /// place of [`BULK_SHARE`](super::fair_turns::BULK_SHARE).
+    Bulk,
+}
+
+impl JobClass {
+    /// Every class, in the order in which they are claimed.
+    pub const ALL: [Self; 2] = [Self::Transactional, Self::Bulk];
+
+    /// The letter in the text form of a lane.
+    const fn letter(self) -> &'static str {
+        match self {
+            Self::Transactional => "t",
+            Self::Bulk => "b",
+        }
+    }
+}
+
+/// The work of one class for one workspace: what takes turns with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Flow {
+    /// The class.
+    pub class: JobClass,
+    /// For whom it is done; `None`: for the installation.
+    pub workspace: Option<WorkspaceId>,
+}
+
+impl Flow {
+    /// The flow of a text form, `t/ws_…` or `b/-`; `None` when it is no such text.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (letter, workspace) = text.split_once('/')?;
+        let class = JobClass::ALL.into_iter().find(|class| class.letter() == letter)?;
+        let workspace = match workspace {
+            "-" => None,
+            id => Some(id.parse().ok()?),
+        };
+        Some(Self { class, workspace })
+    }
+}
+
+impl fmt::Display for Flow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.class.letter())?;
+        match self.workspace {
+            Some(workspace) => write!(f, "/{workspace}"),
+            None => f.write_str("/-"),
+        }
+    }
+}
+
+/// A lane. Equal are those with the same text form, which is what stores keep: `t/ws_…/email:example.org`.
+///
+/// A text of another form is the lane of a transactional resource of no workspace, which is what versions without
+/// classes wrote.
+#[derive(Clone)]
+pub struct Lane {
+    text: Arc<str>,
+    flow: Flow,
+    /// Where the resource begins in `text`.
+    resource_at: usize,
+}
+
+impl Lane {
+    /// The lane of a resource.
+    pub fn new(class: JobClass, workspace: WorkspaceId, resource: &str) -> Self {
+        Self::of(Flow { class, workspace: Some(workspace) }, resource)
+    }
+
+    /// The lane of transactional work for the installation.
+    pub fn of_installation(resource: &str) -> Self {
+        let lane = Self::parse(resource);
+        // A resource that looks like a lane itself is spelled out.
+        let flow = Flow { class: JobClass::Transactional, workspace: None };
+        if lane.resource_at == 0 { lane } else { Self::of(flow, resource) }
+    }
+
+    fn of(flow: Flow, resource: &str) -> Self {
+        let text = format!("{flow}/{resource}");
+        Self { resource_at: text.len() - resource.len(), text: text.into(), flow }
+    }
+
+    /// The lane of a text form; every text is one.
+    pub fn parse(text: &str) -> Self {
+        let flow_end = text.match_indices('/').nth(1).map(|(at, _)| at);
+        let parsed = flow_end.and_then(|end| Some((Flow::parse(text.get(..end)?)?, end + 1)));
+        let (flow, resource_at) = parsed.unwrap_or((Flow { class: JobClass::Transactional, workspace: None }, 0));
+        Self { text: text.into(), flow, resource_at }
+    }
+
+    /// The text form.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whose turns it shares.
+    pub const fn flow(&self) -> Flow {
+        self.flow
+    }
+
+    /// The class.
+    pub const fn class(&self) -> JobClass {
+        self.flow.class
+    }
+
+    /// What its jobs share: `email:example.org`.
+    pub fn resource(&self) -> &str {
+        &self.text[self.resource_at..]
+    }
+}
+
+impl fmt::Debug for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, f)
+    }
+}
+
+impl fmt::Display for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl PartialEq for Lane {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Lane {}
+
+impl PartialEq<&str> for Lane {
+    fn eq(&self, other: &&str) -> bool {
+        &*self.text == *other
+    }
+}
+
+impl Hash for Lane {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // As its text, by which maps are asked.
+        self.text.hash(state);
+    }
+}
+
+impl Borrow<str> for Lane {
+    fn borrow(&self) -> &str {
+        &self.text
+    }
+}
+
+impl From<&str> for Lane {
+    fn from(text: &str) -> Self {
+        Self::parse(text)
+    }
+}
+
+impl Serialize for Lane {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Lane {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::parse(&String::deserialize(deserializer)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Id as _;
+
+    #[test]
+    fn text_forms_round_trip() {
+        let workspace = WorkspaceId::from_bytes([7; 16]);
+        for class in JobClass::ALL {
+            for resource in ["email:example.org", "sms", "", "a/b", "t/-/x"] {
+                let lane = Lane::new(class, workspace, resource);
+                let read = Lane::parse(lane.as_str());
+                assert_eq!(read, lane);
+                assert_eq!((read.class(), read.flow().workspace), (class, Some(workspace)));
+                assert_eq!(read.resource(), resource);
+            }
+        }
+        assert_eq!(
+            Lane::new(JobClass::Bulk, workspace, "email:example.org").as_str(),
+            format!("b/{workspace}/email:example.org")
+        );
+    }
+
+    #[test]
+    fn other_texts_are_transactional_and_of_no_workspace() {
+        let workspace = WorkspaceId::from_bytes([7; 16]);
+        for text in [
+            "",
+            "imports",
+            "email:example.org",
+            "b/nobody/email:example.org",
+            &format!("x/{workspace}/a"),
+            &format!("b/{workspace}"),
+            &format!("segments:{workspace}"),
+        ] {
+            let lane = Lane::parse(text);
+            assert_eq!(lane.flow(), Flow { class: JobClass::Transactional, workspace: None }, "{text}");
+            assert_eq!((lane.as_str(), lane.resource()), (text, text));
+            assert_eq!(Lane::of_installation(text), lane);
+        }
+        let disguised = Lane::of_installation(&format!("b/{workspace}/a"));
+        assert_eq!(disguised.resource(), format!("b/{workspace}/a"));
+        assert_eq!(Lane::parse(disguised.as_str()).flow(), Flow { class: JobClass::Transactional, workspace: None });
+    }
+}
