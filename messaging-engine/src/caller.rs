@@ -6,7 +6,7 @@ use std::sync::Arc;
 use messaging_core::domain::account::User;
 use messaging_core::domain::api_key::ApiKey;
 use messaging_core::domain::digest::Digest;
-use messaging_core::ids::{Id as _, WorkspaceId};
+use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::scope::{Access, Role, Scope};
 use messaging_core::time::Timestamp;
 
@@ -56,7 +56,7 @@ impl Caller {
         match self {
             Self::Key(key) => Some(key.id.to_bytes()),
             Self::Session(session) => Some(session.user.id.to_bytes()),
-            Self::Operator(workspace) => Some(workspace.map_or([0; 16], |id| id.to_bytes())),
+            Self::Operator(workspace) => Some(workspace.map_or([0; 16], Id::to_bytes)),
             Self::Anonymous => None,
         }
     }
