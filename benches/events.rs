@@ -19,7 +19,7 @@ use rusqlite::{Connection, params};
 
 /// Events of a request, and of a commit of the floor.
 const BATCH: u64 = 1000;
-/// IdentityResolver who do something.
+/// People who do something.
 const CONTACTS: u64 = 100_000;
 /// Things they do.
 const NAMES: u64 = 20;

@@ -20,7 +20,7 @@ use messaging_engine::ops::events::{BulkEventsReport, SendEvents};
 use messaging_engine::ops::imports::{CreateImport, GetImport, ImportInput, ImportPath, ImportView};
 use messaging_engine::ops::keys::ApiKeyInput;
 use messaging_engine::ops::messages::SendMessage;
-use messaging_engine::ops::{Empty, Endpoint, InWorkspace, Operation, Request};
+use messaging_engine::ops::{Answer, Endpoint, Operation, Request};
 use messaging_engine::{App, Caller, Error, SecretKey, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
 
@@ -108,13 +108,7 @@ impl Product {
 
     /// A key with the highest rate limit there is. It starts with as many requests in hand.
     pub async fn key(&self) -> Result<String, Error> {
-        let input = ApiKeyInput {
-            name: "bench".to_owned(),
-            scopes: vec![Scope::MessagesSend],
-            rate_limit: Some(100_000),
-            ip_allowlist: None,
-            expires_at: None,
-        };
+        let input = ApiKeyInput::new("bench", [Scope::MessagesSend]).rate_limit(100_000);
         let key = admin::create_key(&self.app, self.workspace, &input).await?.key;
         Ok(key.map(|key| key.expose().to_owned()).unwrap_or_default())
     }
@@ -127,33 +121,27 @@ impl Product {
     /// The same with a body.
     pub async fn accept_body(&self, n: u64, body: String) -> bool {
         let key = format!("k-{n:012}");
-        let request = Request {
-            app: &self.app,
-            caller: &self.caller,
-            workspace: Some(self.workspace),
-            path: SendMessage::PATH,
-            path_parameters: Vec::new(),
-            query: "",
-            body: Bytes::from(body),
-            idempotency_key: Some(key.as_bytes()),
-            client: None,
-            lenient: false,
-        };
-        (Endpoint::of::<SendMessage>().call)(request).await.is_ok()
+        self.send::<SendMessage>(Vec::new(), Bytes::from(body), Some(&key)).await.is_ok()
+    }
+
+    /// Carries out an operation on the bytes of a request.
+    async fn send<O: Operation>(
+        &self,
+        path_parameters: Vec<(String, String)>,
+        body: Bytes,
+        key: Option<&str>,
+    ) -> Result<Answer, Error> {
+        let admitted = self.app.admit(self.caller.clone(), Endpoint::row::<O>(), &path_parameters, None).await?;
+        let idempotency_key = key.map(str::as_bytes);
+        admitted.run(Request { path: O::PATH, path_parameters, body, idempotency_key, ..Request::default() }).await
     }
 
     /// Uploads a file of contacts as a front end would; answers the import.
     pub async fn upload(&self, file: &[u8]) -> Result<ImportView, Error> {
         let digest = ring::digest::digest(&ring::digest::SHA256, file);
-        let input = ImportInput {
-            filename: "contacts.csv".to_owned(),
-            size_bytes: file.len() as u64,
-            sha256: digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect(),
-            mapping: None,
-            dedup_keys: None,
-        };
-        let path = InWorkspace { workspace_id: self.workspace };
-        let import = self.app.call::<CreateImport>(&self.caller, &path, &Empty {}, &input).await?;
+        let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let input = ImportInput::new("contacts.csv", file.len() as u64, digest);
+        let import = self.app.run(CreateImport).body(input).by(&self.caller).await?;
         let token = import.upload_url.as_deref().and_then(|url| url.rsplit('/').next()).unwrap_or_default();
         let mut uploading = self.app.receive_upload(token, None).await?;
         for piece in file.chunks(64 << 10) {
@@ -165,44 +153,21 @@ impl Product {
     /// An import as it is now.
     pub async fn look(&self, import: ImportId) -> Result<ImportView, Error> {
         let path = ImportPath { workspace_id: self.workspace, id: import };
-        self.app.call::<GetImport>(&self.caller, &path, &Empty {}, &Empty {}).await
+        self.app.run(GetImport).path(path).by(&self.caller).await
     }
 
     /// Creates or updates contacts as a front end would; answers how many were refused.
     pub async fn upsert(&self, body: Bytes) -> usize {
-        let request = Request {
-            app: &self.app,
-            caller: &self.caller,
-            workspace: Some(self.workspace),
-            path: BulkUpsertContacts::PATH,
-            path_parameters: vec![("workspace_id".to_owned(), self.workspace.to_string())],
-            query: "",
-            body,
-            idempotency_key: None,
-            client: None,
-            lenient: false,
-        };
-        let answer = (Endpoint::of::<BulkUpsertContacts>().call)(request).await.map(|answer| answer.body);
-        let report = answer.ok().and_then(|body| serde_json::from_slice::<BulkReport>(&body).ok());
+        let path = vec![("workspace_id".to_owned(), self.workspace.to_string())];
+        let answer = self.send::<BulkUpsertContacts>(path, body, None).await;
+        let report = answer.ok().and_then(|answer| serde_json::from_slice::<BulkReport>(&answer.body).ok());
         report.map_or(usize::MAX, |report| report.failed)
     }
 
     /// Tells of product events as a front end would; answers how many were refused.
     pub async fn tell(&self, body: Bytes) -> usize {
-        let request = Request {
-            app: &self.app,
-            caller: &self.caller,
-            workspace: Some(self.workspace),
-            path: SendEvents::PATH,
-            path_parameters: Vec::new(),
-            query: "",
-            body,
-            idempotency_key: None,
-            client: None,
-            lenient: false,
-        };
-        let answer = (Endpoint::of::<SendEvents>().call)(request).await.map(|answer| answer.body);
-        let report = answer.ok().and_then(|body| serde_json::from_slice::<BulkEventsReport>(&body).ok());
+        let answer = self.send::<SendEvents>(Vec::new(), body, None).await;
+        let report = answer.ok().and_then(|answer| serde_json::from_slice::<BulkEventsReport>(&answer.body).ok());
         report.map_or(usize::MAX, |report| report.rejected)
     }
 }

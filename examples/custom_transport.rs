@@ -11,9 +11,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::ports::transport::{
     Acceptance, Admitted, Content, Outcome, Outgoing, Response, Sent, Transport, TransportError,
 };
-use messaging_engine::ops::Empty;
-use messaging_engine::ops::messages::SendMessage;
-use messaging_engine::{App, Caller, admin};
+use messaging_engine::{App, Caller, Message, admin};
 use messaging_store::{SqliteOptions, SqliteStore, key_file};
 use messaging_transport::mime;
 
@@ -62,11 +60,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .await?;
 
     let dev = admin::prepare_dev(&app).await?;
-    let message = serde_json::from_value(serde_json::json!({
-        "channel": "email", "to": "ann@example.com", "subject": "Grüße", "text": "Hello, Ann.",
-    }))?;
     let caller = Caller::Operator(Some(dev.workspace_id));
-    app.call::<SendMessage>(&caller, &Empty {}, &Empty {}, &message).await?;
+    app.send(Message::email("ann@example.com").subject("Grüße").text("Hello, Ann."), &caller).await?;
     app.run_until_idle().await?;
 
     for entry in std::fs::read_dir(&mail)? {

@@ -7,10 +7,9 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use messaging_engine::ops::Empty;
 use messaging_engine::ops::messages::SendMessage;
 use messaging_engine::work::Workers;
-use messaging_engine::{App, admin};
+use messaging_engine::{App, Message, admin};
 use messaging_http::{Client, Server, ServerOptions};
 use messaging_store::{SqliteOptions, SqliteStore, key_file};
 use tokio::runtime::Handle;
@@ -41,10 +40,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let key = dev.api_key.ok_or("a new workspace has a key")?;
     let client = Client::new(&url)?.token(key.expose())?;
-    let message = serde_json::from_value(serde_json::json!({
-        "channel": "email", "to": "ann@example.com", "subject": "Order 17", "text": "Thanks",
-    }))?;
-    let accepted = client.call::<SendMessage>(&Empty {}, &Empty {}, &message, Some("order-17")).await?;
+    let message = Message::email("ann@example.com").subject("Order 17").text("Thanks");
+    let accepted = client.run(SendMessage).body(message).idempotency_key("order-17").send().await?;
     println!("accepted {}", accepted.message_id);
 
     // What runs is finished; what is accepted is on disk and would be sent after the next start.

@@ -5,10 +5,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use messaging_engine::ops::Empty;
-use messaging_engine::ops::messages::{GetMessage, MessagePath, SendMessage};
+use messaging_engine::ops::messages::{GetMessage, MessagePath};
 use messaging_engine::ops::sandbox::{GetSandboxMessage, SandboxPath};
-use messaging_engine::{App, Caller, admin};
+use messaging_engine::{App, Caller, Message, admin};
 use messaging_store::{SqliteOptions, SqliteStore, key_file};
 
 #[tokio::main]
@@ -28,25 +27,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let dev = admin::prepare_dev(&app).await?;
     let caller = Caller::Operator(Some(dev.workspace_id));
 
-    let message = serde_json::from_value(serde_json::json!({
-        "channel": "email",
-        "to": "ann@example.com",
-        "subject": "Order 17",
-        "html": "<p>Thanks, <b>Ann</b>!</p>",
-    }))?;
-    let accepted = app.call::<SendMessage>(&caller, &Empty {}, &Empty {}, &message).await?;
+    let message = Message::email("ann@example.com").subject("Order 17").html("<p>Thanks, <b>Ann</b>!</p>");
+    let accepted = app.send(message, &caller).await?;
     println!("accepted {}", accepted.message_id);
 
     // A server has workers for this.
     app.run_until_idle().await?;
 
     let path = MessagePath { id: accepted.message_id };
-    let report = app.call::<GetMessage>(&caller, &path, &Empty {}, &Empty {}).await?;
+    let report = app.run(GetMessage).path(path).by(&caller).await?;
     for event in &report.events {
         println!("{} {:?}", event.at, event.kind);
     }
     let path = SandboxPath { workspace_id: dev.workspace_id, message_id: accepted.message_id };
-    let captured = app.call::<GetSandboxMessage>(&caller, &path, &Empty {}, &Empty {}).await?;
+    let captured = app.run(GetSandboxMessage).path(path).by(&caller).await?;
     println!("\n{}", String::from_utf8_lossy(&captured.source));
     Ok(())
 }

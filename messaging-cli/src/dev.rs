@@ -101,13 +101,7 @@ async fn prepare(app: &App, known: Option<DevFile>, base_url: &str) -> Result<De
 }
 
 async fn new_key(app: &App, setup: &DevSetup) -> Result<String, Error> {
-    let input = ApiKeyInput {
-        name: "Dev".to_owned(),
-        scopes: vec![Scope::All],
-        rate_limit: None,
-        ip_allowlist: None,
-        expires_at: None,
-    };
+    let input = ApiKeyInput::new("Dev", [Scope::All]);
     let view = admin::create_key(app, setup.workspace_id, &input).await?;
     Ok(view.key.map(Secret::into_inner).unwrap_or_default())
 }

@@ -34,6 +34,7 @@ pub mod password;
 pub mod plain_text;
 pub mod product_event;
 pub mod provider;
+pub mod public_suffix;
 pub mod recipients;
 pub mod redaction;
 pub mod report;

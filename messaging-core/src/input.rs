@@ -11,6 +11,7 @@ mod schema_check;
 
 use std::any::TypeId;
 use std::collections::HashMap;
+use std::io;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use schemars::{JsonSchema, SchemaGenerator};
@@ -37,7 +38,7 @@ pub enum BodyKind {
 }
 
 /// What an operation reads: from the body, or from the query.
-pub trait Input: Serialize + DeserializeOwned + JsonSchema + Validate + Send + 'static {
+pub trait Input: Serialize + DeserializeOwned + JsonSchema + Validate + Clone + Send + 'static {
     /// Whether a body is read.
     const BODY: BodyKind = BodyKind::Required;
 
@@ -101,6 +102,31 @@ pub fn body_with_faults<T: Input>(bytes: &[u8], unknown: UnknownMembers) -> Resu
         return Err(DomainError::NotAnObject);
     };
     explain(object, Place::Body, unknown)
+}
+
+/// Checks a body that a program made by the rules of one that was sent: what is left without its broken members, and
+/// what is broken.
+pub fn made_body<T: Input>(input: T) -> Result<(T, Violations), DomainError> {
+    made(input, Place::Body)
+}
+
+/// Checks a query that a program made by the rules of one that was sent.
+pub fn made_query<T: Input>(input: T) -> Result<T, DomainError> {
+    let (input, violations) = made(input, Place::Query)?;
+    violations.into_result()?;
+    Ok(input)
+}
+
+fn made<T: Input>(input: T, place: Place) -> Result<(T, Violations), DomainError> {
+    if !has_nul(&input) && input.validate().is_ok() {
+        let mut violations = Violations::new();
+        input.check(&mut violations);
+        return Ok((input, if place == Place::Query { violations.of_parameters() } else { violations }));
+    }
+    match serde_json::to_value(&input) {
+        Ok(Value::Object(object)) => explain(object, place, UnknownMembers::default()),
+        _ => Err(DomainError::NotAnObject),
+    }
 }
 
 /// Reads a body that was accepted and kept as it was sent: what it has that its type does not know is ignored,
@@ -255,6 +281,25 @@ fn accepts(property: &Value, wanted: &str) -> bool {
         Value::Array(several) => several.iter().any(|one| one == wanted),
         _ => false,
     }
+}
+
+/// Whether a text of the input holds U+0000, or whether it cannot become JSON.
+fn has_nul<T: Serialize>(input: &T) -> bool {
+    /// Sees the pieces in which `serde_json` writes: a character that is escaped is a piece of its own.
+    struct Search(bool);
+    impl io::Write for Search {
+        fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+            self.0 |= has_nul_escape(piece);
+            Ok(piece.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut search = Search(false);
+    let searcher: &mut dyn io::Write = &mut search;
+    let written = serde_json::to_writer(searcher, input);
+    written.is_err() || search.0
 }
 
 /// Whether the text may hold U+0000, which no string may (contract section 1.1). JSON can only write it

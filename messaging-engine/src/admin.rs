@@ -27,7 +27,7 @@ use crate::caller::Caller;
 use crate::error::Error;
 use crate::ops::keys::{ApiKeyInput, ApiKeyView, CreateApiKey, DEFAULT_RATE_LIMIT, ListApiKeys};
 use crate::ops::service::WorkspaceView;
-use crate::ops::{Empty, InWorkspace, Page, PageQuery};
+use crate::ops::{Page, PageQuery};
 use crate::services::dkim::KeyPair;
 
 /// The longest display name of a user and name of a workspace, in characters.
@@ -128,8 +128,7 @@ pub async fn create_workspace(app: &App, name: &str, owner_email: &str) -> Resul
 
 /// Creates an API key; the answer has the whole key.
 pub async fn create_key(app: &App, workspace: WorkspaceId, input: &ApiKeyInput) -> Result<ApiKeyView, Error> {
-    let path = InWorkspace { workspace_id: workspace };
-    app.call::<CreateApiKey>(&Caller::Operator(Some(workspace)), &path, &Empty {}, input).await
+    app.run(CreateApiKey).body(input.clone()).by(&Caller::Operator(Some(workspace))).await
 }
 
 /// Revokes an API key of any workspace. A key that is revoked already stays as it is.
@@ -152,8 +151,7 @@ pub async fn revoke_key(app: &App, id: ApiKeyId) -> Result<ApiKeyView, Error> {
 /// Lists the API keys of a workspace, revoked ones included.
 pub async fn list_keys(app: &App, workspace: WorkspaceId, page: &PageQuery) -> Result<Page<ApiKeyView>, Error> {
     app.store().workspace(workspace).await?.ok_or(Error::NotFound)?;
-    let path = InWorkspace { workspace_id: workspace };
-    app.call::<ListApiKeys>(&Caller::Operator(Some(workspace)), &path, page, &Empty {}).await
+    app.run(ListApiKeys).query(page.clone()).by(&Caller::Operator(Some(workspace))).await
 }
 
 /// What `messaging dev` works with. The secrets are there when this call created them: they are known

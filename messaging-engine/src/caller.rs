@@ -25,7 +25,7 @@ pub enum Caller {
     /// A person.
     Session(Arc<SignedIn>),
     /// Whoever holds the database in hand: the command line in its own process, an embedder. May do
-    /// everything in the workspace it names.
+    /// everything in the workspace it names, or in every one where it names none.
     Operator(Option<WorkspaceId>),
 }
 
@@ -56,8 +56,18 @@ impl Caller {
         match self {
             Self::Key(key) => Some(key.id.to_bytes()),
             Self::Session(session) => Some(session.user.id.to_bytes()),
-            Self::Operator(_) => Some([0; 16]),
+            Self::Operator(workspace) => Some(workspace.map_or([0; 16], |id| id.to_bytes())),
             Self::Anonymous => None,
+        }
+    }
+
+    /// The one workspace that the caller belongs to or has named.
+    pub fn workspace(&self) -> Option<WorkspaceId> {
+        match self {
+            Self::Anonymous => None,
+            Self::Key(key) => Some(key.workspace_id),
+            Self::Session(session) => session.membership.map(|(workspace, _)| workspace),
+            Self::Operator(workspace) => *workspace,
         }
     }
 
@@ -103,9 +113,12 @@ impl Caller {
         }
         match self {
             Self::Anonymous => Err(Error::MissingCredentials),
-            Self::Operator(workspace) => match in_path {
-                Some(text) => text.parse().map(Some).map_err(|_| Error::WorkspaceForbidden),
-                None => Ok(*workspace),
+            Self::Operator(own) => match in_path.or(in_header) {
+                Some(text) => match text.parse() {
+                    Ok(named) if own.is_none_or(|own| own == named) => Ok(Some(named)),
+                    _ => Err(Error::WorkspaceForbidden),
+                },
+                None => Ok(*own),
             },
             Self::Key(key) => admit_key(key, access, in_path),
             Self::Session(session) => admit_session(session, access, in_path, in_header),

@@ -1,55 +1,156 @@
-//! Calling an operation in this process, without HTTP.
+//! The one way to carry out an operation: [`App::admit`], then [`Admitted::run`]. The HTTP server, the command line
+//! on a database, [`App::run`] and the tests all come through here.
 
-use serde_json::{Map, Value};
+mod run;
+
+use messaging_core::domain::message_input::MessageInput;
+use messaging_core::ids::WorkspaceId;
+use messaging_core::input::{BodyKind, Input};
+use messaging_core::scope::Access;
+use messaging_core::violation::{FieldCode, Violations};
 
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
-use crate::ops::invoke::invoke;
-use crate::ops::{Operation, Output as _, Request, fill_path};
+use crate::ops::invoke::{Invocation, invoke};
+use crate::ops::messages::{AcceptedMessage, SendMessage};
+use crate::ops::runnable::{Runnable, Typed};
+use crate::ops::{self, Answer, Endpoint, Operation, Output as _, Request};
+
+pub use run::{BodyPart, PathPart, Prepared, Remote, Run, Set, Unset, WorkspacePath};
+
+/// The path parameter that names the workspace.
+const WORKSPACE: &str = "workspace_id";
+
+/// A caller who may carry out an operation, and where: the proof that checks 5 to 7 were made.
+#[derive(Debug, Clone)]
+pub struct Admitted<'a> {
+    app: &'a App,
+    endpoint: &'static Endpoint,
+    caller: Caller,
+    workspace: Option<WorkspaceId>,
+}
 
 impl App {
-    /// Carries out an operation in this process, without HTTP. `path` holds the path's parameters.
-    pub async fn call<O: Operation>(
+    /// Checks whether a caller may carry out an operation, and in which workspace. `path` holds the parameters of the
+    /// path, `in_header` is the value of `X-Workspace-Id`.
+    pub async fn admit(
         &self,
-        caller: &Caller,
-        path: &O::Path,
-        query: &O::Query,
-        body: &O::Body,
-    ) -> Result<O::Output, Error> {
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-        let members = |value: Value| match value {
-            Value::Object(members) => members,
-            _ => Map::new(),
-        };
-        let path_parameters: Vec<_> = members(serde_json::to_value(path).map_err(Error::internal)?)
-            .iter()
-            .map(|(name, value)| (name.clone(), text(value)))
-            .collect();
-        // Made at once, because the serializer cannot go along to another thread.
-        let query = form_urlencoded::Serializer::new(String::new())
-            .extend_pairs(
-                members(serde_json::to_value(query).map_err(Error::internal)?)
-                    .iter()
-                    .map(|(name, value)| (name, text(value))),
-            )
-            .finish();
-        let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
-        let (caller, workspace) = self.admit(caller.clone(), O::ACCESS, in_path, None).await?;
-        let path = fill_path(O::PATH, &path_parameters);
-        let answer = invoke::<O>(Request {
-            app: self,
-            caller: &caller,
-            workspace,
-            path: &path,
-            query: &query,
-            body: serde_json::to_vec(body).map_err(Error::internal)?.into(),
-            path_parameters,
-            idempotency_key: None,
-            client: None,
-            lenient: false,
-        })
-        .await?;
-        O::Output::from_body(&answer.body).map_err(Error::internal)
+        caller: Caller,
+        endpoint: &'static Endpoint,
+        path: &[(String, String)],
+        in_header: Option<&str>,
+    ) -> Result<Admitted<'_>, Error> {
+        let in_path = if endpoint.is_in_workspace() { parameter(path, WORKSPACE) } else { None };
+        let (caller, workspace) = self.admit_caller(caller, endpoint.access, in_path, in_header).await?;
+        Ok(Admitted { app: self, endpoint, caller, workspace })
     }
+
+    /// Begins a call of an operation, to be finished by [`Run::by`]:
+    ///
+    /// ```
+    /// # use messaging_engine::ops::lists::{CreateList, ListInput, ListView};
+    /// # use messaging_engine::{App, Caller, Error};
+    /// # use messaging_core::ids::WorkspaceId;
+    /// # async fn example(app: &App, id: WorkspaceId, caller: &Caller) -> Result<ListView, Error> {
+    /// app.run(CreateList).body(ListInput::new("Customers")).workspace(id).idempotency_key("list-1").by(caller).await
+    /// # }
+    /// ```
+    pub fn run<O: Operation>(&self, _: O) -> Run<&Self, O> {
+        Run::new(self)
+    }
+
+    /// Accepts a message. It is on disk when this answers, and is sent by the workers.
+    ///
+    /// ```
+    /// # use messaging_engine::{App, Caller, Error, Message};
+    /// # async fn example(app: &App, caller: &Caller) -> Result<(), Error> {
+    /// app.send(Message::email("ann@example.com").subject("Hi").text("Hello, Ann."), caller).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn send(&self, message: MessageInput, caller: &Caller) -> Result<AcceptedMessage, Error> {
+        self.run(SendMessage).body(message).by(caller).await
+    }
+
+    /// Carries out a call with values.
+    async fn run_prepared<O: Operation>(&self, caller: &Caller, prepared: Prepared<O>) -> Result<O::Output, Error> {
+        let Prepared { call, workspace, idempotency_key } = prepared;
+        let path = ops::parameters(&call.path).map_err(Error::internal)?;
+        let query = ops::parameters(&call.query).map_err(Error::internal)?;
+        let body = match idempotency_key {
+            Some(_) if <O::Body as Input>::BODY != BodyKind::None => {
+                serde_json::to_vec(&call.body).map_err(Error::internal)?
+            }
+            _ => Vec::new(),
+        };
+        let mut typed = Typed::new(call);
+        let request = Request {
+            path: &ops::fill_path(O::PATH, &path),
+            path_parameters: path,
+            query: &ops::query_string(&query),
+            body: body.into(),
+            idempotency_key: idempotency_key.as_deref().map(str::as_bytes),
+            ..Request::default()
+        };
+        match self.run_values(Endpoint::row::<O>(), caller.clone(), workspace, &request, &mut typed).await? {
+            Some(answer) if answer.replayed => O::Output::from_body(&answer.body).map_err(Error::internal),
+            _ => typed.into_output().ok_or_else(|| Error::internal("the operation answered nothing")),
+        }
+    }
+
+    /// Admits a call with values to the workspace that it names, and carries it out.
+    async fn run_values(
+        &self,
+        endpoint: &'static Endpoint,
+        caller: Caller,
+        named: Option<WorkspaceId>,
+        request: &Request<'_>,
+        runnable: &mut dyn Runnable,
+    ) -> Result<Option<Answer>, Error> {
+        let in_header = named.map(|id| id.to_string());
+        let admitted = self.admit(caller, endpoint, &request.path_parameters, in_header.as_deref()).await?;
+        match (admitted.workspace, named) {
+            // A key belongs to one workspace and is not asked which is meant; whoever names another is mistaken.
+            (Some(workspace), Some(named)) if workspace != named => Err(Error::WorkspaceForbidden),
+            (None, _) if matches!(endpoint.access, Access::Scope(_) | Access::Scopes(..)) => Err(no_workspace()),
+            _ => invoke(&admitted.invocation(request, true), runnable).await,
+        }
+    }
+}
+
+impl Admitted<'_> {
+    /// Who calls; a session with its role in the workspace.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// The workspace that the call is about, where it is about one.
+    pub fn workspace(&self) -> Option<WorkspaceId> {
+        self.workspace
+    }
+
+    /// Decodes, runs and commits; again when the data changed meanwhile.
+    pub async fn run(&self, request: Request<'_>) -> Result<Answer, Error> {
+        let mut runnable = (self.endpoint.begin)();
+        let answer = invoke(&self.invocation(&request, false), runnable.as_mut()).await?;
+        answer.ok_or_else(|| Error::internal("the operation answered nothing"))
+    }
+
+    fn invocation<'b>(&'b self, request: &'b Request<'b>, typed: bool) -> Invocation<'b> {
+        let Self { app, endpoint, ref caller, workspace } = *self;
+        Invocation { app, endpoint, caller, workspace, request, typed }
+    }
+}
+
+fn parameter<'a>(path: &'a [(String, String)], wanted: &str) -> Option<&'a str> {
+    path.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+}
+
+/// Nobody said which workspace is meant.
+fn no_workspace() -> Error {
+    let mut violations = Violations::new();
+    let rule = "no workspace is named: give one with `workspace(id)`, or a caller that belongs to one";
+    violations.add_parameter(WORKSPACE, FieldCode::Required, rule);
+    Error::Validation(violations)
 }

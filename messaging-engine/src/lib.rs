@@ -9,7 +9,7 @@
 pub mod admin;
 pub mod app;
 pub mod caller;
-mod dispatch;
+pub mod dispatch;
 pub mod error;
 pub mod fair_semaphore;
 pub mod jobs;
@@ -20,5 +20,7 @@ pub mod work;
 
 pub use app::{App, Settings};
 pub use caller::Caller;
+pub use dispatch::Admitted;
 pub use error::Error;
+pub use messaging_core::domain::message_input::MessageInput as Message;
 pub use messaging_core::domain::secret_key::SecretKey;

@@ -10,6 +10,7 @@ pub mod operation;
 pub mod page;
 pub(crate) mod parts;
 mod progress;
+pub(crate) mod runnable;
 
 pub mod attempts;
 pub mod channels;
@@ -30,6 +31,9 @@ pub mod sessions;
 pub mod suppressions;
 pub mod templates;
 pub mod webhooks;
+
+use serde::Serialize;
+use serde_json::Value;
 
 pub use context::{Context, Request};
 pub use endpoint::Endpoint;
@@ -148,6 +152,25 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<sandbox::GetSandboxMessage>(),
     ];
     ALL
+}
+
+/// The members of a path or a query as text by name; those that are null are left out.
+pub fn parameters<T: Serialize>(values: &T) -> Result<Vec<(String, String)>, serde_json::Error> {
+    serde_json::to_value(values).map(texts)
+}
+
+fn texts(values: Value) -> Vec<(String, String)> {
+    let Value::Object(members) = values else { return Vec::new() };
+    let text = |value: Value| match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    members.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name, text(value))).collect()
+}
+
+/// A query string of parameters.
+pub fn query_string(parameters: &[(String, String)]) -> String {
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish()
 }
 
 /// Fills the parameters of a path template, percent-encoded.

@@ -2,10 +2,10 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), messaging_http::ClientError> {
-//! use messaging_engine::ops::{Empty, PageQuery, service::ListWorkspaces};
+//! use messaging_engine::ops::service::ListWorkspaces;
 //!
 //! let client = messaging_http::Client::new("http://127.0.0.1:8080/v1")?.token("mk_live_…")?;
-//! let page = client.call::<ListWorkspaces>(&Empty {}, &PageQuery::default(), &Empty {}, None).await?;
+//! let page = client.run(ListWorkspaces).send().await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -25,9 +25,9 @@ use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{self, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use messaging_engine::dispatch::{Prepared, Remote, Run};
 use messaging_engine::ops::{self, BodyKind, Input, Operation, Output};
 use rustls_platform_verifier::BuilderVerifierExt as _;
-use serde_json::Value;
 
 pub use error::{ClientError, Refusal};
 
@@ -112,28 +112,9 @@ impl Client {
         &self.base
     }
 
-    /// Calls an operation.
-    pub async fn call<O: Operation>(
-        &self,
-        path: &O::Path,
-        query: &O::Query,
-        body: &O::Body,
-        idempotency_key: Option<&str>,
-    ) -> Result<O::Output, ClientError> {
-        let target = target::<O>(path, query).map_err(ClientError::Input)?;
-        let body = match <O::Body as Input>::BODY {
-            BodyKind::None => None,
-            BodyKind::Optional | BodyKind::Required => {
-                Some(serde_json::to_vec(body).map_err(ClientError::Input)?.into())
-            }
-        };
-        let mut headers = HeaderMap::new();
-        if let Some(key) = idempotency_key {
-            let key = HeaderValue::try_from(key).map_err(|_| ClientError::IdempotencyKey)?;
-            headers.insert(HeaderName::from_static("idempotency-key"), key);
-        }
-        let success = self.request(O::METHOD, &target, body, headers).await?;
-        O::Output::from_body(&success.body).map_err(|source| ClientError::Answer { status: success.status, source })
+    /// Begins a call of an operation, to be finished by [`Run::send`].
+    pub fn run<O: Operation>(&self, _: O) -> Run<&Self, O> {
+        Run::new(self)
     }
 
     /// Sends a request to a path below the base, query included. A body is sent as JSON.
@@ -185,6 +166,36 @@ impl Client {
     }
 }
 
+impl Remote for Client {
+    type Error = ClientError;
+
+    async fn carry_out<O: Operation>(&self, prepared: Prepared<O>) -> Result<O::Output, ClientError> {
+        let Prepared { call, workspace, idempotency_key } = prepared;
+        let target = target::<O>(&call.path, &call.query).map_err(ClientError::Input)?;
+        let body = match <O::Body as Input>::BODY {
+            BodyKind::None => None,
+            BodyKind::Optional | BodyKind::Required => {
+                Some(serde_json::to_vec(&call.body).map_err(ClientError::Input)?.into())
+            }
+        };
+        let mut headers = HeaderMap::new();
+        if let Some(key) = idempotency_key {
+            let key = HeaderValue::try_from(key).map_err(|_| ClientError::IdempotencyKey)?;
+            headers.insert(HeaderName::from_static("idempotency-key"), key);
+        }
+        if let Some(workspace) = workspace {
+            let workspace = HeaderValue::try_from(workspace.to_string()).map_err(|_| ClientError::Workspace)?;
+            headers.insert(HeaderName::from_static("x-workspace-id"), workspace);
+        }
+        let success = self.request(O::METHOD, &target, body, headers).await?;
+        O::Output::from_body(&success.body).map_err(|source| ClientError::Answer { status: success.status, source })
+    }
+
+    fn no_workspace() -> ClientError {
+        ClientError::Workspace
+    }
+}
+
 async fn read(body: Incoming) -> Result<Bytes, ClientError> {
     Limited::new(body, MAX_ANSWER)
         .collect()
@@ -195,21 +206,8 @@ async fn read(body: Incoming) -> Result<Bytes, ClientError> {
 
 /// The path and query of a call.
 fn target<O: Operation>(path: &O::Path, query: &O::Query) -> Result<String, serde_json::Error> {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-    let members = |value: Value| match value {
-        Value::Object(members) => members,
-        _ => serde_json::Map::new(),
-    };
-    let parameters: Vec<_> =
-        members(serde_json::to_value(path)?).iter().map(|(name, value)| (name.clone(), text(value))).collect();
-    let mut target = ops::fill_path(O::PATH, &parameters);
-    let mut pairs = form_urlencoded::Serializer::new(String::new());
-    for (name, value) in members(serde_json::to_value(query)?) {
-        if !value.is_null() {
-            pairs.append_pair(&name, &text(&value));
-        }
-    }
-    let query = pairs.finish();
+    let mut target = ops::fill_path(O::PATH, &ops::parameters(path)?);
+    let query = ops::query_string(&ops::parameters(query)?);
     if !query.is_empty() {
         target.push('?');
         target.push_str(&query);

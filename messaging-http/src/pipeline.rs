@@ -24,7 +24,7 @@ use messaging_core::ids::{ApiKeyId, UserId, WorkspaceId};
 use messaging_core::scope::Access;
 use messaging_engine::fair_semaphore::Owner;
 use messaging_engine::ops::{self, BodyKind, Endpoint};
-use messaging_engine::{App, Caller, Error};
+use messaging_engine::{Admitted, App, Caller, Error};
 use tokio::time::timeout;
 
 use crate::body::{BodyBudget, BodyError, BodyTimes, Received, Sender, drain};
@@ -227,13 +227,13 @@ impl Pipeline {
             }
         }
         // 5 to 7: the workspace, the role, the scope.
-        let in_path = if endpoint.is_in_workspace() { found.parameter("workspace_id") } else { None };
         // What is no text names no workspace either.
         let in_header = head.headers.get(X_WORKSPACE_ID).map(|value| value.to_str().unwrap_or_default());
-        let (caller, workspace) = self.app.admit(caller, endpoint.access, in_path, in_header).await?;
+        let admitted = self.app.admit(caller, endpoint, &found.parameters, in_header).await?;
 
         // 8: size and media type.
-        let sender = Sender { owner: owner_of(&caller, workspace), network: CallerNetwork::of(client) };
+        let sender =
+            Sender { owner: owner_of(admitted.caller(), admitted.workspace()), network: CallerNetwork::of(client) };
         let received = if endpoint.body == BodyKind::None {
             Received::default()
         } else {
@@ -247,9 +247,6 @@ impl Pipeline {
 
         // 9 to 13: the operation.
         let request = ops::Request {
-            app: &self.app,
-            caller: &caller,
-            workspace,
             path: found.path,
             path_parameters: found.parameters,
             query: head.uri.query().unwrap_or_default(),
@@ -258,7 +255,7 @@ impl Pipeline {
             client: Some(client),
             lenient: prefers_leniency(&head.headers),
         };
-        let answer = self.call(endpoint, request, request_id).await?;
+        let answer = self.call(endpoint, &admitted, request, request_id).await?;
         Ok(reply::answer(answer))
     }
 
@@ -313,11 +310,12 @@ impl Pipeline {
     async fn call(
         &self,
         endpoint: &'static Endpoint,
+        admitted: &Admitted<'_>,
         request: ops::Request<'_>,
         request_id: &HeaderValue,
     ) -> Result<ops::Answer, Error> {
         // The operation has written nothing it did not commit, so nothing half done can be seen later.
-        let outcome = AssertUnwindSafe(async { (endpoint.call)(request).await }).catch_unwind().await;
+        let outcome = AssertUnwindSafe(admitted.run(request)).catch_unwind().await;
         outcome.unwrap_or_else(|panic| {
             self.metrics.panics.fetch_add(1, Relaxed);
             let text = panic

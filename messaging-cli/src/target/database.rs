@@ -10,9 +10,9 @@ use http::StatusCode;
 use messaging_core::error::Chain;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::scope::Access;
+use messaging_engine::ops;
 use messaging_engine::ops::imports::ImportView;
 use messaging_engine::ops::operation::Answer;
-use messaging_engine::ops::{self, context};
 use messaging_engine::{App, Caller, Error};
 use messaging_http::standalone::{self, Role, StartError};
 use messaging_http::{Settings, SettingsArgs};
@@ -90,24 +90,17 @@ impl Database {
         let caller = Caller::Operator(self.workspace);
         let query = query_string(&request.query);
         let filled = ops::fill_path(request.endpoint.path, path);
-        let in_path = path.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
-        let answer = match caller.admit(request.endpoint.access, in_path, None) {
+        let call = ops::Request {
+            path: &filled,
+            path_parameters: path.to_vec(),
+            query: &query,
+            body: request.body.clone(),
+            idempotency_key: request.idempotency_key.as_deref().map(str::as_bytes),
+            ..ops::Request::default()
+        };
+        let answer = match self.app.admit(caller, request.endpoint, path, None).await {
+            Ok(admitted) => admitted.run(call).await,
             Err(error) => Err(error),
-            Ok(workspace) => {
-                let call = context::Request {
-                    app: &self.app,
-                    caller: &caller,
-                    workspace,
-                    path: &filled,
-                    path_parameters: path.to_vec(),
-                    query: &query,
-                    body: request.body.clone(),
-                    idempotency_key: request.idempotency_key.as_deref().map(str::as_bytes),
-                    client: None,
-                    lenient: false,
-                };
-                (request.endpoint.call)(call).await
-            }
         };
         match answer {
             Ok(answer) => Ok(reply(answer)),

@@ -1,4 +1,4 @@
-//! People, their sessions, workspaces and memberships, as stored.
+//! Users, their sessions, workspaces and memberships, as stored.
 //!
 //! Contract sections 2.3 and 3.
 

@@ -50,16 +50,17 @@ struct Envelope<T> {
 #[error("the stored request cannot be read")]
 pub struct Unreadable(#[source] serde_json::Error);
 
-/// The form to store: `raw` as it is, or, when files were stored or a template is used, the input without
-/// the files and without what comes from the template.
+/// The form to store: `raw` as it is (or, where the input did not come as bytes, the input as JSON); when files were
+/// stored or a template is used, the input without the files and without what comes from the template.
 pub fn encode(
-    raw: &Bytes,
+    raw: Option<&Bytes>,
     mut input: MessageInput,
     files: Vec<StoredFile>,
     template: Option<TemplateUse>,
 ) -> MessageContent {
     if files.is_empty() && template.is_none() {
-        return MessageContent { request: raw.clone() };
+        let written = || serde_json::to_vec(&input).expect("plain data serializes").into();
+        return MessageContent { request: raw.cloned().unwrap_or_else(written) };
     }
     input.attachments = None;
     if template.is_some() {

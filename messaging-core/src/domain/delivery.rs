@@ -97,8 +97,14 @@ impl Judgment {
         self.events.push((kind, meta));
     }
 
-    /// Leaves out whom it was about and tries nobody again: the recipient was erased meanwhile.
-    pub fn forget_recipients(&mut self) {
+    /// Leaves out whom it was about and tries nobody again: the recipient was erased meanwhile. A message that is
+    /// `status` by now and would have been tried again is cancelled, as erasing cancels what waits.
+    pub fn forget_recipients(&mut self, status: MessageStatus) {
+        let was_open = self.open.iter().any(|one| one.kind == RecipientKind::To);
+        if was_open && !status.is_settled() {
+            self.status = Some(MessageStatus::Cancelled);
+            self.event(EventKind::Cancelled, json!({}));
+        }
         for (_, meta) in &mut self.events {
             meta.retain(|name, _| !["recipient", "response", "message"].contains(&name.as_str()));
         }
@@ -136,7 +142,9 @@ fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Op
     let ambiguous = (*ambiguous || is_lost).then_some(true);
     let (outcome, complains) = match result {
         Result::Suppressed(reason) => {
-            judgment.event(EventKind::Suppressed, json!({"recipient": address, "reason": reason.as_str()}));
+            // An earlier attempt may have arrived all the same.
+            let meta = json!({"recipient": address, "reason": reason.as_str(), "ambiguous": ambiguous});
+            judgment.event(EventKind::Suppressed, meta);
             return Some(MessageStatus::Suppressed);
         }
         Result::GivenUp => {
@@ -181,7 +189,8 @@ fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Op
             MessageStatus::Complained
         }
         Outcome::Suppressed(reason) => {
-            judgment.event(EventKind::Suppressed, json!({"recipient": address, "reason": reason.as_str()}));
+            let meta = json!({"recipient": address, "reason": reason.as_str(), "ambiguous": ambiguous});
+            judgment.event(EventKind::Suppressed, meta);
             MessageStatus::Suppressed
         }
         // No attempt: it stays in its state.
@@ -369,6 +378,36 @@ mod tests {
         let judgment = judge(soon, &[withheld(), of("d@b.co", Outcome::Deferred(reply(450, "4.2.1")))]);
         assert_eq!((judgment.is_withheld, judgment.next_attempt_at), (false, Some(soon.held_until)));
         assert_eq!(judgment.open.len(), 2);
+    }
+
+    #[test]
+    fn who_was_erased_during_an_attempt_is_not_tried_again_and_the_message_ends() {
+        for (status, expected) in [
+            (MessageStatus::Sending, "cancelled; Deferred Cancelled"),
+            (MessageStatus::Cancelled, "deferred; Deferred"),
+        ] {
+            let result = Result::Tried(Outcome::Deferred(reply(450, "4.2.1")));
+            let recipient = Recipient::new(RecipientKind::To, TO.to_owned());
+            let mut judgment = judge(attempt(), &[RecipientResult { recipient, result, ambiguous: false }]);
+            judgment.forget_recipients(status);
+            let events: Vec<_> = judgment.events.iter().map(|(kind, _)| format!("{kind:?}")).collect();
+            assert_eq!(format!("{}; {}", judgment.status.unwrap().as_str(), events.join(" ")), expected);
+            assert!(
+                judgment.open.is_empty() && judgment.events.iter().all(|(_, meta)| !meta.contains_key("recipient"))
+            );
+        }
+    }
+
+    #[test]
+    fn an_end_without_a_copy_says_when_an_earlier_attempt_may_have_made_one() {
+        for (ambiguous, expected) in [(false, None), (true, Some(&Value::Bool(true)))] {
+            let suppressed = || SuppressionReason::Manual;
+            for result in [Result::Suppressed(suppressed()), Result::Tried(Outcome::Suppressed(suppressed()))] {
+                let recipient = Recipient::new(RecipientKind::To, TO.to_owned());
+                let judgment = judge(attempt(), &[RecipientResult { recipient, result, ambiguous }]);
+                assert_eq!(judgment.events[0].1.get("ambiguous"), expected);
+            }
+        }
     }
 
     #[test]

@@ -5,8 +5,11 @@
 
 use crate::domain::address::ascii_domain;
 use crate::domain::free_mail;
+use crate::domain::public_suffix::known_suffix;
 use crate::domain::sending_domain::BOUNCE_LABEL;
 use crate::violation::FieldCode;
+
+pub use crate::domain::public_suffix::organizational;
 
 /// The longest name, in octets of its A-labels. A return address, `bounce+TOKEN@bounce.<domain>`, must
 /// fit what SMTP can carry (RFC 5321 section 4.5.3.1.3), and its token takes what a local part may have.
@@ -53,12 +56,16 @@ pub fn parse(text: &str) -> Result<String, Unsuitable> {
     let Some(name) = ascii_domain(text) else {
         // One label is no name to send as; where it is a top-level domain, that is the better answer.
         let lower = text.to_ascii_lowercase();
-        return Err(if is_public_suffix(&lower) { Unsuitable::PublicSuffix } else { Unsuitable::Malformed });
+        return Err(if known_suffix(&lower) == Some(&*lower) {
+            Unsuitable::PublicSuffix
+        } else {
+            Unsuitable::Malformed
+        });
     };
     if name.len() > MAX_LENGTH {
         return Err(Unsuitable::TooLong);
     }
-    if is_public_suffix(&name) {
+    if known_suffix(&name) == Some(&*name) {
         return Err(Unsuitable::PublicSuffix);
     }
     if free_mail::covers(&name) {
@@ -79,17 +86,6 @@ pub fn parse_below(text: &str, domain: &str) -> Result<String, Unsuitable> {
     }
     let below = name.strip_suffix(domain).and_then(|rest| rest.strip_suffix('.')).ok_or(Unsuitable::NotBelow)?;
     if below == BOUNCE_LABEL { Err(Unsuitable::BounceDomain) } else { Ok(name) }
-}
-
-/// The organizational domain (RFC 7489 section 3.2): the one that was registered. Of a name below an
-/// unknown top-level domain its last two labels.
-pub fn organizational(domain: &str) -> &str {
-    psl::domain_str(domain).unwrap_or(domain)
-}
-
-/// Whether the list of public suffixes has the name itself.
-fn is_public_suffix(name: &str) -> bool {
-    psl::suffix(name.as_bytes()).is_some_and(|suffix| suffix.is_known() && suffix == name)
 }
 
 #[cfg(test)]

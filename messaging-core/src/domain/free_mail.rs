@@ -3,6 +3,8 @@
 //! Contract section 14 refuses them as sending domains. The list is of the well known ones; a provider
 //! that is missing is harmless, because its DNS records cannot be published by who does not run it.
 
+use crate::domain::public_suffix::{known_suffix, organizational};
+
 /// Registered domains.
 #[rustfmt::skip]
 const DOMAINS: &[&str] = &[
@@ -31,9 +33,9 @@ const NAMES: &[&str] = &["aol", "gmx", "hotmail", "outlook", "windowslive", "yah
 /// Whether the name (lower case, A-labels) is a mailbox provider's domain or below one.
 pub fn covers(name: &str) -> bool {
     let is_below = |domain: &str| name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    let registered = psl::domain_str(name).unwrap_or(name);
+    let registered = organizational(name);
     let label = registered.split('.').next().unwrap_or_default();
-    let is_known_suffix = psl::suffix(name.as_bytes()).is_some_and(|suffix| suffix.is_known());
+    let is_known_suffix = known_suffix(name).is_some();
     DOMAINS.iter().any(|domain| is_below(domain)) || (is_known_suffix && NAMES.contains(&label))
 }
 

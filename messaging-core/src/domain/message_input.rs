@@ -3,6 +3,8 @@
 //! Contract section 4.1. Counts and lengths that are the same for every channel are `validate`
 //! attributes; what depends on the channel or on other members is in [`Input::check`].
 
+mod build;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -34,6 +36,7 @@ pub const MAX_SUBJECT_LENGTH: usize = 998;
 /// A message to send.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct MessageInput {
     /// The channel.
     pub channel: Channel,

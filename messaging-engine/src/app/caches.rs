@@ -138,10 +138,10 @@ impl CacheInvalidation {
                 Write::PutSegment(..) | Write::DeleteSegment(..) => invalidation.segments = true,
                 Write::PutTemplate(..) | Write::DeleteTemplate(..) => invalidation.templates = true,
                 Write::PutWebhook(..) | Write::DeleteWebhook(..) | Write::FollowEvents(..) => {
-                    invalidation.listeners = true
+                    invalidation.listeners = true;
                 }
                 Write::PutContacts(puts) => {
-                    invalidation.contacts |= puts.iter().any(|put| put.expect == Expect::Absent)
+                    invalidation.contacts |= puts.iter().any(|put| put.expect == Expect::Absent);
                 }
                 _ => {}
             }

@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Requests to one receiver at the same time.
 const IN_FLIGHT: usize = 32;
 
-/// ConcurrencyLimiter that nobody waits at are remembered up to this number.
+/// Webhooks that nobody waits for are remembered up to this number.
 const REMEMBERED: usize = 1024;
 
 /// A gate for each webhook.

@@ -20,15 +20,9 @@ use crate::error::Error;
 use crate::ops::progress::Progress;
 use crate::services::acceptance::NewFile;
 
-/// A call before it is decoded; what a front end hands to [`Endpoint::call`](crate::ops::Endpoint).
-#[derive(Debug, Clone)]
+/// A call before it is decoded; what a front end hands to [`Admitted::run`](crate::Admitted::run).
+#[derive(Debug, Clone, Default)]
 pub struct Request<'a> {
-    /// The application.
-    pub app: &'a App,
-    /// Who calls; already admitted.
-    pub caller: &'a Caller,
-    /// The workspace that [`Caller::admit`] found.
-    pub workspace: Option<WorkspaceId>,
     /// The path below the version prefix, as it was called: part of an Idempotency-Key's scope.
     pub path: &'a str,
     /// The parameters of the path, percent-decoded.
@@ -58,8 +52,8 @@ pub struct Context<'a> {
     pub changes: Changes,
     /// What is wrong with the request; see [`Operation::LOOKS_UP`](crate::ops::Operation::LOOKS_UP).
     pub violations: Violations,
-    /// The body as it was received.
-    pub body: Bytes,
+    /// The body as it was received, if it came as bytes.
+    pub body: Option<Bytes>,
     /// The caller's address, where there is one.
     pub client: Option<IpAddr>,
     /// Files that [`Context::changes`] name. They are stored just before the commit, and removed should it fail.

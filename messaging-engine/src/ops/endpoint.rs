@@ -1,15 +1,13 @@
 //! An operation with its types erased: a row of plain data and function pointers.
 
-use futures_util::future::BoxFuture;
 use http::{Method, StatusCode};
 use messaging_core::input::{BodyKind, Input};
 use messaging_core::scope::Access;
 use schemars::{Schema, SchemaGenerator};
 
 use crate::error::Error;
-use crate::ops::context::Request;
-use crate::ops::invoke;
-use crate::ops::operation::{Answer, Operation, Output, OutputKind};
+use crate::ops::operation::{Operation, Output, OutputKind};
+use crate::ops::runnable::{self, Encoded, Runnable};
 
 /// Everything the front ends, the document and the tests know of an operation.
 #[derive(Clone, Copy)]
@@ -46,8 +44,12 @@ pub struct Endpoint {
     pub output_schema: fn(&mut SchemaGenerator) -> Option<Schema>,
     /// Reads a body as the operation does, and does nothing.
     pub check_body: fn(&[u8]) -> Result<(), Error>,
-    /// Decodes, runs and commits.
-    pub call: for<'a> fn(Request<'a>) -> BoxFuture<'a, Result<Answer, Error>>,
+    /// [`Operation::ANSWERS_SECRET`]
+    pub(crate) answers_secret: bool,
+    /// [`Operation::IN_PARTS`]
+    pub(crate) in_parts: bool,
+    /// A new call, not decoded yet.
+    pub(crate) begin: fn() -> Box<dyn Runnable>,
 }
 
 impl Endpoint {
@@ -69,9 +71,16 @@ impl Endpoint {
             query_schema: |generator| generator.root_schema_for::<O::Query>(),
             body_schema: |generator| generator.subschema_for::<O::Body>(),
             output_schema: <O::Output as Output>::schema,
-            check_body: invoke::check_body::<O>,
-            call: |request| Box::pin(invoke::invoke::<O>(request)),
+            check_body: runnable::check_body::<O>,
+            answers_secret: O::ANSWERS_SECRET,
+            in_parts: O::IN_PARTS,
+            begin: Encoded::<O>::erased,
         }
+    }
+
+    /// The row of an operation, to be kept.
+    pub const fn row<O: Operation>() -> &'static Self {
+        const { &Self::of::<O>() }
     }
 
     /// Whether the path names its workspace.

@@ -171,6 +171,11 @@ impl Input for ImportInput {
 }
 
 impl ImportInput {
+    /// A file of this name and length, and its SHA-256 digest in hexadecimal digits.
+    pub fn new(filename: impl Into<String>, size_bytes: u64, sha256: impl Into<String>) -> Self {
+        Self { filename: filename.into(), size_bytes, sha256: sha256.into(), mapping: None, dedup_keys: None }
+    }
+
     fn into_import(self, id: ImportId, workspace_id: WorkspaceId, now: Timestamp) -> Result<Import, Error> {
         let understood = |(header, target): (String, Option<String>)| {
             Ok((header, target.map(Target::try_from).transpose().map_err(Error::internal)?))
@@ -289,9 +294,9 @@ impl Output for RowErrorReport {
         None
     }
 
-    fn into_answer(self, success: StatusCode) -> Result<Answer, Error> {
+    fn to_answer(&self, success: StatusCode) -> Result<Answer, Error> {
         let content_type = Some("text/csv; charset=utf-8");
-        Ok(Answer { status: success, content_type, body: self.0, replayed: false })
+        Ok(Answer { status: success, content_type, body: self.0.clone(), replayed: false })
     }
 
     fn from_body(body: &[u8]) -> Result<Self, serde_json::Error> {

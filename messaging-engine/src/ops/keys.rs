@@ -119,6 +119,28 @@ pub struct ApiKeyInput {
     pub expires_at: Option<Timestamp>,
 }
 
+impl ApiKeyInput {
+    /// A key of this name and these scopes.
+    pub fn new(name: impl Into<String>, scopes: impl Into<Vec<Scope>>) -> Self {
+        Self { name: name.into(), scopes: scopes.into(), rate_limit: None, ip_allowlist: None, expires_at: None }
+    }
+
+    /// Requests a minute, 600 by default.
+    pub fn rate_limit(self, limit: u32) -> Self {
+        Self { rate_limit: Some(limit), ..self }
+    }
+
+    /// Addresses from which it shall work, everywhere by default.
+    pub fn ip_allowlist(self, blocks: impl Into<Vec<IpBlock>>) -> Self {
+        Self { ip_allowlist: Some(blocks.into()), ..self }
+    }
+
+    /// When it shall stop working, never by default.
+    pub fn expires_at(self, end: Timestamp) -> Self {
+        Self { expires_at: Some(end), ..self }
+    }
+}
+
 impl Input for ApiKeyInput {}
 
 /// `POST /workspaces/{workspace_id}/api-keys`

@@ -78,6 +78,13 @@ pub struct ListInput {
     pub name: String,
 }
 
+impl ListInput {
+    /// A list of this name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into() }
+    }
+}
+
 impl Input for ListInput {}
 
 /// `POST /workspaces/{workspace_id}/lists`

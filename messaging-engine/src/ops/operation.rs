@@ -55,9 +55,9 @@ pub trait Operation: Sized + Send + Sync + 'static {
     const IN_PARTS: bool = false;
 
     /// The parameters of the path, by name.
-    type Path: Serialize + DeserializeOwned + JsonSchema + Send + 'static;
+    type Path: Serialize + DeserializeOwned + JsonSchema + Clone + Send + 'static;
     /// The query.
-    type Query: Input;
+    type Query: Input + Default;
     /// The body.
     type Body: Input;
     /// The answer.
@@ -83,6 +83,12 @@ pub struct Call<O: Operation> {
     pub query: O::Query,
     /// The body.
     pub body: O::Body,
+}
+
+impl<O: Operation> Clone for Call<O> {
+    fn clone(&self) -> Self {
+        Self { path: self.path.clone(), query: self.query.clone(), body: self.body.clone() }
+    }
 }
 
 /// The path of an operation on a workspace.
@@ -120,7 +126,7 @@ pub trait Output: Sized + Send + 'static {
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
 
     /// Makes the answer.
-    fn into_answer(self, success: StatusCode) -> Result<Answer, Error>;
+    fn to_answer(&self, success: StatusCode) -> Result<Answer, Error>;
 
     /// Reads the answer back; what the typed client does.
     fn from_body(body: &[u8]) -> Result<Self, serde_json::Error>;
@@ -144,8 +150,8 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Output for T
         Some(generator.subschema_for::<T>())
     }
 
-    fn into_answer(self, success: StatusCode) -> Result<Answer, Error> {
-        let body = serde_json::to_vec(&self).map_err(Error::internal)?;
+    fn to_answer(&self, success: StatusCode) -> Result<Answer, Error> {
+        let body = serde_json::to_vec(self).map_err(Error::internal)?;
         Ok(Answer { status: success, content_type: Some(JSON), body: body.into(), replayed: false })
     }
 
@@ -165,7 +171,7 @@ impl Output for NoContent {
         None
     }
 
-    fn into_answer(self, success: StatusCode) -> Result<Answer, Error> {
+    fn to_answer(&self, success: StatusCode) -> Result<Answer, Error> {
         Ok(Answer { status: success, content_type: None, body: Bytes::new(), replayed: false })
     }
 
@@ -191,9 +197,9 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Output for U
         <T as Output>::schema(generator)
     }
 
-    fn into_answer(self, success: StatusCode) -> Result<Answer, Error> {
+    fn to_answer(&self, success: StatusCode) -> Result<Answer, Error> {
         let status = if self.created == Some(false) { StatusCode::OK } else { success };
-        self.record.into_answer(status)
+        self.record.to_answer(status)
     }
 
     fn from_body(body: &[u8]) -> Result<Self, serde_json::Error> {

@@ -94,9 +94,9 @@ impl Output for CapturedSource {
         None
     }
 
-    fn into_answer(self, success: StatusCode) -> Result<Answer, Error> {
+    fn to_answer(&self, success: StatusCode) -> Result<Answer, Error> {
         let content_type = if self.is_email { EMAIL_SOURCE } else { JSON };
-        Ok(Answer { status: success, content_type: Some(content_type), body: self.source, replayed: false })
+        Ok(Answer { status: success, content_type: Some(content_type), body: self.source.clone(), replayed: false })
     }
 
     fn from_body(body: &[u8]) -> Result<Self, serde_json::Error> {

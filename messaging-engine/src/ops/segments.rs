@@ -260,7 +260,7 @@ impl Operation for RecalculateSegmentMembers {
         let segment = if runs && stored.record.kind == SegmentKind::Dynamic {
             stored.record
         } else {
-            let (segment, writes) = cx.app.calculate_anew(stored, cx.now)?;
+            let (segment, writes) = cx.app.calculate_anew(stored, cx.now);
             cx.changes.extend(writes);
             segment
         };
@@ -359,7 +359,7 @@ impl Operation for UpdateSegment {
             return Ok(SegmentView::of(segment));
         }
         let changed = Stored { record: segment, revision: stored.revision };
-        let (segment, writes) = cx.app.calculate_anew(changed, cx.now)?;
+        let (segment, writes) = cx.app.calculate_anew(changed, cx.now);
         cx.changes.extend(writes);
         if is_dynamic {
             let dependents = cx.app.segment_graph(workspace_id).await?.dependents(id);

@@ -34,8 +34,8 @@ pub(crate) struct SentMessage {
     pub(crate) workspace_id: WorkspaceId,
     /// What is asked for, read and checked.
     pub(crate) input: MessageInput,
-    /// The JSON that `input` was read from: stored as it is where nothing has to be replaced in it.
-    pub(crate) request: Bytes,
+    /// The JSON that `input` was read from, if it was: stored as it is where nothing has to be replaced in it.
+    pub(crate) request: Option<Bytes>,
     /// The campaign that it belongs to.
     pub(crate) campaign_id: Option<CampaignId>,
     /// The automation that it belongs to.
@@ -108,7 +108,7 @@ impl App {
         let (named, files) = name_files(self, &message, &input);
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
         let jobs = DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref());
-        let content = content::encode(&request, input, named, template);
+        let content = content::encode(request.as_ref(), input, named, template);
         let mut writes = Vec::with_capacity(2 + jobs.len());
         writes.push(Write::InsertMessage(Box::new(message), content));
         if !copies.is_empty() {

@@ -75,7 +75,7 @@ impl App {
     /// membership that the call is about was looked up. Answers the caller to call the operation with.
     ///
     /// However many workspaces somebody is a member of, by their own will or not, this is one look-up by key.
-    pub async fn admit(
+    pub(crate) async fn admit_caller(
         &self,
         mut caller: Caller,
         access: Access,

@@ -14,7 +14,6 @@ use messaging_core::ports::store::{PageRequest, StoreError, Stored};
 use messaging_core::time::{self, Timestamp};
 
 use crate::app::App;
-use crate::error::Error;
 use crate::jobs::JobData as _;
 use crate::jobs::follow_changes::FollowChanges;
 use crate::jobs::recalculate_segment::RecalculateSegment;
@@ -53,17 +52,13 @@ impl App {
     }
 
     /// The writes that have the members of a segment calculated anew.
-    pub(crate) fn calculate_anew(
-        &self,
-        stored: Stored<Segment>,
-        now: Timestamp,
-    ) -> Result<(Segment, [Write; 2]), Error> {
+    pub(crate) fn calculate_anew(&self, stored: Stored<Segment>, now: Timestamp) -> (Segment, [Write; 2]) {
         let Stored { record, revision } = stored;
         let segment =
             Segment { status: SegmentStatus::Recalculating, calculation: record.calculation.wrapping_add(1), ..record };
         let job = RecalculateSegment::of(&segment).enqueue(self.new_id(now), now);
         let put = Write::PutSegment(Box::new(segment.clone()), Expect::Revision(revision));
-        Ok((segment, [put, Write::Enqueue(job)]))
+        (segment, [put, Write::Enqueue(job)])
     }
 
     /// The writes that have the members of several segments calculated anew; those that are gone are left out.
@@ -72,11 +67,11 @@ impl App {
         workspace: WorkspaceId,
         ids: impl IntoIterator<Item = SegmentId, IntoIter: Send> + Send,
         now: Timestamp,
-    ) -> Result<Vec<Write>, Error> {
+    ) -> Result<Vec<Write>, StoreError> {
         let mut writes = Vec::new();
         for id in ids {
             if let Some(stored) = self.store().segment(workspace, id).await? {
-                writes.extend(self.calculate_anew(stored, now)?.1);
+                writes.extend(self.calculate_anew(stored, now).1);
             }
         }
         Ok(writes)

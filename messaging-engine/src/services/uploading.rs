@@ -119,7 +119,10 @@ impl Uploading {
         let kept = self.app.store().keep_upload(self.file).await;
         self.unless_late(kept).await?;
         let app = self.app.clone();
-        let import = app
+        // The commit may be done although nobody hears of it, and then it names the file. One that nothing names is
+        // removed by the job that is due when the link expires.
+        self.is_begun = false;
+        let outcome = app
             .until_committed(|| {
                 let app = &app;
                 async move {
@@ -131,9 +134,9 @@ impl Uploading {
                     Ok((Changes::from_iter([put, Write::Enqueue(job)]), import))
                 }
             })
-            .await?;
-        self.is_begun = false;
-        Ok(import)
+            .await;
+        self.is_begun = !matches!(outcome, Ok(_) | Err(Error::OutcomeUnknown { .. }));
+        outcome
     }
 
     async fn import(&self) -> Result<Stored<Import>, Error> {

@@ -316,7 +316,7 @@ impl Run {
                     self.message = fresh;
                     if self.message.is_redacted() {
                         // The recipient was erased meanwhile: that it was sent stays, to whom does not.
-                        judgment.forget_recipients();
+                        judgment.forget_recipients(self.message.status);
                         (captured, dialogs) = (None, Vec::new());
                     } else {
                         erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
@@ -396,9 +396,9 @@ async fn erased_copies(
 
 /// An attempt of which nothing was put on record moves its message through `sending` in one step: it stayed in the
 /// process, or ended before the content. One that was found suppressed after an earlier one had been cut off is
-/// marked although nothing left.
+/// marked although nothing left, and so is one whose recipient was erased during an attempt that was put off.
 const fn moves_through_sending(from: MessageStatus, to: MessageStatus) -> bool {
-    if matches!((from, to), (MessageStatus::Sending, MessageStatus::Suppressed)) {
+    if matches!((from, to), (MessageStatus::Sending, MessageStatus::Suppressed | MessageStatus::Cancelled)) {
         return true;
     }
     from.may_become(MessageStatus::Sending)

@@ -32,6 +32,9 @@ use crate::work::unprepared::{Impossible, Unprepared};
 /// store is healthy.
 const HELD_FOR: Duration = Duration::from_secs(5);
 
+/// Copies look again after this whether the message is stopped, while its `to` recipient waits for another attempt.
+const UNDECIDED_FOR: Duration = Duration::from_mins(1);
+
 /// What an attempt starts with.
 pub(super) struct Prepared {
     /// Recipients whose result is known without a transport: suppressed, simulated or given up.
@@ -41,6 +44,8 @@ pub(super) struct Prepared {
     /// Who carries it, and what; `None` when nobody is left to try.
     parcel: Option<(Arc<dyn Transport>, Outgoing)>,
     urls: Vec<String>,
+    /// When those are tried who are held or withheld.
+    held_for: Duration,
 }
 
 /// What an attempt ended with.
@@ -74,7 +79,17 @@ impl Prepared {
     /// Nobody is tried: the same is the matter with all who would be, besides those whose result is known.
     fn without_parcel(mut known: Vec<RecipientResult>, tried: Vec<Addressee>, fate: &Fate) -> Self {
         known.extend(tried.into_iter().map(|one| one.ended(fate.clone())));
-        Self { known, tried: Vec::new(), parcel: None, urls: Vec::new() }
+        Self { known, tried: Vec::new(), parcel: None, urls: Vec::new(), held_for: HELD_FOR }
+    }
+
+    /// Whether the message goes to anybody is decided by the job of its `to` recipient: besides those who are
+    /// suppressed themselves nobody's end is known before.
+    fn undecided(mut known: Vec<RecipientResult>, tried: Vec<Addressee>, look_again: Duration) -> Self {
+        let fate = Fate::Tried(Outcome::Withheld("its recipient is being decided about".to_owned()));
+        for one in known.iter_mut().filter(|one| !matches!(one.result, Fate::Suppressed(_) | Fate::GivenUp)) {
+            one.result = fate.clone();
+        }
+        Self { held_for: look_again, ..Self::without_parcel(known, tried, &fate) }
     }
 
     /// Has the transport ask a log before every transaction, which is made for it and for the targets of links that
@@ -150,7 +165,11 @@ pub(super) async fn prepare(
     let is_stopped = if serves_to.into_iter().any(|kind| kind == RecipientKind::To) {
         to_is_listed
     } else {
-        is_stopped_elsewhere(app, message, to_is_listed).await?
+        match decision_about_to(app, message, to_is_listed).await? {
+            AboutTo::GoesOn => false,
+            AboutTo::Stopped => true,
+            AboutTo::Open { look_again } => return Ok(Prepared::undecided(known, tried, look_again)),
+        }
     };
     if is_stopped {
         known.retain(|one| matches!(one.result, Fate::Suppressed(_) | Fate::GivenUp));
@@ -167,7 +186,7 @@ pub(super) async fn prepare(
         return Ok(Prepared::without_parcel(known, tried, &fate));
     }
     if tried.is_empty() {
-        return Ok(Prepared { known, tried, parcel: None, urls: Vec::new() });
+        return Ok(Prepared { known, tried, parcel: None, urls: Vec::new(), held_for: HELD_FOR });
     }
     let not_configured = |message| Impossible::new("channel_not_configured", message).fate();
     let Some(Provider { name, settings }) = app.provider(message.workspace_id, message.channel).await? else {
@@ -201,26 +220,43 @@ pub(super) async fn prepare(
         last_look: LastLook::default(),
         reservation,
     };
-    Ok(Prepared { known, tried, parcel: Some((Arc::clone(transport), outgoing)), urls })
+    Ok(Prepared { known, tried, parcel: Some((Arc::clone(transport), outgoing)), urls, held_for: HELD_FOR })
+}
+
+/// What is decided about a message's `to` recipient, whom another job serves.
+enum AboutTo {
+    /// Nothing that concerns copies.
+    GoesOn,
+    /// It is suppressed, and the message goes to nobody.
+    Stopped,
+    /// It is suppressed by now, but its job may have looked before that.
+    Open { look_again: Duration },
 }
 
 /// Whether a message goes to nobody, because its `to` recipient, whom another job serves, is suppressed.
 ///
-/// That job decides from the same list. What it did already counts: an address that is listed because this very
-/// message bounced there stops no copy.
-async fn is_stopped_elsewhere(app: &App, message: &Message, to_is_listed: bool) -> Result<bool, StoreError> {
-    if !to_is_listed {
-        return Ok(message.status == MessageStatus::Suppressed);
-    }
-    // Read after the list: what a bounce writes to both is one commit.
-    let fresh = app.store().message(message.workspace_id, message.id).await?;
-    let status = fresh.map_or(message.status, |fresh| fresh.status);
-    Ok(matches!(status, MessageStatus::Queued | MessageStatus::Deferred | MessageStatus::Suppressed))
+/// That job alone decides: when it looked before the address was listed, it tries, and the copies are sent as well;
+/// had this one decided from the same list, they would be sent to nobody without anybody being told. And what it
+/// did already counts: an address that is listed because this very message bounced there stops no copy.
+async fn decision_about_to(app: &App, message: &Message, to_is_listed: bool) -> Result<AboutTo, StoreError> {
+    let status = if to_is_listed {
+        // Read after the list: what a bounce writes to both is one commit.
+        let fresh = app.store().message(message.workspace_id, message.id).await?;
+        fresh.map_or(message.status, |fresh| fresh.status)
+    } else {
+        message.status
+    };
+    Ok(match status {
+        MessageStatus::Suppressed => AboutTo::Stopped,
+        MessageStatus::Queued if to_is_listed => AboutTo::Open { look_again: HELD_FOR },
+        MessageStatus::Deferred if to_is_listed => AboutTo::Open { look_again: UNDECIDED_FOR },
+        _ => AboutTo::GoesOn,
+    })
 }
 
 /// Makes the attempt and judges it.
 pub(super) async fn perform(app: &App, message: &Message, number: u32, prepared: Prepared) -> Performed {
-    let Prepared { known, tried, parcel, urls } = prepared;
+    let Prepared { known, tried, parcel, urls, held_for } = prepared;
     let mut results = known;
     let (mut captured, mut subject, mut dialogs) = (None, None, Vec::new());
     let mut acceptance = Acceptance::Delivered;
@@ -248,7 +284,8 @@ pub(super) async fn perform(app: &App, message: &Message, number: u32, prepared:
             }
         }
     }
-    let judgment = judge(circumstances(app, message, number, acceptance), &results);
+    let held_until = app.now() + held_for;
+    let judgment = judge(Attempt { held_until, ..circumstances(app, message, number, acceptance) }, &results);
     Performed { judgment, captured, subject, dialogs, urls, lost_replies: lost_replies(results) }
 }
 

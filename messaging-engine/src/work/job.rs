@@ -11,7 +11,6 @@ use messaging_core::time::Timestamp;
 
 use crate::app::App;
 use crate::app::work_signal::Unsettled;
-use crate::error::Error;
 use crate::jobs::JobData;
 
 /// So many conflicts in a row are nothing special.
@@ -48,13 +47,6 @@ pub enum JobError {
     Store(#[from] StoreError),
 }
 
-impl JobError {
-    /// What goes wrong where an operation would answer with an error.
-    pub(super) fn other(error: Error) -> Self {
-        Self::Store(StoreError::Failed(Box::new(error)))
-    }
-}
-
 /// The surroundings of one run of a job.
 #[derive(Debug, Clone)]
 pub struct JobContext {
@@ -63,11 +55,14 @@ pub struct JobContext {
     /// How many runs of the job before this one failed, in a row.
     pub failures: u32,
     handle: JobHandle,
+    /// When this run began.
+    began: Timestamp,
 }
 
 impl JobContext {
-    pub(super) const fn new(app: App, failures: u32, handle: JobHandle) -> Self {
-        Self { app, failures, handle }
+    pub(super) fn new(app: App, failures: u32, handle: JobHandle) -> Self {
+        let began = app.now();
+        Self { app, failures, handle, began }
     }
 
     /// Commits changes together with what the job has to know if this run does not end: it stays claimed, and a
@@ -95,9 +90,16 @@ impl JobContext {
         let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
         changes.push(Write::RescheduleJob(
             self.handle.clone(),
-            Reschedule { due_at, at: self.app.now(), payload: payload.into() },
+            Reschedule { due_at, at: self.dated_at(due_at), payload: payload.into() },
         ));
         Ok(self.settle(changes).await?)
+    }
+
+    /// The date at which a due time of this run was decided on, as far as can be told. When the clock has been set back
+    /// since, that is a date in the future, and the store has to know: a job that is dated now would wait until then.
+    fn dated_at(&self, due_at: Timestamp) -> Timestamp {
+        let now = self.app.now();
+        if now < self.began && self.began <= due_at { self.began } else { now }
     }
 
     /// Puts the job back for `wait` after a run without an end, as it was saved last; `is_failure` is counted.

@@ -107,7 +107,7 @@ impl RecalculateSegment {
                 // Its members changed all at once; no contact did.
                 let dependents = graph.dependents(self.segment_id);
                 let writes = app.calculate_all_anew(self.workspace_id, dependents, now).await;
-                changes.extend(writes.map_err(JobError::other)?);
+                changes.extend(writes?);
             }
             let committed = if is_dynamic && filter.reads().present {
                 let again = Self { from: 0, failures: 0, ..self };

@@ -264,11 +264,21 @@ async fn put_back(cx: &JobContext, job: &ClaimedJob, wait: Duration, is_failure:
 
 impl App {
     /// Does all work that is due, and what follows from it, until nothing is due any more. For tests and
-    /// for programs that send and exit; a server runs [`Workers`].
+    /// for programs that send and exit; a server runs [`Workers`]. When jobs cannot be claimed, those in work end
+    /// before the error is answered.
     pub async fn run_until_idle(&self) -> Result<(), StoreError> {
         let mut in_work = InWork::default();
         loop {
-            let claimed = claim(self, &in_work).await?;
+            let claimed = match claim(self, &in_work).await {
+                Ok(claimed) => claimed,
+                Err(error) => {
+                    // What is in work has perhaps sent something, and its outcome would be lost.
+                    while !in_work.tasks.is_empty() {
+                        in_work.one_ended().await;
+                    }
+                    return Err(error);
+                }
+            };
             if claimed.is_empty() && in_work.tasks.is_empty() {
                 return Ok(());
             }

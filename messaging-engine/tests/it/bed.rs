@@ -170,16 +170,12 @@ fn wait_for<F: Future<Output: Send> + Send>(future: F) -> F::Output {
 pub(crate) async fn send(app: &App, call: Call<'_>) -> Reply {
     let (path, query) = call.target.split_once('?').unwrap_or((call.target, ""));
     let (endpoint, path_parameters) = route(&call.method, path);
-    let in_path = path_parameters.iter().find(|(name, _)| name == "workspace_id").map(|(_, id)| id.as_str());
-    let admitted = app.admit(call.caller.clone(), endpoint.access, in_path, call.in_header).await;
-    let (caller, workspace) = match admitted {
+    let admitted = app.admit(call.caller.clone(), endpoint, &path_parameters, call.in_header).await;
+    let admitted = match admitted {
         Ok(admitted) => admitted,
         Err(error) => return Reply::refused(&error),
     };
     let request = Request {
-        app,
-        caller: &caller,
-        workspace,
         path,
         path_parameters,
         query,
@@ -188,7 +184,7 @@ pub(crate) async fn send(app: &App, call: Call<'_>) -> Reply {
         client: call.client,
         lenient: call.lenient,
     };
-    match (endpoint.call)(request).await {
+    match admitted.run(request).await {
         Ok(answer) => {
             let promised = [Some(endpoint.success), endpoint.other_success];
             assert!(promised.contains(&Some(answer.status)), "{endpoint:?} {}", answer.status);

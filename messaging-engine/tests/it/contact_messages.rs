@@ -36,19 +36,16 @@ async fn call_as(
     let endpoint = ops::all().iter().find(|endpoint| endpoint.id == id).unwrap();
     let mut parameters: Vec<_> = path.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     parameters.push(("workspace_id".to_owned(), product.workspace.to_string()));
-    let answer = (endpoint.call)(Request {
-        app: &product.app,
-        caller: &product.caller,
-        workspace: Some(product.workspace),
+    let admitted = product.app.admit(product.caller.clone(), endpoint, &parameters, None).await.unwrap();
+    let request = Request {
         path: endpoint.path,
         path_parameters: parameters,
         query,
         body: body.to_string().into_bytes().into(),
         idempotency_key: key.filter(|_| (endpoint.method)() == Method::POST),
-        client: None,
-        lenient: false,
-    })
-    .await;
+        ..Request::default()
+    };
+    let answer = admitted.run(request).await;
     match answer {
         Ok(answer) => (answer.status.as_u16(), serde_json::from_slice(&answer.body).unwrap_or(Value::Null)),
         Err(error) => (error.status().as_u16(), error.to_body("req_test")),
@@ -56,23 +53,7 @@ async fn call_as(
 }
 
 async fn upsert(product: &Product, body: Value) -> Value {
-    let endpoint_path = format!("/workspaces/{}/contacts", product.workspace);
-    let endpoint = ops::all().iter().find(|endpoint| endpoint.id == "upsertContact").unwrap();
-    let answer = (endpoint.call)(Request {
-        app: &product.app,
-        caller: &product.caller,
-        workspace: Some(product.workspace),
-        path: &endpoint_path,
-        path_parameters: vec![("workspace_id".to_owned(), product.workspace.to_string())],
-        query: "",
-        body: body.to_string().into_bytes().into(),
-        idempotency_key: None,
-        client: None,
-        lenient: false,
-    })
-    .await
-    .unwrap();
-    serde_json::from_slice(&answer.body).unwrap()
+    call_as(product, "upsertContact", &[], "", body, None).await.1
 }
 
 async fn get(product: &Product, contact: &Value) -> Value {

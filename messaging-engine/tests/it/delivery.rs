@@ -9,7 +9,6 @@ use messaging_core::domain::sending_domain::DomainStatus;
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::ports::store::{Messages as _, PageRequest, SendingDomains as _, Suppressions as _};
 use messaging_core::ports::transport::{Acceptance, Content, TransportError};
-use messaging_engine::ops::Empty;
 use messaging_engine::ops::channels::{ChannelPath, DeleteChannel};
 use messaging_transport::testing::MemoryTransport;
 use serde_json::json;
@@ -277,7 +276,7 @@ async fn a_channel_that_lost_its_settings_fails_what_is_queued() {
     let id = product.send_to(ANN).await;
     let path: ChannelPath =
         serde_json::from_value(json!({"workspace_id": product.workspace, "channel": "email"})).unwrap();
-    product.app.call::<DeleteChannel>(&product.caller, &path, &Empty {}, &Empty {}).await.unwrap();
+    product.app.run(DeleteChannel).path(path).by(&product.caller).await.unwrap();
     product.work().await;
     assert_eq!(product.last_meta(id).await["reason"], json!("channel_not_configured"));
 }

@@ -271,7 +271,7 @@ fn everything_is_reported_at_once() {
 
 #[test]
 fn at_most_a_hundred_faults_are_reported() {
-    #[derive(Debug, Serialize, Deserialize, JsonSchema, Validate)]
+    #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
     struct Many {
         items: Vec<u8>,
     }

@@ -38,6 +38,7 @@ mod sweep;
 mod template_messages;
 mod templates;
 mod transactions;
+mod typed_calls;
 mod unknown_members;
 mod unsubscribe;
 mod visits;

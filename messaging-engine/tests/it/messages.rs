@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use messaging_core::ports::Store as _;
 use messaging_engine::Error;
-use messaging_engine::ops::Empty;
+use messaging_engine::ops::channels::DeleteChannel;
 use messaging_engine::ops::messages::{ListMessages, MessageQuery};
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ async fn a_refused_message_leaves_nothing() {
     product.post(&with("to", json!("nobody")), Some("k")).await.unwrap_err();
     product.post(&with("from_email", json!("a@elsewhere.com")), None).await.unwrap_err();
     let query = MessageQuery::default();
-    let page = product.app.call::<ListMessages>(&product.caller, &Empty {}, &query, &Empty {}).await.unwrap();
+    let page = product.app.run(ListMessages).query(query).by(&product.caller).await.unwrap();
     assert!(page.data.is_empty());
     assert_eq!(messaging_core::ports::store::Jobs::job_count(&*product.store).await.unwrap(), 0);
 }
@@ -122,13 +122,7 @@ async fn a_replay_goes_before_what_changed_since() {
     let product = Product::start().await;
     let (first, _) = product.post(&email(), Some("k")).await.unwrap();
     let path = serde_json::from_value(json!({"workspace_id": product.workspace, "channel": "email"})).unwrap();
-    let delete = product.app.call::<messaging_engine::ops::channels::DeleteChannel>(
-        &product.caller,
-        &path,
-        &Empty {},
-        &Empty {},
-    );
-    delete.await.unwrap();
+    product.app.run(DeleteChannel).path(path).by(&product.caller).await.unwrap();
     assert_eq!(code(product.post(&email(), None).await), "channel_not_configured");
     assert_eq!(product.post(&email(), Some("k")).await.unwrap(), (first, true));
 }
@@ -164,9 +158,7 @@ async fn listings_page_and_refuse_foreign_cursors() {
         sent.push(product.send(&with("tags", json!([if n % 2 == 0 { "even" } else { "odd" }]))).await);
     }
     sent.reverse();
-    let list = async |query: MessageQuery| {
-        product.app.call::<ListMessages>(&product.caller, &Empty {}, &query, &Empty {}).await
-    };
+    let list = async |query: MessageQuery| product.app.run(ListMessages).query(query).by(&product.caller).await;
     let first = list(MessageQuery { limit: Some(3), ..MessageQuery::default() }).await.unwrap();
     let ids: Vec<_> = first.data.iter().map(|one| one.message_id).collect();
     assert_eq!(ids, sent[..3]);

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::StoreHealth;
-use messaging_engine::ops::Empty;
 use messaging_engine::ops::service::GetHealth;
 use messaging_engine::work::Workers;
 use messaging_engine::{Caller, Error};
@@ -47,7 +46,7 @@ async fn a_known_outcome_waits_for_the_store_and_nothing_is_sent_twice() {
     let email = json!({"channel": "email", "to": "ben@example.com", "subject": "s", "text": "t"});
     let refused = product.post(&email, None).await.unwrap_err();
     assert!(matches!(refused, Error::Unavailable { retry_after: 1.. }), "{refused:?}");
-    let health = product.app.call::<GetHealth>(&Caller::Anonymous, &Empty {}, &Empty {}, &Empty {}).await;
+    let health = product.app.run(GetHealth).by(&Caller::Anonymous).await;
     assert!(matches!(health, Err(Error::Unavailable { .. })), "{health:?}");
 
     drop(foreign);
@@ -58,7 +57,7 @@ async fn a_known_outcome_waits_for_the_store_and_nothing_is_sent_twice() {
     assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
     assert_eq!(product.transport.sent().len(), 1);
     assert!(!product.transport.sent()[0].last_look.is_held());
-    product.app.call::<GetHealth>(&Caller::Anonymous, &Empty {}, &Empty {}, &Empty {}).await.unwrap();
+    product.app.run(GetHealth).by(&Caller::Anonymous).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -18,7 +18,7 @@ use messaging_core::ports::store::Priority;
 use messaging_core::time::Timestamp;
 use messaging_engine::ops::attempts::ListAttempts;
 use messaging_engine::ops::messages::{GetMessage, MessagePath, MessageReport, SendMessage};
-use messaging_engine::ops::{Empty, Endpoint, Operation, PageQuery, Request};
+use messaging_engine::ops::{Endpoint, Operation, Request};
 use messaging_engine::{App, Caller, Error, SecretKey, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
 use messaging_transport::testing::{MemoryFetch, MemoryTransport};
@@ -104,19 +104,15 @@ impl Product {
     }
 
     async fn post_as(&self, app: &App, body: &Value, key: Option<&str>, lenient: bool) -> Result<(Value, bool), Error> {
-        let answer = (Endpoint::of::<SendMessage>().call)(Request {
-            app,
-            caller: &self.caller,
-            workspace: Some(self.workspace),
+        let admitted = app.admit(self.caller.clone(), Endpoint::row::<SendMessage>(), &[], None).await?;
+        let request = Request {
             path: SendMessage::PATH,
-            path_parameters: Vec::new(),
-            query: "",
             body: body.to_string().into_bytes().into(),
             idempotency_key: key.map(str::as_bytes),
-            client: None,
             lenient,
-        })
-        .await?;
+            ..Request::default()
+        };
+        let answer = admitted.run(request).await?;
         Ok((serde_json::from_slice(&answer.body).unwrap(), answer.replayed))
     }
 
@@ -150,7 +146,7 @@ impl Product {
 
     pub(crate) async fn report(&self, id: MessageId) -> MessageReport {
         let path = MessagePath { id };
-        self.app.call::<GetMessage>(&self.caller, &path, &Empty {}, &Empty {}).await.unwrap()
+        self.app.run(GetMessage).path(path).by(&self.caller).await.unwrap()
     }
 
     /// What `GET /messages/{id}/attempts` answers a key with these scopes.
@@ -160,7 +156,7 @@ impl Product {
         let key = admin::create_key(&self.app, self.workspace, &input).await.unwrap();
         let caller = self.app.authenticate(key.key.unwrap().expose()).await.unwrap();
         let path = MessagePath { id };
-        let page = self.app.call::<ListAttempts>(&caller, &path, &PageQuery::default(), &Empty {}).await.unwrap();
+        let page = self.app.run(ListAttempts).path(path).by(&caller).await.unwrap();
         serde_json::to_value(page).unwrap()
     }
 

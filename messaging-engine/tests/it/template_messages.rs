@@ -13,24 +13,18 @@ async fn call(product: &Product, id: &str, path: &[(&str, &Value)], body: Value)
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
     let mut parameters: Vec<_> = path.iter().map(|(name, value)| ((*name).to_owned(), text(value))).collect();
     parameters.push(("workspace_id".to_owned(), product.workspace.to_string()));
-    let answer = (endpoint.call)(Request {
-        app: &product.app,
-        caller: &product.caller,
-        workspace: Some(product.workspace),
+    let admitted = product.app.admit(product.caller.clone(), endpoint, &parameters, None).await.unwrap();
+    let request = Request {
         path: endpoint.path,
         path_parameters: parameters,
-        query: "",
         body: if (endpoint.method)() == Method::DELETE {
             Vec::new().into()
         } else {
             body.to_string().into_bytes().into()
         },
-        idempotency_key: None,
-        client: None,
-        lenient: false,
-    })
-    .await
-    .unwrap();
+        ..Request::default()
+    };
+    let answer = admitted.run(request).await.unwrap();
     serde_json::from_slice(&answer.body).unwrap_or(Value::Null)
 }
 

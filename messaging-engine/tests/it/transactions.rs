@@ -3,7 +3,8 @@
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,17 +12,20 @@ use messaging_core::changes::{Changes, Expect, NewJob, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::report::{Action as ReportedAction, RecipientReport, Report};
 use messaging_core::domain::sending_domain::DomainStatus;
-use messaging_core::domain::suppression::SuppressionReason;
+use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::ids::MessageId;
+use messaging_core::ports::Store as _;
 use messaging_core::ports::store::{
     Claim, Jobs as _, Messages as _, PageRequest, SendingDomains as _, Suppressions as _,
 };
 use messaging_core::ports::transport::{
-    Acceptance, Admitted, Outcome, Outgoing, Response, Sent, Transport, TransportError,
+    Acceptance, Admitted, Outcome, Outgoing, Reservation, Response, Route, Sent, Transport, TransportError,
 };
+use messaging_store::SqliteStore;
 use messaging_transport::testing::{Action, Gate, ScriptedSmtpServer, Stage, TestDns};
 use messaging_transport::{DirectDelivery, Dns, smtp::Timeouts};
 use serde_json::{Value, json};
+use tokio::sync::{Barrier, Notify};
 
 use crate::support::{Product, beginning};
 
@@ -462,6 +466,130 @@ async fn what_was_held_costs_no_attempt() {
     let attempts: Vec<_> = report.events.iter().filter_map(|event| event.meta.get("attempt")?.as_u64()).collect();
     // The number of a held one is that of the attempt that is still to come.
     assert_eq!(attempts, [1, 1, 1, 2, 2]);
+}
+
+/// Two recipients at two domains, of whom each waits for the test.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Given when the job of the copy may look at the suppression list.
+    copy: Notify,
+    /// Given by the attempt at the other, who was looked up already.
+    to_is_tried: Notify,
+    /// Given when that attempt may end.
+    to_may_end: Notify,
+    sent: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl Transport for Waiting {
+    async fn reserve(&self, route: &Route) -> Reservation {
+        if route.domain.as_deref() == Some("c.test") {
+            self.copy.notified().await;
+            // The next time it need not wait.
+            self.copy.notify_one();
+        }
+        Reservation::default()
+    }
+
+    async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
+        self.sent.lock().unwrap().extend(outgoing.recipients.iter().cloned());
+        let mut outcome = Outcome::Accepted(Response::default());
+        if outgoing.recipients == [ANN] {
+            self.to_is_tried.notify_one();
+            self.to_may_end.notified().await;
+            outcome = Outcome::Refused(Response { code: Some(554), ..Response::default() });
+        }
+        Ok(Sent { outcomes: vec![outcome; outgoing.recipients.len()], ..Sent::default() })
+    }
+
+    fn acceptance(&self) -> Acceptance {
+        Acceptance::Delivered
+    }
+}
+
+#[tokio::test]
+async fn copies_go_out_when_the_attempt_at_their_recipient_began_before_its_suppression() {
+    let transport = Arc::new(Waiting::default());
+    let product = Product::carried_by(Arc::clone(&transport) as _).await;
+    let id = product.send(&json!({"channel": "email", "to": ANN, "cc": [CAT], "subject": "s", "text": "t"})).await;
+    let app = product.app.clone();
+    let working = tokio::spawn(async move { app.run_until_idle().await.unwrap() });
+    transport.to_is_tried.notified().await;
+    let suppression = Suppression {
+        id: product.app.new_id(beginning()),
+        workspace_id: product.workspace,
+        channel: Channel::Email,
+        address: ANN.to_owned(),
+        reason: SuppressionReason::Manual,
+        detail: None,
+        source: SuppressionSource::Api,
+        created_at: beginning(),
+    };
+    product.commit([Write::PutSuppression(suppression, Expect::Absent)].into_iter().collect()).await;
+    transport.copy.notify_one();
+    // The job of the copy has put itself off before the other one ends.
+    for _ in 0..100_000 {
+        if product.store.next_due(product.app.now(), product.app.monotonic()).await.unwrap() < Some(MINUTE) {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    transport.to_may_end.notify_one();
+    working.await.unwrap();
+    assert_eq!(product.report(id).await.status.as_str(), "bounced");
+    product.pass(MINUTE).await;
+    assert_eq!(*transport.sent.lock().unwrap(), [ANN, CAT]);
+    let told: Vec<_> = product.report(id).await.events.iter().map(|event| format!("{:?}", event.kind)).collect();
+    assert_eq!(told, ["Queued", "Bounce", "Sent", "Delivered"]);
+    assert_eq!(product.store.job_count().await.unwrap(), 0);
+}
+
+/// Closes the store while it sends to one, and goes on with another.
+#[derive(Debug)]
+struct Closing {
+    store: OnceLock<Arc<SqliteStore>>,
+    both: Barrier,
+    is_done: AtomicBool,
+}
+
+#[async_trait]
+impl Transport for Closing {
+    async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
+        self.both.wait().await;
+        let store = self.store.get().unwrap();
+        if outgoing.recipients == [ANN] {
+            store.close().await;
+        } else {
+            store.watch_health().wait_for(|health| health.is_final()).await.unwrap();
+            // Until the other job has ended, and it is found that no further one can be claimed.
+            for _ in 0..1000 {
+                tokio::task::yield_now().await;
+            }
+            self.is_done.store(true, Ordering::SeqCst);
+        }
+        Ok(Sent { outcomes: vec![Outcome::Accepted(Response::default())], ..Sent::default() })
+    }
+
+    fn acceptance(&self) -> Acceptance {
+        Acceptance::Delivered
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn what_is_in_work_ends_before_it_is_told_that_nothing_can_be_claimed() {
+    let transport =
+        Arc::new(Closing { store: OnceLock::new(), both: Barrier::new(2), is_done: AtomicBool::new(false) });
+    let product = Product::carried_by(Arc::clone(&transport) as _).await;
+    transport.store.set(Arc::clone(&product.store)).unwrap();
+    for to in [ANN, CAT] {
+        product.send_to(to).await;
+    }
+    product.app.run_until_idle().await.unwrap_err();
+    assert!(transport.is_done.load(Ordering::SeqCst), "the job was dropped while it sent");
 }
 
 /// A transport with a fault.

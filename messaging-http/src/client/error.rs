@@ -20,6 +20,9 @@ pub enum ClientError {
     /// The Idempotency-Key cannot be sent in a header.
     #[error("the Idempotency-Key has characters that cannot be")]
     IdempotencyKey,
+    /// The operation is about a workspace, and the call names none.
+    #[error("no workspace is named: give one with `workspace(id)`")]
+    Workspace,
     /// What was to be sent does not become JSON.
     #[error("the request cannot be written")]
     Input(#[source] serde_json::Error),

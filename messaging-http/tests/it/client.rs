@@ -2,7 +2,6 @@
 
 use http::{HeaderMap, Method};
 use messaging_engine::ops::service::{CreateWorkspace, GetHealth, ListWorkspaces, WorkspaceInput};
-use messaging_engine::ops::{Empty, PageQuery};
 use messaging_http::{Client, ClientError};
 
 use crate::harness::TestServer;
@@ -15,12 +14,12 @@ fn client(server: &TestServer, token: &str) -> Client {
 async fn operations_are_called_by_type() {
     let server = TestServer::start().await;
     let client = client(&server, &server.session(None).await);
-    assert_eq!(client.call::<GetHealth>(&Empty {}, &Empty {}, &Empty {}, None).await.unwrap().status, "ok");
+    assert_eq!(client.run(GetHealth).send().await.unwrap().status, "ok");
     let input = WorkspaceInput { name: "New".to_owned() };
-    let made = client.call::<CreateWorkspace>(&Empty {}, &Empty {}, &input, Some("once")).await.unwrap();
-    let again = client.call::<CreateWorkspace>(&Empty {}, &Empty {}, &input, Some("once")).await.unwrap();
+    let made = client.run(CreateWorkspace).body(input.clone()).idempotency_key("once").send().await.unwrap();
+    let again = client.run(CreateWorkspace).body(input.clone()).idempotency_key("once").send().await.unwrap();
     assert_eq!(made, again);
-    let page = client.call::<ListWorkspaces>(&Empty {}, &PageQuery::default(), &Empty {}, None).await;
+    let page = client.run(ListWorkspaces).send().await;
     // The session was looked up before the workspace was made.
     assert!(page.unwrap().data.iter().any(|workspace| workspace.id == made.id));
 }
@@ -30,7 +29,7 @@ async fn refusals_are_told_with_everything() {
     let server = TestServer::start().await;
     let client = client(&server, &server.session(None).await);
     let input = WorkspaceInput { name: "x".repeat(201) };
-    let error = client.call::<CreateWorkspace>(&Empty {}, &Empty {}, &input, None).await.unwrap_err();
+    let error = client.run(CreateWorkspace).body(input).send().await.unwrap_err();
     let refusal = error.refusal().unwrap();
     assert_eq!((refusal.status.as_u16(), refusal.code.as_str()), (422, "validation_failed"));
     assert!(refusal.request_id.as_ref().unwrap().starts_with("req_"));

@@ -105,7 +105,7 @@ fn put_of(
                 }
             }
             Expect::Revision(revision) => {
-                update(connection, workspace_number, read_mask, &put.contact, revision, &mut tags)?
+                update(connection, workspace_number, read_mask, &put.contact, revision, &mut tags)?;
             }
         }
     }

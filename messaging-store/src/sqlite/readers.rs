@@ -1,6 +1,6 @@
 //! The threads that read, each with a connection of its own.
 //!
-//! Looking up a row by its key takes less time than waking a thread. Such point_reads are taken where they
+//! Looking up a row by its key takes less time than waking a thread. Such point reads are taken where they
 //! are asked for, on connections kept for them; when those are taken, by a thread like everything else.
 
 use std::collections::VecDeque;
@@ -67,7 +67,7 @@ impl ReadClock {
 /// Runs reads on a few threads.
 #[derive(Debug)]
 pub(super) struct Readers {
-    queue: Arc<WriterQueue>,
+    queue: Arc<Queue>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     point_reads: Vec<Mutex<Option<Reader>>>,
     path: PathBuf,
@@ -75,7 +75,7 @@ pub(super) struct Readers {
 }
 
 #[derive(Default)]
-struct WriterQueue {
+struct Queue {
     waiting: Mutex<Waiting>,
     wake: Condvar,
 }
@@ -88,16 +88,16 @@ struct Waiting {
     closed: bool,
 }
 
-impl std::fmt::Debug for WriterQueue {
+impl std::fmt::Debug for Queue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WriterQueue").finish_non_exhaustive()
+        f.debug_struct("Queue").finish_non_exhaustive()
     }
 }
 
 impl Readers {
     /// Starts the threads; each opens its connection when it has something to read.
     pub(super) fn start(path: &Path, threads: usize, capacity: usize) -> std::io::Result<Self> {
-        let queue = Arc::<WriterQueue>::default();
+        let queue = Arc::<Queue>::default();
         let mut handles = Vec::new();
         for number in 0..threads.max(1) {
             let (queue, path) = (Arc::clone(&queue), path.to_owned());
@@ -191,7 +191,7 @@ fn serve(reader: &mut Option<Reader>, path: &Path, task: WriterTask) {
     }
 }
 
-impl WriterQueue {
+impl Queue {
     fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::domain::public_suffix::known_suffix;
+
 /// What an address becomes: whoever it belongs to can be spoken of as anybody else.
 const SOMEBODY: &str = "@";
 
@@ -281,7 +283,7 @@ fn is_host(word: &str) -> bool {
     word.split('.').all(is_label)
         && (last.bytes().all(|byte| byte.is_ascii_digit())
             || LOCAL_SUFFIXES.contains(&last)
-            || (before.len() > 1 && psl::suffix(word.as_bytes()).is_some_and(|suffix| suffix.is_known())))
+            || (before.len() > 1 && known_suffix(word).is_some()))
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use messaging_engine::jobs::JobData as _;
 use messaging_engine::jobs::recalculate_segment::RecalculateSegment;
 use messaging_engine::ops::contacts::UpsertContact;
 use messaging_engine::ops::segments::{CreateSegment, GetSegment, SegmentPath};
-use messaging_engine::ops::{Empty, InWorkspace};
 use serde_json::json;
 
 use super::{Audience, pro};
@@ -165,21 +164,20 @@ async fn a_segment_that_cannot_be_calculated_fails_and_the_others_go_on() {
 async fn events_of_messages_reach_segments() {
     let product = Product::start().await;
     let (app, caller, workspace_id) = (&product.app, &product.caller, product.workspace);
-    let path = InWorkspace { workspace_id };
     let contact = serde_json::from_value(json!({"email": "ann@example.com"})).unwrap();
-    app.call::<UpsertContact>(caller, &path, &Empty {}, &contact).await.unwrap();
+    app.run(UpsertContact).body(contact).by(caller).await.unwrap();
     let mut segments = Vec::new();
     for event in ["delivered", "bounce"] {
         let body = json!({"name": event, "filter": {"type": "message", "event": event, "channel": "email"}});
         let body = serde_json::from_value(body).unwrap();
-        segments.push(app.call::<CreateSegment>(caller, &path, &Empty {}, &body).await.unwrap().id);
+        segments.push(app.run(CreateSegment).body(body).by(caller).await.unwrap().id);
     }
     product.work().await;
     let sizes = async || {
         let mut sizes = Vec::new();
         for id in &segments {
             let path = SegmentPath { workspace_id, id: *id };
-            sizes.push(app.call::<GetSegment>(caller, &path, &Empty {}, &Empty {}).await.unwrap().size);
+            sizes.push(app.run(GetSegment).path(path).by(caller).await.unwrap().size);
         }
         sizes
     };

@@ -1,0 +1,197 @@
+//! What differs between operations when one is carried out, with its types erased. Everything else is in `invoke`,
+//! once for all of them.
+
+use std::any::TypeId;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use messaging_core::DomainError;
+use messaging_core::input::{self, UnknownMembers};
+use messaging_core::violation::Violations;
+use serde::de::DeserializeOwned;
+use serde::de::value::{Error as ValueError, MapDeserializer};
+use serde_json::Value;
+
+use crate::app::write_queues::ResourceKey;
+use crate::error::Error;
+use crate::ops::context::{Context, Request};
+use crate::ops::operation::{Answer, Call, Operation, Output};
+
+/// One call of one operation. Its methods are called in this order, all of them again when the data changed meanwhile.
+pub(crate) trait Runnable: Send {
+    /// Makes the input. Answers what is wrong with it where the operation runs all the same.
+    fn decode(&mut self, request: &Request<'_>) -> Result<Violations, Error>;
+
+    /// What the call changes, see [`Operation::contended`].
+    fn contended(&self, path: &str) -> Vec<ResourceKey>;
+
+    /// Runs the operation on the input and keeps what it answers.
+    fn run<'a>(&'a mut self, cx: &'a mut Context<'_>) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// What the operation answered, encoded.
+    fn answer(&self) -> Result<Answer, Error>;
+}
+
+/// A call whose input comes as bytes and whose output leaves as bytes.
+pub(crate) struct Encoded<O: Operation>(Stage<O>);
+
+/// A call by a program that has values.
+pub(crate) struct Typed<O: Operation> {
+    given: Call<O>,
+    stage: Stage<O>,
+}
+
+/// The input and the output of one run.
+struct Stage<O: Operation> {
+    call: Option<Call<O>>,
+    output: Option<O::Output>,
+}
+
+impl<O: Operation> Encoded<O> {
+    pub(crate) fn erased() -> Box<dyn Runnable> {
+        Box::new(Self(Stage::new()))
+    }
+}
+
+impl<O: Operation> Typed<O> {
+    pub(crate) const fn new(given: Call<O>) -> Self {
+        Self { given, stage: Stage::new() }
+    }
+
+    /// What the operation answered, if it ran.
+    pub(crate) fn into_output(self) -> Option<O::Output> {
+        self.stage.output
+    }
+}
+
+impl<O: Operation> Stage<O> {
+    const fn new() -> Self {
+        Self { call: None, output: None }
+    }
+
+    fn contended(&self, path: &str) -> Vec<ResourceKey> {
+        self.call.as_ref().map(|call| O::contended(path, call)).unwrap_or_default()
+    }
+
+    fn run<'a>(&'a mut self, cx: &'a mut Context<'_>) -> BoxFuture<'a, Result<(), Error>> {
+        let call = self.call.take();
+        Box::pin(async move {
+            let call = call.ok_or_else(|| Error::internal(NOT_IN_ORDER))?;
+            self.output = Some(O::run(cx, call).await?);
+            Ok(())
+        })
+    }
+
+    fn answer(&self) -> Result<Answer, Error> {
+        self.output.as_ref().ok_or_else(|| Error::internal(NOT_IN_ORDER))?.to_answer(O::SUCCESS)
+    }
+
+    /// Takes the input, or refuses it with all that is wrong with its parts.
+    fn take(
+        &mut self,
+        path: O::Path,
+        query: Result<O::Query, DomainError>,
+        body: Result<(O::Body, Violations), DomainError>,
+    ) -> Result<Violations, Error> {
+        match (query, body) {
+            (Ok(query), Ok((body, violations))) if O::LOOKS_UP || violations.is_empty() => {
+                self.call = Some(Call { path, query, body });
+                Ok(violations)
+            }
+            (query, body) => {
+                let body = body.map_or_else(Some, |(_, violations)| Some(violations.into()));
+                Err(refusal([query.err(), body]))
+            }
+        }
+    }
+}
+
+const NOT_IN_ORDER: &str = "the steps of a call came out of order";
+
+impl<O: Operation> Runnable for Encoded<O> {
+    fn decode(&mut self, request: &Request<'_>) -> Result<Violations, Error> {
+        // Check 9 goes before check 11: a body that is no JSON is refused even if the resource is not there.
+        let body = input::body_with_faults::<O::Body>(&request.body, unknown_members::<O>(request.lenient));
+        if let Err(DomainError::NotAnObject) = body {
+            return Err(Error::InvalidJson);
+        }
+        let path = read_path::<O::Path>(request)?;
+        self.0.take(path, input::query::<O::Query>(request.query), body)
+    }
+
+    fn contended(&self, path: &str) -> Vec<ResourceKey> {
+        self.0.contended(path)
+    }
+
+    fn run<'a>(&'a mut self, cx: &'a mut Context<'_>) -> BoxFuture<'a, Result<(), Error>> {
+        self.0.run(cx)
+    }
+
+    fn answer(&self) -> Result<Answer, Error> {
+        self.0.answer()
+    }
+}
+
+impl<O: Operation> Runnable for Typed<O> {
+    fn decode(&mut self, _: &Request<'_>) -> Result<Violations, Error> {
+        let Call { path, query, body } = self.given.clone();
+        self.stage.take(path, input::made_query(query), input::made_body(body))
+    }
+
+    fn contended(&self, path: &str) -> Vec<ResourceKey> {
+        self.stage.contended(path)
+    }
+
+    fn run<'a>(&'a mut self, cx: &'a mut Context<'_>) -> BoxFuture<'a, Result<(), Error>> {
+        self.stage.run(cx)
+    }
+
+    fn answer(&self) -> Result<Answer, Error> {
+        self.stage.answer()
+    }
+}
+
+fn read_path<P: DeserializeOwned>(request: &Request<'_>) -> Result<P, Error> {
+    let parameters = request.path_parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    P::deserialize(MapDeserializer::<_, ValueError>::new(parameters)).map_err(|_| Error::NotFound)
+}
+
+/// What is wrong with the parts of an input, all of it; the first fault that is no broken rule otherwise.
+fn refusal(faults: [Option<DomainError>; 2]) -> Error {
+    let mut found = Violations::new();
+    for fault in faults.into_iter().flatten() {
+        match fault {
+            DomainError::Invalid(violations) => found.merge(violations),
+            other => return other.into(),
+        }
+    }
+    Error::Validation(found)
+}
+
+/// Reads a body as the operation does, and does nothing.
+pub(super) fn check_body<O: Operation>(body: &[u8]) -> Result<(), Error> {
+    let (_, violations) = input::body_with_faults::<O::Body>(body, unknown_members::<O>(false))?;
+    Ok(violations.into_result()?)
+}
+
+fn unknown_members<O: Operation>(ignored: bool) -> UnknownMembers {
+    UnknownMembers { ignored, resource: Some(resource_of::<O::Output>) }
+}
+
+/// The schema of what an operation answers, made once; `null` if that is no JSON.
+fn resource_of<T: Output>() -> Arc<Value> {
+    input::schema_by(TypeId::of::<Resource<T>>(), |mut generator| match T::schema(&mut generator) {
+        Some(schema) => {
+            let mut schema = schema.to_value();
+            if let Some(members) = schema.as_object_mut() {
+                members.insert("$defs".to_owned(), Value::Object(generator.take_definitions(true)));
+            }
+            schema
+        }
+        None => Value::Null,
+    })
+}
+
+/// Marks the schemas of answers among those that are kept.
+struct Resource<T>(PhantomData<T>);

@@ -1,0 +1,284 @@
+//! What must hold when everything has come to rest. To add a promise: a function here, called by [`promises`].
+
+mod rows;
+
+pub(crate) use rows::rows;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use messaging_core::domain::import::ImportStatus;
+use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageFilter, MessageStatus};
+use messaging_core::ids::{ImportId, MessageId};
+use messaging_core::ports::store::{PageRequest, StoreError};
+use messaging_engine::App;
+use serde_json::Value;
+
+use crate::fixture::{Fixture, webhook_url};
+use crate::world::World;
+
+/// Events of a message that are read: more than any message of a run has.
+const MAX_EVENTS: usize = 1000;
+
+/// Messages read at a time.
+const PAGE: usize = 200;
+
+/// Checks everything that can be seen from outside.
+pub(crate) async fn promises(world: &World, app: &App) -> Result<(), StoreError> {
+    let messages = all_messages(app).await?;
+    accepted(world, &messages);
+    let erased = erased_addresses(world);
+    for message in messages.values() {
+        let workspace = Fixture::shared().workspace;
+        let events = app.store().message_events(workspace, message.id, MAX_EVENTS).await?;
+        copies(world, message, &events, &erased);
+        outcomes(world, message, &events, &erased);
+        webhooks(world, &events);
+    }
+    idempotence(world);
+    suppressions(world);
+    imports(world, app).await
+}
+
+async fn all_messages(app: &App) -> Result<BTreeMap<MessageId, Message>, StoreError> {
+    let mut found = BTreeMap::new();
+    let mut page = PageRequest { after: None, limit: PAGE };
+    loop {
+        let slice = app.store().messages(Fixture::shared().workspace, &MessageFilter::default(), page).await?;
+        found.extend(slice.items.into_iter().map(|message| (message.id, message)));
+        match slice.next {
+            Some(next) => page.after = Some(next),
+            None => return Ok(found),
+        }
+    }
+}
+
+/// Addresses that a contact may have had when it was erased: whatever names them may be crossed out.
+fn erased_addresses(world: &World) -> BTreeSet<String> {
+    if world.plan.requests.iter().all(|request| request.call.erases.is_none()) {
+        return BTreeSet::new();
+    }
+    // Upserts and merges move addresses between contacts, so it may be any.
+    world.plan.requests.iter().flat_map(|request| request.call.recipients.iter().cloned()).collect()
+}
+
+/// Every message whose acceptance was confirmed is there, and of each request no more than its callers can explain.
+fn accepted(world: &World, messages: &BTreeMap<MessageId, Message>) {
+    let mut ledger = world.ledger();
+    let mut made: BTreeMap<u64, u32> = BTreeMap::new();
+    for message in messages.values() {
+        if let Some(number) = message.metadata.get("request").and_then(Value::as_u64) {
+            *made.entry(number).or_default() += 1;
+        }
+    }
+    let mut broken = Vec::new();
+    for (planned, record) in world.plan.requests.iter().zip(&ledger.requests) {
+        for id in &record.messages {
+            if !messages.contains_key(id) {
+                broken.push(format!("message {id} was accepted and is not there"));
+            }
+        }
+        let Some(number) = planned.call.body["metadata"]["request"].as_u64() else { continue };
+        let most = if planned.key.is_some() && world.plan.jumps.is_empty() {
+            1
+        } else {
+            record.fresh_successes + record.unknown
+        };
+        let found = made.get(&number).copied().unwrap_or_default();
+        if found > most {
+            broken.push(format!("{found} messages were made of request {number}, which explains {most}"));
+        }
+    }
+    ledger.broken.append(&mut broken);
+}
+
+fn recipient_of(event: &MessageEvent) -> Option<&str> {
+    event.meta.get("recipient").and_then(Value::as_str)
+}
+
+fn is_ambiguous(event: &MessageEvent) -> bool {
+    event.meta.get("ambiguous") == Some(&Value::Bool(true))
+}
+
+/// No content left twice without a reason that the server could not help, and where it may have, the events say so.
+fn copies(world: &World, message: &Message, events: &[MessageEvent], erased: &BTreeSet<String>) {
+    let mut ledger = world.ledger();
+    let recipients: BTreeSet<_> =
+        ledger.contents.iter().filter(|one| one.message == message.id).map(|one| one.recipient.clone()).collect();
+    let mut broken = Vec::new();
+    for recipient in &recipients {
+        let contents: Vec<_> = ledger.contents_to(message.id, recipient).collect();
+        if contents.iter().any(|content| content.is_needless) {
+            broken.push(format!("{} was sent to {recipient} again after its end was known", message.id));
+        }
+        let copies = contents.iter().filter(|content| content.is_taken).count();
+        let is_marked = events.iter().any(|event| recipient_of(event) == Some(recipient) && is_ambiguous(event));
+        if copies > 1 && !is_marked && !erased.contains(recipient) {
+            broken.push(format!("{recipient} has {copies} copies of {} and no event says so", message.id));
+        }
+    }
+    for event in events.iter().filter(|event| is_ambiguous(event)) {
+        // Where the recipient was erased nobody can tell.
+        let Some(recipient) = recipient_of(event) else { continue };
+        let is_lost = ledger.contents_to(message.id, recipient).any(|content| content.is_reply_lost);
+        if !is_lost && !ledger.had_interruptions() {
+            broken.push(format!("{} to {recipient} is called ambiguous, and nothing happened to it", message.id));
+        }
+    }
+    ledger.broken.append(&mut broken);
+}
+
+/// Whether an event ends the attempts at a recipient.
+const fn is_final(kind: EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::Delivered | EventKind::Bounce | EventKind::Failed | EventKind::Suppressed | EventKind::Cancelled
+    )
+}
+
+/// Every message is settled, every recipient has exactly one end, and it is the one that peers saw.
+fn outcomes(world: &World, message: &Message, events: &[MessageEvent], erased: &BTreeSet<String>) {
+    let mut ledger = world.ledger();
+    if !message.status.is_settled() {
+        ledger.broken(format!("{} is still {}", message.id, message.status.as_str()));
+    }
+    let number = message.metadata.get("request").and_then(Value::as_u64);
+    let planned = world
+        .plan
+        .requests
+        .iter()
+        .find(|planned| number.is_some() && planned.call.body["metadata"]["request"].as_u64() == number);
+    let Some(planned) = planned else { return };
+    for recipient in &planned.call.recipients {
+        if erased.contains(recipient) {
+            continue;
+        }
+        let about = |event: &&MessageEvent| recipient_of(event).is_none_or(|named| named == recipient);
+        let ends: Vec<_> = events.iter().filter(about).filter(|event| is_final(event.kind)).collect();
+        let is_marked = events.iter().filter(about).any(is_ambiguous);
+        let copies = ledger.contents_to(message.id, recipient).filter(|content| content.is_taken).count();
+        let is_to = message.to == *recipient;
+        if ledger.returned.contains(&(message.id, recipient.clone())) {
+            // Whether the letter was before or after the end of the attempts, each is told once.
+            let bounces = ends.iter().filter(|event| event.kind == EventKind::Bounce).count();
+            if bounces != 1 || ends.len() > 2 {
+                let kinds: Vec<_> = ends.iter().map(|event| event.kind).collect();
+                ledger.broken(format!("{} came back from {recipient}, and ended with {kinds:?}", message.id));
+            }
+            if is_to && message.status != MessageStatus::Bounced {
+                ledger.broken(format!("{} came back and is {}", message.id, message.status.as_str()));
+            }
+            continue;
+        }
+        let [end] = ends[..] else {
+            // A message to nobody, because `to` is suppressed, ends with one event for all.
+            if !(ends.is_empty() && !is_to && message.status == MessageStatus::Suppressed) {
+                let kinds: Vec<_> = ends.iter().map(|event| event.kind).collect();
+                ledger.broken(format!("{} has {} ends for {recipient}: {kinds:?}", message.id, ends.len()));
+            }
+            continue;
+        };
+        if end.kind == EventKind::Delivered && copies == 0 {
+            ledger.broken(format!("{} is called delivered to {recipient}, who has no copy", message.id));
+        }
+        if end.kind != EventKind::Delivered && copies > 0 && !is_marked {
+            ledger.broken(format!("{recipient} has {} which ended with {:?}", message.id, end.kind));
+        }
+        let expected = match end.kind {
+            EventKind::Delivered => MessageStatus::Delivered,
+            EventKind::Bounce => MessageStatus::Bounced,
+            EventKind::Failed => MessageStatus::Failed,
+            EventKind::Suppressed => MessageStatus::Suppressed,
+            _ => MessageStatus::Cancelled,
+        };
+        if is_to && message.status != expected {
+            ledger.broken(format!("{} is {} and ended with {:?}", message.id, message.status.as_str(), end.kind));
+        }
+    }
+}
+
+/// Every event reached every webhook.
+///
+/// Not yet where a process was frozen: what it decided to hold for a paused webhook it commits when it goes on, and the
+/// webhook may have been resumed long before.
+fn webhooks(world: &World, events: &[MessageEvent]) {
+    let mut ledger = world.ledger();
+    if ledger.had_freezes() {
+        return;
+    }
+    for number in 0..Fixture::shared().webhooks.len() {
+        let url = webhook_url(number);
+        for event in events {
+            if !ledger.has_received(&url, event.id) {
+                ledger.broken(format!("{url} never heard of {} ({:?} of {})", event.id, event.kind, event.message_id));
+            }
+        }
+    }
+}
+
+/// What was asked for under one key was done once. Answers are remembered for a day by the date, so that a clock that
+/// was set may end that early.
+fn idempotence(world: &World) {
+    if !world.plan.jumps.is_empty() {
+        return;
+    }
+    let mut ledger = world.ledger();
+    let twice = world
+        .plan
+        .requests
+        .iter()
+        .zip(&ledger.requests)
+        .filter(|(planned, record)| planned.key.is_some() && record.fresh_successes > 1);
+    let twice: Vec<_> = twice
+        .map(|(planned, record)| {
+            format!("{} under {:?} was done {} times", planned.call.operation, planned.key, record.fresh_successes)
+        })
+        .collect();
+    ledger.broken.extend(twice);
+}
+
+/// Nobody gets a message that was asked for after its recipient's suppression was confirmed.
+fn suppressions(world: &World) {
+    let mut ledger = world.ledger();
+    let mut broken = Vec::new();
+    let all = || world.plan.requests.iter().zip(&ledger.requests);
+    for (suppression, listed) in all().filter(|(planned, _)| planned.call.operation == "createSuppression") {
+        let (Some(since), Some(address)) = (listed.known_at, suppression.call.body["address"].as_str()) else {
+            continue;
+        };
+        for (_, record) in all().filter(|(_, record)| record.first_asked.is_some_and(|asked| asked > since)) {
+            for message in &record.messages {
+                if ledger.contents_to(*message, address).next().is_some() {
+                    broken.push(format!("{message} was sent to {address}, which had been suppressed before"));
+                }
+            }
+        }
+    }
+    ledger.broken.append(&mut broken);
+}
+
+/// Every file that arrived was read to its end, each row once.
+async fn imports(world: &World, app: &App) -> Result<(), StoreError> {
+    for planned in 0..world.plan.requests.len() {
+        let Some((_, rows)) = &world.plan.requests[planned].call.file else { continue };
+        let record = world.ledger().requests[planned].clone();
+        let Some((_, announced)) = &record.success else { continue };
+        let announced: Value = serde_json::from_str(announced).unwrap_or_default();
+        let Some(Ok(id)) = announced["import_id"].as_str().map(str::parse::<ImportId>) else { continue };
+        let workspace = Fixture::shared().workspace;
+        let found = app.store().import(workspace, id).await?;
+        let Some(import) = found.map(|stored| stored.record) else {
+            world.ledger().broken(format!("import {id} was announced and is not there"));
+            continue;
+        };
+        let status = import.status(app.now());
+        let is_read = status == ImportStatus::Completed && import.created == *rows && import.updated == 0;
+        // Where the clock was set the link may be over, or seem to be there again.
+        let has_end = status == ImportStatus::Expired || !world.plan.jumps.is_empty();
+        if !(is_read || (has_end && !record.is_uploaded)) {
+            let (created, updated, failed) = (import.created, import.updated, import.failed);
+            let told = format!("{created} created, {updated} updated, {failed} failed");
+            world.ledger().broken(format!("import {id} of {rows} rows is {status:?}: {told}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! What is there when a run begins: a workspace that sends, with contacts, lists, segments and webhooks.
+//!
+//! It is made once, by the product itself, and copied for every run.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::dkim::{Algorithm, generate};
+use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
+use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::verification::{self, SANDBOX_DOMAIN};
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::clock::{ManualClock, SeededEntropy};
+use messaging_core::ports::fetch::{FetchError, FetchRequest, Fetched, UrlFault};
+use messaging_core::ports::store::Priority;
+use messaging_core::ports::{Fetch, Store, Transport};
+use messaging_engine::app::Builder;
+use messaging_engine::{App, SecretKey, Settings, admin};
+use messaging_store::{SqliteOptions, SqliteStore};
+use serde_json::{Value, json};
+
+use crate::blocking::wait;
+use crate::clock::BEGINNING;
+use crate::front_end;
+use crate::requests::{Call, DOMAINS};
+
+/// Contacts that are there from the beginning.
+const CONTACTS: usize = 8;
+
+const LISTS: usize = 3;
+
+/// The key that all secrets of all runs are sealed under.
+const KEY: SecretKey = SecretKey::from_bytes([7; 32]);
+
+/// What the requests of runs may name, and the files of the database.
+#[derive(Debug)]
+pub(crate) struct Fixture {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) contacts: Vec<String>,
+    pub(crate) lists: Vec<String>,
+    pub(crate) segments: Vec<String>,
+    pub(crate) webhooks: Vec<String>,
+    files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl Fixture {
+    /// The one that all runs of this process share.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<Fixture> = OnceLock::new();
+        SHARED.get_or_init(|| Self::make().expect("the product makes what every run begins with"))
+    }
+
+    fn make() -> io::Result<Self> {
+        let directory = temporary_directory()?;
+        let path = directory.path().join("messaging.db");
+        let store = Arc::new(SqliteStore::open(SqliteOptions::new(path)).map_err(io::Error::other)?);
+        let mut fixture = wait(fill(Arc::clone(&store)))?;
+        // The last one that closes the database moves its log into it.
+        drop(store);
+        for entry in fs::read_dir(directory.path())? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                fixture.files.push((entry.file_name().into(), fs::read(entry.path())?));
+            }
+        }
+        Ok(fixture)
+    }
+
+    /// Copies the database into a directory, and answers where it is.
+    pub(crate) fn copy_into(&self, directory: &Path) -> io::Result<PathBuf> {
+        for (name, content) in &self.files {
+            fs::write(directory.join(name), content)?;
+        }
+        Ok(directory.join("messaging.db"))
+    }
+}
+
+/// A directory in memory where there is one: no run needs a disk.
+pub(crate) fn temporary_directory() -> io::Result<tempfile::TempDir> {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
+}
+
+/// An application as all processes of all runs have it, with ports of their own.
+pub(crate) fn application(
+    store: Arc<dyn Store>,
+    transport: Option<Arc<dyn Transport>>,
+    fetch: Arc<dyn Fetch>,
+) -> Builder {
+    let settings = Settings {
+        hostname: "mx.service.test".to_owned(),
+        public_url: "https://track.service.test".to_owned(),
+        ..Settings::default()
+    };
+    let builder = App::builder(store, KEY).fetch(fetch).settings(settings);
+    match transport {
+        Some(transport) => builder.transport(Channel::Email, "sandbox", transport),
+        None => builder,
+    }
+}
+
+/// Admits every URL and calls none.
+#[derive(Debug)]
+struct NoCalls;
+
+#[async_trait]
+impl Fetch for NoCalls {
+    fn check(&self, _url: &str) -> Result<(), UrlFault> {
+        Ok(())
+    }
+
+    async fn fetch(&self, _request: FetchRequest) -> Result<Fetched, FetchError> {
+        Err(FetchError::Blocked)
+    }
+}
+
+async fn fill(store: Arc<SqliteStore>) -> io::Result<Fixture> {
+    let clock = Arc::new(ManualClock::new(BEGINNING));
+    let building = application(store, None, Arc::new(NoCalls)).clock(clock).entropy(Arc::new(SeededEntropy::new(1)));
+    let app = building.build().await.map_err(io::Error::other)?;
+    admin::create_user(&app, "owner@acme.com", None, None).await.map_err(io::Error::other)?;
+    let workspace = admin::create_workspace(&app, "Acme", "owner@acme.com").await.map_err(io::Error::other)?.id;
+    prepare_sending(&app, workspace).await?;
+
+    let mut fixture = Fixture {
+        workspace,
+        contacts: Vec::new(),
+        lists: Vec::new(),
+        segments: Vec::new(),
+        webhooks: Vec::new(),
+        files: Vec::new(),
+    };
+    for number in 0..LISTS {
+        let body = json!({"name": format!("List {number}")});
+        fixture.lists.push(create(&app, workspace, "createList", body).await?);
+    }
+    for number in 0..CONTACTS {
+        let body = json!({
+            "external_id": format!("u-{number}"), "email": format!("p{}@d{}.test", number / DOMAINS, number % DOMAINS),
+            "attributes": {"plan": if number % 2 == 0 { "free" } else { "pro" }},
+            "list_ids": [fixture.lists[number % LISTS]], "tags": ["vip"],
+        });
+        fixture.contacts.push(create(&app, workspace, "upsertContact", body).await?);
+    }
+    for plan in ["free", "pro"] {
+        let filter = json!({"type": "attribute", "key": "plan", "op": "eq", "value": plan});
+        let body = json!({"name": plan, "filter": filter});
+        fixture.segments.push(create(&app, workspace, "createSegment", body).await?);
+    }
+    for number in 0..2 {
+        let body = json!({"url": webhook_url(number), "events": ["*"]});
+        fixture.webhooks.push(create(&app, workspace, "createWebhook", body).await?);
+    }
+    app.run_until_idle().await.map_err(io::Error::other)?;
+    Ok(fixture)
+}
+
+/// The address of a webhook.
+pub(crate) fn webhook_url(number: usize) -> String {
+    format!("https://hook{number}.test/events")
+}
+
+async fn create(app: &App, workspace: WorkspaceId, operation: &'static str, body: Value) -> io::Result<String> {
+    let answer =
+        front_end::call(app, workspace, &Call::new(operation, &[], body), None).await.map_err(io::Error::other)?;
+    answer.json()["id"].as_str().map(ToOwned::to_owned).ok_or_else(|| io::Error::other("an answer without an id"))
+}
+
+/// A verified domain with a key, and the channel.
+async fn prepare_sending(app: &App, workspace: WorkspaceId) -> io::Result<()> {
+    let now = app.now();
+    let mut domain = SendingDomain::new(app.new_id(now), workspace, SANDBOX_DOMAIN, now);
+    let key = generate(Algorithm::Ed25519Sha256, app.entropy());
+    let selector = "mk01234567".to_owned();
+    domain.dkim.push(DkimKey {
+        sealed: app.vault().seal(&DkimKey::place(domain.id, &selector), &key.private, app.entropy()),
+        selector,
+        algorithm: Algorithm::Ed25519Sha256,
+        public: key.public,
+        check: Check::default(),
+        created_at: now,
+        verified_at: None,
+    });
+    verification::publish(&mut domain, now);
+    let email = ChannelSettings {
+        workspace_id: workspace,
+        channel: Channel::Email,
+        provider: "sandbox".to_owned(),
+        config: serde_json::Map::new(),
+    };
+    let writes = [Write::PutDomain(domain, Expect::Absent), Write::PutChannel(email, Expect::Absent)];
+    app.store().commit(Changes::from_iter(writes), Priority::Foreground).await.map_err(io::Error::other)
+}

@@ -1,0 +1,52 @@
+//! Admits and calls operations: the part of a front end that matters here.
+
+use messaging_core::ids::WorkspaceId;
+use messaging_engine::ops::{self, Request};
+use messaging_engine::{App, Caller, Error};
+use serde_json::Value;
+
+use crate::requests::Call;
+
+/// What a caller is answered.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+    pub(crate) replayed: bool,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or(Value::Null)
+    }
+}
+
+/// Calls an operation in a workspace, as its operator.
+pub(crate) async fn call(app: &App, workspace: WorkspaceId, call: &Call, key: Option<&str>) -> Result<Answer, Error> {
+    let endpoint = ops::all().iter().find(|endpoint| endpoint.id == call.operation).ok_or(Error::RouteNotFound)?;
+    let mut parameters: Vec<_> = call.path.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    if endpoint.is_in_workspace() {
+        parameters.push(("workspace_id".to_owned(), workspace.to_string()));
+    }
+    let caller = Caller::Operator(Some(workspace));
+    let named = workspace.to_string();
+    let in_path = endpoint.is_in_workspace().then_some(named.as_str());
+    let (caller, admitted) = app.admit(caller, endpoint.access, in_path, None).await?;
+    let path = ops::fill_path(endpoint.path, &parameters);
+    let body = if call.body.is_null() { Vec::new() } else { call.body.to_string().into_bytes() };
+    let request = Request {
+        app,
+        caller: &caller,
+        workspace: admitted,
+        path: &path,
+        path_parameters: parameters,
+        query: "",
+        body: body.into(),
+        idempotency_key: key.map(str::as_bytes),
+        client: None,
+        lenient: false,
+    };
+    let answer = (endpoint.call)(request).await?;
+    let body = String::from_utf8_lossy(&answer.body).into_owned();
+    Ok(Answer { status: answer.status.as_u16(), body, replayed: answer.replayed })
+}

@@ -1,0 +1,209 @@
+//! What an observer outside of the product knows: which copies peers took, which events a receiver took, what
+//! callers were answered, and what was done to the processes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use messaging_core::ids::{EventId, MessageId};
+
+/// The observer's notes.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    lives: Vec<LifeRecord>,
+    /// Every transaction whose content was sent, in order.
+    pub(crate) contents: Vec<Content>,
+    /// Events that each webhook's receiver took, with how often.
+    pub(crate) received: BTreeMap<(String, String), u32>,
+    /// Recipients, by message, whose mail server sent the message back.
+    pub(crate) returned: BTreeSet<(MessageId, String)>,
+    /// What callers know.
+    pub(crate) requests: Vec<RequestRecord>,
+    /// Counts what callers saw.
+    moments: u64,
+    /// Promises that were seen to be broken while the run went on.
+    pub(crate) broken: Vec<String>,
+    /// Claims that ended too early.
+    lost_claims: u32,
+    /// Faults that happened, by kind.
+    pub(crate) faults: BTreeMap<&'static str, u32>,
+}
+
+#[derive(Debug, Default)]
+struct LifeRecord {
+    has_ended: bool,
+    was_frozen: bool,
+}
+
+/// A transaction whose content was sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Content {
+    pub(crate) message: MessageId,
+    pub(crate) recipient: String,
+    /// Whether the peer took it.
+    pub(crate) is_taken: bool,
+    /// Whether the reply was lost.
+    pub(crate) is_reply_lost: bool,
+    /// Whether the recipient has it already, and the server knew that.
+    pub(crate) is_needless: bool,
+    life: usize,
+    outcome: OutcomeState,
+}
+
+/// What became of the outcome of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OutcomeState {
+    /// Its process has it, or will.
+    UnderWay,
+    /// Its process ended or froze, or lost its claim, before the outcome was committed.
+    CutOff,
+    /// It is in the store.
+    Kept,
+}
+
+/// What is noted of content that leaves; see [`Content`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ContentSent<'a> {
+    pub(crate) message: MessageId,
+    pub(crate) recipient: &'a str,
+    pub(crate) is_taken: bool,
+    pub(crate) is_reply_lost: bool,
+    /// Whether the process was frozen between the last question to the store and the content: nobody can keep it
+    /// from sending what another process has sent meanwhile.
+    pub(crate) is_late: bool,
+}
+
+impl Content {
+    /// Nobody may hear of the outcome any more.
+    fn cut_off(&mut self) {
+        if self.outcome == OutcomeState::UnderWay {
+            self.outcome = OutcomeState::CutOff;
+        }
+    }
+
+    /// Whether an honest server may not know at the moment that the peer took it.
+    fn may_be_repeated(&self) -> bool {
+        !self.is_taken || self.is_reply_lost || self.outcome == OutcomeState::CutOff
+    }
+}
+
+/// What a caller knows of a request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RequestRecord {
+    /// The first successful answer: status and body.
+    pub(crate) success: Option<(u16, String)>,
+    /// Successful answers that were not replayed.
+    pub(crate) fresh_successes: u32,
+    /// Tries of which nobody knows whether they were done.
+    pub(crate) unknown: u32,
+    /// When it was asked for first, by the order of all that callers saw.
+    pub(crate) first_asked: Option<u64>,
+    /// When its success was known first.
+    pub(crate) known_at: Option<u64>,
+    /// Whether the server confirmed that the file of an import arrived.
+    pub(crate) is_uploaded: bool,
+    /// Messages that were accepted.
+    pub(crate) messages: Vec<MessageId>,
+}
+
+impl Ledger {
+    pub(crate) fn begin_life(&mut self) -> usize {
+        self.lives.push(LifeRecord::default());
+        self.lives.len() - 1
+    }
+
+    pub(crate) fn life_ended(&mut self, life: usize) {
+        self.lives[life].has_ended = true;
+        self.cut_off(life);
+    }
+
+    pub(crate) fn life_frozen(&mut self, life: usize) {
+        self.lives[life].was_frozen = true;
+        self.cut_off(life);
+    }
+
+    /// What is under way when a process ends or freezes is cut off; what it begins after it was frozen, with a claim
+    /// that is over, as well.
+    fn cut_off(&mut self, life: usize) {
+        for content in self.contents.iter_mut().filter(|content| content.life == life) {
+            content.cut_off();
+        }
+    }
+
+    /// A job that delivers to the recipients of a domain was claimed again, because its first claim ended too early.
+    pub(crate) fn claim_lost(&mut self, message: &str, domain: Option<&str>) {
+        let is_concerned = |content: &Content| {
+            let at = content.recipient.rsplit_once('@').map_or("", |(_, at)| at);
+            content.message.to_string() == message && domain.is_none_or(|domain| domain == at)
+        };
+        for content in self.contents.iter_mut().filter(|content| is_concerned(content)) {
+            content.cut_off();
+        }
+        self.lost_claims += 1;
+    }
+
+    /// Content leaves.
+    pub(crate) fn send_content(&mut self, life: usize, sent: ContentSent<'_>) {
+        let ContentSent { message, recipient, is_taken, is_reply_lost, is_late } = sent;
+        let before = self.contents.iter().rfind(|one| one.message == message && one.recipient == recipient);
+        let is_needless = !is_late && before.is_some_and(|before| !before.may_be_repeated());
+        let is_cut_off = self.lives[life].has_ended || self.lives[life].was_frozen;
+        let outcome = if is_cut_off { OutcomeState::CutOff } else { OutcomeState::UnderWay };
+        let recipient = recipient.to_owned();
+        let content = Content { message, recipient, is_taken, is_reply_lost, is_needless, life, outcome };
+        self.contents.push(content);
+    }
+
+    /// That a recipient has a message is in the store.
+    pub(crate) fn outcome_kept(&mut self, life: usize, message: MessageId, recipient: &str) {
+        for content in &mut self.contents {
+            if content.life == life && content.message == message && content.recipient == recipient {
+                content.outcome = OutcomeState::Kept;
+            }
+        }
+    }
+
+    /// Whether any process was frozen.
+    pub(crate) fn had_freezes(&self) -> bool {
+        self.lives.iter().any(|life| life.was_frozen)
+    }
+
+    /// How many lives began.
+    pub(crate) fn lives(&self) -> usize {
+        self.lives.len()
+    }
+
+    /// The contents that were sent to a recipient, in order.
+    pub(crate) fn contents_to<'a>(
+        &'a self,
+        message: MessageId,
+        recipient: &'a str,
+    ) -> impl Iterator<Item = &'a Content> {
+        self.contents.iter().filter(move |one| one.message == message && one.recipient == recipient)
+    }
+
+    /// Whether anything happened after which a server may not know what became of its transactions.
+    pub(crate) fn had_interruptions(&self) -> bool {
+        self.lost_claims > 0 || self.lives.iter().any(|life| life.has_ended || life.was_frozen)
+    }
+
+    pub(crate) fn receive(&mut self, url: &str, event: &str) {
+        *self.received.entry((url.to_owned(), event.to_owned())).or_default() += 1;
+    }
+
+    pub(crate) fn has_received(&self, url: &str, event: EventId) -> bool {
+        self.received.contains_key(&(url.to_owned(), event.to_string()))
+    }
+
+    /// A moment after all those before.
+    pub(crate) fn moment(&mut self) -> u64 {
+        self.moments += 1;
+        self.moments
+    }
+
+    pub(crate) fn count_fault(&mut self, kind: &'static str) {
+        *self.faults.entry(kind).or_default() += 1;
+    }
+
+    pub(crate) fn broken(&mut self, what: String) {
+        self.broken.push(what);
+    }
+}

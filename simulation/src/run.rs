@@ -1,0 +1,203 @@
+//! One run: a plan is carried out, then everything calms down, then the promises are checked.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use messaging_core::ports::store::StoreHealth;
+use messaging_engine::{App, Error};
+use tokio::task::JoinSet;
+
+use crate::caller;
+use crate::checks;
+use crate::fixture::{Fixture, temporary_directory};
+use crate::front_end;
+use crate::life::Life;
+use crate::log::Log;
+use crate::plan::Plan;
+use crate::planted::Planted;
+use crate::process::{Cluster, build};
+use crate::requests::Call;
+use crate::store::Database;
+use crate::world::World;
+
+/// What is waited for after the last request before everything calms down.
+const AFTERMATH: Duration = Duration::from_mins(20);
+
+/// How long everything that is left may take once nothing goes wrong any more: longer than messages, webhooks and
+/// claims are kept waiting.
+const LONGEST_CALM: Duration = Duration::from_hours(30 * 24);
+
+/// What a run is to be.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// A mistake that is made on purpose.
+    pub planted: Option<Planted>,
+    /// Whether every step is kept, to be read.
+    pub keeps_trace: bool,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The seed.
+    pub seed: u64,
+    /// Promises that did not hold; none in a good run.
+    pub broken: Vec<String>,
+    /// A digest of everything that happened: the same seed has the same one.
+    pub digest: u64,
+    /// The plan and every step, if they were kept.
+    pub trace: Vec<String>,
+    /// Faults that happened, by kind, with how often.
+    pub faults: Vec<(&'static str, u32)>,
+    /// Requests that were made.
+    pub requests: usize,
+    /// Copies of messages that peers took.
+    pub copies: usize,
+}
+
+/// Runs a seed. Fails when there is no room for its database.
+pub fn run(seed: u64, options: Options) -> io::Result<Report> {
+    let fixture = Fixture::shared();
+    let directory = temporary_directory()?;
+    let path = fixture.copy_into(directory.path())?;
+    let plan = Plan::of(seed, fixture);
+    let mut trace: Vec<_> =
+        if options.keeps_trace { format!("{plan:#?}").lines().map(ToOwned::to_owned).collect() } else { Vec::new() };
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_time().start_paused(true).build()?;
+    let (log, logged) = Log::new(options.keeps_trace);
+    let _logging = tracing::subscriber::set_default(log);
+    let report = runtime.block_on(async {
+        let world = World::new(plan, options.planted, options.keeps_trace);
+        logged.attach(&world);
+        let database = Database::open(&world, &path).map_err(io::Error::other)?;
+        live(&world, &database).await;
+        io::Result::Ok((world, database))
+    });
+    // Whatever still runs is dropped before the database is closed.
+    drop(runtime);
+    let (world, database) = report?;
+    database.close();
+    checks::rows(&world, &path);
+    let (digest, mut lines) = world.take_trace();
+    trace.append(&mut lines);
+    let mut ledger = world.ledger();
+    Ok(Report {
+        seed,
+        broken: std::mem::take(&mut ledger.broken),
+        digest,
+        trace,
+        faults: ledger.faults.iter().map(|(kind, count)| (*kind, *count)).collect(),
+        requests: ledger.requests.len(),
+        copies: ledger.contents.iter().filter(|content| content.is_taken).count(),
+    })
+}
+
+async fn live(world: &Arc<World>, database: &Arc<Database>) {
+    world.ledger().requests.resize_with(world.plan.requests.len(), Default::default);
+    let cluster = Cluster::new(world, database);
+    world.is_served_by(&cluster);
+    let mut processes = JoinSet::new();
+    for process in 0..world.plan.processes {
+        processes.spawn(Arc::clone(&cluster).run(process));
+    }
+    let mut troubles = JoinSet::new();
+    troubles.spawn(trouble(Arc::clone(world), Arc::clone(database)));
+    troubles.spawn(jump(Arc::clone(world)));
+    let mut callers = JoinSet::new();
+    for index in 0..world.plan.requests.len() {
+        callers.spawn(caller::make(Arc::clone(world), Arc::clone(&cluster), index));
+    }
+    while callers.join_next().await.is_some() {}
+    tokio::time::sleep(AFTERMATH).await;
+    troubles.shutdown().await;
+    world.note(format_args!("calms down"));
+    world.calm_down();
+    if database.health() != StoreHealth::SyncFailed {
+        database.set_health(StoreHealth::Healthy);
+    }
+    world.letters.wait_for(|letters| *letters == 0).await;
+    let Some(app) = observer(world, database).await else { return };
+    resume_webhooks(world, &app).await;
+    wait_until_idle(world, &app).await;
+    processes.shutdown().await;
+    if let Err(error) = checks::promises(world, &app).await {
+        world.ledger().broken(format!("what is stored cannot be read: {error}"));
+    }
+}
+
+/// An application that does no work, for those who look.
+async fn observer(world: &Arc<World>, database: &Arc<Database>) -> Option<App> {
+    let life = Life::begin(world, world.plan.processes, &Arc::default());
+    let app = build(&life, database).await;
+    if app.is_none() {
+        world.ledger().broken("nothing can be started over the database".to_owned());
+    }
+    app
+}
+
+async fn resume_webhooks(world: &World, app: &App) {
+    let fixture = Fixture::shared();
+    for webhook in &fixture.webhooks {
+        let call = Call::new("resumeWebhook", &[("id", webhook)], serde_json::Value::Null);
+        loop {
+            match front_end::call(app, fixture.workspace, &call, None).await {
+                // It was not paused.
+                Ok(_) | Err(Error::InvalidState { status: "active", .. }) => break,
+                // The store is about to come back.
+                Err(Error::Unavailable { .. }) if world.clock.elapsed() < LONGEST_CALM => {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+                Err(error) => {
+                    world.ledger().broken(format!("a webhook is not resumed: {error:?}"));
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Waits until no job is left.
+async fn wait_until_idle(world: &World, app: &App) {
+    let began = world.clock.elapsed();
+    loop {
+        match app.store().job_count().await {
+            Ok(0) => return,
+            Ok(left) if world.clock.elapsed() - began > LONGEST_CALM => {
+                world.ledger().broken(format!("{left} jobs are stuck"));
+                return;
+            }
+            Ok(_) => {}
+            Err(error) => return world.ledger().broken(format!("jobs cannot be counted: {error}")),
+        }
+        let next = app.store().next_due(app.now(), app.monotonic()).await;
+        let wait = next.ok().flatten().unwrap_or_default();
+        tokio::time::sleep(wait.clamp(Duration::from_secs(1), Duration::from_hours(6))).await;
+    }
+}
+
+/// Times in which the store takes no writes.
+async fn trouble(world: Arc<World>, database: Arc<Database>) {
+    for outage in &world.plan.outages {
+        tokio::time::sleep(outage.at.saturating_sub(world.clock.elapsed())).await;
+        // One trouble at a time.
+        if database.health() == StoreHealth::Healthy {
+            world.ledger().count_fault("store full or failing");
+            database.set_health(outage.health);
+            tokio::time::sleep(outage.length).await;
+            if database.health() == outage.health {
+                database.set_health(StoreHealth::Healthy);
+            }
+        }
+    }
+}
+
+async fn jump(world: Arc<World>) {
+    for jump in &world.plan.jumps {
+        tokio::time::sleep(jump.at.saturating_sub(world.clock.elapsed())).await;
+        world.ledger().count_fault("clock set");
+        world.note(format_args!("the clock is set by {} ms", jump.millis));
+        world.clock.jump(jump.millis);
+    }
+}

@@ -1,0 +1,374 @@
+//! A store that fails by plan, in front of the real one.
+
+mod claims;
+mod reads;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use messaging_core::changes::{Changes, JobHandle, Write};
+use messaging_core::domain::message::EventKind;
+use messaging_core::ids::Id as _;
+use messaging_core::ports::Store;
+use messaging_core::ports::store::{CommitError, Priority, StoreError, StoreGauges, StoreHealth};
+use messaging_store::{OpenError, SqliteOptions, SqliteStore};
+use tokio::sync::watch;
+
+use crate::blocking::wait;
+use crate::life::Life;
+use crate::planted::Planted;
+use crate::signal::Signal;
+use crate::world::World;
+use claims::Claims;
+
+/// The database of a run, which all processes share.
+#[derive(Debug)]
+pub(crate) struct Database {
+    world: Arc<World>,
+    path: PathBuf,
+    open: Mutex<Option<Arc<SqliteStore>>>,
+    state: Signal<StoreHealth>,
+    /// The same for the product.
+    health: watch::Sender<StoreHealth>,
+    /// A commit of which nobody knows yet whether it is kept, and whose it is.
+    undecided: Mutex<Option<(usize, Changes)>>,
+    /// Counts commits, so that processes look for work.
+    commits: Signal<u64>,
+    claims: Mutex<Claims>,
+}
+
+impl Database {
+    pub(crate) fn open(world: &Arc<World>, path: &Path) -> Result<Arc<Self>, OpenError> {
+        let store = Arc::new(SqliteStore::open(SqliteOptions::new(path))?);
+        Ok(Arc::new(Self {
+            world: Arc::clone(world),
+            path: path.to_owned(),
+            open: Mutex::new(Some(store)),
+            state: Signal::new(StoreHealth::Healthy),
+            health: watch::Sender::new(StoreHealth::Healthy),
+            undecided: Mutex::default(),
+            commits: Signal::new(0),
+            claims: Mutex::default(),
+        }))
+    }
+
+    fn store(&self) -> Arc<SqliteStore> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(open.as_ref().expect("it is open while processes live"))
+    }
+
+    /// Closes the database and opens it again, as when the only process starts again: leases are forgotten.
+    pub(crate) fn restart(&self) -> Result<(), OpenError> {
+        self.decide();
+        self.close();
+        let store = SqliteStore::open(SqliteOptions::new(&self.path))?;
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(store));
+        self.set_health(StoreHealth::Healthy);
+        Ok(())
+    }
+
+    /// Closes the files.
+    pub(crate) fn close(&self) {
+        drop(self.open.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    pub(crate) fn set_health(&self, health: StoreHealth) {
+        self.world.note(format_args!("the store is {}", health.as_str()));
+        self.health.send_replace(health);
+        self.state.change(|state| *state = health);
+    }
+
+    pub(crate) fn health(&self) -> StoreHealth {
+        self.state.get()
+    }
+
+    /// Tells every commit.
+    pub(crate) const fn commits(&self) -> &Signal<u64> {
+        &self.commits
+    }
+
+    /// Tells every change of the health.
+    pub(crate) const fn state(&self) -> &Signal<StoreHealth> {
+        &self.state
+    }
+
+    /// Ends the time in which the outcome of a commit is not known: it is kept, or it is not.
+    fn decide(&self) {
+        let undecided = self.undecided.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((life, changes)) = undecided {
+            let is_kept = self.world.draw(|dice| dice.chance(500));
+            self.world.note(format_args!("the undecided commit is kept: {is_kept}"));
+            if is_kept {
+                // When it does not apply any more, it was none.
+                let _ = self.apply(life, &changes);
+            }
+        }
+    }
+
+    fn apply(&self, life: usize, changes: &Changes) -> Result<(), CommitError> {
+        wait(self.store().commit(changes.clone(), Priority::Foreground))?;
+        let mut ledger = self.world.ledger();
+        let ends_a_run = |write: &Write| matches!(write, Write::FinishJob(..) | Write::RescheduleJob(..));
+        if changes.writes().iter().any(ends_a_run) {
+            for write in changes.writes() {
+                if let Write::AppendEvent(event) = write
+                    && event.kind == EventKind::Sent
+                    && let Some(recipient) = event.meta.get("recipient").and_then(|recipient| recipient.as_str())
+                {
+                    ledger.outcome_kept(life, event.message_id, recipient);
+                }
+            }
+        }
+        drop(ledger);
+        self.commits.change(|commits| *commits += 1);
+        Ok(())
+    }
+
+    /// Changes how many members lists are said to have, outside of any commit of the product.
+    fn miscount(&self, lists: &[Vec<u8>], by: i64) -> rusqlite::Result<()> {
+        let connection = rusqlite::Connection::open(&self.path)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        for list in lists {
+            connection.execute("UPDATE lists SET contacts = contacts + ?1 WHERE id = ?2", (by, list))?;
+        }
+        Ok(())
+    }
+}
+
+/// The store as one life of a process sees it.
+#[derive(Debug)]
+pub(crate) struct FaultyStore {
+    life: Arc<Life>,
+    database: Arc<Database>,
+}
+
+/// What goes wrong with a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CommitFault {
+    /// Nothing is done.
+    Refused,
+    /// Nothing is done, because the data is said to have changed.
+    Conflict,
+    /// Nothing is done, and nobody knows.
+    UnknownAndLost,
+    /// It is done, and nobody knows.
+    UnknownAndKept,
+    /// Nobody knows for a while, in which the store takes no writes.
+    Undecided,
+}
+
+impl FaultyStore {
+    pub(crate) const fn new(life: Arc<Life>, database: Arc<Database>) -> Self {
+        Self { life, database }
+    }
+
+    fn database(&self) -> Arc<SqliteStore> {
+        self.database.store()
+    }
+
+    /// What comes before every call but a commit.
+    async fn before(&self, call: &'static str) -> Result<(), StoreError> {
+        self.life.point(call).await;
+        let world = &self.life.world;
+        if world.strikes(world.plan.store.call_refused) {
+            self.fault("call of the store refused", format_args!("{call} is refused"));
+            return Err(StoreError::Unavailable);
+        }
+        Ok(())
+    }
+
+    /// What comes after it.
+    async fn after(&self, call: &'static str, is_done: bool) {
+        self.life.note(format_args!("{call}: {is_done}"));
+        self.life.point(call).await;
+    }
+
+    fn fault(&self, kind: &'static str, line: std::fmt::Arguments<'_>) {
+        self.life.world.ledger().count_fault(kind);
+        self.life.note(line);
+    }
+
+    /// What the state of the store refuses.
+    fn admits(&self, changes: &Changes) -> bool {
+        match self.database.health() {
+            StoreHealth::Healthy => true,
+            StoreHealth::BelowReserve | StoreHealth::ReserveUsed => !changes.adds(),
+            _ => false,
+        }
+    }
+
+    fn commit_fault(&self, changes: &Changes) -> Option<CommitFault> {
+        let world = &self.life.world;
+        let rates = &world.plan.store;
+        // The port promises that a conflict is one: a job that meets it knows that its claim or its message changed.
+        let is_of_a_job = changes.writes().iter().any(names_a_job);
+        if world.strikes(rates.commit_refused) {
+            return Some(CommitFault::Refused);
+        }
+        if !is_of_a_job && world.strikes(rates.conflict) {
+            return Some(CommitFault::Conflict);
+        }
+        if world.strikes(rates.unknown) {
+            return Some(*world.draw(|dice| {
+                *dice.pick(&[&CommitFault::UnknownAndLost, &CommitFault::UnknownAndKept, &CommitFault::Undecided])
+            }));
+        }
+        None
+    }
+
+    fn apply(&self, changes: &Changes) -> Result<(), CommitError> {
+        let planted = self.life.world.planted;
+        if planted == Some(Planted::LeaseNotChecked) {
+            return self.database.apply(self.life.number, &self.with_latest_claims(changes));
+        }
+        self.database.apply(self.life.number, changes)
+    }
+
+    /// The changes of whoever lost a claim, in the name of the one who has it.
+    fn with_latest_claims(&self, changes: &Changes) -> Changes {
+        let claims = self.database.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = |handle: &JobHandle| claims.latest(handle);
+        let renamed = changes.writes().iter().map(|write| match write {
+            Write::FinishJob(handle) => Write::FinishJob(latest(handle)),
+            Write::RescheduleJob(handle, next) => Write::RescheduleJob(latest(handle), next.clone()),
+            Write::PutJobBack(handle, to) => Write::PutJobBack(latest(handle), *to),
+            Write::SaveJob(handle, payload) => Write::SaveJob(latest(handle), payload.clone()),
+            other => other.clone(),
+        });
+        renamed.collect()
+    }
+
+    async fn commit_now(&self, changes: &Changes) -> Result<(), CommitError> {
+        if !self.admits(changes) {
+            if self.life.world.planted == Some(Planted::OutcomeForgotten) && changes.writes().iter().any(ends_a_job) {
+                self.life.note(format_args!("an outcome is forgotten"));
+                return Ok(());
+            }
+            return Err(StoreError::Unavailable.into());
+        }
+        let Some(fault) = self.commit_fault(changes) else {
+            if self.life.world.planted == Some(Planted::CounterOutsideCommit) {
+                return self.commit_and_count_later(changes).await;
+            }
+            return self.apply(changes);
+        };
+        self.fault("commit fails", format_args!("commit: {fault:?}"));
+        match fault {
+            CommitFault::Refused => Err(StoreError::Unavailable.into()),
+            CommitFault::Conflict => Err(CommitError::Conflict),
+            CommitFault::UnknownAndLost => Err(StoreError::OutcomeUnknown.into()),
+            CommitFault::UnknownAndKept => {
+                let applied = self.apply(changes);
+                applied.and(Err(StoreError::OutcomeUnknown.into()))
+            }
+            CommitFault::Undecided => {
+                let commit = (self.life.number, changes.clone());
+                *self.database.undecided.lock().unwrap_or_else(PoisonError::into_inner) = Some(commit);
+                self.database.set_health(StoreHealth::SyncFailed);
+                let (database, span) = (Arc::clone(&self.database), self.life.world.draw(|dice| dice.span(1, 40)));
+                tokio::spawn(async move {
+                    tokio::time::sleep(span).await;
+                    // A restart has decided already.
+                    if database.health() == StoreHealth::SyncFailed {
+                        database.decide();
+                        database.set_health(StoreHealth::Healthy);
+                    }
+                });
+                Err(StoreError::OutcomeUnknown.into())
+            }
+        }
+    }
+
+    /// Commits, and counts the members of lists in a transaction of its own afterwards.
+    async fn commit_and_count_later(&self, changes: &Changes) -> Result<(), CommitError> {
+        let joined = changes.writes().iter().filter_map(|write| match write {
+            Write::JoinList(_, list, _) => Some(list.to_bytes().to_vec()),
+            _ => None,
+        });
+        let joined: Vec<_> = joined.collect();
+        self.apply(changes)?;
+        if !joined.is_empty() {
+            let failed = |error| StoreError::Failed(Box::new(error));
+            self.database.miscount(&joined, -1).map_err(failed)?;
+            self.life.point("count").await;
+            self.database.miscount(&joined, 1).map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+const fn names_a_job(write: &Write) -> bool {
+    matches!(write, Write::FinishJob(..) | Write::RescheduleJob(..) | Write::PutJobBack(..) | Write::SaveJob(..))
+}
+
+const fn ends_a_job(write: &Write) -> bool {
+    matches!(write, Write::FinishJob(..) | Write::RescheduleJob(..))
+}
+
+#[async_trait]
+impl Store for FaultyStore {
+    async fn commit(&self, changes: Changes, _: Priority) -> Result<(), CommitError> {
+        self.life.point("commit").await;
+        let outcome = self.commit_now(&changes).await;
+        self.life.note(format_args!("commit of {}: {outcome:?}", names(&changes)));
+        self.life.point("committed").await;
+        outcome
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.before("ping").await
+    }
+
+    fn health(&self) -> StoreHealth {
+        self.database.health()
+    }
+
+    fn watch_health(&self) -> watch::Receiver<StoreHealth> {
+        self.database.health.subscribe()
+    }
+
+    fn gauges(&self) -> StoreGauges {
+        StoreGauges::default()
+    }
+
+    async fn close(&self) {}
+}
+
+/// The names of the writes, for the trace.
+fn names(changes: &Changes) -> String {
+    let name = |write: &Write| {
+        let mut name = Name(String::new());
+        // Ends with an error when the name is over.
+        let _ = write!(name, "{write:?}");
+        let mut name = name.0;
+        // What helps to follow a message through a trace.
+        let _ = match write {
+            Write::FinishJob(handle)
+            | Write::RescheduleJob(handle, _)
+            | Write::PutJobBack(handle, _)
+            | Write::SaveJob(handle, _) => write!(name, "({})", handle.id),
+            Write::MoveMessage(to) => write!(name, "({} {:?})", to.message_id, to.status),
+            Write::ExpectMessage(_, message, revision) => write!(name, "({message}/{revision})"),
+            Write::AppendEvent(event) => write!(name, "({} {:?})", event.message_id, event.kind),
+            _ => Ok(()),
+        };
+        name
+    };
+    changes.writes().iter().map(name).collect::<Vec<_>>().join(" ")
+}
+
+/// Takes the name of a variant and no more.
+struct Name(String);
+
+impl std::fmt::Write for Name {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        if text.starts_with(['(', ' ', '{']) {
+            return Err(std::fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}

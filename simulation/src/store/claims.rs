@@ -1,0 +1,80 @@
+//! Claims of jobs, some of which end too early.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use messaging_core::changes::JobHandle;
+use messaging_core::ids::JobId;
+use messaging_core::ports::store::{Claim, ClaimedJob, Jobs, StoreError};
+use messaging_core::time::{Monotonic, Timestamp};
+use serde_json::Value;
+
+use super::FaultyStore;
+use crate::blocking::wait;
+
+/// The latest claim of each job.
+#[derive(Debug, Default)]
+pub(super) struct Claims(BTreeMap<JobId, Latest>);
+
+#[derive(Debug)]
+struct Latest {
+    handle: JobHandle,
+    /// Whether it ends before its job may.
+    is_short: bool,
+}
+
+impl Claims {
+    /// The claim that the store holds to be valid, for the mistake that forgets to check it.
+    pub(super) fn latest(&self, handle: &JobHandle) -> JobHandle {
+        self.0.get(&handle.id).map_or(handle, |latest| &latest.handle).clone()
+    }
+}
+
+impl FaultyStore {
+    /// Notes who has which job, and that whoever had one by a claim that ended too early lost it.
+    fn note_claims(&self, jobs: &[ClaimedJob], is_short: bool) {
+        let mut claims = self.database.claims.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for job in jobs {
+            self.life.note(format_args!("claims {} {}", job.kind, job.handle.id));
+            let before = claims.0.insert(job.handle.id, Latest { handle: job.handle.clone(), is_short });
+            if before.is_some_and(|before| before.is_short)
+                && let Ok(payload) = serde_json::from_slice::<Value>(&job.payload)
+                && let Some(message) = payload["message_id"].as_str()
+            {
+                self.life.world.ledger().claim_lost(message, payload["domain"].as_str());
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Jobs for FaultyStore {
+    async fn claim(&self, mut claim: Claim) -> Result<Vec<ClaimedJob>, StoreError> {
+        self.before("claim").await?;
+        let world = &self.life.world;
+        let is_short = world.strikes(world.plan.store.lease_lost);
+        if is_short {
+            claim.lease = world.draw(|dice| dice.span(1, 120));
+            self.fault("lease lost", format_args!("claims end after {:?}", claim.lease));
+        }
+        let database = self.database();
+        let claimed = wait(database.claim(claim));
+        if let Ok(jobs) = &claimed {
+            self.note_claims(jobs, is_short);
+        }
+        self.after("claim", claimed.is_ok()).await;
+        claimed
+    }
+
+    async fn next_due(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, StoreError> {
+        self.before("next_due").await?;
+        let database = self.database();
+        wait(database.next_due(now, monotonic))
+    }
+
+    async fn job_count(&self) -> Result<u64, StoreError> {
+        let database = self.database();
+        wait(database.job_count())
+    }
+}
