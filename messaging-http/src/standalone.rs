@@ -146,10 +146,10 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
             hostname: settings.hostname.clone(),
             data_region: settings.data_region.clone(),
             message_retry: settings.message_retry.clone(),
-            message_retry_jitter: messaging_engine::Settings::default().message_retry_jitter,
             message_expiry: settings.message_expiry,
             webhook_retry: settings.webhook_retry.clone(),
             segment_refresh: settings.segment_refresh,
+            ..messaging_engine::Settings::default()
         })
         .build()
         .await;
