@@ -29,24 +29,16 @@ pub(crate) async fn call(app: &App, workspace: WorkspaceId, call: &Call, key: Op
         parameters.push(("workspace_id".to_owned(), workspace.to_string()));
     }
     let caller = Caller::Operator(Some(workspace));
-    let named = workspace.to_string();
-    let in_path = endpoint.is_in_workspace().then_some(named.as_str());
-    let (caller, admitted) = app.admit(caller, endpoint.access, in_path, None).await?;
-    let path = ops::fill_path(endpoint.path, &parameters);
+    let admitted = app.admit(caller, endpoint, &parameters, None).await?;
     let body = if call.body.is_null() { Vec::new() } else { call.body.to_string().into_bytes() };
     let request = Request {
-        app,
-        caller: &caller,
-        workspace: admitted,
-        path: &path,
+        path: &ops::fill_path(endpoint.path, &parameters),
         path_parameters: parameters,
-        query: "",
         body: body.into(),
         idempotency_key: key.map(str::as_bytes),
-        client: None,
-        lenient: false,
+        ..Request::default()
     };
-    let answer = (endpoint.call)(request).await?;
+    let answer = admitted.run(request).await?;
     let body = String::from_utf8_lossy(&answer.body).into_owned();
     Ok(Answer { status: answer.status.as_u16(), body, replayed: answer.replayed })
 }
