@@ -6,7 +6,7 @@
 //! waiter whose owners hold least, and of equals to the one that came first.
 //!
 //! A request that wants little may be granted before one that came earlier and wants more than is free, because
-//! permits would lie idle otherwise. That is bounded: when [`MAX_OVERTAKEN`] requests that were no more entitled
+//! permits would lie idle otherwise. That is bounded: when `MAX_OVERTAKEN` requests that were no more entitled
 //! have gone before a waiter, what becomes free is kept for it, and only owners that hold less still pass. Waiters
 //! are bounded in number; when there are too many, the owner with most of them loses its latest.
 

@@ -186,7 +186,7 @@ fn jittered(app: &App, wait: Duration) -> Duration {
 /// A job type with its types erased.
 #[derive(Clone, Copy)]
 pub struct JobType {
-    /// [`Job::KIND`]
+    /// [`JobData::KIND`]
     pub kind: &'static str,
     /// Decodes the payload and runs.
     pub run: for<'a> fn(&'a JobContext, &'a ClaimedJob) -> BoxFuture<'a, Result<(), JobError>>,
