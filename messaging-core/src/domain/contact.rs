@@ -1,7 +1,7 @@
 //! A contact: a person of a workspace, how to reach them, what is known about them.
 //!
 //! Contract sections 6.1 and 6.3. What changes a contact is beside it: [`input`] holds the rules of what
-//! is sent, [`attributes`] those of the free-form data, [`people`] which contact a request means,
+//! is sent, [`attributes`] those of the free-form data, [`identity_resolver`] which contact a request means,
 //! [`merge`] how two become one, [`erasure`] what is left of a message afterwards.
 
 pub mod attributes;

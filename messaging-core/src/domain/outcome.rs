@@ -30,11 +30,11 @@ pub enum Outcome {
     /// The content was sent completely but the final reply was lost: the peer may have it. Tried again
     /// like [`Outcome::Deferred`].
     Ambiguous(Response),
-    /// Nothing was sent: [`LastLook`](crate::domain::outcome::LastLook) found the recipient suppressed.
+    /// Nothing was sent: [`LastLook`](crate::ports::transport::LastLook) found the recipient suppressed.
     Suppressed(SuppressionReason),
-    /// Nothing was sent: [`LastLook::is_held`](crate::domain::outcome::LastLook::is_held). Says nothing about the recipient.
+    /// Nothing was sent: [`LastLook::is_held`](crate::ports::transport::LastLook::is_held). Says nothing about the recipient.
     Held,
-    /// Nothing was sent: [`LastLook`](crate::domain::outcome::LastLook) said not by this attempt, and why. It was none, and the job looks again soon.
+    /// Nothing was sent: [`LastLook`](crate::ports::transport::LastLook) said not by this attempt, and why. It was none, and the job looks again soon.
     Withheld(String),
 }
 

@@ -1,7 +1,7 @@
 //! A product event: something that a contact did, as the workspace's own programs tell it.
 //!
 //! Contract section 5. What is sent is judged in [`input`]; which contact an event means, and whether it was
-//! told before, is decided in [`ledger`].
+//! told before, is decided in [`event_deduplicator`].
 
 pub mod event_deduplicator;
 pub mod input;
