@@ -266,22 +266,25 @@ fn fill(path: &Path, workspace: &[u8], now: i64, contacts: u64) -> rusqlite::Res
     database.busy_timeout(Duration::from_secs(10))?;
     let transaction = database.transaction()?;
     let all = i64::try_from(contacts).unwrap_or(i64::MAX);
+    transaction.execute(
+        "INSERT INTO workspace_numbers (workspace, newest, contacts) VALUES (?1, ?2, ?2)",
+        params![workspace, all],
+    )?;
+    let workspace_number = transaction.last_insert_rowid();
     transaction
-        .execute("INSERT INTO audiences (workspace, newest, contacts) VALUES (?1, ?2, ?2)", params![workspace, all])?;
-    let audience = transaction.last_insert_rowid();
-    transaction.execute("INSERT INTO event_names (audience, name) VALUES (?1, 'order_paid')", [audience])?;
+        .execute("INSERT INTO event_names (workspace_number, name) VALUES (?1, 'order_paid')", [workspace_number])?;
     let name = transaction.last_insert_rowid();
     {
         let mut insert = transaction.prepare(
-            "INSERT INTO contacts (n, audience, id, revision, created_at, updated_at, marketing_email, external_id,
+            "INSERT INTO contacts (n, workspace_number, id, revision, created_at, updated_at, marketing_email, external_id,
                  email, phone, locale, timezone, tags, attributes)
              VALUES (?1, ?2, ?3, 1, ?4, ?4, 1, ?5, ?6, ?7, 'en', 'Europe/Berlin', '[\"newsletter\"]', ?8)",
         )?;
         for n in 0..contacts {
-            let number = (audience << 40) | (i64::try_from(n).unwrap_or(0) + 1);
+            let number = (workspace_number << 40) | (i64::try_from(n).unwrap_or(0) + 1);
             insert.execute(params![
                 number,
-                audience,
+                workspace_number,
                 ContactId::from_bytes(u128::from(n).to_be_bytes()).to_bytes(),
                 now,
                 external_id(n),
@@ -296,7 +299,7 @@ fn fill(path: &Path, workspace: &[u8], now: i64, contacts: u64) -> rusqlite::Res
             .prepare("INSERT INTO product_events (contact, name, at, id, properties) VALUES (?1, ?2, ?3, ?4, ?5)")?;
         for n in 0..contacts * EVENTS {
             let mixed = n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
-            let contact = (audience << 40) | (i64::try_from(mixed % contacts).unwrap_or(0) + 1);
+            let contact = (workspace_number << 40) | (i64::try_from(mixed % contacts).unwrap_or(0) + 1);
             let age = i64::try_from((mixed >> 8) % 365).unwrap_or(0) * DAY;
             let properties =
                 format!(r#"{{"order_id":"{n:012}","total":49.9,"currency":"EUR","items":3,"source":"web"}}"#);
