@@ -1,6 +1,12 @@
 //! The operations: one type per row of the contract, and the list of them all.
 //!
 //! Everything that names a path, a scope or a command reads [`all`].
+//!
+//! # How to add an operation
+//!
+//! A type that implements [`Operation`], with the types of its path, query, body and answer; a line in [`all`]; what
+//! other operations or jobs also need goes into [`services`](crate::services). Route, access check, document, client and
+//! command follow from it.
 
 pub mod context;
 pub mod endpoint;

@@ -3,15 +3,19 @@
 //! A job is a row written in the transaction of its cause, so nothing is lost between "saved" and
 //! "queued". The runner claims due jobs in batches over fair lanes, runs each on its own task, and is
 //! woken by commits. A job does its own last commit, because only it knows what to decide again when
-//! the data changed meanwhile. To add one: a type that implements [`Job`], a line in `all`.
+//! the data changed meanwhile.
+//!
+//! # How to add a job
+//!
+//! Its payload in [`jobs`](crate::jobs), a type that implements [`JobData`](crate::jobs::JobData); the work in a file
+//! here, as [`Job`] of that type; a line in `all`.
 
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::deliver_webhook::DeliverWebhook;
 use crate::jobs::drain_webhook::DrainWebhook;
 use crate::jobs::erase_contact::EraseContact;
 use crate::jobs::follow_changes::FollowChanges;
-use crate::jobs::imports::ExpireImport;
-use crate::jobs::imports::ImportContacts;
+use crate::jobs::imports::{ExpireImport, ImportContacts};
 use crate::jobs::move_messages::MoveMessages;
 use crate::jobs::recalculate_segment::RecalculateSegment;
 use crate::jobs::replay_webhook::ReplayWebhook;

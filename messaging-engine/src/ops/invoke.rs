@@ -31,7 +31,7 @@ pub(crate) struct Invocation<'a> {
     pub(crate) endpoint: &'static Endpoint,
     /// Who calls.
     pub(crate) caller: &'a Caller,
-    /// Where.
+    /// The workspace that the call is about, where it is about one.
     pub(crate) workspace: Option<WorkspaceId>,
     /// What was sent. Of a call with values, the body is there only where there is an Idempotency-Key.
     pub(crate) request: &'a Request<'a>,

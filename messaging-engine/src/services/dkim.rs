@@ -9,8 +9,7 @@ use messaging_core::ids::DomainId;
 use messaging_core::time::Timestamp;
 
 use crate::app::App;
-use crate::app::signers::CAPACITY;
-use crate::app::signers::Opened;
+use crate::app::signers::{CAPACITY, Opened};
 use crate::error::Error;
 
 /// A new key of each algorithm, not yet of any domain.

@@ -11,7 +11,7 @@ use messaging_core::changes::{Changes, MoveMessage, Write};
 use messaging_core::domain::address::normalize_email;
 use messaging_core::domain::attempt::{Dialog, MessageAttempt};
 use messaging_core::domain::contact::erasure::ErasedAddresses;
-use messaging_core::domain::content::{self};
+use messaging_core::domain::content;
 use messaging_core::domain::delivery::Judgment;
 use messaging_core::domain::message::{Capture, Message, MessageStatus};
 use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
@@ -20,8 +20,7 @@ use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::ports::transport::{Acceptance, Outcome};
 use messaging_core::time::Timestamp;
 
-use crate::jobs::deliver_message::DeliverMessage;
-use crate::jobs::deliver_message::{RecipientProgress, Transaction};
+use crate::jobs::deliver_message::{DeliverMessage, RecipientProgress, Transaction};
 use crate::jobs::lanes;
 use crate::work::delivery::{Performed, conclude, fail, perform, prepare, reserve};
 use crate::work::delivery_progress::Addressee;

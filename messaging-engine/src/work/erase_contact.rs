@@ -23,8 +23,7 @@ use messaging_core::ids::MessageId;
 use messaging_core::ports::store::PageRequest;
 use messaging_core::time::Timestamp;
 
-use crate::jobs::erase_contact::EraseContact;
-use crate::jobs::erase_contact::Progress;
+use crate::jobs::erase_contact::{EraseContact, Progress};
 use crate::work::job::{Job, JobContext, JobError};
 use crate::work::move_messages::LOOK_AGAIN;
 

@@ -13,8 +13,7 @@ use messaging_core::ports::store::segments::MemberQuery;
 
 use crate::app::App;
 use crate::jobs::JobData as _;
-use crate::jobs::follow_changes::FollowChanges;
-use crate::jobs::follow_changes::Stage;
+use crate::jobs::follow_changes::{FollowChanges, Stage};
 use crate::work::job::{Job, JobContext, JobError};
 use crate::work::recalculate_segment::RETRY;
 

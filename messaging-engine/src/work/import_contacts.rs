@@ -7,8 +7,7 @@ use messaging_core::ids::{BlobId, ImportId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, StoreError, UploadFile};
 
 use crate::app::App;
-use crate::jobs::imports::ExpireImport;
-use crate::jobs::imports::ImportContacts;
+use crate::jobs::imports::{ExpireImport, ImportContacts};
 use crate::work::job::{Job, JobContext, JobError};
 
 /// When to go on where others were in the way.

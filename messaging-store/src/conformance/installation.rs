@@ -7,8 +7,7 @@ use messaging_core::domain::secret_key;
 use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::ids::WorkspaceId;
-use messaging_core::ports::store::needs_its_key;
-use messaging_core::ports::store::{CommitError, SealedSecret, Store};
+use messaging_core::ports::store::{CommitError, SealedSecret, Store, needs_its_key};
 use serde_json::json;
 
 use super::sample::{self, at, domain, id};

@@ -43,7 +43,7 @@ const PASSES: usize = 3;
 /// A log that has so many times the length at which it is moved is complained about.
 const SOFT_LIMIT: i64 = 2;
 
-/// How often.
+/// The least time between two warnings that the log is too long.
 const COMPLAIN_EVERY: Duration = Duration::from_mins(1);
 
 /// The checkpoint thread, or its absence.

@@ -206,7 +206,7 @@ pub enum SpanUnit {
 pub struct EventLeaf {
     /// The event's name.
     pub name: String,
-    /// How many.
+    /// Which numbers of such events make a contact match.
     pub count: Count,
     /// When they happened.
     pub within: Option<Within>,
@@ -238,7 +238,7 @@ pub struct MessageLeaf {
     pub template_id: Option<TemplateId>,
     /// Clicks on a URL that contains this text, lower case already.
     pub url_contains: Option<String>,
-    /// How many.
+    /// Which numbers of such events make a contact match.
     pub count: Count,
     /// When they happened.
     pub within: Option<Within>,

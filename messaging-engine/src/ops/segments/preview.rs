@@ -45,7 +45,7 @@ pub struct PreviewReport {
 pub struct ConditionSize {
     /// Where it stands in the request.
     pub pointer: String,
-    /// How many.
+    /// Contacts that match this condition alone.
     pub size: u64,
 }
 

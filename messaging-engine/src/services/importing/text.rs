@@ -4,9 +4,7 @@ use csv::ByteRecord;
 use messaging_core::domain::import::columns::{Header, Mapping};
 use messaging_core::domain::import::table::{self, MAX_ROW_BYTES};
 use messaging_core::domain::import::{Cursor, MAX_ROWS, Unreadable};
-use messaging_core::ports::store::CommitError;
-use messaging_core::ports::store::StoreError;
-use messaging_core::ports::store::UploadFile;
+use messaging_core::ports::store::{CommitError, StoreError, UploadFile};
 
 use crate::app::App;
 
