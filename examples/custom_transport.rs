@@ -35,12 +35,9 @@ impl Transport for MailDirectory {
         let path = self.0.join(format!("{}.eml", outgoing.message_id));
         // A full disk is no reason to give up: the message is tried again later.
         tokio::fs::write(&path, bytes).await.map_err(|error| TransportError::Unreachable(error.to_string()))?;
-        let written = Outcome::Accepted(Response { text: "written".to_owned(), ..Response::default() });
+        let written =
+            Outcome::accepted(Acceptance::Delivered, Response { text: "written".to_owned(), ..Response::default() });
         Ok(Sent { outcomes: vec![written; outgoing.recipients.len()], ..Sent::default() })
-    }
-
-    fn acceptance(&self) -> Acceptance {
-        Acceptance::Delivered
     }
 }
 

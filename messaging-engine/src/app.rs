@@ -3,6 +3,7 @@
 //! An [`App`] is a handle; clones share everything. Here are its parts and nothing that decides: that is in
 //! [`services`](crate::services), which operations and jobs call.
 
+pub(crate) mod account_pauses;
 mod builder;
 pub(crate) mod cache;
 pub(crate) mod caches;
@@ -42,6 +43,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use crate::fair_semaphore::FairSemaphore;
 use crate::vault::Vault;
 
+use account_pauses::AccountPauses;
 pub use builder::Builder;
 use caches::Lookups;
 pub use caches::Provider;
@@ -91,6 +93,8 @@ pub(crate) struct Shared {
     pub(crate) template_work: HeavyWork,
     pub(crate) compiled_templates: CompiledVersions,
     pub(crate) work: WorkSignal,
+    /// Accounts at providers that are left alone for a while.
+    pub(crate) account_pauses: Arc<AccountPauses>,
     pub(crate) events: EventSignal,
     pub(crate) webhook_limiter: ConcurrencyLimiter,
     /// Attempts that ended without anybody knowing whether the message arrived.
@@ -158,6 +162,11 @@ impl App {
     /// The transport of a channel's provider, if this installation has one.
     pub fn transport(&self, channel: Channel, provider: &str) -> Option<&Arc<dyn Transport>> {
         self.0.transports.get(&(channel, provider.to_owned()))
+    }
+
+    /// Accounts at providers that are left alone for a while.
+    pub(crate) fn account_pauses(&self) -> &Arc<AccountPauses> {
+        &self.0.account_pauses
     }
 
     /// Seals and opens secrets.

@@ -32,6 +32,7 @@ pub mod import_contacts;
 pub mod job;
 mod lanes;
 pub mod move_messages;
+mod paused_lanes;
 pub mod recalculate_segment;
 pub mod replay_webhook;
 mod runner;

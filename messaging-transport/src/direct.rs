@@ -42,7 +42,7 @@ use messaging_core::domain::attempt::Dialog;
 use messaging_core::domain::lane::{Flow, JobClass};
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::transport::{
-    Acceptance, Content, Email, Outcome, Outgoing, Reservation, Route, Sent, Transport, TransportError,
+    Content, Email, Outcome, Outgoing, Reservation, Route, Sent, Transport, TransportError,
 };
 use tokio::time::Instant;
 
@@ -121,11 +121,11 @@ impl DirectDelivery {
             Turn::Unreachable(mut last, ago) => {
                 let text = format!("{} (not tried again: the same failed {} s ago)", last.text, ago.as_secs());
                 last.text = text.chars().take(512).collect();
-                return Ok(everyone(Outcome::Deferred(last)));
+                return Ok(everyone(Outcome::deferred(last)));
             }
             Turn::TooMany => {
                 let text = format!("too many messages are on their way to {}", group.domain);
-                return Ok(everyone(Outcome::Deferred(response(None, "4.4.5", &text))));
+                return Ok(everyone(Outcome::deferred(response(None, "4.4.5", &text))));
             }
         };
         let envelope = Envelope {
@@ -249,10 +249,6 @@ impl Transport for DirectDelivery {
         }
         let outcomes = outcomes.into_iter().map(|outcome| outcome.expect("everyone is in a group")).collect();
         Ok(Sent { outcomes, captured: None, dialogs })
-    }
-
-    fn acceptance(&self) -> Acceptance {
-        Acceptance::Delivered
     }
 }
 

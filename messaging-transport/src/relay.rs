@@ -14,18 +14,19 @@
 //! |---|---|
 //! | 2yz, 4yz, 5yz to RCPT | that recipient is accepted (so far), deferred, refused |
 //! | the same to DATA or the content | all recipients that are still open |
-//! | no to MAIL, but for the size or form of the message | all recipients: the provider failed |
-//! | a reply to RCPT, DATA or the content that speaks of our account | the provider failed |
-//! | no as greeting or to EHLO and HELO, 421 to MAIL | the provider failed |
-//! | 4yz to STARTTLS or AUTH, no connection, a connection that breaks | the provider failed, [`Unreachable`] |
-//! | STARTTLS missing or refused, a certificate that does not fit, 5yz to AUTH, a host with a private address | the provider failed, [`Misconfigured`] |
+//! | no to MAIL, but for the size or form of the message | all recipients: about us |
+//! | a reply to RCPT, DATA or the content that speaks of our account | about us |
+//! | no as greeting or to EHLO and HELO, 421 to MAIL | about us |
+//! | 4yz to STARTTLS or AUTH, no connection, a connection that breaks | retry, of the account: [`Unreachable`] |
+//! | STARTTLS missing or refused, a certificate that does not fit, 5yz to AUTH, a host with a private address | auth: [`Misconfigured`] |
 //! | the content was sent and its reply lost | ambiguous; deferred for those whose transaction had not begun |
 //!
 //! Recipients with envelope senders of their own get a transaction each, one after the other. What is said of a reply
 //! to DATA and the content is then about one of them.
 //!
-//! That the provider failed ([`Outcome::ProviderFailed`]) puts the message off and says nothing about a
-//! recipient: a relay that does not let us in has not looked at them.
+//! What is about us puts the message off and says nothing about a recipient: a relay that does not let us in has not
+//! looked at them. A refused login or account is `auth`, a rate or a quota `throttled`, anything else `retry`, each of
+//! the account.
 //!
 //! Where there is no reply, the text is that of the error. Only what can be told without a connection,
 //! settings that do not parse and a message that cannot be built, is an error for the message as a whole.
@@ -43,8 +44,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::transport::{
-    Acceptance, Content, Outcome, Outgoing, Reservation, Response, Route, Sent, SettingsFault, Transport,
-    TransportError,
+    Content, Outcome, Outgoing, Reservation, Response, Route, Sent, SettingsFault, Transport, TransportError,
 };
 use rustls_pki_types::CertificateDer;
 use serde_json::{Map, Value};
@@ -137,7 +137,7 @@ impl SmtpRelay {
                 None => match self.open(&key.1, transcript).await {
                     Ok(session) => session,
                     Err(OpenError::Reply(reply) | OpenError::NoService(reply)) => {
-                        return answers.settle(&refusal::of_us(reply.refusal(host)));
+                        return answers.settle(&refusal::of_us(reply.response(host)));
                     }
                     Err(OpenError::Tls(failure) | OpenError::Failed(failure)) => return settle(answers, &failure),
                 },
@@ -158,7 +158,7 @@ impl SmtpRelay {
                     transcript.note("the kept connection had ended");
                 }
                 Err(Failure::Spent) => transcript.note("the rest needs another connection"),
-                Err(Failure::Closing(reply)) => return answers.settle(&refusal::of_us(reply.refusal(host))),
+                Err(Failure::Closing(reply)) => return answers.settle(&refusal::of_us(reply.response(host))),
                 Err(Failure::BeforeContent(error)) => {
                     return settle(answers, &TransportError::Unreachable(format!("before the content: {error}")));
                 }
@@ -167,7 +167,7 @@ impl SmtpRelay {
                 }
                 Err(Failure::AfterContent(error)) => {
                     let failure = TransportError::Ambiguous(error.to_string());
-                    answers.settle_transaction(&Outcome::Ambiguous(response(&failure, host)));
+                    answers.settle_transaction(&Outcome::ambiguous(response(&failure, host)));
                     return settle(answers, &TransportError::Unreachable(NOT_TRIED.to_owned()));
                 }
             }
@@ -213,7 +213,7 @@ impl SmtpRelay {
 
 /// Puts everyone off who has no outcome: there was no reply, only a failure of the relay.
 fn settle(answers: &mut Answers, failure: &TransportError) {
-    answers.settle(&Outcome::ProviderFailed(Response { text: failure.to_string(), ..Response::default() }));
+    answers.settle(&Outcome::of(failure.class(), Response::of_text(&failure.to_string())));
 }
 
 fn response(failure: &TransportError, host: &str) -> Response {
@@ -264,10 +264,6 @@ impl Transport for SmtpRelay {
             }
             _ => Ok(()),
         }
-    }
-
-    fn acceptance(&self) -> Acceptance {
-        Acceptance::Relayed
     }
 }
 

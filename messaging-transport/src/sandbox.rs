@@ -24,16 +24,14 @@ impl Transport for Sandbox {
             Content::Text(message) => document(outgoing, message),
         };
         let admitted = outgoing.last_look.begin(&outgoing.recipients).await;
-        let outcomes: Vec<_> =
-            admitted.into_iter().map(|one| one.refusal().unwrap_or_else(|| Outcome::Accepted(accepted()))).collect();
-        if !outcomes.iter().any(|outcome| matches!(outcome, Outcome::Accepted(_))) {
+        let outcomes: Vec<_> = admitted
+            .into_iter()
+            .map(|one| one.refusal().unwrap_or_else(|| Outcome::accepted(Acceptance::Delivered, accepted())))
+            .collect();
+        if !outcomes.iter().any(Outcome::is_accepted) {
             return Ok(Sent { outcomes, ..Sent::default() });
         }
         Ok(Sent { outcomes, captured: Some(Bytes::from(captured)), ..Sent::default() })
-    }
-
-    fn acceptance(&self) -> Acceptance {
-        Acceptance::Delivered
     }
 
     fn is_local(&self) -> bool {

@@ -57,7 +57,7 @@ impl Mail {
         }
         if world.strikes(rates.unreachable) {
             self.fault("connection lost before DATA");
-            return Outcome::Deferred(reply(None, "connection lost"));
+            return Outcome::deferred(reply(None, "connection lost"));
         }
         if has_waited
             && let Some(reason) = outgoing.last_look.suppressed(std::slice::from_ref(recipient)).await.remove(0)
@@ -68,10 +68,10 @@ impl Mail {
             return Outcome::Held;
         }
         if world.strikes(rates.deferred) {
-            return Outcome::Deferred(reply(Some(450), "4.2.1 later"));
+            return Outcome::deferred(reply(Some(450), "4.2.1 later"));
         }
         if world.strikes(rates.refused) {
-            return Outcome::Refused(reply(Some(550), "5.1.1 no such user"));
+            return Outcome::refused(reply(Some(550), "5.1.1 no such user"));
         }
         let freezes = self.life.freezes();
         let marks_late = world.planted == Some(Planted::MarkAfterData);
@@ -103,13 +103,13 @@ impl Mail {
             self.begin(outgoing, recipient).await;
         }
         match end {
-            End::Taken => Outcome::Accepted(reply(Some(250), "2.0.0 taken")),
+            End::Taken => Outcome::accepted(Acceptance::Delivered, reply(Some(250), "2.0.0 taken")),
             End::TakenReplyLost | End::NotTakenReplyLost => {
                 self.fault("reply lost after DATA");
-                Outcome::Ambiguous(reply(None, "the connection broke"))
+                Outcome::ambiguous(reply(None, "the connection broke"))
             }
-            End::Deferred => Outcome::Deferred(reply(Some(451), "4.3.0 later")),
-            End::Refused => Outcome::Refused(reply(Some(554), "5.6.0 no")),
+            End::Deferred => Outcome::deferred(reply(Some(451), "4.3.0 later")),
+            End::Refused => Outcome::refused(reply(Some(554), "5.6.0 no")),
         }
     }
 
@@ -152,10 +152,6 @@ impl Transport for Mail {
         }
         self.life.point("QUIT").await;
         Ok(Sent { outcomes, ..Sent::default() })
-    }
-
-    fn acceptance(&self) -> Acceptance {
-        Acceptance::Delivered
     }
 }
 

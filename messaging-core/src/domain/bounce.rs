@@ -27,7 +27,7 @@ mod tests;
 
 use self::codes::Weight;
 use self::reading::Reading;
-use crate::domain::outcome::Response;
+use crate::domain::response::Response;
 
 pub use class::{BounceClass, BounceType};
 

@@ -2,7 +2,7 @@
 //!
 //! Parsing them is the matter of whoever receives them; here is what they say.
 
-use crate::domain::outcome::Response;
+use crate::domain::response::Response;
 
 /// What a letter to a return address says.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,8 +8,11 @@ use serde_json::json;
 
 use crate::domain::address::normalize_email;
 use crate::domain::bounce::classify;
-use crate::domain::delivery::{Judgment, bounce};
+use crate::domain::channel::Channel;
+use crate::domain::consequence::Fate;
+use crate::domain::delivery::{Judgment, delivered_meta, peer_meta};
 use crate::domain::message::{EventKind, MessageEvent, MessageStatus};
+use crate::domain::outcome::{Acceptance, Answer};
 use crate::domain::recipients::{Recipient, RecipientKind};
 use crate::domain::report::{Action, RecipientReport, Report};
 use crate::domain::suppression::SuppressionReason;
@@ -81,36 +84,28 @@ impl Judging<'_> {
         let Some(recipient) = self.message.recipient(&report.addresses).cloned() else {
             return;
         };
-        let (address, response) = (recipient.address.as_str(), &report.response);
+        let address = recipient.address.as_str();
+        let class = classify(&report.response);
+        let answer = Answer::new(class.into(), report.response.clone());
         match report.action {
             Action::Failed => {
                 if !self.has(EventKind::Bounce, address) {
-                    bounce(&mut self.judgment, address, response, classify(response), None);
+                    let fate = Fate::Bounced(class);
+                    self.judgment.bounced(Channel::Email, address, &answer, class, None);
+                    self.judgment.affect(address, fate.address());
                     self.becomes(&recipient, MessageStatus::Bounced);
                 }
             }
             Action::Delayed => {
                 // A host may report the same delay every few hours; once says it.
                 if !self.has(EventKind::Deferred, address) {
-                    self.judgment.event(
-                        EventKind::Deferred,
-                        json!({
-                            "recipient": address, "smtp_code": response.code, "enhanced_code": response.enhanced,
-                            "response": response.text,
-                        }),
-                    );
+                    self.judgment.event_with(EventKind::Deferred, peer_meta(Channel::Email, address, &answer));
                 }
             }
             Action::Delivered | Action::Relayed | Action::Expanded => {
                 if !self.has(EventKind::Delivered, address) {
-                    self.judgment.event(
-                        EventKind::Delivered,
-                        json!({
-                            "recipient": address, "smtp_code": response.code, "response": response.text,
-                            "mx": response.host,
-                        }),
-                    );
-                    self.judgment.reached.push(address.to_owned());
+                    self.judgment.event_with(EventKind::Delivered, delivered_meta(Channel::Email, address, &answer));
+                    self.judgment.affect(address, Fate::Sent(Acceptance::Delivered).address());
                     self.becomes(&recipient, MessageStatus::Delivered);
                 }
             }
@@ -124,7 +119,7 @@ impl Judging<'_> {
         let address = recipient.address.as_str();
         if !self.has(EventKind::Complaint, address) {
             self.judgment.event(EventKind::Complaint, json!({"recipient": address, "feedback_type": feedback_type}));
-            self.judgment.suppress.push((address.to_owned(), SuppressionReason::Complaint));
+            self.judgment.list(address, SuppressionReason::Complaint, None);
             self.becomes(&recipient, MessageStatus::Complained);
         }
     }

@@ -3,7 +3,7 @@
 //! Contract section 4.3.
 
 use crate::domain::address::EmailAddress;
-use crate::domain::outcome::{Outcome, Response};
+use crate::domain::outcome::{Acceptance, Outcome, Response};
 
 /// The domain of simulated recipients; `.invalid` is nobody's (RFC 6761 section 6.4).
 pub const DOMAIN: &str = "simulator.invalid";
@@ -33,11 +33,11 @@ pub fn simulate(recipient: &EmailAddress) -> Option<Simulated> {
         host: Some(HOST.to_owned()),
     };
     let outcome = match behavior {
-        "bounce" => Outcome::Refused(reply(550, "5.1.1", "no such user")),
-        "softbounce" => Outcome::Refused(reply(552, "4.2.2", "mailbox full")),
-        "deferred" => Outcome::Deferred(reply(450, "4.2.1", "try again later")),
-        "blocked" => Outcome::Refused(reply(550, "5.7.1", "blocked by policy")),
-        _ => Outcome::Accepted(reply(250, "2.0.0", "ok")),
+        "bounce" => Outcome::refused(reply(550, "5.1.1", "no such user")),
+        "softbounce" => Outcome::refused(reply(552, "4.2.2", "mailbox full")),
+        "deferred" => Outcome::deferred(reply(450, "4.2.1", "try again later")),
+        "blocked" => Outcome::refused(reply(550, "5.7.1", "blocked by policy")),
+        _ => Outcome::accepted(Acceptance::Delivered, reply(250, "2.0.0", "ok")),
     };
     Some(Simulated { outcome, complains: behavior == "complaint" })
 }

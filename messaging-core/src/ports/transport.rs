@@ -1,8 +1,9 @@
 //! The port through which messages leave.
 //!
-//! Core decides what is sent and what an outcome means; a transport carries. A transport is chosen by
-//! channel and provider name (contract section 16), receives the workspace's provider settings with
-//! every call, and keeps whatever connections it likes between calls.
+//! Core decides what is sent and what follows from an outcome; a transport carries, and says of every answer to which
+//! class it belongs ([`OutcomeClass`]), because it alone knows the provider. A transport is chosen by channel and
+//! provider name (contract section 16), receives the workspace's provider settings with every call, and keeps
+//! whatever connections it likes between calls.
 
 use std::any::Any;
 use std::fmt::{self, Debug};
@@ -22,7 +23,9 @@ use crate::domain::suppression::SuppressionReason;
 use crate::ids::{MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
-pub use crate::domain::outcome::{Acceptance, Outcome, Response};
+pub use crate::domain::outcome::{
+    Acceptance, AddressFault, Answer, ContentFault, Outcome, OutcomeClass, ProviderAnswer, Response, Scope, SoftCause,
+};
 
 /// Carries messages of one channel through one provider.
 ///
@@ -46,9 +49,6 @@ pub trait Transport: Debug + Send + Sync {
     fn check(&self, _settings: &Map<String, Value>) -> Result<(), SettingsFault> {
         Ok(())
     }
-
-    /// What a recipient's `sent` means here.
-    fn acceptance(&self) -> Acceptance;
 
     /// Whether nothing leaves the process. Core then keeps no record of transactions that have begun,
     /// which after a crash tells that somebody outside may have the message: [`LastLook`] grants everything.
@@ -334,10 +334,12 @@ pub struct Sent {
     pub dialogs: Vec<Dialog>,
 }
 
-/// The attempt failed for all recipients alike.
+/// The attempt failed for all recipients alike. Each is a class ([`TransportError::class`]) in short: an outcome for
+/// every recipient says more.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    /// The provider's settings cannot work: a host that does not parse, a refused login.
+    /// The provider's settings cannot work, or the provider refuses the account: a host that does not parse, a
+    /// refused login. The account stops until somebody mends that.
     #[error("the provider's settings do not work: {0}")]
     Misconfigured(String),
     /// The peer cannot be reached or broke off before it could have taken the message.
@@ -352,8 +354,35 @@ pub enum TransportError {
 }
 
 impl TransportError {
+    /// The class of outcome that it is for every recipient.
+    pub const fn class(&self) -> OutcomeClass {
+        match self {
+            Self::Misconfigured(_) => OutcomeClass::Auth,
+            Self::Unreachable(_) => OutcomeClass::Retry(Scope::Account),
+            Self::Ambiguous(_) => OutcomeClass::Ambiguous,
+            Self::Content(_) => OutcomeClass::Content(ContentFault::Provider),
+        }
+    }
+
+    /// What is the matter, without the words that say of which kind it is.
+    pub fn cause(&self) -> &str {
+        match self {
+            Self::Misconfigured(cause) | Self::Unreachable(cause) | Self::Ambiguous(cause) | Self::Content(cause) => {
+                cause
+            }
+        }
+    }
+
     /// Whether trying again may work.
     pub const fn retryable(&self) -> bool {
-        matches!(self, Self::Unreachable(_) | Self::Ambiguous(_) | Self::Misconfigured(_))
+        self.class().is_retried()
+    }
+}
+
+impl From<TransportError> for Outcome {
+    fn from(error: TransportError) -> Self {
+        // What a message cannot be is said as it is; the rest needs the words that say whose fault it is.
+        let text = if let TransportError::Content(cause) = &error { cause.clone() } else { error.to_string() };
+        Self::of(error.class(), Response::of_text(&text))
     }
 }

@@ -120,6 +120,7 @@ impl Builder {
             template_work: capacity::template_work(),
             compiled_templates: CompiledVersions::default(),
             work: WorkSignal::default(),
+            account_pauses: Arc::default(),
             events: EventSignal::default(),
             webhook_limiter: ConcurrencyLimiter::default(),
             ambiguous_attempts: AtomicU64::new(0),

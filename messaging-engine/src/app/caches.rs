@@ -54,6 +54,13 @@ pub struct Provider {
     pub settings: Arc<Map<String, Value>>,
 }
 
+impl Provider {
+    /// Whether it is the same provider under the same settings.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name && (Arc::ptr_eq(&self.settings, &other.settings) || self.settings == other.settings)
+    }
+}
+
 impl Lookups {
     pub(crate) fn new() -> Self {
         Self {

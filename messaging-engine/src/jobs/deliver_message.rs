@@ -100,7 +100,8 @@ pub(crate) enum Transaction {
     Ended {
         /// What became of the recipient.
         outcome: Outcome,
-        /// Whether acceptance meant that a relay has the message.
+        /// As versions before classes wrote it: whether a yes meant that a relay has the message.
+        #[serde(default, skip_serializing_if = "is_default")]
         relayed: bool,
     },
 }

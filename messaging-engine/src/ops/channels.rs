@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use validator::Validate;
 
 use crate::app::App;
+use crate::app::account_pauses::PauseKind;
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
@@ -36,11 +37,49 @@ pub struct ChannelView {
     /// Every setting of the provider, `null` where it is not given, `***` where it is secret. Empty
     /// when nothing is stored.
     pub config: Map<String, Value>,
+    /// How the provider takes messages, as this server has found out since it started.
+    pub status: ChannelStatus,
+    /// The provider's last words, while `status` is not `active`.
+    pub error: Option<String>,
+}
+
+/// How a provider takes messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChannelStatus {
+    /// As far as is known, it does.
+    Active,
+    /// It refuses the account, or the settings cannot work: one message tries every five minutes, and the first one
+    /// under new settings.
+    Failing,
+    /// It asked for a pause.
+    Throttled,
 }
 
 impl ChannelView {
-    /// What is shown of a channel's settings.
+    /// What is shown of a channel of a workspace.
+    async fn shown(
+        cx: &Context<'_>,
+        (workspace, channel): (WorkspaceId, Channel),
+        settings: Option<&ChannelSettings>,
+    ) -> Result<Self, Error> {
+        let mut view = Self::of(cx.app, channel, settings);
+        let Some(provider) = cx.app.provider(workspace, channel).await? else { return Ok(view) };
+        if let Some((kind, error)) =
+            cx.app.account_pauses().trouble((workspace, channel), &provider, cx.app.monotonic())
+        {
+            view.status = match kind {
+                PauseKind::Rests => ChannelStatus::Throttled,
+                PauseKind::Stopped => ChannelStatus::Failing,
+            };
+            view.error = Some(cx.redactor().text(error));
+        }
+        Ok(view)
+    }
+
+    /// What is shown of settings of which nothing is known but themselves.
     fn of(app: &App, channel: Channel, settings: Option<&ChannelSettings>) -> Self {
+        let (status, error) = (ChannelStatus::Active, None);
         let Some(settings) = settings else {
             return Self {
                 channel,
@@ -49,6 +88,8 @@ impl ChannelView {
                 // has it is known by its transport.
                 configured: app.transport(channel, provider::BUILTIN).is_some(),
                 config: Map::new(),
+                status,
+                error,
             };
         };
         // A provider that is not in the table any more has nothing to show.
@@ -64,7 +105,7 @@ impl ChannelView {
         let complete =
             kind.is_some() && members.iter().all(|member| !member.required || !config[member.name].is_null());
         let present = settings.provider != provider::BUILTIN || app.transport(channel, provider::BUILTIN).is_some();
-        Self { channel, provider: settings.provider.clone(), configured: complete && present, config }
+        Self { channel, provider: settings.provider.clone(), configured: complete && present, config, status, error }
     }
 }
 
@@ -88,9 +129,12 @@ impl Operation for ListChannels {
         // Always one page, whatever `limit` says; a cursor can only come from elsewhere.
         cx.page(&call.query)?;
         let stored = cx.store().channels(call.path.workspace_id).await?;
-        let view =
-            |channel| ChannelView::of(cx.app, channel, stored.iter().find(|settings| settings.channel == channel));
-        Ok(Page::only(Channel::ALL.into_iter().map(view).collect()))
+        let mut shown = Vec::with_capacity(Channel::ALL.len());
+        for channel in Channel::ALL {
+            let settings = stored.iter().find(|settings| settings.channel == channel);
+            shown.push(ChannelView::shown(cx, (call.path.workspace_id, channel), settings).await?);
+        }
+        Ok(Page::only(shown))
     }
 }
 

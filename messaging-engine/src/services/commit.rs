@@ -4,6 +4,7 @@ use messaging_core::changes::{Changes, Write};
 use messaging_core::ports::store::{CommitError, Priority};
 
 use crate::app::App;
+use crate::app::account_pauses::AccountPauses;
 use crate::app::caches::CacheInvalidation;
 use crate::app::event_signal::EventSignal;
 use crate::app::known_urls::KnownUrls;
@@ -25,6 +26,7 @@ impl App {
         let urls = KnownUrls::keys(&changes);
         let removed_urls = KnownUrls::removed(&changes);
         let told = EventSignal::concerned(&changes);
+        let accounts = AccountPauses::concerned(&changes);
         let due = changes
             .writes()
             .iter()
@@ -37,6 +39,7 @@ impl App {
             .min();
         self.0.store.commit(changes, priority).await?;
         self.0.lookups.forget(invalidation);
+        self.0.account_pauses.forget(&accounts);
         self.0.known_urls.add(urls);
         self.0.known_urls.forget(removed_urls);
         self.0.events.announce(&told);

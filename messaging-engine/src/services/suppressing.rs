@@ -3,7 +3,7 @@
 
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::delivery::Judgment;
+use messaging_core::domain::delivery::{Judgment, Suppressed};
 use messaging_core::domain::message::Message;
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::domain::{address, soft_bounce};
@@ -50,9 +50,16 @@ impl App {
         // Nearly always there is no streak to end. Finding out would cost more than ending it.
         let reached = judgment.reached.iter().map(|address| address::normalize(channel, address));
         let mut writes: Vec<_> = reached.map(|address| Write::EndSoftBounces(workspace, channel, address)).collect();
-        let listing =
-            |(address, reason): &(String, _)| Listing { address: address.clone(), reason: *reason, detail: None };
-        let mut listings: Vec<_> = judgment.suppress.iter().map(listing).collect();
+        let listing = |one: &Suppressed| Listing {
+            address: one.address.clone(),
+            reason: one.reason,
+            detail: one.detail.map(ToOwned::to_owned),
+        };
+        // Who opted out at the provider did it alone.
+        let (opted_out, others): (Vec<_>, Vec<_>) =
+            judgment.suppress.iter().partition(|one| one.reason == SuppressionReason::Unsubscribe);
+        let mut listings: Vec<_> = others.into_iter().map(listing).collect();
+        let opted_out: Vec<_> = opted_out.into_iter().map(listing).collect();
         for address in &judgment.soft_bounces {
             let address = address::normalize(channel, address);
             let streak = self.store().soft_bounces(workspace, channel, &address).await?;
@@ -69,8 +76,9 @@ impl App {
             }
         }
         writes.extend(self.suppress(workspace, channel, SuppressionSource::System, listings).await?);
-        let complaining = judgment.suppress.iter().filter(|(_, reason)| *reason == SuppressionReason::Complaint);
-        let complaining = complaining.map(|(address, _)| address);
+        writes.extend(self.suppress(workspace, channel, SuppressionSource::Recipient, opted_out).await?);
+        let complaining = judgment.suppress.iter().filter(|one| one.reason == SuppressionReason::Complaint);
+        let complaining = complaining.map(|one| &one.address);
         writes.extend(self.withdraw_consent(workspace, channel, complaining).await?);
         Ok(writes)
     }

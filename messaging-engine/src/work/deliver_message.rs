@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use messaging_core::changes::{Changes, MoveMessage, Write};
 use messaging_core::domain::address::normalize_email;
@@ -17,12 +18,12 @@ use messaging_core::domain::message::{Capture, Message, MessageStatus};
 use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::{CommitError, StoreError};
-use messaging_core::ports::transport::{Acceptance, Outcome};
+use messaging_core::ports::transport::{Outcome, Reservation};
 use messaging_core::time::Timestamp;
 
 use crate::jobs::deliver_message::{DeliverMessage, RecipientProgress, Transaction};
 use crate::jobs::lanes;
-use crate::work::delivery::{Performed, conclude, fail, perform, prepare, reserve};
+use crate::work::delivery::{Performed, Turn, conclude, expire, fail, perform, prepare, turn};
 use crate::work::delivery_progress::Addressee;
 use crate::work::job::{Job, JobContext, JobError, give_way, insist};
 use crate::work::transaction_log::{LogState, TransactionLog};
@@ -30,6 +31,9 @@ use crate::work::unprepared::Impossible;
 
 /// How often an outcome is decided again because the message changed meanwhile.
 const MAX_COMMITS: u32 = 64;
+
+/// A message whose account is left alone looks so often whether that is over: new settings end it at once.
+const PAUSED_FOR: Duration = Duration::from_mins(1);
 
 /// What a message in work takes in memory besides its content and attachments, in bytes.
 const MESSAGE_OVERHEAD: u64 = 8 << 10;
@@ -51,7 +55,13 @@ impl Job for DeliverMessage {
             return Ok(cx.finish(Changes::default()).await?);
         }
         // Whoever waits, for the turn of its domain or for memory, holds no content.
-        let reservation = reserve(&cx.app, &message, self.lane.class(), self.single_domain()).await?;
+        let turn = turn(&cx.app, &message, self.lane.class(), self.single_domain()).await?;
+        let is_expired = cx.app.now() >= message.created_at + cx.app.settings().message_expiry;
+        let (reservation, _probe, expired_with) = match turn {
+            Turn::Go(reservation, probe) => (reservation, probe, None),
+            Turn::Paused(_, error) if is_expired => (Reservation::default(), None, Some(error)),
+            Turn::Paused(wait, _) => return Ok(cx.put_back(wait.min(PAUSED_FOR), false).await?),
+        };
         let weight = MESSAGE_OVERHEAD + CONTENT_COPIES * length.unwrap_or_default();
         let _room = cx.app.content_memory().take(self.peer(), weight).await;
         let Some((message, stored)) = store.message_with_content(self.workspace_id, self.message_id).await? else {
@@ -79,7 +89,11 @@ impl Job for DeliverMessage {
         if let Some(performed) = conclude(&cx.app, &run.message, run.job.attempt, &run.addressees) {
             return run.record(cx, performed).await;
         }
-        if cx.failures > 0 && cx.app.now() >= run.message.created_at + cx.app.settings().message_expiry {
+        if let Some(error) = expired_with {
+            let performed = expire(&cx.app, &run.message, run.job.attempt, &run.addressees, &error);
+            return run.record(cx, performed).await;
+        }
+        if cx.failures > 0 && is_expired {
             let why = "every attempt ended in a fault of the server until the message expired";
             return run.fail(cx, &Impossible::new("provider_error", why)).await;
         }
@@ -122,11 +136,10 @@ impl DeliverMessage {
     }
 
     /// Notes what became of a recipient.
-    pub(super) fn note_ended(&mut self, recipient: &str, outcome: &Outcome, acceptance: Acceptance) {
+    pub(super) fn note_ended(&mut self, recipient: &str, outcome: &Outcome) {
         let key = RecipientKey::of(recipient);
-        let relayed = acceptance == Acceptance::Relayed;
         for known in self.progress.iter_mut().flatten().filter(|known| known.recipient == key) {
-            known.transaction = Transaction::Ended { outcome: outcome.clone(), relayed };
+            known.transaction = Transaction::Ended { outcome: outcome.clone(), relayed: false };
         }
     }
 

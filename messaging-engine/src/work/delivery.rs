@@ -1,4 +1,4 @@
-//! One attempt to deliver one message: prepare, perform, and what each transport error means.
+//! One attempt to deliver one message: prepare, perform, judge.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,20 +7,22 @@ use bytes::Bytes;
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::attempt::Dialog;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::consequence::{AccountState, account_state};
 use messaging_core::domain::content::RequestContent;
 use messaging_core::domain::delivery::{Attempt, Judgment, MAX_CUT_OFF, RecipientResult, Result as Fate, judge};
 use messaging_core::domain::lane::JobClass;
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::domain::recipients::{Recipient, RecipientKind};
-use messaging_core::domain::simulator::simulate;
+use messaging_core::domain::simulator::{self, Simulated, simulate};
 use messaging_core::domain::{retry, sender};
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{
-    Acceptance, Content, LastLook, Outcome, Outgoing, Reservation, Response, Route, TransportError,
+    Acceptance, Content, LastLook, Outcome, OutcomeClass, Outgoing, Reservation, Response, Route,
 };
 use messaging_core::time::Timestamp;
 
+use crate::app::account_pauses::{Entry, Probe};
 use crate::app::{App, Provider};
 use crate::jobs::deliver_message::Transaction;
 use crate::work::compose::{Composed, compose};
@@ -42,10 +44,18 @@ pub(super) struct Prepared {
     /// Recipients to try, in order.
     tried: Vec<Addressee>,
     /// Who carries it, and what; `None` when nobody is left to try.
-    parcel: Option<(Arc<dyn Transport>, Outgoing)>,
+    parcel: Option<Parcel>,
     urls: Vec<String>,
     /// When those are tried who are held or withheld.
     held_for: Duration,
+}
+
+/// What is carried, and by whom.
+struct Parcel {
+    transport: Arc<dyn Transport>,
+    /// The name of the provider; its settings are those of the message.
+    provider: String,
+    outgoing: Outgoing,
 }
 
 /// What an attempt ended with.
@@ -71,7 +81,7 @@ impl Performed {
 
 /// Of whom it is not known whether they have the message: the reply to the content was lost.
 fn lost_replies(results: Vec<RecipientResult>) -> Vec<String> {
-    let is_lost = |one: &RecipientResult| matches!(one.result, Fate::Tried(Outcome::Ambiguous(_)));
+    let is_lost = |one: &RecipientResult| matches!(&one.result, Fate::Tried(outcome) if outcome.class() == Some(OutcomeClass::Ambiguous));
     results.into_iter().filter(is_lost).map(|one| one.recipient.address).collect()
 }
 
@@ -98,27 +108,48 @@ impl Prepared {
         &mut self,
         log: impl FnOnce(&dyn Transport, Vec<String>) -> Arc<TransactionLog>,
     ) -> Option<Arc<TransactionLog>> {
-        let (transport, outgoing) = self.parcel.as_mut()?;
+        let Parcel { transport, outgoing, .. } = self.parcel.as_mut()?;
         let log = log(transport.as_ref(), std::mem::take(&mut self.urls));
         outgoing.last_look = LastLook::at(Arc::clone(&log) as _);
         Some(log)
     }
 }
 
+/// Whether a message may be attempted now.
+pub(super) enum Turn {
+    /// With this place at the transport, and perhaps as the probe of an account.
+    Go(Reservation, Option<Probe>),
+    /// Its account is left alone for so long, because of this.
+    Paused(Duration, String),
+}
+
 /// Waits for the turn of a message with the transport that will carry it. Without one there is nothing to wait
 /// for; what that means is found out later.
-pub(super) async fn reserve(
+pub(super) async fn turn(
     app: &App,
     message: &Message,
     class: JobClass,
     domain: Option<&str>,
-) -> Result<Reservation, StoreError> {
-    let Some(Provider { name, settings }) = app.provider(message.workspace_id, message.channel).await? else {
-        return Ok(Reservation::default());
+) -> Result<Turn, StoreError> {
+    let Some(provider) = app.provider(message.workspace_id, message.channel).await? else {
+        return Ok(Turn::Go(Reservation::default(), None));
     };
-    let Some(transport) = app.transport(message.channel, &name) else { return Ok(Reservation::default()) };
+    let account = (message.workspace_id, message.channel);
+    // What is simulated goes over no account.
+    let probe = if domain == Some(simulator::DOMAIN) {
+        None
+    } else {
+        match app.account_pauses().enter(account, &provider, app.monotonic()) {
+            Entry::Go(probe) => probe,
+            Entry::Wait(wait, error) => return Ok(Turn::Paused(wait, error)),
+        }
+    };
+    let Provider { name, settings } = provider;
+    let Some(transport) = app.transport(message.channel, &name) else {
+        return Ok(Turn::Go(Reservation::default(), probe));
+    };
     let route = Route { workspace_id: message.workspace_id, class, settings, domain: domain.map(str::to_owned) };
-    Ok(transport.reserve(&route).await)
+    Ok(Turn::Go(transport.reserve(&route).await, probe))
 }
 
 /// Finds out who is tried and with what. Reads; changes nothing.
@@ -147,11 +178,13 @@ pub(super) async fn prepare(
             Channel::Email => EmailAddress::parse(&recipient.address).ok().and_then(|address| simulate(&address)),
             _ => None,
         };
-        let fate = match (reason_of(&recipient.address), simulated.map(|one| (one.complains, one.outcome))) {
+        let fate = match (reason_of(&recipient.address), simulated) {
             (Some(reason), _) => Fate::Suppressed(reason),
             _ if addressee.progress.cut_off >= MAX_CUT_OFF => Fate::GivenUp,
-            (None, Some((true, Outcome::Accepted(response)))) => Fate::Complained(response),
-            (None, Some((_, outcome))) => Fate::Tried(outcome),
+            (None, Some(Simulated { complains: true, outcome: Outcome::Answered(answer) })) => {
+                Fate::Complained(answer.response)
+            }
+            (None, Some(simulated)) => Fate::Tried(simulated.outcome),
             (None, None) => {
                 tried.push(addressee);
                 continue;
@@ -207,7 +240,7 @@ pub(super) async fn prepare(
             return Ok(Prepared::without_parcel(known, tried, &impossible.fate()));
         }
         Err(Unprepared::PutOff(reason)) => {
-            let ours = Outcome::ProviderFailed(Response { text: shorten(&reason), ..Response::default() });
+            let ours = Outcome::provider_failed(Response::of_text(&reason));
             return Ok(Prepared::without_parcel(known, tried, &Fate::Tried(ours)));
         }
     };
@@ -220,7 +253,8 @@ pub(super) async fn prepare(
         last_look: LastLook::default(),
         reservation,
     };
-    Ok(Prepared { known, tried, parcel: Some((Arc::clone(transport), outgoing)), urls, held_for: HELD_FOR })
+    let parcel = Parcel { transport: Arc::clone(transport), provider: name, outgoing };
+    Ok(Prepared { known, tried, parcel: Some(parcel), urls, held_for: HELD_FOR })
 }
 
 /// What is decided about a message's `to` recipient, whom another job serves.
@@ -259,9 +293,7 @@ pub(super) async fn perform(app: &App, message: &Message, number: u32, prepared:
     let Prepared { known, tried, parcel, urls, held_for } = prepared;
     let mut results = known;
     let (mut captured, mut subject, mut dialogs) = (None, None, Vec::new());
-    let mut acceptance = Acceptance::Delivered;
-    if let Some((transport, outgoing)) = parcel {
-        acceptance = transport.acceptance();
+    if let Some(Parcel { transport, provider, outgoing }) = parcel {
         subject = match &outgoing.content {
             Content::Email(email) => Some(email.subject.clone()),
             Content::Text(text) => text.title.clone(),
@@ -269,24 +301,38 @@ pub(super) async fn perform(app: &App, message: &Message, number: u32, prepared:
         match transport.send(&outgoing).await {
             Ok(sent) => {
                 (captured, dialogs) = (sent.captured, sent.dialogs);
-                let missing = Response { text: "the transport gave no outcome".to_owned(), ..Response::default() };
-                let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(Outcome::Deferred(missing)));
+                note_account(app, provider, &outgoing, account_state(&sent.outcomes), message.channel);
+                let missing = Outcome::provider_failed(Response::of_text("the transport gave no outcome"));
+                let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(missing));
                 results.extend(tried.into_iter().zip(outcomes).map(|(one, outcome)| one.ended(Fate::Tried(outcome))));
             }
             Err(error) => {
-                let response = Response { text: shorten(&error.to_string()), ..Response::default() };
-                let fate = match error {
-                    TransportError::Content(cause) => Impossible::new("provider_error", cause).fate(),
-                    TransportError::Ambiguous(_) => Fate::Tried(Outcome::Ambiguous(response)),
-                    _ => Fate::Tried(Outcome::ProviderFailed(response)),
-                };
+                let outcome = Outcome::from(error);
+                note_account(app, provider, &outgoing, account_state([&outcome]), message.channel);
+                let fate = Fate::Tried(outcome);
                 results.extend(tried.into_iter().map(|one| one.ended(fate.clone())));
             }
         }
     }
     let held_until = app.now() + held_for;
-    let judgment = judge(Attempt { held_until, ..circumstances(app, message, number, acceptance) }, &results);
+    let judgment = judge(Attempt { held_until, ..circumstances(app, message, number) }, &results);
     Performed { judgment, captured, subject, dialogs, urls, lost_replies: lost_replies(results) }
+}
+
+/// What the answers of an attempt said about the account concerns all who use it.
+fn note_account(app: &App, provider: String, outgoing: &Outgoing, state: AccountState, channel: Channel) {
+    if state != AccountState::Unknown {
+        let provider = Provider { name: provider, settings: Arc::clone(&outgoing.settings) };
+        app.account_pauses().report((outgoing.workspace_id, channel), &provider, state, app.monotonic());
+    }
+}
+
+/// What it means for those whom a job serves that the message expired while its account was left alone.
+pub(super) fn expire(app: &App, message: &Message, number: u32, addressees: &[Addressee], error: &str) -> Performed {
+    let refused = Fate::Tried(Outcome::of(OutcomeClass::Auth, Response::of_text(error)));
+    let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(refused.clone())).collect();
+    let judgment = judge(circumstances(app, message, number), &results);
+    Performed::without_peer(judgment, results)
 }
 
 /// What it means for those whom a job serves that nothing can be sent.
@@ -298,19 +344,19 @@ pub(super) fn fail(
     impossible: &Impossible,
 ) -> Performed {
     let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(impossible.fate())).collect();
-    let judgment = judge(circumstances(app, message, number, Acceptance::Delivered), &results);
+    let judgment = judge(circumstances(app, message, number), &results);
     Performed::without_peer(judgment, results)
 }
 
 /// Judges what a run that was cut off had put on record already. The others stay open, for an attempt at once.
 pub(super) fn conclude(app: &App, message: &Message, number: u32, addressees: &[Addressee]) -> Option<Performed> {
-    let mut acceptance = Acceptance::Delivered;
     let (mut results, mut open) = (Vec::new(), Vec::new());
     for addressee in addressees {
         match &addressee.progress.transaction {
             Transaction::Ended { outcome, relayed } => {
-                acceptance = if *relayed { Acceptance::Relayed } else { Acceptance::Delivered };
-                results.push(addressee.clone().ended(Fate::Tried(outcome.clone())));
+                let response = outcome.answer().filter(|_| *relayed && outcome.is_accepted());
+                let relayed = response.map(|answer| Outcome::accepted(Acceptance::Relayed, answer.response.clone()));
+                results.push(addressee.clone().ended(Fate::Tried(relayed.unwrap_or_else(|| outcome.clone()))));
             }
             Transaction::Waiting | Transaction::Begun => open.push(addressee.recipient.clone()),
         }
@@ -318,7 +364,7 @@ pub(super) fn conclude(app: &App, message: &Message, number: u32, addressees: &[
     if results.is_empty() {
         return None;
     }
-    let mut judgment = judge(circumstances(app, message, number, acceptance), &results);
+    let mut judgment = judge(circumstances(app, message, number), &results);
     if !open.is_empty() {
         judgment.is_withheld |= judgment.open.is_empty();
         judgment.open.append(&mut open);
@@ -327,9 +373,16 @@ pub(super) fn conclude(app: &App, message: &Message, number: u32, addressees: &[
     Some(Performed::without_peer(judgment, results))
 }
 
-fn circumstances(app: &App, message: &Message, number: u32, acceptance: Acceptance) -> Attempt {
-    let held_until = app.now() + HELD_FOR;
-    Attempt { number, acceptance, next_attempt_at: next_attempt(app, message, number), held_until }
+fn circumstances(app: &App, message: &Message, number: u32) -> Attempt {
+    let now = app.now();
+    Attempt {
+        number,
+        channel: message.channel,
+        now,
+        next_attempt_at: next_attempt(app, message, number),
+        expires_at: message.created_at + app.settings().message_expiry,
+        held_until: now + HELD_FOR,
+    }
 }
 
 fn next_attempt(app: &App, message: &Message, number: u32) -> Option<Timestamp> {
@@ -337,9 +390,4 @@ fn next_attempt(app: &App, message: &Message, number: u32) -> Option<Timestamp> 
     let jitter = app.random_below(settings.message_retry_jitter + 1);
     let schedule = &settings.message_retry;
     retry::next_attempt(schedule, number, jitter, app.now(), message.created_at, settings.message_expiry)
-}
-
-/// Replies are shown, not analysed: a few hundred characters say enough.
-fn shorten(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(512).collect()
 }

@@ -87,6 +87,11 @@ impl Lanes {
         }
     }
 
+    /// The lanes whose windows are known.
+    pub(super) fn known(&self) -> impl Iterator<Item = &Lane> {
+        self.lanes.keys()
+    }
+
     /// What to claim while `room` more jobs can be taken in work.
     pub(super) fn claim(&self, room: usize, now: Timestamp, monotonic: Monotonic, lease: Duration) -> Claim {
         let bulk = self.flows.iter().filter(|(flow, _)| flow.class == JobClass::Bulk).map(|(_, in_work)| in_work);

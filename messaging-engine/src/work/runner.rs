@@ -13,7 +13,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::app::App;
 use crate::work::job::{JobContext, JobError};
 use crate::work::lanes::{HOLD, Lanes, WINDOW};
-use crate::work::{all, sweep};
+use crate::work::{all, paused_lanes, sweep};
 
 /// A claim outlasts every attempt: SMTP alone may take half an hour (RFC 5321 section 4.5.3.2).
 const LEASE: Duration = Duration::from_hours(1);
@@ -201,7 +201,9 @@ async fn claim(app: &App, in_work: &InWork) -> Result<Vec<ClaimedJob>, StoreErro
     }
     let claim = in_work.lanes.claim(room, app.now(), app.monotonic(), LEASE);
     let weights = app.settings().workspace_weights.clone();
-    app.store().claim(Claim { weights, ..claim }).await
+    let mut claim = Claim { weights, ..claim };
+    paused_lanes::hold(app, &in_work.lanes, &mut claim).await?;
+    app.store().claim(claim).await
 }
 
 /// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again.

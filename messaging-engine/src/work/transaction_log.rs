@@ -17,7 +17,7 @@ use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::error::Chain;
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::CommitError;
-use messaging_core::ports::transport::{self, Acceptance, Admitted, Outcome};
+use messaging_core::ports::transport::{self, Admitted, Outcome};
 use messaging_core::time::Monotonic;
 
 use crate::jobs::deliver_message::DeliverMessage;
@@ -33,7 +33,6 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct TransactionLog {
     cx: JobContext,
-    acceptance: Acceptance,
     /// Whether something leaves the process. What stays in it is granted without a record.
     is_kept: bool,
     state: tokio::sync::Mutex<LogState>,
@@ -57,8 +56,8 @@ pub(super) struct LogState {
 
 impl TransactionLog {
     pub(super) fn new(cx: JobContext, transport: &dyn Transport, state: LogState) -> Self {
-        let (acceptance, is_kept) = (transport.acceptance(), !transport.is_local());
-        Self { cx, acceptance, is_kept, state: tokio::sync::Mutex::new(state), ended: Mutex::default() }
+        let is_kept = !transport.is_local();
+        Self { cx, is_kept, state: tokio::sync::Mutex::new(state), ended: Mutex::default() }
     }
 
     /// What the run knows at its end.
@@ -83,7 +82,7 @@ impl TransactionLog {
         let has_to = recipients.iter().any(|recipient| **recipient == state.message.to);
         let mut job = state.job.clone();
         for (recipient, outcome) in &*self.ended.lock().unwrap_or_else(PoisonError::into_inner) {
-            job.note_ended(recipient, outcome, self.acceptance);
+            job.note_ended(recipient, outcome);
         }
         job.note_begun(recipients);
         for _ in 0..MAX_COMMITS {

@@ -90,7 +90,7 @@ async fn bounces_come_back_to_an_address_that_names_the_message() {
 #[tokio::test]
 async fn a_lost_reply_of_one_recipient_makes_its_attempt_ambiguous() {
     let product = Product::start().await;
-    product.transport.outcome_next(ANN, Outcome::Ambiguous(Response::default()));
+    product.transport.outcome_next(ANN, Outcome::ambiguous(Response::default()));
     let id = product.send_to(ANN).await;
     product.work().await;
     assert_eq!(product.story(id).await, "deferred: Queued Deferred");
@@ -103,7 +103,7 @@ async fn a_lost_reply_of_one_recipient_makes_its_attempt_ambiguous() {
 #[tokio::test]
 async fn a_bounce_that_comes_after_a_lost_reply_ends_the_attempts() {
     let product = Product::start().await;
-    product.transport.outcome_next(ANN, Outcome::Ambiguous(Response::default()));
+    product.transport.outcome_next(ANN, Outcome::ambiguous(Response::default()));
     let id = product.send_to(ANN).await;
     product.work().await;
     let address = product.app.link_key().local_part(ReturnPurpose::Bounce, product.workspace, id, None);

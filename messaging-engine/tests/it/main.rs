@@ -1,5 +1,6 @@
 //! The operations and the background work over the SQLite store, in one process, with a manual clock.
 
+mod account_pauses;
 mod accounts;
 mod admin;
 mod attempts;

@@ -380,14 +380,10 @@ impl Transport for LosingReplies {
                 self.stuck.send_replace(true);
                 std::future::pending::<()>().await;
             }
-            outgoing.last_look.ended(recipient, &Outcome::Ambiguous(Response::default()));
+            outgoing.last_look.ended(recipient, &Outcome::ambiguous(Response::default()));
         }
-        let accepted = Outcome::Accepted(Response::default());
+        let accepted = Outcome::accepted(Acceptance::Delivered, Response::default());
         Ok(Sent { outcomes: vec![accepted; outgoing.recipients.len()], ..Sent::default() })
-    }
-
-    fn acceptance(&self) -> Acceptance {
-        Acceptance::Delivered
     }
 }
 
@@ -441,18 +437,14 @@ struct Answering(Mutex<VecDeque<Outcome>>);
 impl Transport for Answering {
     async fn send(&self, _: &Outgoing) -> Result<Sent, TransportError> {
         let next = self.0.lock().unwrap().pop_front();
-        let outcome = next.unwrap_or_else(|| Outcome::Accepted(Response::default()));
+        let outcome = next.unwrap_or_else(|| Outcome::accepted(Acceptance::Delivered, Response::default()));
         Ok(Sent { outcomes: vec![outcome], ..Sent::default() })
-    }
-
-    fn acceptance(&self) -> Acceptance {
-        Acceptance::Delivered
     }
 }
 
 #[tokio::test]
 async fn what_was_held_costs_no_attempt() {
-    let later = Outcome::Deferred(Response { code: Some(450), ..Response::default() });
+    let later = Outcome::deferred(Response { code: Some(450), ..Response::default() });
     let outcomes = [Outcome::Held, Outcome::Held, later.clone(), Outcome::Held, later];
     let product = Product::carried_by(Arc::new(Answering(Mutex::new(outcomes.into())))).await;
     let id = product.send_to(ANN).await;
@@ -493,17 +485,13 @@ impl Transport for Waiting {
 
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
         self.sent.lock().unwrap().extend(outgoing.recipients.iter().cloned());
-        let mut outcome = Outcome::Accepted(Response::default());
+        let mut outcome = Outcome::accepted(Acceptance::Delivered, Response::default());
         if outgoing.recipients == [ANN] {
             self.to_is_tried.notify_one();
             self.to_may_end.notified().await;
-            outcome = Outcome::Refused(Response { code: Some(554), ..Response::default() });
+            outcome = Outcome::refused(Response { code: Some(554), ..Response::default() });
         }
         Ok(Sent { outcomes: vec![outcome; outgoing.recipients.len()], ..Sent::default() })
-    }
-
-    fn acceptance(&self) -> Acceptance {
-        Acceptance::Delivered
     }
 }
 
@@ -567,11 +555,7 @@ impl Transport for Closing {
             }
             self.is_done.store(true, Ordering::SeqCst);
         }
-        Ok(Sent { outcomes: vec![Outcome::Accepted(Response::default())], ..Sent::default() })
-    }
-
-    fn acceptance(&self) -> Acceptance {
-        Acceptance::Delivered
+        Ok(Sent { outcomes: vec![Outcome::accepted(Acceptance::Delivered, Response::default())], ..Sent::default() })
     }
 
     fn is_local(&self) -> bool {
@@ -600,10 +584,6 @@ struct Faulty;
 impl Transport for Faulty {
     async fn send(&self, _: &Outgoing) -> Result<Sent, TransportError> {
         panic!("a fault of the transport");
-    }
-
-    fn acceptance(&self) -> Acceptance {
-        Acceptance::Delivered
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use messaging_core::domain::attempt::Dialog;
-use messaging_core::ports::transport::{Outcome, Response, TransportError};
+use messaging_core::ports::transport::{Answer, Outcome, OutcomeClass, Response, TransportError};
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
@@ -146,11 +146,11 @@ impl<'a> Attempt<'a> {
     fn without_route(&mut self, outcome: &Outcome) -> Report {
         self.answers.settle(outcome);
         let mut transcript = Transcript::new("");
-        let (Outcome::Deferred(response) | Outcome::Refused(response)) = outcome else { return Report::Fine };
+        let Some(Answer { class, response, .. }) = outcome.answer() else { return Report::Fine };
         transcript.note(&response.text);
         self.dialogs.push(transcript.into_dialog(std::iter::once(outcome)));
         // A domain whose servers do not answer is as dead as one whose exchangers do not.
-        if matches!(outcome, Outcome::Deferred(_)) { Report::Unreachable(response.clone()) } else { Report::Fine }
+        if class.is_retried() { Report::Unreachable(response.clone()) } else { Report::Fine }
     }
 
     /// No exchanger took the message.
@@ -158,7 +158,7 @@ impl<'a> Attempt<'a> {
         match self.worst.take().unwrap_or(Miss::NoAddress) {
             Miss::NoAddress => {
                 let text = format!("no mail exchanger of {} has an address", self.domain);
-                self.answers.settle(&Outcome::Refused(response(None, "5.4.4", &text)));
+                self.answers.settle(&Outcome::refused(response(None, "5.4.4", &text)));
                 Report::Fine
             }
             Miss::Never(outcome) => {
@@ -166,11 +166,11 @@ impl<'a> Attempt<'a> {
                 Report::Fine
             }
             Miss::Unreachable(response) => {
-                self.answers.settle(&Outcome::Deferred(response.clone()));
+                self.answers.settle(&Outcome::deferred(response.clone()));
                 Report::Unreachable(response)
             }
             Miss::Broken(response) => {
-                self.answers.settle(&Outcome::Deferred(response));
+                self.answers.settle(&Outcome::deferred(response));
                 Report::Busy
             }
             Miss::NotNow(outcome) => {
@@ -181,10 +181,8 @@ impl<'a> Attempt<'a> {
     }
 
     fn report(&self) -> Report {
-        let is_busy = self.answers.known().any(|outcome| match outcome {
-            Outcome::Deferred(response) => asks_for_less(response),
-            _ => false,
-        });
+        let put_off = self.answers.known().filter_map(Outcome::answer).filter(|answer| answer.class.is_retried());
+        let is_busy = put_off.into_iter().any(|answer| asks_for_less(&answer.response));
         if is_busy { Report::Busy } else { Report::Fine }
     }
 
@@ -291,7 +289,7 @@ impl<'a> Attempt<'a> {
         let client = self.client;
         let opener = Opener { ehlo_name: &client.ehlo_name, timeouts: &client.timeouts, tls: &client.tls };
         let unreachable = |error: &TransportError| {
-            let text = format!("{host} [{}]: {}", address.ip(), cause(error));
+            let text = format!("{host} [{}]: {}", address.ip(), error.cause());
             Miss::Unreachable(named(host, response(None, "4.4.1", &text)))
         };
         let began = Instant::now();
@@ -306,8 +304,8 @@ impl<'a> Attempt<'a> {
             // Nothing is ready for mail here: the same as no connection.
             Err(OpenError::Failed(error)) => Err(unreachable(&error)),
             Err(OpenError::NoService(reply) | OpenError::Reply(reply)) => Err(match reply.refusal(host) {
-                outcome @ Outcome::Refused(_) => Miss::Never(outcome),
-                outcome => Miss::NotNow(outcome),
+                outcome if outcome.class().is_some_and(OutcomeClass::is_retried) => Miss::NotNow(outcome),
+                outcome => Miss::Never(outcome),
             }),
         }
     }
@@ -342,16 +340,16 @@ impl<'a> Attempt<'a> {
             Err(Failure::WithinContent(error)) => {
                 // What cuts off the content here would do so elsewhere, and it may be large.
                 let text = format!("the connection to {host} ended within the content: {error}");
-                let outcome = Outcome::Deferred(named(host, response(None, "4.4.2", &text)));
+                let outcome = Outcome::deferred(named(host, response(None, "4.4.2", &text)));
                 return Talk::Ended(self.settle(&outcome, transcript));
             }
             Err(Failure::AfterContent(error)) => {
                 // Whether it was taken nobody knows, so nobody else is asked.
                 let text = format!("the reply of {host} to the content was lost: {error}");
-                let outcome = Outcome::Ambiguous(named(host, response(None, "4.4.2", &text)));
+                let outcome = Outcome::ambiguous(named(host, response(None, "4.4.2", &text)));
                 self.answers.settle_transaction(&outcome);
                 let text = format!("not tried: the transaction before lost the reply of {host}");
-                let outcome = Outcome::Deferred(named(host, response(None, "4.4.2", &text)));
+                let outcome = Outcome::deferred(named(host, response(None, "4.4.2", &text)));
                 return Talk::Ended(self.settle(&outcome, transcript));
             }
         };
@@ -367,8 +365,8 @@ impl<'a> Attempt<'a> {
 
     /// Keeps the dialog of a miss.
     fn file(&mut self, transcript: Transcript, miss: &Miss) {
-        let refused = Outcome::Refused(Response::default());
-        let deferred = Outcome::Deferred(Response::default());
+        let refused = Outcome::refused(Response::default());
+        let deferred = Outcome::deferred(Response::default());
         let outcome = if matches!(miss, Miss::Never(_) | Miss::NoAddress) { refused } else { deferred };
         self.dialogs.push(transcript.into_dialog(std::iter::once(outcome)));
     }
@@ -377,16 +375,6 @@ impl<'a> Attempt<'a> {
 fn broken(host: &str, error: &dyn Display) -> Miss {
     let text = format!("the connection to {host} ended before the content: {error}");
     Miss::Broken(named(host, response(None, "4.4.2", &text)))
-}
-
-/// What went wrong, without the words that a relay's error begins with.
-fn cause(error: &TransportError) -> &str {
-    match error {
-        TransportError::Misconfigured(text)
-        | TransportError::Unreachable(text)
-        | TransportError::Ambiguous(text)
-        | TransportError::Content(text) => text,
-    }
 }
 
 fn named(host: &str, response: Response) -> Response {

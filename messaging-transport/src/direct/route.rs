@@ -149,17 +149,17 @@ fn order(
         // The implicit MX: the domain itself.
         Err(LookupFailure::NoRecords) => vec![(0, domain.to_owned())],
         Err(LookupFailure::NoSuchDomain) => {
-            return Err(Outcome::Refused(response(None, "5.1.2", &format!("the domain {domain} does not exist"))));
+            return Err(Outcome::refused(response(None, "5.1.2", &format!("the domain {domain} does not exist"))));
         }
         Err(LookupFailure::Temporary(reason)) => {
             let text = format!("the mail exchangers of {domain} could not be looked up: {reason}");
-            return Err(Outcome::Deferred(response(None, "4.4.3", &text)));
+            return Err(Outcome::deferred(response(None, "4.4.3", &text)));
         }
     };
     if exchangers.iter().all(|(_, host)| host.is_empty()) {
         // RFC 7505 section 4.2 gives the codes.
         let text = format!("the domain {domain} does not accept mail (null MX)");
-        return Err(Outcome::Refused(response(Some(556), "5.1.10", &text)));
+        return Err(Outcome::refused(response(Some(556), "5.1.10", &text)));
     }
     exchangers.retain(|(_, host)| !host.is_empty());
     exchangers.sort_by_key(|(preference, _)| *preference);
@@ -169,7 +169,7 @@ fn order(
     }
     if exchangers.is_empty() {
         let text = format!("mail for {domain} loops back to this host");
-        return Err(Outcome::Refused(response(None, "5.4.6", &text)));
+        return Err(Outcome::refused(response(None, "5.4.6", &text)));
     }
     let (preferences, mut hosts): (Vec<u16>, Vec<String>) = exchangers.into_iter().unzip();
     let mut start = 0;
@@ -201,6 +201,7 @@ pub(super) fn response(code: Option<u16>, enhanced: &str, text: &str) -> Respons
 #[cfg(test)]
 mod tests {
     use messaging_core::ports::clock::SeededEntropy;
+    use messaging_core::ports::transport::Answer;
 
     use super::*;
 
@@ -209,8 +210,10 @@ mod tests {
         let found = found.map(|hosts| hosts.into_iter().map(|(value, host)| (value, host.to_owned())).collect());
         match order(found, "b.test", "us.test", <[String]>::reverse) {
             Ok(hosts) => hosts.join(" "),
-            Err(Outcome::Refused(it)) => format!("refused {:?} {}", it.code, it.enhanced.unwrap()),
-            Err(Outcome::Deferred(it)) => format!("deferred {:?} {}", it.code, it.enhanced.unwrap()),
+            Err(Outcome::Answered(Answer { class, response: it, .. })) => {
+                let word = if class.is_retried() { "deferred" } else { "refused" };
+                format!("{word} {:?} {}", it.code, it.enhanced.unwrap())
+            }
             Err(other) => panic!("{other:?}"),
         }
     }

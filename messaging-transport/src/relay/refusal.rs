@@ -6,7 +6,9 @@
 //! "yours". In doubt the reply is about the recipient or the message, as it would be from a mail exchanger:
 //! a refusal that is taken for ours is tried again until the message expires.
 
-use messaging_core::ports::transport::{Outcome, Response};
+use std::time::Duration;
+
+use messaging_core::ports::transport::{Acceptance, Answer, Outcome, OutcomeClass, Response, Scope};
 
 /// Enhanced codes that are about whoever sends: the sender's address, credentials, encryption, the account
 /// that logged in, permission to send as somebody (the last one is Exchange's).
@@ -64,27 +66,77 @@ const OURS: &[&str] = &[
 /// What says, beside the word "relay", that it is refused.
 const RELAYING: &[&str] = &["denied", "not permitted", "not allowed", "prohibited", "refused"];
 
-/// A refusal or deferral as one that is about us.
-pub(super) fn of_us(outcome: Outcome) -> Outcome {
-    match outcome {
-        Outcome::Deferred(response) | Outcome::Refused(response) => Outcome::ProviderFailed(response),
-        other => other,
+/// Enhanced codes of a login that is refused, and of an account that may not send any more.
+const LOGIN_CODES: &[(u16, u16)] = &[(7, 8), (7, 9), (7, 10), (7, 11), (7, 13), (7, 14)];
+
+/// What says that nothing goes over the account before somebody mends it.
+const ACCOUNT: &[&str] = &[
+    "authentication required",
+    "authentication is required",
+    "must authenticate",
+    "authenticate first",
+    "please authenticate",
+    "not authenticated",
+    "login required",
+    "log in first",
+    "credits exceeded",
+    "billing",
+    "your plan",
+    "suspended",
+    "account is disabled",
+    "account has been disabled",
+    "account is blocked",
+    "account has been blocked",
+];
+
+/// What says that the account sends faster than it may.
+const RATES: &[&str] = &["sending rate", "rate limit", "rate exceeded", "too fast", "slow down"];
+
+/// What says that the account has used up what it may send for some time.
+const QUOTAS: &[&str] = &["quota", "sending limit", "hourly limit", "daily limit", "monthly limit", "throttling"];
+
+/// An account that sends too fast rests so long.
+const RATE_WAIT: Duration = Duration::from_secs(1);
+
+/// An account that has used up its share is asked again so often.
+const QUOTA_WAIT: Duration = Duration::from_mins(5);
+
+/// A reply of the relay that is about us: what it says about the account.
+pub(super) fn of_us(response: Response) -> Outcome {
+    let text = response.text.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let is_permanent = response.code.is_none_or(|code| code >= 500);
+    let is_login = matches!(response.code, Some(530 | 534 | 535 | 538))
+        || (is_permanent && detail(&response).is_some_and(|code| LOGIN_CODES.contains(&code)));
+    if is_login || has(ACCOUNT) || (is_permanent && has(&["authentication failed"])) {
+        return Outcome::of(OutcomeClass::Auth, response);
     }
+    let throttled = |wait| Answer::new(OutcomeClass::Throttled(Scope::Account), response.clone()).wait(wait).into();
+    if has(RATES) {
+        return throttled(RATE_WAIT);
+    }
+    if has(QUOTAS) {
+        return throttled(QUOTA_WAIT);
+    }
+    Outcome::provider_failed(response)
 }
 
 /// What an answer of the relay means; `at_mail`: it was given to MAIL.
 pub(super) fn judge(outcome: Outcome, at_mail: bool) -> Outcome {
-    let is_ours = match &outcome {
-        Outcome::Deferred(response) | Outcome::Refused(response) => {
-            if at_mail {
-                !is_about_message(response)
-            } else {
-                is_about_account(response)
-            }
+    let Outcome::Answered(mut answer) = outcome else { return outcome };
+    match answer.class {
+        // A relay has it, and a later report may tell more.
+        OutcomeClass::Accepted(_) => {
+            answer.class = OutcomeClass::Accepted(Acceptance::Relayed);
+            answer.into()
         }
-        _ => false,
-    };
-    if is_ours { of_us(outcome) } else { outcome }
+        OutcomeClass::Ambiguous => answer.into(),
+        _ => {
+            let is_ours =
+                if at_mail { !is_about_message(&answer.response) } else { is_about_account(&answer.response) };
+            if is_ours { of_us(answer.response) } else { answer.into() }
+        }
+    }
 }
 
 fn is_about_message(response: &Response) -> bool {
@@ -131,8 +183,46 @@ mod tests {
             text: text.to_owned(),
             host: None,
         };
-        let judged = judge(Outcome::Refused(response), at_mail);
-        assert_eq!(matches!(judged, Outcome::ProviderFailed(_)), is_ours, "{reply}");
+        let judged = judge(Outcome::refused(response), at_mail);
+        assert_eq!(is_about_us(judged.class().unwrap()), is_ours, "{reply}");
+    }
+
+    fn is_about_us(class: OutcomeClass) -> bool {
+        use OutcomeClass::{Auth, Retry, Throttled};
+        matches!(class, Auth | Retry(Scope::Account) | Throttled(Scope::Account))
+    }
+
+    #[test]
+    fn an_account_stops_rests_or_goes_on() {
+        let class = |reply: &str| {
+            let (code, text) = reply.split_once(' ').unwrap();
+            let enhanced = text.split(' ').next().filter(|word| word.split('.').count() == 3).map(str::to_owned);
+            let (code, text) = (code.parse().ok(), text.to_owned());
+            let answer = of_us(Response { code, enhanced, text, host: None });
+            let Outcome::Answered(answer) = answer else { panic!("{answer:?}") };
+            let wait = answer.asked_wait().map_or(0, |wait| wait.as_secs());
+            format!("{:?} {wait}", answer.class)
+        };
+        for reply in [
+            "530 5.7.0 Authentication Required",
+            "535 5.7.8 Error: authentication failed",
+            "550 5.7.0 Your account has been suspended",
+            "451 Authentication failed: Maximum credits exceeded",
+        ] {
+            assert_eq!(class(reply), "Auth 0", "{reply}");
+        }
+        assert_eq!(class("454 Throttling failure: Maximum sending rate exceeded."), "Throttled(Account) 1");
+        assert_eq!(class("454 Throttling failure: Daily message quota exceeded"), "Throttled(Account) 300");
+        assert_eq!(class("550 5.4.5 Daily user sending limit exceeded."), "Throttled(Account) 300");
+        // Others of the account may go: these are about one sender, one recipient, one moment.
+        for reply in [
+            "554 5.7.1 <ann@example.com>: Relay access denied",
+            "553 5.7.1 <shop@acme.com>: Sender address rejected: not owned by user acme",
+            "454 4.7.0 Temporary authentication failure",
+            "421 4.3.2 closing",
+        ] {
+            assert_eq!(class(reply), "Retry(Account) 0", "{reply}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use messaging_core::ports::transport::{LastLook, Outcome, Response};
+use messaging_core::ports::transport::{Answer, LastLook, Outcome, Response};
 use tokio::time::Instant;
 
 use super::Timeouts;
@@ -86,7 +86,9 @@ impl Envelope<'_> {
         }
         if transactions == 0 {
             match answers.known().last() {
-                Some(Outcome::Refused(response)) => transcript.note(&response.text),
+                Some(Outcome::Answered(Answer { class, response, .. })) if !class.is_retried() => {
+                    transcript.note(&response.text);
+                }
                 _ => transcript.note("nobody is left to send to"),
             }
         }
@@ -115,7 +117,7 @@ impl Envelope<'_> {
 
 /// A refusal in the peer's stead.
 fn refused_here(code: u16, enhanced: &str, why: &str, host: &str) -> Outcome {
-    Outcome::Refused(Response {
+    Outcome::refused(Response {
         code: Some(code),
         enhanced: Some(enhanced.to_owned()),
         text: format!("{enhanced} not sent, decided here and not by the peer: {why}"),

@@ -1,6 +1,6 @@
 //! Replies (RFC 5321 section 4.2) and enhanced status codes (RFC 3463).
 
-use messaging_core::ports::transport::{Outcome, Response};
+use messaging_core::ports::transport::{Acceptance, Outcome, Response};
 
 /// The longest reply line read, with its line end. RFC 5321 section 4.5.3.1.5 says 512; some say more,
 /// and a yes in too many words is a yes.
@@ -60,9 +60,9 @@ impl Reply {
     /// What the reply means for a recipient, when it is not the question to go on.
     pub(crate) fn outcome(&self, host: &str) -> Option<Outcome> {
         match self.kind() {
-            Kind::Done => Some(Outcome::Accepted(self.response(host))),
-            Kind::NotNow | Kind::Closing => Some(Outcome::Deferred(self.response(host))),
-            Kind::Never => Some(Outcome::Refused(self.response(host))),
+            Kind::Done => Some(Outcome::accepted(Acceptance::Delivered, self.response(host))),
+            Kind::NotNow | Kind::Closing => Some(Outcome::deferred(self.response(host))),
+            Kind::Never => Some(Outcome::refused(self.response(host))),
             Kind::GoOn => None,
         }
     }
@@ -70,10 +70,11 @@ impl Reply {
     /// What a reply means that ended everything: 421 and other 4yz put off, 5yz refuses.
     pub(crate) fn refusal(&self, host: &str) -> Outcome {
         let response = self.response(host);
-        if self.kind() == Kind::Never { Outcome::Refused(response) } else { Outcome::Deferred(response) }
+        if self.kind() == Kind::Never { Outcome::refused(response) } else { Outcome::deferred(response) }
     }
 
-    fn response(&self, host: &str) -> Response {
+    /// The reply in full.
+    pub(crate) fn response(&self, host: &str) -> Response {
         let joined = self.lines.join(" ");
         let text = joined.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_TEXT).collect();
         Response { code: Some(self.code), enhanced: self.enhanced(), text, host: Some(host.to_owned()) }

@@ -276,7 +276,7 @@ impl Transaction<'_> {
         exchange.session.is_spent = true;
         let reply = exchange.reply(LAST_WORDS.min(exchange.timeouts.dot)).await.ok();
         match reply.and_then(|reply| reply.outcome(self.host)) {
-            Some(outcome @ (Outcome::Deferred(_) | Outcome::Refused(_))) => {
+            Some(outcome) if !outcome.is_accepted() => {
                 answers.settle_transaction(&outcome);
                 Ok(())
             }

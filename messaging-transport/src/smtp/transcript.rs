@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 
 use messaging_core::domain::attempt::{AttemptOutcome, Dialog, MAX_LINE, MAX_LINES};
-use messaging_core::ports::transport::Outcome;
+use messaging_core::ports::transport::{Outcome, OutcomeClass};
 
 use super::reply::Reply;
 
@@ -72,10 +72,13 @@ impl Transcript {
         let mut outcome = AttemptOutcome::Bounced;
         for one in outcomes {
             outcome = match (outcome, one.borrow()) {
-                (_, Outcome::Accepted(_)) | (AttemptOutcome::Delivered, _) => AttemptOutcome::Delivered,
-                (_, Outcome::Ambiguous(_)) | (AttemptOutcome::Ambiguous, _) => AttemptOutcome::Ambiguous,
-                (_, Outcome::Deferred(_) | Outcome::ProviderFailed(_) | Outcome::Held) => AttemptOutcome::Deferred,
-                (before, Outcome::Refused(_) | Outcome::Suppressed(_) | Outcome::Withheld(_)) => before,
+                (_, one) if one.is_accepted() => AttemptOutcome::Delivered,
+                (AttemptOutcome::Delivered, _) => AttemptOutcome::Delivered,
+                (_, one) if one.class() == Some(OutcomeClass::Ambiguous) => AttemptOutcome::Ambiguous,
+                (AttemptOutcome::Ambiguous, _) => AttemptOutcome::Ambiguous,
+                (_, one) if one.class().is_some_and(OutcomeClass::is_retried) => AttemptOutcome::Deferred,
+                (_, Outcome::Held) => AttemptOutcome::Deferred,
+                (before, _) => before,
             };
         }
         Dialog {
@@ -103,7 +106,7 @@ impl Transcript {
 
 #[cfg(test)]
 mod tests {
-    use messaging_core::ports::transport::Response;
+    use messaging_core::ports::transport::{Acceptance, Response};
 
     use super::super::reply::Collector;
     use super::*;
@@ -117,7 +120,7 @@ mod tests {
         assert!(collector.push(b"250-a\x07b").unwrap().is_none());
         transcript.heard(&collector.push(b"250").unwrap().unwrap());
         transcript.secured("TLSv1.3");
-        let dialog = transcript.into_dialog([Outcome::Deferred(Response::default())].iter());
+        let dialog = transcript.into_dialog([Outcome::deferred(Response::default())].iter());
         assert_eq!(
             dialog.transcript,
             [
@@ -153,11 +156,17 @@ mod tests {
     fn the_best_outcome_counts() {
         let response = Response::default;
         for (outcomes, expected) in [
-            (vec![Outcome::Refused(response())], AttemptOutcome::Bounced),
-            (vec![Outcome::Refused(response()), Outcome::Deferred(response())], AttemptOutcome::Deferred),
-            (vec![Outcome::Ambiguous(response()), Outcome::Deferred(response())], AttemptOutcome::Ambiguous),
-            (vec![Outcome::Ambiguous(response()), Outcome::Accepted(response())], AttemptOutcome::Delivered),
-            (vec![Outcome::Accepted(response()), Outcome::Refused(response())], AttemptOutcome::Delivered),
+            (vec![Outcome::refused(response())], AttemptOutcome::Bounced),
+            (vec![Outcome::refused(response()), Outcome::deferred(response())], AttemptOutcome::Deferred),
+            (vec![Outcome::ambiguous(response()), Outcome::deferred(response())], AttemptOutcome::Ambiguous),
+            (
+                vec![Outcome::ambiguous(response()), Outcome::accepted(Acceptance::Delivered, response())],
+                AttemptOutcome::Delivered,
+            ),
+            (
+                vec![Outcome::accepted(Acceptance::Delivered, response()), Outcome::refused(response())],
+                AttemptOutcome::Delivered,
+            ),
         ] {
             assert_eq!(Transcript::new("").into_dialog(outcomes.iter()).outcome, expected, "{outcomes:?}");
         }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use messaging_core::domain::attempt::Dialog;
-use messaging_core::ports::transport::{Acceptance, Outcome, Outgoing, Sent, Transport, TransportError};
+use messaging_core::ports::transport::{Acceptance, Outcome, OutcomeClass, Outgoing, Sent, Transport, TransportError};
 use tokio::sync::watch;
 
 use super::outcome;
@@ -37,7 +37,7 @@ impl Default for MemoryTransport {
 }
 
 impl MemoryTransport {
-    /// A transport whose `sent` means `acceptance`.
+    /// A transport whose yes means `acceptance`.
     pub fn new(acceptance: Acceptance) -> Self {
         Self {
             acceptance,
@@ -98,6 +98,17 @@ impl MemoryTransport {
         attempts.wait_for(|&attempts| attempts >= count).await.expect("the sender is ours");
     }
 
+    /// A yes, with what it means here.
+    fn accepting(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Answered(mut answer) if matches!(answer.class, OutcomeClass::Accepted(_)) => {
+                answer.class = OutcomeClass::Accepted(self.acceptance);
+                answer.into()
+            }
+            other => other,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -124,13 +135,10 @@ impl Transport for MemoryTransport {
                     return refusal;
                 }
                 let next = state.next.get_mut(recipient).and_then(VecDeque::pop_front);
-                next.or_else(|| state.always.get(recipient).cloned()).unwrap_or_else(|| outcome("250 2.0.0 kept"))
+                let told = next.or_else(|| state.always.get(recipient).cloned());
+                self.accepting(told.unwrap_or_else(|| outcome("250 2.0.0 kept")))
             })
             .collect();
         Ok(Sent { outcomes, captured: None, dialogs: state.dialogs.pop_front().into_iter().collect() })
-    }
-
-    fn acceptance(&self) -> Acceptance {
-        self.acceptance
     }
 }

@@ -12,13 +12,15 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use messaging_core::domain::attempt::{AttemptOutcome, Dialog};
-use messaging_core::ports::transport::{Content, Email, Outcome, Outgoing, Response, Sent, Transport};
+use messaging_core::ports::transport::{
+    Acceptance, Answer, Content, Email, Outcome, Outgoing, Response, Sent, Transport,
+};
 use messaging_transport::direct::{DirectDelivery, DirectDeliveryBuilder};
 use messaging_transport::dns::Dns;
 use messaging_transport::smtp::Timeouts;
 use messaging_transport::testing::{Action, Gate, ScriptedSmtpServer, ScriptedSmtpServerBuilder, Stage, TestDns};
 
-use crate::support::{email, outgoing};
+use crate::support::{email, kind_of, outgoing};
 
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -109,11 +111,7 @@ async fn send(delivery: &DirectDelivery, recipients: &[&str]) -> String {
 fn words(sent: &Sent) -> String {
     let word = |outcome: &Outcome| {
         let (kind, response) = match outcome {
-            Outcome::Accepted(response) => ("accepted", response),
-            Outcome::Deferred(response) => ("deferred", response),
-            Outcome::Refused(response) => ("refused", response),
-            Outcome::Ambiguous(response) => ("ambiguous", response),
-            Outcome::ProviderFailed(response) => ("provider", response),
+            Outcome::Answered(Answer { class, response, .. }) => (kind_of(*class, Acceptance::Delivered), response),
             Outcome::Suppressed(reason) => return format!("suppressed {}", reason.as_str()),
             Outcome::Withheld(why) => return format!("withheld {why}"),
             Outcome::Held => return "held".to_owned(),
@@ -125,12 +123,7 @@ fn words(sent: &Sent) -> String {
 }
 
 fn response(sent: &Sent) -> &Response {
-    match &sent.outcomes[0] {
-        Outcome::Accepted(it) | Outcome::Deferred(it) | Outcome::Refused(it) | Outcome::Ambiguous(it) => it,
-        Outcome::ProviderFailed(_) | Outcome::Suppressed(_) | Outcome::Withheld(_) | Outcome::Held => {
-            panic!("a response of an exchanger")
-        }
-    }
+    &sent.outcomes[0].answer().expect("a response of an exchanger").response
 }
 
 /// The host of each dialog and how it ended.

@@ -10,14 +10,16 @@ mod trouble;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::ports::transport::{Content, Email, Outcome, Outgoing, Response, Transport, TransportError};
+use messaging_core::ports::transport::{
+    Acceptance, Answer, Content, Email, Outcome, OutcomeClass, Outgoing, Response, Transport, TransportError,
+};
 use messaging_transport::SmtpRelay;
 use messaging_transport::relay::SmtpRelayBuilder;
 use messaging_transport::smtp::Timeouts;
 use messaging_transport::testing::ScriptedSmtpServer;
 use serde_json::{Value, json};
 
-use crate::support::{email, outgoing};
+use crate::support::{email, kind_of, outgoing};
 
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -85,7 +87,7 @@ fn word(result: &Result<Vec<Outcome>, TransportError>) -> String {
         Err(other) => panic!("an answer for each recipient, not {other}"),
     };
     let text = match outcomes.first() {
-        Some(Outcome::ProviderFailed(it) | Outcome::Ambiguous(it)) if it.code.is_none() => it.text.as_str(),
+        Some(Outcome::Answered(it)) if it.class.is_retried() && it.response.code.is_none() => it.response.text.as_str(),
         _ => return outcomes.iter().map(|outcome| summary(outcome).0).collect::<Vec<_>>().join(" "),
     };
     assert!(outcomes.iter().all(|outcome| outcome == &outcomes[0]));
@@ -95,17 +97,13 @@ fn word(result: &Result<Vec<Outcome>, TransportError>) -> String {
         Some("the final reply was lost") => "ambiguous",
         _ => panic!("{text}"),
     };
-    assert_eq!(word == "ambiguous", matches!(outcomes[0], Outcome::Ambiguous(_)));
+    assert_eq!(word == "ambiguous", outcomes[0].class() == Some(OutcomeClass::Ambiguous));
     word.into()
 }
 
 fn summary(outcome: &Outcome) -> (&'static str, &Response) {
     match outcome {
-        Outcome::Accepted(response) => ("accepted", response),
-        Outcome::Deferred(response) => ("deferred", response),
-        Outcome::Refused(response) => ("refused", response),
-        Outcome::Ambiguous(response) => ("ambiguous", response),
-        Outcome::ProviderFailed(response) => ("provider", response),
+        Outcome::Answered(Answer { class, response, .. }) => (kind_of(*class, Acceptance::Relayed), response),
         other @ (Outcome::Suppressed(_) | Outcome::Withheld(_) | Outcome::Held) => {
             panic!("everybody is admitted here: {other:?}")
         }

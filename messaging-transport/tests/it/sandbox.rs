@@ -1,5 +1,5 @@
 use messaging_core::domain::channel::Channel;
-use messaging_core::ports::transport::{Acceptance, Content, Outcome, TextMessage, Transport};
+use messaging_core::ports::transport::{Acceptance, Answer, Content, Outcome, OutcomeClass, TextMessage, Transport};
 use messaging_transport::{Sandbox, mime};
 use serde_json::{Value, json};
 
@@ -14,11 +14,13 @@ async fn an_email_is_captured_as_its_source() {
     assert_eq!(sent.captured.unwrap(), source);
     assert_eq!(sent.outcomes.len(), 2);
     for outcome in &sent.outcomes {
-        let Outcome::Accepted(response) = outcome else { panic!("{outcome:?}") };
+        let Outcome::Answered(Answer { class: OutcomeClass::Accepted(Acceptance::Delivered), response, .. }) = outcome
+        else {
+            panic!("{outcome:?}")
+        };
         assert_eq!((response.code, response.host.as_deref()), (Some(250), Some("sandbox")));
         assert_eq!((response.enhanced.as_deref(), response.text.as_str()), (Some("2.0.0"), "2.0.0 captured"));
     }
-    assert_eq!(Sandbox.acceptance(), Acceptance::Delivered);
 }
 
 #[tokio::test]

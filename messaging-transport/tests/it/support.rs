@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::ids::{Id, MessageId, WorkspaceId};
-use messaging_core::ports::transport::{Content, Email, LastLook, Mailbox, Outgoing, Reservation};
+use messaging_core::ports::transport::{
+    Acceptance, Content, Email, LastLook, Mailbox, OutcomeClass, Outgoing, Reservation, Scope,
+};
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
 
@@ -39,5 +41,21 @@ pub(crate) fn outgoing(recipients: &[&str], content: Content) -> Outgoing {
         content,
         last_look: LastLook::default(),
         reservation: Reservation::default(),
+    }
+}
+
+/// A class in the words of these tests, from a peer whose yes means this.
+pub(crate) fn kind_of(class: OutcomeClass, acceptance: Acceptance) -> &'static str {
+    match class {
+        OutcomeClass::Accepted(found) => {
+            assert_eq!(found, acceptance);
+            "accepted"
+        }
+        OutcomeClass::Retry(Scope::Recipient) => "deferred",
+        OutcomeClass::Retry(_) => "provider",
+        OutcomeClass::Throttled(_) => "throttled",
+        OutcomeClass::Auth => "auth",
+        OutcomeClass::Ambiguous => "ambiguous",
+        _ => "refused",
     }
 }

@@ -25,13 +25,14 @@ pub enum BounceClass {
     Content,
     Unreachable,
     Unknown,
+    Blocked,
 }
 
 impl BounceClass {
-    /// Only a bad address or domain is hard.
+    /// Hard are a bad address, a bad domain, and a recipient who refuses us.
     pub const fn bounce_type(self) -> BounceType {
         match self {
-            Self::InvalidRecipient | Self::InvalidDomain => BounceType::Hard,
+            Self::InvalidRecipient | Self::InvalidDomain | Self::Blocked => BounceType::Hard,
             _ => BounceType::Soft,
         }
     }

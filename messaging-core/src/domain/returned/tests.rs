@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::outcome::Response;
+use crate::domain::response::Response;
 use crate::time::Timestamp;
 use Action::{Delayed, Delivered, Expanded, Failed, Relayed};
 
@@ -50,7 +50,7 @@ fn check(returned: Returned<'_>, report: &Report, expected: &str) {
         "{}; {}; suppress {:?}; reached {:?}; soft {:?}",
         judgment.status.map_or("-", MessageStatus::as_str),
         events.join(", "),
-        judgment.suppress,
+        judgment.suppress.iter().map(|one| (&one.address, one.reason)).collect::<Vec<_>>(),
         judgment.reached,
         judgment.soft_bounces
     );

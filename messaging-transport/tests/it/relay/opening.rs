@@ -96,7 +96,8 @@ async fn what_was_sent_ahead_of_the_handshake_is_not_believed() {
     server.next(Stage::StartTls, Action::Raw(injected.to_vec()));
     let result = send_with(&relay(&server), &settings(&server, "starttls"), &["a@b.co"], email()).await;
     assert_eq!(word(&result), "unreachable");
-    let Ok([Outcome::ProviderFailed(Response { text, .. })]) = result.as_deref() else { panic!("{result:?}") };
+    let Ok([Outcome::Answered(answer)]) = result.as_deref() else { panic!("{result:?}") };
+    let text = &answer.response.text;
     assert!(text.contains("ahead of the TLS handshake"), "{text}");
     assert!(server.messages().is_empty());
 }

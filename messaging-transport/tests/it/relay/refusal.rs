@@ -16,12 +16,12 @@ async fn what_a_relay_says_of_our_account_is_not_about_the_recipients() {
             assert_eq!(word(&result), expected, "{stage:?} {reply} {result:?}");
         }
     };
-    check(Stage::Mail, "530 5.7.0 Authentication required", "provider provider").await;
+    check(Stage::Mail, "530 5.7.0 Authentication required", "auth auth").await;
     check(Stage::Mail, "550 5.7.1 sender refused", "provider provider").await;
     check(Stage::Mail, "552 5.3.4 too large", "refused refused").await;
     check(Stage::Rcpt, "554 5.7.1 <a@b.co>: Relay access denied", "provider provider").await;
     check(Stage::Rcpt, "550 5.1.1 no such user", "refused refused").await;
-    check(Stage::Data, "550 5.4.5 Daily user sending limit exceeded", "provider provider").await;
+    check(Stage::Data, "550 5.4.5 Daily user sending limit exceeded", "throttled throttled").await;
     check(Stage::Dot, "554 Message rejected: Email address is not verified.", "provider provider").await;
     check(Stage::Dot, "554 5.7.1 spam", "refused refused").await;
 }

@@ -1,0 +1,263 @@
+//! Accounts at providers that are left alone for a while: they asked for a pause, or refuse us.
+//!
+//! An account is a channel of a workspace under its present settings; other settings are another account. An account
+//! that asked for a pause is left alone until it is over. One that refuses us (a wrong key, an unpaid bill) is tried
+//! by one message every five minutes, and at once under new settings: every other message waits without an attempt,
+//! because each of them would meet the same refusal and might get the account blocked.
+//!
+//! This is memory of the process that sends. After a restart the first message finds out anew.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::consequence::{AccountState, PROBE_EVERY};
+use messaging_core::ids::WorkspaceId;
+use messaging_core::time::Monotonic;
+
+use crate::app::caches::Provider;
+
+/// While a probe is under way the others look again after this.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// A channel of a workspace.
+pub(crate) type Account = (WorkspaceId, Channel);
+
+/// The accounts that are left alone.
+#[derive(Debug, Default)]
+pub(crate) struct AccountPauses {
+    paused: Mutex<HashMap<Account, Pause>>,
+    /// How many there are: nearly always none, which costs no lock to find out.
+    count: AtomicUsize,
+}
+
+/// Why an account is left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PauseKind {
+    /// It asked for a pause.
+    Rests,
+    /// It refuses us.
+    Stopped,
+}
+
+#[derive(Debug)]
+struct Pause {
+    /// The provider and the settings that it is about.
+    provider: Provider,
+    kind: PauseKind,
+    /// The provider's words.
+    error: String,
+    until: Monotonic,
+    is_probed: bool,
+}
+
+/// Whether a message may be attempted.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// It may; as a probe, if there is one, which is given back when it is dropped.
+    Go(Option<Probe>),
+    /// Not for so long, because of this.
+    Wait(Duration, String),
+}
+
+/// The one message that finds out whether an account works again.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    pauses: Arc<AccountPauses>,
+    account: Account,
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        if let Some(pause) = self.pauses.lock().get_mut(&self.account) {
+            pause.is_probed = false;
+        }
+    }
+}
+
+impl AccountPauses {
+    /// Whether a message may be attempted over an account.
+    pub(crate) fn enter(self: &Arc<Self>, account: Account, provider: &Provider, now: Monotonic) -> Entry {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return Entry::Go(None);
+        }
+        let mut paused = self.lock();
+        let Some(pause) = paused.get_mut(&account) else { return Entry::Go(None) };
+        if !pause.provider.is_same(provider) || (pause.kind == PauseKind::Rests && now >= pause.until) {
+            self.remove(&mut paused, account);
+            return Entry::Go(None);
+        }
+        if now < pause.until {
+            return Entry::Wait(pause.until.since(now), pause.error.clone());
+        }
+        if pause.is_probed {
+            return Entry::Wait(LOOK_AGAIN, pause.error.clone());
+        }
+        pause.is_probed = true;
+        Entry::Go(Some(Probe { pauses: Arc::clone(self), account }))
+    }
+
+    /// Takes note of what the answers of an attempt said about an account.
+    pub(crate) fn report(&self, account: Account, provider: &Provider, state: AccountState, now: Monotonic) {
+        let (kind, wait, error) = match state {
+            AccountState::Unknown => return,
+            AccountState::Works => {
+                if self.count.load(Ordering::Acquire) > 0 {
+                    let mut paused = self.lock();
+                    if paused.get(&account).is_some_and(|pause| pause.kind == PauseKind::Stopped) {
+                        self.remove(&mut paused, account);
+                    }
+                }
+                return;
+            }
+            AccountState::Rests(wait, error) => (PauseKind::Rests, wait, error),
+            AccountState::Stopped(error) => (PauseKind::Stopped, PROBE_EVERY, error),
+        };
+        let mut paused = self.lock();
+        let until = now + wait;
+        if let Some(known) = paused.get(&account).filter(|known| known.provider.is_same(provider)) {
+            let is_worse = known.kind == PauseKind::Stopped && kind == PauseKind::Rests;
+            if is_worse || (known.kind == kind && known.until >= until) {
+                return;
+            }
+        }
+        if kind == PauseKind::Stopped {
+            let (workspace, channel) = account;
+            tracing::warn!(%workspace, %channel, provider = provider.name, "an account is refused: its channel stops");
+        }
+        paused.insert(account, Pause { provider: provider.clone(), kind, error, until, is_probed: false });
+        self.count.store(paused.len(), Ordering::Release);
+    }
+
+    /// What is the matter with an account under its present settings, and in which words.
+    pub(crate) fn trouble(&self, account: Account, provider: &Provider, now: Monotonic) -> Option<(PauseKind, String)> {
+        let paused = self.lock();
+        let pause = paused.get(&account).filter(|pause| pause.provider.is_same(provider))?;
+        (pause.kind == PauseKind::Stopped || now < pause.until).then(|| (pause.kind, pause.error.clone()))
+    }
+
+    /// The accounts over which nothing is attempted before a time.
+    pub(crate) fn closed(&self, now: Monotonic) -> Vec<(Account, Provider, Monotonic)> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return Vec::new();
+        }
+        let mut paused = self.lock();
+        paused.retain(|_, pause| pause.kind == PauseKind::Stopped || now < pause.until);
+        self.count.store(paused.len(), Ordering::Release);
+        let closed = paused.iter().filter(|(_, pause)| now < pause.until);
+        closed.map(|(account, pause)| (*account, pause.provider.clone(), pause.until)).collect()
+    }
+
+    /// The accounts whose settings these changes replace or remove.
+    pub(crate) fn concerned(changes: &Changes) -> Vec<Account> {
+        let replaced = changes.writes().iter().filter_map(|write| match write {
+            Write::PutChannel(settings, _) => Some((settings.workspace_id, settings.channel)),
+            Write::DeleteChannel(workspace, channel) => Some((*workspace, *channel)),
+            _ => None,
+        });
+        replaced.collect()
+    }
+
+    /// Forgets what was the matter with accounts, whose settings are new.
+    pub(crate) fn forget(&self, accounts: &[Account]) {
+        for account in accounts {
+            self.remove(&mut self.lock(), *account);
+        }
+    }
+
+    fn remove(&self, paused: &mut HashMap<Account, Pause>, account: Account) {
+        paused.remove(&account);
+        self.count.store(paused.len(), Ordering::Release);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Account, Pause>> {
+        self.paused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use messaging_core::ids::Id as _;
+    use serde_json::{Map, json};
+
+    use super::*;
+
+    const NOW: Monotonic = Monotonic::new(Duration::from_secs(1000));
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn account() -> Account {
+        (WorkspaceId::from_bytes([1; 16]), Channel::Sms)
+    }
+
+    fn provider(token: &str) -> Provider {
+        let settings = Map::from_iter([("token".to_owned(), json!(token))]);
+        Provider { name: "twilio".to_owned(), settings: Arc::new(settings) }
+    }
+
+    fn shown(entry: &Entry) -> String {
+        match entry {
+            Entry::Go(None) => "go".to_owned(),
+            Entry::Go(Some(_)) => "probe".to_owned(),
+            Entry::Wait(wait, error) => format!("wait {} {error}", wait.as_secs()),
+        }
+    }
+
+    #[test]
+    fn an_account_that_rests_is_left_alone_until_then() {
+        let pauses = Arc::new(AccountPauses::default());
+        let enter = |now| shown(&pauses.enter(account(), &provider("a"), now));
+        let rest = |wait, now| pauses.report(account(), &provider("a"), AccountState::Rests(wait, "slow".into()), now);
+        assert_eq!(enter(NOW), "go");
+        rest(SECOND * 10, NOW);
+        // A shorter one, and an answer that was under way, do not end it.
+        rest(SECOND, NOW);
+        pauses.report(account(), &provider("a"), AccountState::Works, NOW);
+        assert_eq!((enter(NOW), enter(NOW + SECOND * 9)), ("wait 10 slow".into(), "wait 1 slow".into()));
+        assert_eq!(pauses.closed(NOW).len(), 1);
+        assert_eq!(pauses.trouble(account(), &provider("a"), NOW), Some((PauseKind::Rests, "slow".into())));
+        assert_eq!((enter(NOW + SECOND * 10), enter(NOW + SECOND * 10)), ("go".into(), "go".into()));
+        assert!(pauses.closed(NOW).is_empty());
+    }
+
+    #[test]
+    fn an_account_that_is_refused_is_probed_by_one_at_a_time() {
+        let pauses = Arc::new(AccountPauses::default());
+        let stopped = || AccountState::Stopped("wrong key".into());
+        let enter = |now| pauses.enter(account(), &provider("a"), now);
+        pauses.report(account(), &provider("a"), stopped(), NOW);
+        pauses.report(account(), &provider("a"), AccountState::Rests(SECOND, "slow".into()), NOW);
+        assert_eq!(shown(&enter(NOW)), "wait 300 wrong key");
+        let later = NOW + PROBE_EVERY;
+        let probe = enter(later);
+        assert_eq!((shown(&probe), shown(&enter(later))), ("probe".into(), "wait 5 wrong key".into()));
+        // A probe that attempts nothing makes room for another.
+        drop(probe);
+        let probe = enter(later);
+        assert_eq!(shown(&probe), "probe");
+        pauses.report(account(), &provider("a"), stopped(), later);
+        drop(probe);
+        assert_eq!(shown(&enter(later)), "wait 300 wrong key");
+        let probe = enter(later + PROBE_EVERY);
+        pauses.report(account(), &provider("a"), AccountState::Works, later + PROBE_EVERY);
+        drop(probe);
+        assert_eq!(shown(&enter(later + PROBE_EVERY)), "go");
+        assert_eq!(pauses.trouble(account(), &provider("a"), NOW), None);
+    }
+
+    #[test]
+    fn other_settings_are_another_account() {
+        let pauses = Arc::new(AccountPauses::default());
+        let stop = || pauses.report(account(), &provider("a"), AccountState::Stopped("no".into()), NOW);
+        stop();
+        assert_eq!(pauses.trouble(account(), &provider("b"), NOW), None);
+        assert_eq!(shown(&pauses.enter((account().0, Channel::Push), &provider("a"), NOW)), "go");
+        assert_eq!(shown(&pauses.enter(account(), &provider("b"), NOW)), "go");
+        assert_eq!(shown(&pauses.enter(account(), &provider("a"), NOW)), "go", "the old ones are forgotten");
+        stop();
+        pauses.forget(&[account()]);
+        assert_eq!(shown(&pauses.enter(account(), &provider("a"), NOW)), "go", "settings that were given again");
+    }
+}

@@ -1,0 +1,44 @@
+//! Lanes of accounts that are left alone are not claimed.
+//!
+//! Of the other channels that is the whole lane. Mail through a relay has a lane for each domain, and those that
+//! nobody knows yet give some jobs, which are put back.
+
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::domain::simulator;
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::{Claim, StoreError};
+
+use crate::app::App;
+use crate::jobs::lanes;
+use crate::work::lanes::Lanes;
+
+/// Has a claim leave out the lanes of accounts that are left alone under their present settings.
+pub(super) async fn hold(app: &App, known: &Lanes, claim: &mut Claim) -> Result<(), StoreError> {
+    for ((workspace, channel), paused, until) in app.account_pauses().closed(claim.monotonic) {
+        // Another process may have given new settings.
+        if !app.provider(workspace, channel).await?.is_some_and(|present| present.is_same(&paused)) {
+            app.account_pauses().forget(&[(workspace, channel)]);
+            continue;
+        }
+        for lane in of_account(known, workspace, channel) {
+            claim.shares.remove(&lane);
+            match claim.hold.iter_mut().find(|(held, _)| *held == lane) {
+                Some((_, held_until)) => *held_until = until.max(*held_until),
+                None => claim.hold.push((lane, until)),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn of_account(known: &Lanes, workspace: WorkspaceId, channel: Channel) -> Vec<Lane> {
+    if channel != Channel::Email {
+        return JobClass::ALL.map(|class| Lane::new(class, workspace, channel.as_str())).to_vec();
+    }
+    let is_of_account = |lane: &&Lane| {
+        let domain = lane.resource().strip_prefix(lanes::EMAIL);
+        lane.flow().workspace == Some(workspace) && domain.is_some_and(|domain| domain != simulator::DOMAIN)
+    };
+    known.known().filter(is_of_account).cloned().collect()
+}
