@@ -12,7 +12,7 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use messaging_core::domain::signature::{SigningKey, new_secret};
 use messaging_core::ports::clock::{Clock as _, SystemClock, SystemEntropy};
-use messaging_core::ports::fetch::{Fetch as _, FetchRequest};
+use messaging_core::ports::fetch::{Fetch as _, FetchRequest, Protocol};
 use messaging_transport::{Dns, GuardedFetch};
 use serde_json::{Value, json};
 
@@ -212,6 +212,7 @@ impl Forward {
         let header = |(name, text): (HeaderName, String)| Some((name, HeaderValue::try_from(text).ok()?));
         let headers: HeaderMap = headers.into_iter().filter_map(header).collect();
         let request = FetchRequest {
+            protocol: Protocol::Http1,
             method: Method::POST,
             url: self.url.clone(),
             headers,

@@ -28,6 +28,7 @@ use crate::domain::list::ContactList;
 use crate::domain::login_attempts::SignInAttempt;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent};
 use crate::domain::product_event::ProductEvent;
+use crate::domain::provider_link::ProviderLink;
 use crate::domain::segment::Segment;
 use crate::domain::sending_domain::SendingDomain;
 use crate::domain::settings::ChannelSettings;
@@ -190,6 +191,9 @@ pub enum Write {
     ListCopies(WorkspaceId, MessageId, Vec<CopyKey>),
     /// Forgets that a message copies somebody; no conflict when that was not noted.
     UnlistCopy(WorkspaceId, MessageId, CopyKey),
+    /// Keeps a provider's name for a message, in place of another message of that name, and lets go of some that are
+    /// older than [`KEPT`](crate::domain::provider_link::KEPT).
+    PutProviderLink(Box<ProviderLink>),
     /// Changes nothing. A conflict when a message is not at the revision that was read.
     ExpectMessage(WorkspaceId, MessageId, u32),
     /// Adds an event to a message.
@@ -274,6 +278,7 @@ impl Write {
                 | Self::RedactMessage(..)
                 | Self::EraseCopy(..)
                 | Self::UnlistCopy(..)
+                | Self::PutProviderLink(..)
                 | Self::ExpectMessage(..)
                 | Self::AppendEvent(..)
                 | Self::LogEvent(..)

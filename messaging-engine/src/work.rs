@@ -19,6 +19,7 @@ use crate::jobs::imports::{ExpireImport, ImportContacts};
 use crate::jobs::move_messages::MoveMessages;
 use crate::jobs::recalculate_segment::RecalculateSegment;
 use crate::jobs::replay_webhook::ReplayWebhook;
+use crate::jobs::settle_receipt::SettleReceipt;
 use crate::jobs::verify_domain::VerifyDomain;
 mod compose;
 pub mod deliver_message;
@@ -36,6 +37,7 @@ mod paused_lanes;
 pub mod recalculate_segment;
 pub mod replay_webhook;
 mod runner;
+pub mod settle_receipt;
 pub mod sweep;
 mod transaction_log;
 mod unprepared;
@@ -58,6 +60,7 @@ pub(crate) const fn all() -> &'static [JobType] {
         JobType::of::<MoveMessages>(),
         JobType::of::<RecalculateSegment>(),
         JobType::of::<ReplayWebhook>(),
+        JobType::of::<SettleReceipt>(),
         JobType::of::<VerifyDomain>(),
     ];
     ALL

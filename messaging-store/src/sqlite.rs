@@ -38,6 +38,7 @@ mod off_thread;
 pub(crate) mod open;
 pub(crate) mod open_error;
 mod product_events;
+mod provider_links;
 mod query;
 mod readers;
 mod redating;

@@ -1,16 +1,20 @@
-//! The guarded client: calls web addresses that users gave (contract section 15.4).
+//! The guarded client: calls web addresses that users gave (contract section 15.4), webhooks and providers among them.
 //!
 //! Every call reads the URL, resolves its host once, judges every address that was found, and connects to
 //! one of those; nothing looks the name up again in between. A connection that is kept for the next call
 //! belongs to the address it was made to, so a name that leads elsewhere meanwhile is judged anew and gets
 //! a new connection. No proxy is asked, whatever the environment says: a proxy would connect to where we
 //! may not.
+//!
+//! A request that may have been written is never sent again: whoever calls decides that, from
+//! [`FetchError::may_have_arrived`].
 
 mod connection;
 mod pool;
 mod tls;
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
@@ -21,7 +25,7 @@ use hyper::body::Incoming;
 use messaging_core::ports::fetch::{Fetch, FetchError, FetchRequest, Fetched, UrlFault};
 use rustls_pki_types::CertificateDer;
 use tokio::time::timeout;
-use url::{Position, Url};
+use url::Url;
 
 use crate::dns::Dns;
 use crate::guard::{Guard, Refusal};
@@ -91,11 +95,11 @@ impl GuardedFetch {
         GuardedFetchBuilder { allow_private: false, dns, roots: Vec::new(), instead: None }
     }
 
-    async fn follow(&self, mut request: FetchRequest) -> Result<Fetched, FetchError> {
+    async fn follow(&self, mut request: FetchRequest, is_written: &AtomicBool) -> Result<Fetched, FetchError> {
         let mut url = self.guard.check(&request.url).map_err(|_| FetchError::Blocked)?;
         let mut left = request.redirects;
         loop {
-            let (fetched, connection) = self.exchange(&url, &request).await?;
+            let (fetched, connection) = self.exchange(&url, &request, is_written).await?;
             let next = (request.redirects > 0).then(|| redirect(&url, &fetched)).flatten();
             if let Some((key, connection)) = connection {
                 self.pool.give(key, connection);
@@ -113,7 +117,9 @@ impl GuardedFetch {
         &self,
         url: &Url,
         request: &FetchRequest,
+        is_written: &AtomicBool,
     ) -> Result<(Fetched, Option<(Key, Connection)>), FetchError> {
+        is_written.store(false, Ordering::Relaxed);
         let addresses = self.guard.resolve(url, &self.dns).await.map_err(|refusal| match refusal {
             Refusal::NotPublic => FetchError::Blocked,
             Refusal::Unknown => FetchError::Dns,
@@ -121,19 +127,22 @@ impl GuardedFetch {
         let mut message = message(url, request)?;
         let host = url.host_str().unwrap_or_default();
         let is_tls = url.scheme() == "https";
-        let key = |address: &SocketAddr| Key { is_tls, host: host.to_owned(), address: *address };
-        while let Some((key, mut connection)) = addresses.iter().find_map(|address| self.pool.take(key(address))) {
-            match connection.send(message).await {
+        let protocol = request.protocol;
+        let key = |address: &SocketAddr| Key { is_tls, protocol, host: host.to_owned(), address: *address };
+        while let Some((key, connection)) = addresses.iter().find_map(|address| self.pool.take(key(address))) {
+            is_written.store(true, Ordering::Relaxed);
+            match connection.send(url, message).await {
                 Ok(response) => return read(url, response, request.body_limit, key, connection).await,
                 // The peer closed it while it was idle, without having read anything.
                 Err(Unsent::Returned(unsent)) => message = *unsent,
-                Err(Unsent::Lost) => return Err(FetchError::Connection),
+                Err(Unsent::Lost) => return Err(FetchError::Lost),
             }
+            is_written.store(false, Ordering::Relaxed);
         }
         let mut failure = FetchError::Connection;
         for address in &addresses {
             let dialed = self.instead.unwrap_or(*address);
-            let mut connection = match Connection::open(dialed, is_tls.then_some((&self.tls, url))).await {
+            let connection = match Connection::open(dialed, is_tls.then_some(&self.tls), url, protocol).await {
                 Ok(connection) => connection,
                 Err(FetchError::Tls) => return Err(FetchError::Tls),
                 Err(other) => {
@@ -141,7 +150,11 @@ impl GuardedFetch {
                     continue;
                 }
             };
-            let response = connection.send(message).await.map_err(|_| FetchError::Connection)?;
+            is_written.store(true, Ordering::Relaxed);
+            let response = connection.send(url, message).await.map_err(|unsent| match unsent {
+                Unsent::Returned(_) => FetchError::Connection,
+                Unsent::Lost => FetchError::Lost,
+            })?;
             return read(url, response, request.body_limit, key(address), connection).await;
         }
         Err(failure)
@@ -155,25 +168,32 @@ impl Fetch for GuardedFetch {
     }
 
     async fn fetch(&self, request: FetchRequest) -> Result<Fetched, FetchError> {
-        timeout(request.time_limit, self.follow(request)).await.unwrap_or(Err(FetchError::Timeout))
+        let is_written = AtomicBool::new(false);
+        timeout(request.time_limit, self.follow(request, &is_written)).await.unwrap_or_else(|_| {
+            let is_written = is_written.load(Ordering::Relaxed);
+            Err(if is_written { FetchError::NoAnswer } else { FetchError::Timeout })
+        })
     }
 }
 
-/// The request as HTTP wants it.
+/// The request as HTTP/1.1 wants it, but for where it goes.
 fn message(url: &Url, request: &FetchRequest) -> Result<Request<Full<Bytes>>, FetchError> {
     let malformed = |_| FetchError::Blocked;
-    let authority = match (url.host_str(), url.port()) {
-        (Some(host), Some(port)) => format!("{host}:{port}"),
-        (host, _) => host.unwrap_or_default().to_owned(),
-    };
     let mut message = Request::new(Full::new(request.body.clone()));
     *message.method_mut() = request.method.clone();
-    *message.uri_mut() = url[Position::BeforePath..Position::AfterQuery].parse().map_err(|_| FetchError::Blocked)?;
     *message.headers_mut() = request.headers.clone();
     let headers = message.headers_mut();
-    headers.insert(HOST, HeaderValue::try_from(authority).map_err(malformed)?);
+    headers.insert(HOST, HeaderValue::try_from(authority(url)).map_err(malformed)?);
     headers.entry(USER_AGENT).or_insert(AGENT);
     Ok(message)
+}
+
+/// Host and port, as a request names them.
+fn authority(url: &Url) -> String {
+    match (url.host_str(), url.port()) {
+        (Some(host), Some(port)) => format!("{host}:{port}"),
+        (host, _) => host.unwrap_or_default().to_owned(),
+    }
 }
 
 /// Reads the body as far as the limit. What is longer ends the connection.
@@ -182,13 +202,13 @@ async fn read(
     response: Response<Incoming>,
     limit: usize,
     key: Key,
-    mut connection: Connection,
+    connection: Connection,
 ) -> Result<(Fetched, Option<(Key, Connection)>), FetchError> {
     let (head, mut incoming) = response.into_parts();
     let mut body = BytesMut::new();
     let mut truncated = false;
     while let Some(frame) = incoming.frame().await {
-        let Ok(data) = frame.map_err(|_| FetchError::Connection)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|_| FetchError::Lost)?.into_data() else { continue };
         let room = limit - body.len();
         body.extend_from_slice(&data[..data.len().min(room)]);
         if data.len() > room {
@@ -196,7 +216,12 @@ async fn read(
             break;
         }
     }
-    let kept = if truncated { None } else { connection.is_usable().await.then_some((key, connection)) };
+    // The rest of a longer answer would come before the next one, unless each has a stream of its own.
+    let kept = if truncated && !connection.is_shared() {
+        None
+    } else {
+        connection.is_usable().await.then_some((key, connection))
+    };
     let fetched = Fetched {
         url: url.as_str().to_owned(),
         status: head.status,

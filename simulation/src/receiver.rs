@@ -49,7 +49,7 @@ impl Fetch for Receiver {
         }
         if world.strikes(rates.reply_lost) {
             world.ledger().count_fault("receiver's answer lost");
-            return Err(FetchError::Timeout);
+            return Err(FetchError::NoAnswer);
         }
         self.life.point("answer of a webhook").await;
         Ok(Fetched { url: request.url, status, headers: HeaderMap::new(), body: Bytes::new(), truncated: false })

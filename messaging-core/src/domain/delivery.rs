@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::domain::bounce::BounceClass;
 use crate::domain::channel::Channel;
 use crate::domain::consequence::{AddressEffect, Circumstances, Fate, counts_for_recipient, fate};
-use crate::domain::message::{EventKind, MessageStatus};
+use crate::domain::message::{EventKind, Message, MessageStatus};
 use crate::domain::outcome::{Acceptance, Answer, Outcome, OutcomeClass, Response};
 use crate::domain::recipients::{Recipient, RecipientKind};
 use crate::domain::suppression::SuppressionReason;
@@ -165,6 +165,21 @@ impl Judgment {
         self.soft_bounces.clear();
         self.open.clear();
         self.next_attempt_at = None;
+    }
+}
+
+impl Judgment {
+    /// Leaves out what receipts of the provider have told already of a message without copies, because they were
+    /// faster than the end of the attempt. When they settled the message, nobody is tried again.
+    pub fn forget_told(&mut self, message: &Message, told: &[EventKind]) {
+        self.events.retain(|(kind, _)| !told.contains(kind));
+        if message.status.is_settled() {
+            self.events.retain(|(kind, _)| matches!(kind, EventKind::Sent | EventKind::Delivered));
+            self.open.clear();
+            self.next_attempt_at = None;
+            self.suppress.clear();
+            self.soft_bounces.clear();
+        }
     }
 }
 

@@ -28,6 +28,9 @@ pub struct RecipientTag([u8; RECIPIENT_TAG]);
 /// The first octet of the token of an upload; those of [`Link`] are 1 to 3.
 const UPLOAD: u8 = 4;
 
+/// The first octet of the token by which a provider's receipt names a message.
+const RECEIPT: u8 = 6;
+
 /// The first octet of what [`CopyKey`] is made of.
 const COPY: u8 = 5;
 
@@ -140,6 +143,26 @@ impl LinkKey {
             return None;
         }
         Some((WorkspaceId::from_bytes(id(1)?), ImportId::from_bytes(id(17)?)))
+    }
+
+    /// The token by which a provider's receipt names a message.
+    pub fn receipt(&self, workspace: WorkspaceId, message: MessageId) -> String {
+        let mut octets = vec![RECEIPT];
+        octets.extend(workspace.to_bytes());
+        octets.extend(message.to_bytes());
+        let mac = hmac::sign(&self.0, &octets);
+        octets.extend(&mac.as_ref()[..LINK_MAC]);
+        URL_SAFE_NO_PAD.encode(octets)
+    }
+
+    /// The message whose receipts a token is for, if it is one of ours.
+    pub fn read_receipt(&self, token: &str) -> Option<(WorkspaceId, MessageId)> {
+        let said = self.read(token)?;
+        let id = |from: usize| said.get(from..from + 16).and_then(|id| <[u8; 16]>::try_from(id).ok());
+        if said.first() != Some(&RECEIPT) || said.len() != 33 {
+            return None;
+        }
+        Some((WorkspaceId::from_bytes(id(1)?), MessageId::from_bytes(id(17)?)))
     }
 
     /// The key of an email address (normalised) that is copied on messages of a workspace.

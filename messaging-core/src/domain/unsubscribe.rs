@@ -13,4 +13,10 @@ pub enum UnsubscribeMethod {
     Link,
     /// A letter to the address of List-Unsubscribe (RFC 2369).
     Mailto,
+    /// A message that is only a word such as STOP.
+    Keyword,
+    /// The recipient blocked us.
+    Blocked,
+    /// The recipient asked the provider.
+    Provider,
 }

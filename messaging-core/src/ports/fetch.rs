@@ -1,4 +1,4 @@
-//! The port to web addresses that users gave: webhooks, pages to import, webhook nodes of automations.
+//! The port to web addresses that users gave: webhooks, providers, pages to import, webhook nodes of automations.
 //!
 //! Whoever implements it keeps the rules of contract section 15.4, for the request and for every redirect
 //! that is followed: core hands an address over and never decides where a connection may go.
@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use http::header::RETRY_AFTER;
 use http::{HeaderMap, Method, StatusCode};
 
+use crate::domain::retry_after::retry_after;
 use crate::domain::webhook::delivery::DeliveryError;
+use crate::time::Timestamp;
 
 /// Sends requests to addresses that users gave.
 #[async_trait]
@@ -19,7 +22,7 @@ pub trait Fetch: Debug + Send + Sync {
     /// Says nothing about what a name resolves to.
     fn check(&self, url: &str) -> Result<(), UrlFault>;
 
-    /// Sends one request and reads the answer, within its limits.
+    /// Sends one request and reads the answer, within its limits. What may have been written is never repeated.
     async fn fetch(&self, request: FetchRequest) -> Result<Fetched, FetchError>;
 }
 
@@ -34,9 +37,23 @@ pub enum UrlFault {
     NotAllowed,
 }
 
+/// Which HTTP a request speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2 where the peer offers it in the TLS handshake, else HTTP/1.1.
+    Negotiated,
+    /// HTTP/2 alone; without TLS by prior knowledge (RFC 9113 section 3.3).
+    Http2,
+}
+
 /// One request and its limits.
 #[derive(Debug, Clone)]
 pub struct FetchRequest {
+    /// Which HTTP it speaks.
+    pub protocol: Protocol,
     /// The method.
     pub method: Method,
     /// An absolute URL.
@@ -68,7 +85,18 @@ pub struct Fetched {
     pub truncated: bool,
 }
 
+impl Fetched {
+    /// How long the answer asks to wait, at most 24 hours; `None` when it does not say.
+    pub fn retry_after(&self, now: Timestamp) -> Option<Duration> {
+        let header = self.headers.get(RETRY_AFTER)?.to_str().ok()?;
+        retry_after(header, now)
+    }
+}
+
 /// There was no complete answer. Never tells more about the target than the contract allows.
+///
+/// Whether the request may have arrived is told by [`FetchError::may_have_arrived`]: a message that is sent by a
+/// request whose answer was lost may have been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     /// The rules refuse the address, or one that it redirects to.
@@ -77,18 +105,31 @@ pub enum FetchError {
     /// The name does not resolve.
     #[error("the name does not resolve")]
     Dns,
-    /// No connection, or it broke.
+    /// No connection, or it broke before anything of the request was written.
     #[error("the connection failed")]
     Connection,
     /// TLS was refused.
     #[error("no TLS connection could be made")]
     Tls,
-    /// It took too long.
-    #[error("there was no answer in time")]
+    /// It took too long before anything of the request was written.
+    #[error("no connection was made in time")]
     Timeout,
+    /// The connection broke when the request may have been written, or within the answer.
+    #[error("the connection broke before the answer was complete")]
+    Lost,
+    /// The request may have been written, and no complete answer came in time.
+    #[error("there was no answer in time")]
+    NoAnswer,
     /// More redirects than are followed.
     #[error("too many redirects")]
     Redirects,
+}
+
+impl FetchError {
+    /// Whether the peer may have the request. Where it has not, repeating it makes no second one.
+    pub const fn may_have_arrived(self) -> bool {
+        matches!(self, Self::Lost | Self::NoAnswer | Self::Redirects)
+    }
 }
 
 /// Fetches nothing: what an application without a client has.
@@ -111,9 +152,9 @@ impl From<FetchError> for DeliveryError {
         match error {
             FetchError::Blocked => Self::BlockedAddress,
             FetchError::Dns => Self::DnsError,
-            FetchError::Connection => Self::ConnectionFailed,
+            FetchError::Connection | FetchError::Lost => Self::ConnectionFailed,
             FetchError::Tls => Self::TlsError,
-            FetchError::Timeout => Self::Timeout,
+            FetchError::Timeout | FetchError::NoAnswer => Self::Timeout,
             // None are followed, so there can be none too many.
             FetchError::Redirects => Self::HttpStatus,
         }

@@ -1,9 +1,17 @@
-//! Where what comes back by mail is handed over: bounces, complaints and requests to unsubscribe.
+//! Where what comes back is handed over: by mail bounces, complaints and requests to unsubscribe; from providers
+//! receipts, and messages of recipients.
+//!
+//! It is handed over as data. Whoever receives it has proved where it comes from (the token in an address, a signature
+//! over a request) and read what it says; what that means is decided here.
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
 use super::store::StoreError;
+use crate::domain::channel::Channel;
+use crate::domain::inbound_message::InboundMessage;
 use crate::domain::link_token::{RecipientTag, ReturnPurpose};
+use crate::domain::receipt::Receipt;
 use crate::domain::report::Report;
 use crate::ids::{MessageId, WorkspaceId};
 
@@ -29,6 +37,42 @@ pub trait InboundSink: Send + Sync + 'static {
 
     /// Takes note of a report. When it returns, that is durable; the same report twice has one effect.
     async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), InboundError>;
+
+    /// The message whose receipts a token is for, if it is one that we gave out with a message
+    /// ([`Outgoing::receipt_token`](super::transport::Outgoing::receipt_token)).
+    fn receipt_token(&self, token: &str) -> Option<(WorkspaceId, MessageId)>;
+
+    /// Takes note of a receipt. When it returns, that is durable; the same receipt twice has one effect, and receipts
+    /// may come in any order and before the attempt that they are about has ended. A message that nobody knows is no
+    /// error: it is looked for once more for some minutes.
+    async fn receive_receipt(&self, about: &ReceiptLink, receipt: &Receipt) -> Result<(), InboundError>;
+
+    /// Takes note of what a recipient sent. When it returns, that is durable; the same twice has one effect.
+    async fn receive_message(&self, message: &InboundMessage) -> Result<(), InboundError>;
+}
+
+/// Which message a receipt is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReceiptLink {
+    /// The one whose token the receipt brought.
+    Message {
+        /// The workspace.
+        workspace_id: WorkspaceId,
+        /// The message.
+        message_id: MessageId,
+    },
+    /// The one that the provider named so when it took it, over the account of this channel.
+    Provider {
+        /// Whose account it is.
+        workspace_id: WorkspaceId,
+        /// The channel of the account.
+        channel: Channel,
+        /// The provider.
+        provider: String,
+        /// Its name for the message.
+        provider_message_id: String,
+    },
 }
 
 /// A report was not kept; whoever brought it shall bring it again later.

@@ -23,6 +23,7 @@ pub mod keys;
 pub mod lists;
 pub mod messages;
 pub mod product_events;
+pub mod provider_links;
 pub mod replies;
 pub mod sandbox;
 pub mod segments;
@@ -56,6 +57,7 @@ pub use keys::ApiKeys;
 pub use lists::Lists;
 pub use messages::Messages;
 pub use product_events::ProductEvents;
+pub use provider_links::ProviderLinks;
 pub use replies::Replies;
 pub use sandbox::Sandbox;
 pub use segments::Segments;
@@ -85,6 +87,7 @@ pub trait Store:
     + Lists
     + Messages
     + ProductEvents
+    + ProviderLinks
     + Replies
     + Sandbox
     + Segments

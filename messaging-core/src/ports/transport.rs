@@ -84,6 +84,9 @@ pub struct Outgoing {
     pub last_look: LastLook,
     /// What [`Transport::reserve`] gave, if it was asked.
     pub reservation: Reservation,
+    /// By which receipts may name the message, off email: goes into the address that the provider is told to call
+    /// ([`InboundSink::receipt_token`](super::inbound::InboundSink::receipt_token) reads it).
+    pub receipt_token: Option<String>,
 }
 
 /// Where a message is going, before its content is read.

@@ -11,6 +11,8 @@ pub(crate) const WEBHOOK: &str = "webhook:";
 pub(crate) const BACKLOG: &str = "webhook-backlog:";
 /// What follows from merging and erasing contacts.
 pub(crate) const CONTACTS: &str = "contacts";
+/// Receipts whose message nobody knows yet.
+pub(crate) const RECEIPTS: &str = "receipts";
 /// Files that are read.
 pub(crate) const IMPORTS: &str = "imports";
 /// Calculations of segments.

@@ -6,15 +6,18 @@
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use messaging_core::changes::{Changes, MoveMessage, Write};
+use messaging_core::domain::inbound_message::InboundMessage;
 use messaging_core::domain::link_token::ReturnPurpose;
 use messaging_core::domain::message::{Message, MessageContent};
+use messaging_core::domain::receipt::Receipt;
 use messaging_core::domain::recipients::{self, Recipient};
 use messaging_core::domain::report::Report;
 use messaging_core::domain::returned::{self, Returned};
 use messaging_core::domain::sending_domain::BOUNCE_LABEL;
 use messaging_core::domain::unsubscribe::UnsubscribeMethod;
 use messaging_core::domain::{address, content};
-use messaging_core::ports::inbound::{InboundError, InboundSink, ReturnAddress};
+use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ports::inbound::{InboundError, InboundSink, ReceiptLink, ReturnAddress};
 use messaging_core::ports::store::StoreError;
 
 use crate::app::App;
@@ -35,6 +38,18 @@ impl InboundSink for App {
 
     async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), InboundError> {
         Self::receive(self, to, report).await.map_err(InboundError::new)
+    }
+
+    fn receipt_token(&self, token: &str) -> Option<(WorkspaceId, MessageId)> {
+        self.link_key().read_receipt(token)
+    }
+
+    async fn receive_receipt(&self, about: &ReceiptLink, receipt: &Receipt) -> Result<(), InboundError> {
+        Self::receive_receipt(self, about, receipt).await.map_err(InboundError::new)
+    }
+
+    async fn receive_message(&self, message: &InboundMessage) -> Result<(), InboundError> {
+        Self::receive_message(self, message).await.map_err(InboundError::new)
     }
 }
 

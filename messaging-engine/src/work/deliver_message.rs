@@ -11,10 +11,12 @@ use std::time::Duration;
 use messaging_core::changes::{Changes, MoveMessage, Write};
 use messaging_core::domain::address::normalize_email;
 use messaging_core::domain::attempt::{Dialog, MessageAttempt};
+use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::erasure::ErasedAddresses;
 use messaging_core::domain::content;
 use messaging_core::domain::delivery::Judgment;
-use messaging_core::domain::message::{Capture, Message, MessageStatus};
+use messaging_core::domain::message::{Capture, EventKind, Message, MessageStatus};
+use messaging_core::domain::provider_link::ProviderLink;
 use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::{CommitError, StoreError};
@@ -282,7 +284,7 @@ impl Run {
     /// Commits the outcome. What left cannot be taken back: when the message changed meanwhile, the same
     /// outcome is written over its new state.
     async fn record(mut self, cx: &JobContext, performed: Performed) -> Result<(), JobError> {
-        let Performed { mut judgment, mut captured, subject, mut dialogs, urls, lost_replies } = performed;
+        let Performed { mut judgment, mut captured, subject, mut dialogs, urls, lost_replies, names } = performed;
         let ambiguous = self.found_ambiguous + lost_replies.len() as u64;
         // What the run knows of the message may be newer than what it sent.
         let mut erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
@@ -299,6 +301,16 @@ impl Run {
             let mut changes = insist(&cx.app, || self.outcome(cx, &judgment)).await?;
             for write in cx.app.store_urls(message.workspace_id, urls.clone()) {
                 changes.push(write);
+            }
+            for (provider, provider_message_id) in &names {
+                changes.push(Write::PutProviderLink(Box::new(ProviderLink {
+                    workspace_id: message.workspace_id,
+                    channel: message.channel,
+                    provider: provider.clone(),
+                    provider_message_id: provider_message_id.clone(),
+                    message_id: message.id,
+                    at: cx.app.now(),
+                })));
             }
             for dialog in &dialogs {
                 changes.push(Write::AppendAttempt(Box::new(self.attempt(cx, dialog))));
@@ -331,6 +343,10 @@ impl Run {
                         judgment.forget_recipients(self.message.status);
                         (captured, dialogs) = (None, Vec::new());
                     } else {
+                        if self.message.channel != Channel::Email {
+                            let told = insist(&cx.app, || self.told_by_receipts(cx)).await?;
+                            judgment.forget_told(&self.message, &told);
+                        }
                         erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
                     }
                 }
@@ -343,6 +359,18 @@ impl Run {
             }
         }
         Err(JobError::Commit(CommitError::Conflict))
+    }
+
+    /// What receipts have told of the message, which came before the outcome of this attempt.
+    async fn told_by_receipts(&self, cx: &JobContext) -> Result<Vec<EventKind>, StoreError> {
+        let mut told = Vec::new();
+        for kind in [EventKind::Sent, EventKind::Delivered] {
+            let (workspace, message) = (self.message.workspace_id, self.message.id);
+            if !cx.app.store().message_events_of_kind(workspace, message, kind, 1).await?.is_empty() {
+                told.push(kind);
+            }
+        }
+        Ok(told)
     }
 
     fn movement(&self, status: MessageStatus, at: Timestamp) -> Write {

@@ -69,13 +69,15 @@ pub(super) struct Performed {
     pub(super) urls: Vec<String>,
     /// Recipients of whom it is not known whether they have it: the reply to the content was lost.
     pub(super) lost_replies: Vec<String>,
+    /// Provider and its name for the message, once for each recipient that it took the message for.
+    pub(super) names: Vec<(String, String)>,
 }
 
 impl Performed {
     /// What came of it without a peer.
     fn without_peer(judgment: Judgment, results: Vec<RecipientResult>) -> Self {
         let (dialogs, urls, lost_replies) = (Vec::new(), Vec::new(), lost_replies(results));
-        Self { judgment, captured: None, subject: None, dialogs, urls, lost_replies }
+        Self { judgment, captured: None, subject: None, dialogs, urls, lost_replies, names: Vec::new() }
     }
 }
 
@@ -252,6 +254,8 @@ pub(super) async fn prepare(
         content,
         last_look: LastLook::default(),
         reservation,
+        receipt_token: (message.channel != Channel::Email)
+            .then(|| app.link_key().receipt(message.workspace_id, message.id)),
     };
     let parcel = Parcel { transport: Arc::clone(transport), provider: name, outgoing };
     Ok(Prepared { known, tried, parcel: Some(parcel), urls, held_for: HELD_FOR })
@@ -292,7 +296,7 @@ async fn decision_about_to(app: &App, message: &Message, to_is_listed: bool) -> 
 pub(super) async fn perform(app: &App, message: &Message, number: u32, prepared: Prepared) -> Performed {
     let Prepared { known, tried, parcel, urls, held_for } = prepared;
     let mut results = known;
-    let (mut captured, mut subject, mut dialogs) = (None, None, Vec::new());
+    let (mut captured, mut subject, mut dialogs, mut names) = (None, None, Vec::new(), Vec::new());
     if let Some(Parcel { transport, provider, outgoing }) = parcel {
         subject = match &outgoing.content {
             Content::Email(email) => Some(email.subject.clone()),
@@ -301,6 +305,7 @@ pub(super) async fn perform(app: &App, message: &Message, number: u32, prepared:
         match transport.send(&outgoing).await {
             Ok(sent) => {
                 (captured, dialogs) = (sent.captured, sent.dialogs);
+                names = names_of(&provider, &sent.outcomes);
                 note_account(app, provider, &outgoing, account_state(&sent.outcomes), message.channel);
                 let missing = Outcome::provider_failed(Response::of_text("the transport gave no outcome"));
                 let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(missing));
@@ -316,7 +321,15 @@ pub(super) async fn perform(app: &App, message: &Message, number: u32, prepared:
     }
     let held_until = app.now() + held_for;
     let judgment = judge(Attempt { held_until, ..circumstances(app, message, number) }, &results);
-    Performed { judgment, captured, subject, dialogs, urls, lost_replies: lost_replies(results) }
+    Performed { judgment, captured, subject, dialogs, urls, lost_replies: lost_replies(results), names }
+}
+
+/// The provider's names for the message, with the provider: by them its receipts find the message.
+fn names_of(provider: &str, outcomes: &[Outcome]) -> Vec<(String, String)> {
+    let accepted = outcomes.iter().filter(|outcome| outcome.is_accepted());
+    let said = accepted.filter_map(|outcome| outcome.answer()?.of_provider());
+    said.filter_map(|said| Some((said.provider.as_deref().unwrap_or(provider).to_owned(), said.message_id.clone()?)))
+        .collect()
 }
 
 /// What the answers of an attempt said about the account concerns all who use it.

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{HeaderName, Method};
 use messaging_core::changes::{Expect, UpdateDelivery, Write};
 use messaging_core::domain::contact::erasure::ErasedAddresses;
@@ -15,7 +15,7 @@ use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus, Subjec
 use messaging_core::domain::webhook::outcome::{self, Answer, Attempt, Consequence};
 use messaging_core::domain::webhook::payload::{self, EventPayload};
 use messaging_core::domain::webhook::{PATIENCE, Webhook, WebhookStatus};
-use messaging_core::ports::fetch::{FetchError, FetchRequest, Fetched};
+use messaging_core::ports::fetch::{FetchError, FetchRequest, Fetched, Protocol};
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 use serde_json::Value;
@@ -59,6 +59,7 @@ pub(super) async fn attempt(app: &App, webhook: &Webhook, delivery: Delivery) ->
         return Ok(unsent(delivery.give_up()));
     };
     let request = FetchRequest {
+        protocol: Protocol::Http1,
         method: Method::POST,
         url: webhook.url.clone(),
         headers,
@@ -137,14 +138,11 @@ fn sign(app: &App, webhook: &Webhook, delivery: &Delivery, body: &[u8]) -> Optio
 
 fn answer(fetched: Result<Fetched, FetchError>, now: Timestamp, addresses: &ErasedAddresses) -> Answer {
     match fetched {
-        Ok(fetched) => {
-            let header = fetched.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-            Answer::Status {
-                status: fetched.status,
-                body: readable(&fetched.body, addresses),
-                retry_after: header.and_then(|header| outcome::retry_after(header, now)),
-            }
-        }
+        Ok(fetched) => Answer::Status {
+            status: fetched.status,
+            body: readable(&fetched.body, addresses),
+            retry_after: fetched.retry_after(now),
+        },
         Err(error) => Answer::Nothing(error.into()),
     }
 }

@@ -51,7 +51,7 @@ async fn settings_are_shown_without_their_secrets_and_used_with_them() {
     let config = json!({"host": "mail.example.com", "port": 587, "username": "acme", "password": "hunter22"});
     let set = bed.put(&key, &path, json!({"provider": "smtp", "config": config})).await;
     assert_eq!(set.summary(), "200");
-    let expected = json!({"channel": "email", "provider": "smtp", "configured": true,
+    let expected = json!({"channel": "email", "provider": "smtp", "configured": true, "status": "active", "error": null,
         "config": {"host": "mail.example.com", "port": 587, "username": "acme", "password": "***", "tls": "starttls"}});
     assert_eq!(set.body, expected);
     assert_eq!(bed.get(&key, &channels(workspace)).await["data"][0], expected);
@@ -266,7 +266,11 @@ async fn how_a_connection_is_secured_depends_on_the_port_where_it_is_not_said() 
 async fn builtin_is_configured_only_where_direct_delivery_exists() {
     let (bed, workspace, key) = bed().await;
     let set = bed.put(&key, &format!("{}/email", channels(workspace)), json!({"provider": "builtin"})).await;
-    assert_eq!(set.body, json!({"channel": "email", "provider": "builtin", "configured": false, "config": {}}));
+    assert_eq!(
+        set.body,
+        json!({"channel": "email", "provider": "builtin", "configured": false, "config": {},
+        "status": "active", "error": null})
+    );
 }
 
 #[tokio::test]

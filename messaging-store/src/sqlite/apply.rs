@@ -8,8 +8,8 @@ use super::lanes::LaneIndex;
 use super::segments::ReadMasks;
 use super::{
     accounts, attempts, channels, contacts, custom_fields, events, imports, installation_values, jobs, keys, lists,
-    messages, product_events, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions,
-    templates, urls, webhooks,
+    messages, product_events, provider_links, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces,
+    suppressions, templates, urls, webhooks,
 };
 
 /// Applies a write inside the open transaction.
@@ -67,6 +67,7 @@ pub(super) fn apply(
         Write::EraseCopy(erasure) => messages::erase_copy(connection, read_masks, erasure),
         Write::ListCopies(workspace, message, keys) => messages::list_copies(connection, *workspace, *message, keys),
         Write::UnlistCopy(workspace, message, key) => messages::unlist_copy(connection, *workspace, *message, *key),
+        Write::PutProviderLink(link) => provider_links::put(connection, link),
         Write::ExpectMessage(workspace, id, revision) => messages::expect(connection, *workspace, *id, *revision),
         Write::AppendEvent(event) => messages::append_event(connection, read_masks, event),
         Write::LogEvent(event) => events::log(connection, event),

@@ -1,20 +1,22 @@
-//! One connection that speaks HTTP/1.
+//! One connection, over which HTTP/1.1 or HTTP/2 is spoken.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::header::HOST;
+use http::{Request, Response, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::client::conn::http1::{Builder, SendRequest};
-use hyper_util::rt::TokioIo;
-use messaging_core::ports::fetch::FetchError;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use messaging_core::ports::fetch::{FetchError, Protocol};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
-use url::Url;
+use url::{Position, Url};
 
 use super::tls::Tls;
 
@@ -35,22 +37,40 @@ pub(super) enum Unsent {
     Lost,
 }
 
-/// A connection. Dropping it closes the socket, whatever the peer is doing.
-#[derive(Debug)]
+/// A connection. When the last of those who share it drops it, the socket is closed, whatever the peer is doing.
+#[derive(Debug, Clone)]
 pub(super) struct Connection {
-    sender: SendRequest<Full<Bytes>>,
-    driver: AbortHandle,
+    sender: Sender,
+    /// Ends with the last of those who share the connection.
+    _driver: Arc<Driver>,
 }
 
-impl Drop for Connection {
+#[derive(Debug, Clone)]
+enum Sender {
+    /// Carries one request at a time, so it has one owner.
+    Http1(Arc<tokio::sync::Mutex<http1::SendRequest<Full<Bytes>>>>),
+    /// Carries many.
+    Http2(http2::SendRequest<Full<Bytes>>),
+}
+
+/// The task that reads and writes.
+#[derive(Debug)]
+struct Driver(AbortHandle);
+
+impl Drop for Driver {
     fn drop(&mut self) {
-        self.driver.abort();
+        self.0.abort();
     }
 }
 
 impl Connection {
-    /// Connects, with TLS for the host of a URL when it is given.
-    pub(super) async fn open(address: SocketAddr, tls: Option<(&Tls, &Url)>) -> Result<Self, FetchError> {
+    /// Connects to the host of a URL, with TLS when it is given, and agrees on what is spoken.
+    pub(super) async fn open(
+        address: SocketAddr,
+        tls: Option<&Tls>,
+        url: &Url,
+        protocol: Protocol,
+    ) -> Result<Self, FetchError> {
         let stream = match timeout(CONNECT_TIME, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(_)) => return Err(FetchError::Connection),
@@ -59,36 +79,87 @@ impl Connection {
         // Requests are written in one piece; waiting for more would only delay them.
         let _ = stream.set_nodelay(true);
         match tls {
-            Some((tls, url)) => Self::speak(tls.handshake(stream, url).await?).await,
-            None => Self::speak(stream).await,
+            Some(tls) => {
+                let stream = tls.handshake(stream, url, protocol).await?;
+                let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+                if protocol == Protocol::Http2 && !is_http2 {
+                    return Err(FetchError::Connection);
+                }
+                Self::speak(stream, is_http2).await
+            }
+            None => Self::speak(stream, protocol == Protocol::Http2).await,
         }
     }
 
-    async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Self, FetchError> {
-        let opened = Builder::new().max_buf_size(BUFFER).handshake(TokioIo::new(stream)).await;
-        let (sender, connection) = opened.map_err(|_| FetchError::Connection)?;
-        let driver = tokio::spawn(async move {
-            // How it ended, whoever waits for an answer hears.
-            let _ = connection.await;
-        });
-        Ok(Self { sender, driver: driver.abort_handle() })
+    async fn speak(
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        is_http2: bool,
+    ) -> Result<Self, FetchError> {
+        let stream = TokioIo::new(stream);
+        // How a connection ends, whoever waits for an answer hears.
+        let (sender, driver) = if is_http2 {
+            let mut builder = http2::Builder::new(TokioExecutor::new());
+            builder.max_header_list_size(u32::try_from(BUFFER).unwrap_or(u32::MAX));
+            let (sender, connection) = builder.handshake(stream).await.map_err(|_| FetchError::Connection)?;
+            let driver = tokio::spawn(async move { drop(connection.await) });
+            (Sender::Http2(sender), driver)
+        } else {
+            let opened = http1::Builder::new().max_buf_size(BUFFER).handshake(stream).await;
+            let (sender, connection) = opened.map_err(|_| FetchError::Connection)?;
+            let driver = tokio::spawn(async move { drop(connection.await) });
+            (Sender::Http1(Arc::new(tokio::sync::Mutex::new(sender))), driver)
+        };
+        Ok(Self { sender, _driver: Arc::new(Driver(driver.abort_handle())) })
     }
 
-    /// Sends a request and waits for the head of its answer.
-    pub(super) async fn send(&mut self, message: Request<Full<Bytes>>) -> Result<Response<Incoming>, Unsent> {
-        self.sender.try_send_request(message).await.map_err(|mut error| match error.take_message() {
+    /// Whether several requests share it.
+    pub(super) const fn is_shared(&self) -> bool {
+        matches!(self.sender, Sender::Http2(_))
+    }
+
+    /// Sends a request to a URL and waits for the head of its answer.
+    pub(super) async fn send(&self, url: &Url, message: Request<Full<Bytes>>) -> Result<Response<Incoming>, Unsent> {
+        let message = spelled(url, message, self.is_shared()).ok_or(Unsent::Lost)?;
+        let answer = match &self.sender {
+            Sender::Http1(sender) => sender.lock().await.try_send_request(message).await,
+            Sender::Http2(sender) => sender.clone().try_send_request(message).await,
+        };
+        answer.map_err(|mut error| match error.take_message() {
             Some(message) => Unsent::Returned(Box::new(message)),
             None => Unsent::Lost,
         })
     }
 
     /// Whether another request may be sent, once an answer was read to its end.
-    pub(super) async fn is_usable(&mut self) -> bool {
-        matches!(timeout(READY_TIME, self.sender.ready()).await, Ok(Ok(())))
+    pub(super) async fn is_usable(&self) -> bool {
+        match &self.sender {
+            Sender::Http1(sender) => {
+                let mut sender = sender.lock().await;
+                matches!(timeout(READY_TIME, sender.ready()).await, Ok(Ok(())))
+            }
+            Sender::Http2(sender) => !sender.is_closed(),
+        }
     }
 
     /// Whether the peer has kept an idle connection open, as far as is known.
     pub(super) fn is_open(&self) -> bool {
-        self.sender.is_ready()
+        match &self.sender {
+            Sender::Http1(sender) => sender.try_lock().is_ok_and(|sender| sender.is_ready()),
+            Sender::Http2(sender) => !sender.is_closed(),
+        }
     }
+}
+
+/// The request as the protocol spells where it goes: HTTP/1.1 a path and `Host`, HTTP/2 the whole URL (RFC 9113
+/// section 8.3.1).
+fn spelled(url: &Url, mut message: Request<Full<Bytes>>, is_http2: bool) -> Option<Request<Full<Bytes>>> {
+    let path = &url[Position::BeforePath..Position::AfterQuery];
+    let uri: Uri = if is_http2 {
+        message.headers_mut().remove(HOST);
+        format!("{}://{}{path}", url.scheme(), super::authority(url)).parse().ok()?
+    } else {
+        path.parse().ok()?
+    };
+    *message.uri_mut() = uri;
+    Some(message)
 }

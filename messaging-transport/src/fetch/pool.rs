@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use messaging_core::ports::fetch::Protocol;
 use tokio::time::Instant;
 
 use super::connection::Connection;
@@ -25,6 +26,8 @@ const IDLE_TIME: Duration = Duration::from_secs(20);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) is_tls: bool,
+    /// What may be spoken over it.
+    pub(super) protocol: Protocol,
     /// The name that was proved, or that others on the same address would have.
     pub(super) host: String,
     /// The address that was judged.
@@ -44,12 +47,20 @@ struct State {
 }
 
 impl Pool {
-    /// A connection to use, the freshest first.
+    /// A connection to use, the freshest first. One that many share stays.
     pub(super) fn take(&self, key: Key) -> Option<(Key, Connection)> {
         let mut state = self.lock();
         state.sweep();
         loop {
-            let (connection, since) = state.idle.get_mut(&key)?.pop()?;
+            let idle = state.idle.get_mut(&key)?;
+            if let Some((connection, since)) = idle.last_mut()
+                && connection.is_shared()
+                && connection.is_open()
+            {
+                *since = Instant::now();
+                return Some((key, connection.clone()));
+            }
+            let (connection, since) = idle.pop()?;
             state.count -= 1;
             if since.elapsed() < IDLE_TIME && connection.is_open() {
                 return Some((key, connection));
@@ -65,6 +76,9 @@ impl Pool {
             return;
         }
         let idle = state.idle.entry(key).or_default();
+        if connection.is_shared() && idle.iter().any(|(known, _)| known.is_shared() && known.is_open()) {
+            return;
+        }
         if idle.len() < MAX_IDLE {
             idle.push((connection, Instant::now()));
             state.count += 1;

@@ -1,8 +1,10 @@
 //! TLS with hosts that have to prove their name.
+//!
+//! Trusted are the roots of the system; `SSL_CERT_FILE` and `SSL_CERT_DIR` replace them.
 
 use std::sync::{Arc, OnceLock};
 
-use messaging_core::ports::fetch::FetchError;
+use messaging_core::ports::fetch::{FetchError, Protocol};
 use rustls::ClientConfig;
 use rustls::crypto::ring::default_provider;
 use rustls_pki_types::{CertificateDer, ServerName};
@@ -17,20 +19,38 @@ use url::{Host, Url};
 pub(super) struct Tls {
     roots: Vec<CertificateDer<'static>>,
     /// Built at the first handshake, as reading the system's roots takes a while. Kept, also if it failed.
-    config: OnceLock<Option<Arc<ClientConfig>>>,
+    configs: OnceLock<Option<Configs>>,
+}
+
+/// What is offered to the peer (ALPN, RFC 7301).
+#[derive(Debug)]
+struct Configs {
+    http1: Arc<ClientConfig>,
+    negotiated: Arc<ClientConfig>,
+    http2: Arc<ClientConfig>,
 }
 
 impl Tls {
     pub(super) fn new(roots: Vec<CertificateDer<'static>>) -> Self {
-        Self { roots, config: OnceLock::new() }
+        Self { roots, configs: OnceLock::new() }
     }
 
     /// Makes sure that the peer is the host of the URL.
-    pub(super) async fn handshake(&self, stream: TcpStream, url: &Url) -> Result<TlsStream<TcpStream>, FetchError> {
-        let config = self.config.get_or_init(|| {
+    pub(super) async fn handshake(
+        &self,
+        stream: TcpStream,
+        url: &Url,
+        protocol: Protocol,
+    ) -> Result<TlsStream<TcpStream>, FetchError> {
+        let configs = self.configs.get_or_init(|| {
             self.build().inspect_err(|error| tracing::error!(%error, "this machine has no usable TLS roots")).ok()
         });
-        let config = config.as_ref().ok_or(FetchError::Tls)?;
+        let configs = configs.as_ref().ok_or(FetchError::Tls)?;
+        let config = match protocol {
+            Protocol::Http1 => &configs.http1,
+            Protocol::Negotiated => &configs.negotiated,
+            Protocol::Http2 => &configs.http2,
+        };
         let name = match url.host().ok_or(FetchError::Tls)? {
             Host::Ipv4(address) => ServerName::from(std::net::IpAddr::from(address)),
             Host::Ipv6(address) => ServerName::from(std::net::IpAddr::from(address)),
@@ -42,15 +62,23 @@ impl Tls {
         TlsConnector::from(Arc::clone(config)).connect(name, stream).await.map_err(|_| FetchError::Tls)
     }
 
-    fn build(&self) -> Result<Arc<ClientConfig>, rustls::Error> {
+    fn build(&self) -> Result<Configs, rustls::Error> {
         let provider = Arc::new(default_provider());
         let verifier = Verifier::new_with_extra_roots(self.roots.iter().cloned(), Arc::clone(&provider))?;
-        let mut config = ClientConfig::builder_with_provider(provider)
+        let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Arc::new(config))
+        let offering = |protocols: &[&[u8]]| {
+            let mut config = config.clone();
+            config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+            Arc::new(config)
+        };
+        Ok(Configs {
+            http1: offering(&[b"http/1.1"]),
+            negotiated: offering(&[b"h2", b"http/1.1"]),
+            http2: offering(&[b"h2"]),
+        })
     }
 }

@@ -3,12 +3,13 @@
 mod answers;
 mod guard;
 mod redirects;
+mod stages;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use messaging_core::ports::fetch::{Fetch as _, FetchError, FetchRequest, Fetched};
+use messaging_core::ports::fetch::{Fetch as _, FetchError, FetchRequest, Fetched, Protocol};
 use messaging_transport::testing::{ScriptedHttpServer, TestDns};
 use messaging_transport::{Dns, GuardedFetch};
 
@@ -17,6 +18,7 @@ const PUBLIC: &str = "93.184.216.34";
 
 fn request(url: &str) -> FetchRequest {
     FetchRequest {
+        protocol: Protocol::Http1,
         method: Method::POST,
         url: url.to_owned(),
         headers: HeaderMap::new(),

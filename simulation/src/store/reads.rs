@@ -44,8 +44,8 @@ use messaging_core::ports::store::uploads::UploadFile;
 use messaging_core::ports::store::webhooks::ReplayRange;
 use messaging_core::ports::store::{
     Accounts, ApiKeys, Attempts, Blobs, Channels, Contacts, CustomFields, EventLog, Imports, Installation, Lists,
-    Messages, PageRequest, ProductEvents, Replies, Sandbox, Segments, SendingDomains, SignIns, Slice, SoftBounces,
-    StoreError, Stored, Suppressions, Templates, Uploads, Urls, Webhooks,
+    Messages, PageRequest, ProductEvents, ProviderLinks, Replies, Sandbox, Segments, SendingDomains, SignIns, Slice,
+    SoftBounces, StoreError, Stored, Suppressions, Templates, Uploads, Urls, Webhooks,
 };
 use messaging_core::time::Timestamp;
 
@@ -173,6 +173,9 @@ hand_on! {
         calculate_members(workspace: WorkspaceId, id: SegmentId, query: &MemberQuery, from: u64) -> Calculated;
         follow_changes(workspace: WorkspaceId, segments: &[(SegmentId, MemberQuery)], limit: usize) -> (Vec<Moved>, bool);
         forget_segment_members(limit: usize) -> u64;
+    }
+    impl ProviderLinks {
+        message_of_provider(workspace: WorkspaceId, channel: Channel, provider: &str, provider_message_id: &str) -> Option<MessageId>;
     }
     impl SendingDomains {
         domain(workspace: WorkspaceId, id: DomainId) -> Option<Stored<SendingDomain>>;

@@ -7,10 +7,8 @@ use std::time::Duration;
 use http::StatusCode;
 
 use super::delivery::{Delivery, DeliveryError, DeliveryStatus};
+use crate::domain::outcome::MAX_WAIT;
 use crate::time::Timestamp;
-
-/// A receiver cannot put us off for longer.
-const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
 /// What an attempt came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +83,7 @@ pub fn judge(mut delivery: Delivery, attempt: Attempt<'_>) -> (Delivery, Consequ
     let wait = attempt.schedule.get(index).filter(|_| !delivery.is_test());
     match wait {
         Some(wait) => {
-            let wait = stretched(*wait, attempt.jitter).max(retry_after.unwrap_or_default().min(LONGEST_WAIT));
+            let wait = stretched(*wait, attempt.jitter).max(retry_after.unwrap_or_default().min(MAX_WAIT));
             delivery.status = DeliveryStatus::Pending;
             delivery.next_attempt_at = Some(attempt.ended_at + wait);
         }
@@ -97,17 +95,6 @@ pub fn judge(mut delivery: Delivery, attempt: Attempt<'_>) -> (Delivery, Consequ
 fn stretched(wait: Duration, jitter: i32) -> Duration {
     let thousandths = u32::try_from(1000 + jitter.clamp(-100, 100)).unwrap_or(1000);
     wait / 1000 * thousandths
-}
-
-/// How long a `Retry-After` header asks to wait: seconds, or a date (RFC 9110 section 10.2.3).
-pub fn retry_after(header: &str, now: Timestamp) -> Option<Duration> {
-    let text = header.trim();
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // What does not fit is longer than anything that counts.
-        return Some(text.parse().map_or(LONGEST_WAIT, Duration::from_secs));
-    }
-    let date = jiff::fmt::rfc2822::parse(text).ok()?;
-    Some(Timestamp::from(date.timestamp()).since(now))
 }
 
 #[cfg(test)]

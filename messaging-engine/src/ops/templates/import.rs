@@ -8,7 +8,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::limits::{MAX_NAME, MAX_SUBJECT, MAX_URL};
 use messaging_core::domain::template::{Design, gate, import};
 use messaging_core::input::{Empty, Input};
-use messaging_core::ports::fetch::{FetchError, FetchRequest, UrlFault};
+use messaging_core::ports::fetch::{FetchError, FetchRequest, Protocol, UrlFault};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::violation::{FieldCode, Violations, refuse};
 use schemars::JsonSchema;
@@ -152,6 +152,7 @@ async fn read(cx: &Context<'_>, url: String) -> Result<(Url, String), Error> {
     }
     let accept = HeaderValue::from_static("text/html, application/xhtml+xml");
     let request = FetchRequest {
+        protocol: Protocol::Http1,
         method: Method::GET,
         url,
         headers: HeaderMap::from_iter([(header::ACCEPT, accept)]),

@@ -1,0 +1,21 @@
+//! Providers' names for messages.
+
+use async_trait::async_trait;
+
+use super::StoreError;
+use crate::domain::channel::Channel;
+use crate::ids::{MessageId, WorkspaceId};
+
+/// Reads of providers' names for messages.
+#[async_trait]
+pub trait ProviderLinks {
+    /// The message that a provider means; `None` when there is no such name, or it is older than
+    /// [`KEPT`](crate::domain::provider_link::KEPT) and was forgotten.
+    async fn message_of_provider(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        provider: &str,
+        provider_message_id: &str,
+    ) -> Result<Option<MessageId>, StoreError>;
+}

@@ -1,0 +1,46 @@
+//! A receipt whose message nobody knows yet.
+
+use std::time::Duration;
+
+use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::domain::receipt::Receipt;
+use messaging_core::ports::inbound::ReceiptLink;
+use serde::{Deserialize, Serialize};
+
+use crate::jobs::{JobData, lanes};
+
+/// Waits between looks, in seconds: an attempt may take minutes until its commit.
+const WAITS: [u64; 6] = [1, 5, 20, 60, 180, 600];
+
+/// Looks for the message of a receipt again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SettleReceipt {
+    /// Which message it is about.
+    pub(crate) about: ReceiptLink,
+    /// What it says.
+    pub(crate) receipt: Receipt,
+    /// How often it was looked for.
+    pub(crate) looks: u8,
+}
+
+impl SettleReceipt {
+    /// How long until it is looked for.
+    pub(crate) fn wait(&self) -> Duration {
+        Duration::from_secs(WAITS[usize::from(self.looks).min(WAITS.len() - 1)])
+    }
+
+    /// The next look; `None` after the last one.
+    pub(crate) fn again(self) -> Option<Self> {
+        let looks = self.looks + 1;
+        (usize::from(looks) < WAITS.len()).then_some(Self { looks, ..self })
+    }
+}
+
+impl JobData for SettleReceipt {
+    const KIND: &'static str = "settle_receipt";
+
+    fn lane(&self) -> Lane {
+        let (ReceiptLink::Message { workspace_id, .. } | ReceiptLink::Provider { workspace_id, .. }) = &self.about;
+        Lane::new(JobClass::Transactional, *workspace_id, lanes::RECEIPTS)
+    }
+}

@@ -1,0 +1,90 @@
+//! What recipients send to us: words that opt out or in, and signs that they can be reached.
+
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::address;
+use messaging_core::domain::contact::{Consent, Contact, Identifier};
+use messaging_core::domain::inbound_message::{InboundJudgment, InboundMessage, judge};
+use messaging_core::domain::message::EventKind;
+use messaging_core::domain::suppression::Suppression;
+use messaging_core::ports::store::{PageRequest, StoreError};
+use serde_json::json;
+
+use crate::app::App;
+use crate::error::Error;
+
+impl App {
+    /// Takes note of what a recipient sent. When it returns, that is durable; the same twice has one effect.
+    pub async fn receive_message(&self, message: &InboundMessage) -> Result<(), Error> {
+        self.until_committed(|| async move { Ok((self.judge_message(message).await?, ())) }).await
+    }
+
+    async fn judge_message(&self, inbound: &InboundMessage) -> Result<Changes, StoreError> {
+        let (workspace, channel) = (inbound.workspace_id, inbound.channel);
+        let from = address::normalize(channel, &inbound.from);
+        let listed = self.store().suppressed(workspace, channel, std::slice::from_ref(&from)).await?.pop();
+        let known = listed.as_ref().map(|listed| (listed.record.reason, listed.record.source));
+        let InboundJudgment { lifts, suppresses, unsubscribes, consent } = judge(channel, &inbound.news, &[], known);
+        let mut changes = Changes::default();
+        let now = self.now();
+        if let Some(listed) = listed.as_ref().filter(|_| lifts) {
+            changes.push(Write::DeleteSuppression(workspace, listed.record.id));
+            changes.push(Write::EndSoftBounces(workspace, channel, from.clone()));
+        }
+        if let Some(listing) = suppresses {
+            let detail = listing.detail.map(ToOwned::to_owned);
+            let (record, expect) = match listed.filter(|_| !lifts) {
+                Some(listed) => match listed.record.raised(listing.reason, detail) {
+                    Some(raised) => (raised, Expect::Revision(listed.revision)),
+                    None => (listed.record, Expect::Revision(listed.revision)),
+                },
+                None => {
+                    let record = Suppression {
+                        id: self.new_id(now),
+                        workspace_id: workspace,
+                        channel,
+                        address: from.clone(),
+                        reason: listing.reason,
+                        detail,
+                        source: listing.source,
+                        created_at: now,
+                    };
+                    (record, Expect::Absent)
+                }
+            };
+            changes.push(Write::PutSuppression(record, expect));
+        }
+        if let Some(method) = unsubscribes {
+            let newest = PageRequest { after: None, limit: 1 };
+            let newest = self.store().messages_to(workspace, &[(channel, from.clone())], newest).await?.items.pop();
+            if let Some(newest) = newest {
+                let meta = serde_json::Map::from_iter([("method".to_owned(), json!(method))]);
+                changes.extend(self.append_events(workspace, newest.id, [(EventKind::Unsubscribe, meta)]).await?);
+            }
+        }
+        if let Some(consent) = consent {
+            changes.extend(self.consent_to_sms(inbound, &from, consent).await?);
+        }
+        Ok(changes)
+    }
+
+    /// The writes that set whether the contact with this number agrees to text messages.
+    async fn consent_to_sms(
+        &self,
+        inbound: &InboundMessage,
+        from: &str,
+        agrees: bool,
+    ) -> Result<Vec<Write>, StoreError> {
+        let Some(named) = Identifier::of_address(inbound.channel, from) else { return Ok(Vec::new()) };
+        if !self.has_contacts(inbound.workspace_id).await? {
+            return Ok(Vec::new());
+        }
+        let contacts = self.store().contacts_identified(inbound.workspace_id, vec![named]).await?;
+        let others = contacts.into_iter().filter(|stored| stored.record.consent.sms != Some(agrees));
+        let writes = others.map(|stored| {
+            let consent = Consent { sms: Some(agrees), ..stored.record.consent };
+            let contact = Contact { consent, updated_at: self.now(), ..stored.record };
+            Write::put_contact(contact, Expect::Revision(stored.revision))
+        });
+        Ok(writes.collect())
+    }
+}

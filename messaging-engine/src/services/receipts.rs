@@ -1,0 +1,90 @@
+//! Receipts of providers: which message they are about, and what they do to it.
+//!
+//! A receipt may come before the commit of the attempt that gives its message the provider's name. So one whose message
+//! nobody knows is kept as a job, which looks again for some minutes.
+
+use futures_util::future::try_join_all;
+use messaging_core::changes::{Changes, MoveMessage, Write};
+use messaging_core::domain::receipt::{self, Receipt, Receipted};
+use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ports::inbound::ReceiptLink;
+use messaging_core::ports::store::StoreError;
+
+use crate::app::App;
+use crate::error::Error;
+use crate::jobs::JobData as _;
+use crate::jobs::settle_receipt::SettleReceipt;
+
+/// Events of a kind that are looked at: receipts make one of each.
+const MAX_EVENTS: usize = 16;
+
+impl App {
+    /// Takes note of a receipt. When it returns, that is durable: its effect, or that it is looked at again because
+    /// nobody knows its message yet.
+    pub async fn receive_receipt(&self, about: &ReceiptLink, receipt: &Receipt) -> Result<(), Error> {
+        if let Some((workspace, message)) = self.receipted(about).await? {
+            return self.settle_receipt(workspace, message, receipt).await;
+        }
+        let job = SettleReceipt { about: about.clone(), receipt: receipt.clone(), looks: 0 };
+        self.until_committed(|| async {
+            let now = self.now();
+            Ok((Changes::from_iter([Write::Enqueue(job.enqueue(self.new_id(now), now + job.wait()))]), ()))
+        })
+        .await
+    }
+
+    /// The message that a receipt is about, if it is known.
+    pub(crate) async fn receipted(&self, about: &ReceiptLink) -> Result<Option<(WorkspaceId, MessageId)>, StoreError> {
+        match about {
+            ReceiptLink::Message { workspace_id, message_id } => Ok(Some((*workspace_id, *message_id))),
+            ReceiptLink::Provider { workspace_id, channel, provider, provider_message_id } => {
+                let found =
+                    self.store().message_of_provider(*workspace_id, *channel, provider, provider_message_id).await?;
+                Ok(found.map(|message| (*workspace_id, message)))
+            }
+        }
+    }
+
+    /// Applies a receipt to its message. One of a message that is gone, or whose recipient was erased, says nothing.
+    pub(crate) async fn settle_receipt(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+        receipt: &Receipt,
+    ) -> Result<(), Error> {
+        self.until_committed(|| async move { Ok((self.judge_receipt(workspace, message, receipt).await?, ())) }).await
+    }
+
+    async fn judge_receipt(
+        &self,
+        workspace: WorkspaceId,
+        id: MessageId,
+        receipt: &Receipt,
+    ) -> Result<Changes, StoreError> {
+        let Some(message) = self.store().message(workspace, id).await? else { return Ok(Changes::default()) };
+        if message.is_redacted() {
+            return Ok(Changes::default());
+        }
+        let of_kind = |kind: &_| self.store().message_events_of_kind(workspace, id, *kind, MAX_EVENTS);
+        let past = try_join_all(receipt::KINDS.iter().map(of_kind)).await?.concat();
+        let receipted = Receipted { channel: message.channel, status: message.status, to: &message.to, past: &past };
+        let judgment = receipted.judge(receipt);
+        if judgment.events.is_empty() && judgment.status.is_none() {
+            tracing::debug!(message = %id, "a receipt says nothing new");
+            return Ok(Changes::default());
+        }
+        // Where the state stays, the revision moves all the same: of two receipts at once that say the same, one
+        // decides again and finds the other's event.
+        let (status, at) = judgment.status.map_or((message.status, message.updated_at), |status| (status, self.now()));
+        let mut changes = Changes::from_iter([Write::MoveMessage(MoveMessage {
+            workspace_id: workspace,
+            message_id: id,
+            revision: message.revision,
+            status,
+            at,
+        })]);
+        changes.extend(self.append_events(workspace, id, judgment.events.clone()).await?);
+        changes.extend(self.address_writes(&message, &judgment).await?);
+        Ok(changes)
+    }
+}

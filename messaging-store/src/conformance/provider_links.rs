@@ -1,0 +1,71 @@
+//! Providers' names for messages.
+
+use std::time::Duration;
+
+use messaging_core::changes::Write;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::provider_link::{KEPT, ProviderLink};
+use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ports::store::Store;
+use messaging_core::time::Timestamp;
+
+use super::put;
+use super::sample::id;
+
+const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+fn link(workspace_id: WorkspaceId, name: &str, at: Timestamp) -> ProviderLink {
+    ProviderLink {
+        workspace_id,
+        channel: Channel::Sms,
+        provider: "twilio".to_owned(),
+        provider_message_id: name.to_owned(),
+        message_id: id(),
+        at,
+    }
+}
+
+fn keep(link: &ProviderLink) -> Write {
+    Write::PutProviderLink(Box::new(link.clone()))
+}
+
+async fn found(store: &dyn Store, workspace: WorkspaceId, name: &str) -> Option<MessageId> {
+    store.message_of_provider(workspace, Channel::Sms, "twilio", name).await.unwrap()
+}
+
+/// A name leads to its message, and a name that is given again to the newer one.
+pub async fn a_name_leads_to_its_message(store: &dyn Store) {
+    let workspace = id();
+    let (first, second) = (link(workspace, "SM1", NOW), link(workspace, "SM1", NOW));
+    assert_eq!(found(store, workspace, "SM1").await, None);
+    put(store, [keep(&first)]).await;
+    assert_eq!(found(store, workspace, "SM1").await, Some(first.message_id));
+    put(store, [keep(&second)]).await;
+    assert_eq!(found(store, workspace, "SM1").await, Some(second.message_id));
+    assert_eq!(found(store, workspace, "sm1").await, None, "names are compared as they are");
+}
+
+/// A name belongs to an account: a workspace, a channel, a provider.
+pub async fn other_accounts_are_not_there(store: &dyn Store) {
+    let workspace = id();
+    put(store, [keep(&link(workspace, "SM1", NOW))]).await;
+    assert_eq!(found(store, id(), "SM1").await, None);
+    assert_eq!(store.message_of_provider(workspace, Channel::Viber, "twilio", "SM1").await.unwrap(), None);
+    assert_eq!(store.message_of_provider(workspace, Channel::Sms, "vonage", "SM1").await.unwrap(), None);
+}
+
+/// Names that are older than a month go when new ones come.
+pub async fn old_names_go_when_new_ones_come(store: &dyn Store) {
+    let workspace = id();
+    for number in 0..4 {
+        put(store, [keep(&link(workspace, &format!("old{number}"), NOW))]).await;
+    }
+    let later = NOW + KEPT + Duration::from_secs(1);
+    for number in 0..2 {
+        put(store, [keep(&link(workspace, &format!("new{number}"), later))]).await;
+    }
+    for number in 0..4 {
+        assert_eq!(found(store, workspace, &format!("old{number}")).await, None);
+    }
+    assert!(found(store, workspace, "new0").await.is_some());
+}

@@ -1,0 +1,62 @@
+//! Providers' names for messages.
+
+use async_trait::async_trait;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::provider_link::{KEPT, ProviderLink};
+use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
+use messaging_core::ports::store::{ProviderLinks, StoreError};
+use rusqlite::{Connection, params};
+
+use super::SqliteStore;
+use super::fault::Fault;
+use super::query::one;
+use super::row::number;
+
+/// How many old ones go when a new one comes: more than one, so that they become fewer.
+const FORGOTTEN_AT_A_TIME: u32 = 2;
+
+/// Keeps a name, and lets go of some old ones.
+pub(super) fn put(connection: &Connection, link: &ProviderLink) -> Result<(), Fault> {
+    connection
+        .prepare_cached(
+            "INSERT OR REPLACE INTO provider_links (workspace, channel, provider, name, message, at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            link.workspace_id.to_bytes(),
+            number(&Channel::ALL, &link.channel),
+            link.provider,
+            link.provider_message_id,
+            link.message_id.to_bytes(),
+            link.at.as_millis(),
+        ])?;
+    let kept = i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX);
+    connection
+        .prepare_cached(
+            "DELETE FROM provider_links WHERE (workspace, channel, provider, name) IN
+             (SELECT workspace, channel, provider, name FROM provider_links WHERE at < ?1 ORDER BY at LIMIT ?2)",
+        )?
+        .execute(params![link.at.as_millis().saturating_sub(kept), FORGOTTEN_AT_A_TIME])?;
+    Ok(())
+}
+
+#[async_trait]
+impl ProviderLinks for SqliteStore {
+    async fn message_of_provider(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        provider: &str,
+        provider_message_id: &str,
+    ) -> Result<Option<MessageId>, StoreError> {
+        const SQL: &str =
+            "SELECT message FROM provider_links WHERE workspace = ?1 AND channel = ?2 AND provider = ?3 AND name = ?4";
+        let (provider, name) = (provider.to_owned(), provider_message_id.to_owned());
+        self.readers
+            .point_read(move |connection| {
+                let key = params![workspace.to_bytes(), number(&Channel::ALL, &channel), provider, name];
+                one(connection, SQL, key, |row| Ok(MessageId::from_bytes(row.get(0)?)))
+            })
+            .await
+    }
+}
