@@ -1,9 +1,9 @@
-//! A transport of your own: this one writes every email to a directory as an `.eml` file.
+//! A transport of your own under a name of its own: it writes every email to a directory as an `.eml` file.
 //!
 //! Run it with `cargo run -p messaging-examples --bin custom_transport`.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,13 +11,15 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::ports::transport::{
     Acceptance, Admitted, Content, Outcome, Outgoing, Response, Sent, Transport, TransportError,
 };
+use messaging_engine::ops::channels::{ChannelInput, ChannelPath, SetChannel};
 use messaging_engine::{App, Caller, Message, admin};
 use messaging_store::{SqliteOptions, SqliteStore, key_file};
 use messaging_transport::mime;
+use serde_json::{Map, Value, json};
 
 /// Delivers email into a directory.
 #[derive(Debug)]
-struct MailDirectory(PathBuf);
+struct MailDirectory;
 
 #[async_trait]
 impl Transport for MailDirectory {
@@ -25,6 +27,9 @@ impl Transport for MailDirectory {
         let Content::Email(email) = &outgoing.content else {
             return Err(TransportError::Content("this transport carries email only".to_owned()));
         };
+        let directory = outgoing.settings.get("directory").and_then(Value::as_str);
+        // The channel stops until somebody gives other settings.
+        let directory = directory.ok_or_else(|| TransportError::Misconfigured("no directory".to_owned()))?;
         let bytes = mime::build(email).map_err(|error| TransportError::Content(error.to_string()))?;
         // From here on the message may have left: that is put on record, so that a crash is noticed.
         let admitted = outgoing.last_look.begin(&outgoing.recipients).await;
@@ -32,12 +37,23 @@ impl Transport for MailDirectory {
         if !refused.is_empty() {
             return Ok(Sent { outcomes: refused, ..Sent::default() });
         }
-        let path = self.0.join(format!("{}.eml", outgoing.message_id));
+        let path = Path::new(directory).join(format!("{}.eml", outgoing.message_id));
         // A full disk is no reason to give up: the message is tried again later.
         tokio::fs::write(&path, bytes).await.map_err(|error| TransportError::Unreachable(error.to_string()))?;
-        let written =
-            Outcome::accepted(Acceptance::Delivered, Response { text: "written".to_owned(), ..Response::default() });
+        let written = Outcome::accepted(Acceptance::Delivered, Response::of_text("written"));
         Ok(Sent { outcomes: vec![written; outgoing.recipients.len()], ..Sent::default() })
+    }
+
+    /// What workspaces have to say when they choose this provider. What is `writeOnly` is sealed, and shown as `***`.
+    fn settings_schema(&self) -> Option<Value> {
+        Some(json!({
+            "type": "object",
+            "required": ["directory"],
+            "properties": {
+                "directory": {"type": "string", "minLength": 1},
+                "token": {"type": "string", "writeOnly": true},
+            },
+        }))
     }
 }
 
@@ -50,14 +66,18 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let store = Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db")))?);
     // Secrets in the database are sealed under this key: it belongs into the backup.
     let key = key_file::open_or_create(&directory.path().join("secret.key"), store.as_ref()).await?;
-    let app = App::builder(store, key)
-        // Under the name of a provider that workspaces can choose; the development workspace chose this one.
-        .transport(Channel::Email, "sandbox", Arc::new(MailDirectory(mail.clone())))
-        .build()
-        .await?;
+    let app =
+        App::builder(store, key).transport(Channel::Email, "mail_directory", Arc::new(MailDirectory)).build().await?;
 
     let dev = admin::prepare_dev(&app).await?;
     let caller = Caller::Operator(Some(dev.workspace_id));
+    let config = json!({"directory": mail, "token": "sealed at rest"});
+    let config: Map<String, Value> = serde_json::from_value(config)?;
+    let settings = ChannelInput { provider: "mail_directory".to_owned(), config: Some(config) };
+    let path = ChannelPath { workspace_id: dev.workspace_id, channel: Channel::Email };
+    let shown = app.run(SetChannel).path(path).body(settings).by(&caller).await?;
+    println!("token: {}", shown.config["token"]);
+
     app.send(Message::email("ann@example.com").subject("Grüße").text("Hello, Ann."), &caller).await?;
     app.run_until_idle().await?;
 

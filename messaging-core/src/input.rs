@@ -264,6 +264,13 @@ fn stand_in(schema: &Value, rest: &mut Map<String, Value>) {
     }
 }
 
+/// What is wrong with a value that stands at a pointer, by a JSON Schema. Keywords that are not known are passed by.
+pub fn faults_by_schema(schema: &Value, value: Value, pointer: &str) -> Violations {
+    let mut check = SchemaCheck::new(schema, Place::Body);
+    check.at(value, pointer);
+    check.finish()
+}
+
 /// The JSON Schema of a type, made once.
 pub fn schema_of<T: JsonSchema + 'static>() -> Arc<Value> {
     schema_by(TypeId::of::<T>(), |generator| generator.into_root_schema_for::<T>().to_value())

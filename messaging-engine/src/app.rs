@@ -32,6 +32,7 @@ use messaging_core::domain::bot_detection::RecentClicks;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::link_token::LinkKey;
 use messaging_core::domain::page_cursor::CursorKey;
+use messaging_core::domain::provider::{self, ProviderKind};
 use messaging_core::ids::{Id, IdSource, WebhookId, WorkspaceId};
 use messaging_core::ports::clock::{Clock, Entropy};
 use messaging_core::ports::fetch::Fetch;
@@ -74,6 +75,8 @@ pub(crate) struct Shared {
     pub(crate) resolver: Arc<dyn Resolver>,
     pub(crate) fetch: Arc<dyn Fetch>,
     pub(crate) transports: HashMap<(Channel, String), Arc<dyn Transport>>,
+    /// Providers that the program brings.
+    pub(crate) own_providers: HashMap<(Channel, String), ProviderKind>,
     pub(crate) settings: Settings,
     pub(crate) vault: Vault,
     pub(crate) link_key: LinkKey,
@@ -167,6 +170,11 @@ impl App {
     /// Accounts at providers that are left alone for a while.
     pub(crate) fn account_pauses(&self) -> &Arc<AccountPauses> {
         &self.0.account_pauses
+    }
+
+    /// A provider of a channel: one that the program brought, or one of contract section 16.
+    pub fn provider_kind(&self, channel: Channel, name: &str) -> Option<&ProviderKind> {
+        self.0.own_providers.get(&(channel, name.to_owned())).or_else(|| provider::find(channel, name))
     }
 
     /// Seals and opens secrets.

@@ -78,6 +78,11 @@ impl<'a> SchemaCheck<'a> {
         }
     }
 
+    /// Walks a value that stands at a pointer.
+    pub(super) fn at(&mut self, value: Value, pointer: &str) {
+        self.value(self.root, value, pointer, 0);
+    }
+
     /// Whether an unknown member is taken without a word: all are, or the resource has it.
     fn is_ignored(&self, pointer: &str, at: &str, name: &str) -> bool {
         self.unknown.ignored

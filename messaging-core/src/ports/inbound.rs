@@ -37,7 +37,11 @@ pub trait InboundSink: Send + Sync + 'static {
 
     /// Takes note of a report. When it returns, that is durable; the same report twice has one effect.
     async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), InboundError>;
+}
 
+/// Keeps what providers say of messages, and what recipients send over their accounts. The engine is one.
+#[async_trait]
+pub trait ProviderSink: Send + Sync + 'static {
     /// The message whose receipts a token is for, if it is one that we gave out with a message
     /// ([`Outgoing::receipt_token`](super::transport::Outgoing::receipt_token)).
     fn receipt_token(&self, token: &str) -> Option<(WorkspaceId, MessageId)>;

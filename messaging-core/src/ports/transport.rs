@@ -50,6 +50,14 @@ pub trait Transport: Debug + Send + Sync {
         Ok(())
     }
 
+    /// The JSON Schema of the workspace's settings, of a provider that is not one of contract section 16: settings are
+    /// checked against it before they are stored, and what is `writeOnly` there is kept as a secret; see
+    /// [`ProviderKind::from_schema`](crate::domain::provider::ProviderKind::from_schema). Without one there are no
+    /// settings.
+    fn settings_schema(&self) -> Option<Value> {
+        None
+    }
+
     /// Whether nothing leaves the process. Core then keeps no record of transactions that have begun,
     /// which after a crash tells that somebody outside may have the message: [`LastLook`] grants everything.
     fn is_local(&self) -> bool {
@@ -85,7 +93,7 @@ pub struct Outgoing {
     /// What [`Transport::reserve`] gave, if it was asked.
     pub reservation: Reservation,
     /// By which receipts may name the message, off email: goes into the address that the provider is told to call
-    /// ([`InboundSink::receipt_token`](super::inbound::InboundSink::receipt_token) reads it).
+    /// ([`ProviderSink::receipt_token`](super::inbound::ProviderSink::receipt_token) reads it).
     pub receipt_token: Option<String>,
 }
 

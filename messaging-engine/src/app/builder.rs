@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::link_token::LinkKey;
 use messaging_core::domain::page_cursor::CursorKey;
+use messaging_core::domain::provider::{self, ProviderKind};
 use messaging_core::domain::secret_key::SecretKey;
 use messaging_core::ids::IdSource;
 use messaging_core::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
@@ -70,7 +71,8 @@ impl Builder {
         self
     }
 
-    /// Lets `provider` carry `channel`; a later one of the same name replaces an earlier.
+    /// Lets `provider` carry `channel`; a later one of the same name replaces an earlier. The name may be one of your
+    /// own: workspaces choose it like any other, and [`Transport::settings_schema`] says what settings it takes.
     pub fn transport(mut self, channel: Channel, provider: &str, transport: Arc<dyn Transport>) -> Self {
         self.transports.insert((channel, provider.to_owned()), transport);
         self
@@ -100,6 +102,7 @@ impl Builder {
             entropy: self.entropy,
             resolver: self.resolver,
             fetch: self.fetch,
+            own_providers: own_providers(&self.transports),
             transports: self.transports,
             settings: self.settings,
             vault,
@@ -132,6 +135,22 @@ impl Builder {
             receiving: Receiving::default(),
         })))
     }
+}
+
+/// The providers that the program brings: those whose transport says what settings it takes, and those of a name that
+/// is not known otherwise.
+fn own_providers(
+    transports: &HashMap<(Channel, String), Arc<dyn Transport>>,
+) -> HashMap<(Channel, String), ProviderKind> {
+    let kind = |((channel, name), transport): (&(Channel, String), &Arc<dyn Transport>)| {
+        let kind = match transport.settings_schema() {
+            Some(schema) => ProviderKind::from_schema(*channel, name, schema),
+            None if provider::find(*channel, name).is_none() => ProviderKind::without_settings(*channel, name),
+            None => return None,
+        };
+        Some(((*channel, name.clone()), kind))
+    };
+    transports.iter().filter_map(kind).collect()
 }
 
 impl App {

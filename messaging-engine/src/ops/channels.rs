@@ -83,7 +83,7 @@ impl ChannelView {
         let Some(settings) = settings else {
             return Self {
                 channel,
-                provider: provider::default_of(channel).name.to_owned(),
+                provider: provider::default_of(channel).name.clone(),
                 // Direct delivery is the one provider that needs no settings; whether this installation
                 // has it is known by its transport.
                 configured: app.transport(channel, provider::BUILTIN).is_some(),
@@ -93,17 +93,17 @@ impl ChannelView {
             };
         };
         // A provider that is not in the table any more has nothing to show.
-        let kind = provider::find(channel, &settings.provider);
-        let members = kind.map_or(&[][..], |kind| kind.members);
+        let kind = app.provider_kind(channel, &settings.provider);
+        let members = kind.map_or(&[][..], |kind| kind.members.as_slice());
         let shown = |name: &str, secret: bool| match settings.config.get(name) {
             Some(Value::Null) | None => Value::Null,
             Some(_) if secret => MASK.into(),
             Some(value) => value.clone(),
         };
         let config: Map<_, _> =
-            members.iter().map(|member| (member.name.to_owned(), shown(member.name, member.is_secret()))).collect();
+            members.iter().map(|member| (member.name.clone(), shown(&member.name, member.is_secret()))).collect();
         let complete =
-            kind.is_some() && members.iter().all(|member| !member.required || !config[member.name].is_null());
+            kind.is_some() && members.iter().all(|member| !member.required || !config[&member.name].is_null());
         let present = settings.provider != provider::BUILTIN || app.transport(channel, provider::BUILTIN).is_some();
         Self { channel, provider: settings.provider.clone(), configured: complete && present, config, status, error }
     }
@@ -183,14 +183,16 @@ impl Operation for SetChannel {
         let ChannelPath { workspace_id, channel } = call.path;
         // The operator can name any workspace, also one that is not there.
         cx.app.workspace(workspace_id).await?.ok_or(Error::NotFound)?;
-        let kind = provider::find(channel, &call.body.provider)
+        let kind = cx
+            .app
+            .provider_kind(channel, &call.body.provider)
             .ok_or_else(|| refuse("/provider", FieldCode::UnknownValue, "is not a provider of this channel"))?;
         let stored = cx.store().channel(workspace_id, channel).await?;
         let kept = stored.as_ref().map(|stored| &stored.record).filter(|settings| settings.provider == kind.name);
         let settings = ChannelSettings {
             workspace_id,
             channel,
-            provider: kind.name.to_owned(),
+            provider: kind.name.clone(),
             config: take_over(cx, kind, call.body.config.unwrap_or_default(), kept)?,
         };
         let settings = seal(cx.app, kind, settings, kept);
@@ -231,31 +233,31 @@ fn take_over(
     kept: Option<&ChannelSettings>,
 ) -> Result<Map<String, Value>, Error> {
     let mut config = Map::new();
-    for member in kind.members {
-        match given.remove(member.name) {
+    for member in &kind.members {
+        match given.remove(&member.name) {
             None | Some(Value::Null) => {}
             Some(Value::String(text)) if text.is_empty() && !member.required => {}
-            Some(value) => drop(config.insert(member.name.to_owned(), value)),
+            Some(value) => drop(config.insert(member.name.clone(), value)),
         }
     }
     provider::complete(kind, &mut config);
     let mut violations = Violations::new();
     for name in given.keys().filter(|_| !cx.lenient) {
-        let known = kind.members.iter().map(|member| member.name);
+        let known = kind.members.iter().map(|member| member.name.as_str());
         violations.add(format!("/config/{}", escape(name)), FieldCode::UnknownField, unknown_member(known, name));
     }
     provider::check(kind, &config, &mut violations);
     // A secret goes where it went before, or whoever may change the settings could have it sent to a host of
     // their own.
     let kept = kept.filter(|kept| kind.has_same_destination(&config, &kept.config));
-    for member in kind.members {
-        let is_kept = config.get(member.name).and_then(Value::as_str).is_some_and(|text| is_mask(member, text));
-        if is_kept && !has(kept, member.name) {
+    for member in &kind.members {
+        let is_kept = config.get(&member.name).and_then(Value::as_str).is_some_and(|text| is_mask(member, text));
+        if is_kept && !has(kept, &member.name) {
             let rule = "*** keeps a secret only while it is stored and everything that says where it goes is unchanged";
             violations.add(format!("/config/{}", member.name), FieldCode::Required, rule);
         }
     }
-    if let Some(Err(fault)) = cx.app.transport(kind.channel, kind.name).map(|transport| transport.check(&config)) {
+    if let Some(Err(fault)) = cx.app.transport(kind.channel, &kind.name).map(|transport| transport.check(&config)) {
         violations.add(format!("/config/{}", fault.member), FieldCode::NotAllowed, fault.message);
     }
     violations.into_result()?;
@@ -270,18 +272,18 @@ fn seal(
     kept: Option<&ChannelSettings>,
 ) -> ChannelSettings {
     for member in kind.members.iter().filter(|member| member.is_secret()) {
-        let Some(value) = settings.config.remove(member.name) else { continue };
+        let Some(value) = settings.config.remove(&member.name) else { continue };
         let sealed = match value {
             Value::String(text) if is_mask(member, &text) => {
-                kept.and_then(|kept| kept.config.get(member.name)).cloned()
+                kept.and_then(|kept| kept.config.get(&member.name)).cloned()
             }
             value => {
                 let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-                let place = channel_secret_place(&settings, member.name);
+                let place = channel_secret_place(&settings, &member.name);
                 Some(app.vault().seal(&place, &text, app.entropy()).into())
             }
         };
-        settings.config.extend(sealed.map(|sealed| (member.name.to_owned(), sealed)));
+        settings.config.extend(sealed.map(|sealed| (member.name.clone(), sealed)));
     }
     settings
 }

@@ -17,7 +17,7 @@ use messaging_core::domain::sending_domain::BOUNCE_LABEL;
 use messaging_core::domain::unsubscribe::UnsubscribeMethod;
 use messaging_core::domain::{address, content};
 use messaging_core::ids::{MessageId, WorkspaceId};
-use messaging_core::ports::inbound::{InboundError, InboundSink, ReceiptLink, ReturnAddress};
+use messaging_core::ports::inbound::{InboundError, InboundSink, ProviderSink, ReceiptLink, ReturnAddress};
 use messaging_core::ports::store::StoreError;
 
 use crate::app::App;
@@ -39,7 +39,10 @@ impl InboundSink for App {
     async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), InboundError> {
         Self::receive(self, to, report).await.map_err(InboundError::new)
     }
+}
 
+#[async_trait]
+impl ProviderSink for App {
     fn receipt_token(&self, token: &str) -> Option<(WorkspaceId, MessageId)> {
         self.link_key().read_receipt(token)
     }

@@ -1,5 +1,6 @@
 //! Secrets of channels' settings, opened.
 
+use messaging_core::domain::provider::ProviderKind;
 use messaging_core::domain::secret_key::channel_secret_place;
 use messaging_core::domain::settings::ChannelSettings;
 use serde_json::{Map, Value};
@@ -11,7 +12,8 @@ impl App {
     /// exchanged) is left out, and the provider then says what it misses.
     pub(crate) fn open_secrets(&self, settings: &ChannelSettings) -> Map<String, Value> {
         let mut config = settings.config.clone();
-        for member in messaging_core::domain::provider::secret_members(settings.channel, &settings.provider) {
+        let kind = self.provider_kind(settings.channel, &settings.provider);
+        for member in kind.into_iter().flat_map(ProviderKind::secrets) {
             let Some(Value::String(sealed)) = config.get(member) else { continue };
             match self.vault().open(&channel_secret_place(settings, member), sealed) {
                 Ok(secret) => config.insert(member.to_owned(), Value::String(secret)),

@@ -71,7 +71,9 @@ impl Product {
         let app = App::builder(Arc::clone(&store) as _, KEY)
             .clock(Arc::clone(&clock) as _)
             .entropy(Arc::new(SeededEntropy::new(7)))
-            .transport(Channel::Email, "sandbox", carrier)
+            .transport(Channel::Email, "sandbox", Arc::clone(&carrier))
+            .transport(Channel::Sms, "sandbox", Arc::clone(&carrier))
+            .transport(Channel::Telegram, "sandbox", carrier)
             // Retries come exactly when the schedule says.
             .settings(messaging_engine::Settings { message_retry_jitter: 0, ..messaging_engine::Settings::default() })
             .fetch(fetch)

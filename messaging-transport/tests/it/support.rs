@@ -41,6 +41,7 @@ pub(crate) fn outgoing(recipients: &[&str], content: Content) -> Outgoing {
         content,
         last_look: LastLook::default(),
         reservation: Reservation::default(),
+        receipt_token: None,
     }
 }
 
