@@ -129,7 +129,7 @@ impl GuardedFetch {
         let is_tls = url.scheme() == "https";
         let protocol = request.protocol;
         let key = |address: &SocketAddr| Key { is_tls, protocol, host: host.to_owned(), address: *address };
-        while let Some((key, connection)) = addresses.iter().find_map(|address| self.pool.take(key(address))) {
+        while let Some((key, mut connection)) = addresses.iter().find_map(|address| self.pool.take(key(address))) {
             is_written.store(true, Ordering::Relaxed);
             match connection.send(url, message).await {
                 Ok(response) => return read(url, response, request.body_limit, key, connection).await,
@@ -142,7 +142,7 @@ impl GuardedFetch {
         let mut failure = FetchError::Connection;
         for address in &addresses {
             let dialed = self.instead.unwrap_or(*address);
-            let connection = match Connection::open(dialed, is_tls.then_some(&self.tls), url, protocol).await {
+            let mut connection = match Connection::open(dialed, is_tls.then_some(&self.tls), url, protocol).await {
                 Ok(connection) => connection,
                 Err(FetchError::Tls) => return Err(FetchError::Tls),
                 Err(other) => {
@@ -202,7 +202,7 @@ async fn read(
     response: Response<Incoming>,
     limit: usize,
     key: Key,
-    connection: Connection,
+    mut connection: Connection,
 ) -> Result<(Fetched, Option<(Key, Connection)>), FetchError> {
     let (head, mut incoming) = response.into_parts();
     let mut body = BytesMut::new();

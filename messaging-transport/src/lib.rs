@@ -1,17 +1,47 @@
 //! What carries messages.
 //!
-//! Core decides what is sent and what an outcome means; this crate turns messages into octets and
-//! speaks to peers.
+//! Core decides what is sent and what follows from an outcome; this crate turns messages into octets, speaks to
+//! peers, and says to which class each answer belongs.
 //!
 //! * [`mime`] writes an email as the octets that go on the wire, signed with DKIM.
 //! * [`Sandbox`] captures instead of sending, on every channel.
 //! * [`DirectDelivery`] sends email to the mail exchangers of its recipients.
 //! * [`SmtpRelay`] sends email through a relay that the workspace has an account at.
 //! * [`Dns`] looks up where mail goes, and the records of sending domains.
-//! * [`GuardedFetch`] calls web addresses that users gave.
+//! * [`GuardedFetch`] calls web addresses that users gave: webhooks, and providers.
 //! * [`inbound`] receives what comes back: bounces, complaints, requests to unsubscribe.
 //! * [`defaults`] lists what a server starts with: every channel and provider that needs no more than
 //!   the workspace's settings.
+//!
+//! # How to add a provider
+//!
+//! Its settings are a row of the table in core's `domain/provider.rs`. Here it is a folder of its name with four
+//! files, each with its tests:
+//!
+//! * **The request** (`provider.rs`, with the [`Transport`]): from settings and content to one request for a recipient.
+//!   [`LastLook`] is asked right before it leaves and told the outcome. It goes through [`GuardedFetch`] without
+//!   redirects, because `api_base` comes from a user. Off email the provider is given `receipt_token` to call back with.
+//! * **The table of answers** (`provider/answer.rs`): a pure function from what came back to an [`Answer`], by the
+//!   provider's own code and never by the status alone. What [`may_have_arrived`] is `ambiguous`, anything before that
+//!   `retry` of the account; a 2xx that cannot be read is `ambiguous`, a 3xx `content`. The wait is that of
+//!   [`Fetched::retry_after`] or the provider's usual one; the scope says whether it concerns the recipient, the account,
+//!   or the host alone that was called. [`ProviderAnswer`] has its name for the message, its code and the segments.
+//! * **Receipts** (`provider/receipt.rs`): from a callback whose proof holds to [`ReceiptLink`] and [`Receipt`], whose
+//!   class comes from the same table. What cannot be read is ignored.
+//! * **Messages of recipients** (`provider/inbound.rs`): from a callback to [`InboundMessage`].
+//!
+//! Then a line in [`defaults`]. What follows from a class is core's (`domain/consequence.rs`), so no file here says what
+//! becomes of a message, an address or a lane. A program outside of this project does the same with a transport of its
+//! own and `App::builder().transport(…)`; see `examples/custom_transport.rs`.
+//!
+//! [`LastLook`]: messaging_core::ports::transport::LastLook
+//! [`Answer`]: messaging_core::ports::transport::Answer
+//! [`ProviderAnswer`]: messaging_core::ports::transport::ProviderAnswer
+//! [`may_have_arrived`]: messaging_core::ports::fetch::FetchError::may_have_arrived
+//! [`Fetched::retry_after`]: messaging_core::ports::fetch::Fetched::retry_after
+//! [`ReceiptLink`]: messaging_core::ports::inbound::ReceiptLink
+//! [`Receipt`]: messaging_core::domain::receipt::Receipt
+//! [`InboundMessage`]: messaging_core::domain::inbound_message::InboundMessage
 
 pub mod direct;
 mod dkim;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use messaging_core::ports::transport::{
-    Acceptance, Admitted, Content, Outcome, Outgoing, Response, Sent, Transport, TransportError,
+    Acceptance, Admitted, Answer, Content, Outcome, OutcomeClass, Outgoing, Response, Scope, Sent, Transport,
+    TransportError,
 };
 
 use crate::ledger::ContentSent;
@@ -48,6 +49,16 @@ impl Mail {
             return Outcome::Held;
         }
         self.life.point("connect").await;
+        if world.strikes(world.plan.account.throttled) {
+            self.fault("account throttled");
+            let wait = world.draw(|dice| dice.span(1, 600));
+            let answer = Answer::new(OutcomeClass::Throttled(Scope::Account), reply(Some(450), "4.7.0 too fast"));
+            return answer.wait(wait).into();
+        }
+        if world.strikes(world.plan.account.refused) {
+            self.fault("account refused");
+            return Outcome::of(OutcomeClass::Auth, reply(Some(535), "5.7.8 no"));
+        }
         let mut has_waited = false;
         if world.strikes(rates.slow) {
             let span = world.draw(|dice| dice.span(1, 240));

@@ -21,6 +21,7 @@ pub(crate) struct Plan {
     /// The mail servers, by the number of their domain.
     pub(crate) peers: Vec<PeerRates>,
     pub(crate) receiver: ReceiverRates,
+    pub(crate) account: AccountRates,
     pub(crate) crashes: Vec<Crash>,
     pub(crate) freezes: Vec<Freeze>,
     pub(crate) outages: Vec<Outage>,
@@ -50,6 +51,15 @@ pub(crate) struct PeerRates {
     pub(crate) reply_lost: u64,
     /// What was taken comes back as undeliverable.
     pub(crate) returned: u64,
+}
+
+/// How often the account that mail goes over is the trouble, in thousandths.
+#[derive(Debug, Default)]
+pub(crate) struct AccountRates {
+    /// It asks for a pause.
+    pub(crate) throttled: u64,
+    /// It refuses us.
+    pub(crate) refused: u64,
 }
 
 /// How often something goes wrong with the receiver of webhooks, in thousandths.
@@ -155,7 +165,8 @@ impl Plan {
         let sweeps = (0..several(dice, 300, 2)).map(|_| dice.span(0, span * 2)).collect();
         let count = 6 + dice.index(24);
         let requests = requests::plan(dice, fixture, count, span);
-        Self { seed, processes, store, peers, receiver, crashes, freezes, outages, jumps, sweeps, requests }
+        let account = AccountRates { throttled: rate(dice, 100), refused: rate(dice, 60) };
+        Self { seed, processes, store, peers, receiver, account, crashes, freezes, outages, jumps, sweeps, requests }
     }
 }
 

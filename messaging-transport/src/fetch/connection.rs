@@ -38,17 +38,17 @@ pub(super) enum Unsent {
 }
 
 /// A connection. When the last of those who share it drops it, the socket is closed, whatever the peer is doing.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Connection {
     sender: Sender,
     /// Ends with the last of those who share the connection.
-    _driver: Arc<Driver>,
+    driver: Arc<Driver>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 enum Sender {
-    /// Carries one request at a time, so it has one owner.
-    Http1(Arc<tokio::sync::Mutex<http1::SendRequest<Full<Bytes>>>>),
+    /// Carries one request at a time.
+    Http1(http1::SendRequest<Full<Bytes>>),
     /// Carries many.
     Http2(http2::SendRequest<Full<Bytes>>),
 }
@@ -107,9 +107,9 @@ impl Connection {
             let opened = http1::Builder::new().max_buf_size(BUFFER).handshake(stream).await;
             let (sender, connection) = opened.map_err(|_| FetchError::Connection)?;
             let driver = tokio::spawn(async move { drop(connection.await) });
-            (Sender::Http1(Arc::new(tokio::sync::Mutex::new(sender))), driver)
+            (Sender::Http1(sender), driver)
         };
-        Ok(Self { sender, _driver: Arc::new(Driver(driver.abort_handle())) })
+        Ok(Self { sender, driver: Arc::new(Driver(driver.abort_handle())) })
     }
 
     /// Whether several requests share it.
@@ -117,12 +117,26 @@ impl Connection {
         matches!(self.sender, Sender::Http2(_))
     }
 
+    /// The same connection for another request, if several share it.
+    pub(super) fn share(&self) -> Option<Self> {
+        match &self.sender {
+            Sender::Http1(_) => None,
+            Sender::Http2(sender) => {
+                Some(Self { sender: Sender::Http2(sender.clone()), driver: Arc::clone(&self.driver) })
+            }
+        }
+    }
+
     /// Sends a request to a URL and waits for the head of its answer.
-    pub(super) async fn send(&self, url: &Url, message: Request<Full<Bytes>>) -> Result<Response<Incoming>, Unsent> {
+    pub(super) async fn send(
+        &mut self,
+        url: &Url,
+        message: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, Unsent> {
         let message = spelled(url, message, self.is_shared()).ok_or(Unsent::Lost)?;
-        let answer = match &self.sender {
-            Sender::Http1(sender) => sender.lock().await.try_send_request(message).await,
-            Sender::Http2(sender) => sender.clone().try_send_request(message).await,
+        let answer = match &mut self.sender {
+            Sender::Http1(sender) => sender.try_send_request(message).await,
+            Sender::Http2(sender) => sender.try_send_request(message).await,
         };
         answer.map_err(|mut error| match error.take_message() {
             Some(message) => Unsent::Returned(Box::new(message)),
@@ -131,12 +145,9 @@ impl Connection {
     }
 
     /// Whether another request may be sent, once an answer was read to its end.
-    pub(super) async fn is_usable(&self) -> bool {
-        match &self.sender {
-            Sender::Http1(sender) => {
-                let mut sender = sender.lock().await;
-                matches!(timeout(READY_TIME, sender.ready()).await, Ok(Ok(())))
-            }
+    pub(super) async fn is_usable(&mut self) -> bool {
+        match &mut self.sender {
+            Sender::Http1(sender) => matches!(timeout(READY_TIME, sender.ready()).await, Ok(Ok(()))),
             Sender::Http2(sender) => !sender.is_closed(),
         }
     }
@@ -144,7 +155,7 @@ impl Connection {
     /// Whether the peer has kept an idle connection open, as far as is known.
     pub(super) fn is_open(&self) -> bool {
         match &self.sender {
-            Sender::Http1(sender) => sender.try_lock().is_ok_and(|sender| sender.is_ready()),
+            Sender::Http1(sender) => sender.is_ready(),
             Sender::Http2(sender) => !sender.is_closed(),
         }
     }

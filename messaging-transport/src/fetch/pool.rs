@@ -54,11 +54,11 @@ impl Pool {
         loop {
             let idle = state.idle.get_mut(&key)?;
             if let Some((connection, since)) = idle.last_mut()
-                && connection.is_shared()
                 && connection.is_open()
+                && let Some(shared) = connection.share()
             {
                 *since = Instant::now();
-                return Some((key, connection.clone()));
+                return Some((key, shared));
             }
             let (connection, since) = idle.pop()?;
             state.count -= 1;
