@@ -115,13 +115,16 @@ pub fn fate(answer: &Answer, circumstances: Circumstances) -> Fate {
         OutcomeClass::Content(ContentFault::Render) => Fate::Failed("render_error"),
         // Whoever may have it is not told off: a receipt may still come.
         OutcomeClass::Ambiguous if is_last && !is_email => Fate::Sent(Acceptance::Relayed),
-        class if is_last => {
+        class
+        @ (OutcomeClass::Retry(_) | OutcomeClass::Throttled(_) | OutcomeClass::Auth | OutcomeClass::Ambiguous) => {
+            let wait = answer.asked_wait().unwrap_or_default();
             let is_about_recipient = was_deferred || counts_for_recipient(class, is_email);
-            if is_about_recipient { Fate::Bounced(BounceClass::Unreachable) } else { Fate::Failed("provider_error") }
-        }
-        OutcomeClass::Ambiguous => Fate::Deferred(answer.asked_wait().unwrap_or_default().max(AMBIGUOUS_WAIT)),
-        OutcomeClass::Retry(_) | OutcomeClass::Throttled(_) | OutcomeClass::Auth => {
-            Fate::Deferred(answer.asked_wait().unwrap_or_default())
+            match (is_last, is_about_recipient, class) {
+                (false, _, OutcomeClass::Ambiguous) => Fate::Deferred(wait.max(AMBIGUOUS_WAIT)),
+                (false, ..) => Fate::Deferred(wait),
+                (true, true, _) => Fate::Bounced(BounceClass::Unreachable),
+                (true, false, _) => Fate::Failed("provider_error"),
+            }
         }
     }
 }

@@ -32,24 +32,21 @@ impl App {
         }
         if let Some(listing) = suppresses {
             let detail = listing.detail.map(ToOwned::to_owned);
-            let (record, expect) = match listed.filter(|_| !lifts) {
-                Some(listed) => match listed.record.raised(listing.reason, detail) {
-                    Some(raised) => (raised, Expect::Revision(listed.revision)),
-                    None => (listed.record, Expect::Revision(listed.revision)),
-                },
-                None => {
-                    let record = Suppression {
-                        id: self.new_id(now),
-                        workspace_id: workspace,
-                        channel,
-                        address: from.clone(),
-                        reason: listing.reason,
-                        detail,
-                        source: listing.source,
-                        created_at: now,
-                    };
-                    (record, Expect::Absent)
-                }
+            let (record, expect) = if let Some(listed) = listed.filter(|_| !lifts) {
+                let raised = listed.record.raised(listing.reason, detail);
+                (raised.unwrap_or(listed.record), Expect::Revision(listed.revision))
+            } else {
+                let record = Suppression {
+                    id: self.new_id(now),
+                    workspace_id: workspace,
+                    channel,
+                    address: from.clone(),
+                    reason: listing.reason,
+                    detail,
+                    source: listing.source,
+                    created_at: now,
+                };
+                (record, Expect::Absent)
             };
             changes.push(Write::PutSuppression(record, expect));
         }

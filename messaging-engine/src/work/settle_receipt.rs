@@ -22,11 +22,9 @@ impl Job for SettleReceipt {
 }
 
 async fn later(job: SettleReceipt, cx: &JobContext) -> Result<(), JobError> {
-    match job.again() {
-        Some(next) => cx.again_at(cx.app.now() + next.wait(), &next, Changes::default()).await,
-        None => {
-            tracing::debug!("a receipt names a message that nobody knows");
-            Ok(cx.finish(Changes::default()).await?)
-        }
+    if let Some(next) = job.again() {
+        return cx.again_at(cx.app.now() + next.wait(), &next, Changes::default()).await;
     }
+    tracing::debug!("a receipt names a message that nobody knows");
+    Ok(cx.finish(Changes::default()).await?)
 }

@@ -41,7 +41,7 @@ async fn settings_of_an_own_provider_are_checked_sealed_and_masked() {
     let put = async |config: Value| bed.put(&key, &path, json!({"provider": "archive", "config": config})).await;
 
     for (config, expected) in [
-        (json!({}), "422 /config/bucket required, /config/key required"),
+        (json!({}), "422 /config/bucket required /config/key required"),
         (json!({"bucket": "ab", "key": "12345678"}), "422 /config/bucket too_short"),
         (json!({"bucket": "mail", "key": "12345678", "retries": 6}), "422 /config/retries out_of_range"),
         (json!({"bucket": "mail", "key": "12345678", "buckets": 1}), "422 /config/buckets unknown_field"),
