@@ -92,12 +92,12 @@ async fn events(product: &Product, path: &Path, contacts: u64) -> Result<(), Box
     let ends = Arc::new(AtomicBool::new(false));
     let accepting = tokio::spawn(accept(product.clone(), Arc::clone(&ends)));
     let changing = tokio::spawn(change(product.clone(), Connection::open(path)?, contacts, Arc::clone(&ends)));
-    let (mut from, mut joined, began) = (Some(0), 0, Instant::now());
+    let (mut from, mut joined, began) = (Some(None), 0, Instant::now());
     let mut followed = 0;
     while let Some(next) = from {
         let calculated = store.calculate_members(product.workspace, segment.id, &segment.query, next).await?;
         joined += calculated.joined;
-        from = calculated.next;
+        from = calculated.next.map(Some);
         followed += segment.follow().await?;
     }
     println!("calculation beside others: {:.1?}; {joined} members, {followed} moved meanwhile", began.elapsed());
@@ -167,10 +167,10 @@ impl Kept {
 
     /// Calculates all members; answers how many joined, and in how many steps.
     async fn calculate(&self) -> Result<(u64, u64), Box<dyn Error>> {
-        let (mut from, mut joined, mut steps) = (Some(0), 0, 0);
+        let (mut from, mut joined, mut steps) = (Some(None), 0, 0);
         while let Some(next) = from {
             let calculated = self.store().calculate_members(self.product.workspace, self.id, &self.query, next).await?;
-            from = calculated.next;
+            from = calculated.next.map(Some);
             joined += calculated.joined;
             steps += 1;
         }

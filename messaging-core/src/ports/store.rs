@@ -5,8 +5,8 @@
 //! the operations need, and a file of cases in the conformance suite that every store passes.
 //!
 //! What every method owes: the workspace comes first, and another workspace's row is not there. "Not
-//! there" is `None` or an empty list, never an error. Listings are newest first, take the key after
-//! which to continue, and stay exact while rows are inserted.
+//! there" is `None` or an empty list, never an error. Listings are newest first, go on from an opaque
+//! [`StoreCursor`], and stay exact while rows are inserted.
 
 pub mod accounts;
 pub mod attempts;
@@ -40,6 +40,7 @@ use tokio::sync::watch;
 
 use crate::changes::Changes;
 
+pub use crate::cursor::StoreCursor;
 pub use crate::revision::Stored;
 pub use accounts::Accounts;
 pub use attempts::Attempts;
@@ -141,16 +142,16 @@ pub enum Priority {
 pub struct Slice<T> {
     /// In order, at most as many as asked for.
     pub items: Vec<T>,
-    /// The key after which the rest begins; `None` at the end. A slice may be shorter than asked for,
+    /// Where the rest begins; `None` at the end. A slice may be shorter than asked for,
     /// even empty, and still have a rest: a store bounds how many rows one call looks at.
-    pub next: Option<[u8; 16]>,
+    pub next: Option<StoreCursor>,
 }
 
 /// Where a listing starts and how much of it is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRequest {
-    /// The key of the last item of the previous page.
-    pub after: Option<[u8; 16]>,
+    /// [`Slice::next`] of the previous page.
+    pub after: Option<StoreCursor>,
     /// At most this many.
     pub limit: usize,
 }

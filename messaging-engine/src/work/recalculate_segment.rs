@@ -57,13 +57,13 @@ impl Job for RecalculateSegment {
             if self.wanted(app).await?.is_none() {
                 return Ok(cx.finish(Changes::default()).await?);
             }
-            let piece = app.store().calculate_members(self.workspace_id, self.segment_id, &query, self.from).await;
+            let piece = app.store().calculate_members(self.workspace_id, self.segment_id, &query, self.rest).await;
             drop(turn);
             match piece {
                 Ok(piece) => {
                     self.failures = 0;
                     match piece.next {
-                        Some(next) => self.from = next,
+                        Some(next) => self.rest = Some(next),
                         None => return self.end(cx, &graph, &query.filter).await,
                     }
                 }
@@ -110,7 +110,7 @@ impl RecalculateSegment {
                 changes.extend(writes?);
             }
             let committed = if is_dynamic && filter.reads().present {
-                let again = Self { from: 0, failures: 0, ..self };
+                let again = Self { rest: None, failures: 0, ..self };
                 cx.again_at(now + app.settings().segment_refresh, &again, changes).await
             } else {
                 cx.finish(changes).await.map_err(JobError::from)

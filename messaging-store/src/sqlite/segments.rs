@@ -28,7 +28,7 @@ use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{Id as _, SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::{Calculated, MemberQuery, Moved, Preview};
-use messaging_core::ports::store::{Contacts as _, PageRequest, Segments, Slice, StoreError, Stored};
+use messaging_core::ports::store::{Contacts as _, PageRequest, Segments, Slice, StoreCursor, StoreError, Stored};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, params};
 
@@ -258,7 +258,7 @@ impl Segments for SqliteStore {
         workspace: WorkspaceId,
         id: SegmentId,
         query: &MemberQuery,
-        from: u64,
+        from: Option<StoreCursor>,
     ) -> Result<Calculated, StoreError> {
         let query = query.clone();
         let found =

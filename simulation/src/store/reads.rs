@@ -45,7 +45,7 @@ use messaging_core::ports::store::webhooks::ReplayRange;
 use messaging_core::ports::store::{
     Accounts, ApiKeys, Attempts, Blobs, Channels, Contacts, CustomFields, EventLog, Imports, Installation, Lists,
     Messages, PageRequest, ProductEvents, Replies, Sandbox, Segments, SendingDomains, SignIns, Slice, SoftBounces,
-    StoreError, Stored, Suppressions, Templates, Uploads, Urls, Webhooks,
+    StoreCursor, StoreError, Stored, Suppressions, Templates, Uploads, Urls, Webhooks,
 };
 use messaging_core::time::Timestamp;
 
@@ -129,6 +129,7 @@ hand_on! {
         api_key(workspace: WorkspaceId, id: ApiKeyId) -> Option<Stored<ApiKey>>;
         api_key_anywhere(id: ApiKeyId) -> Option<Stored<ApiKey>>;
         api_keys(workspace: WorkspaceId, page: PageRequest) -> Slice<(ApiKey, Option<Timestamp>)>;
+        api_key_last_used(workspace: WorkspaceId, id: ApiKeyId) -> Option<Timestamp>;
     }
     impl Lists {
         list(workspace: WorkspaceId, id: ListId) -> Option<Stored<ContactList>>;
@@ -170,7 +171,7 @@ hand_on! {
         segment_read_mask(workspace: WorkspaceId) -> ReadMask;
         segment_contacts(workspace: WorkspaceId, id: SegmentId, page: PageRequest) -> Slice<Contact>;
         preview(workspace: WorkspaceId, query: &MemberQuery, conditions: &[Filter], sample: usize) -> Preview;
-        calculate_members(workspace: WorkspaceId, id: SegmentId, query: &MemberQuery, from: u64) -> Calculated;
+        calculate_members(workspace: WorkspaceId, id: SegmentId, query: &MemberQuery, from: Option<StoreCursor>) -> Calculated;
         follow_changes(workspace: WorkspaceId, segments: &[(SegmentId, MemberQuery)], limit: usize) -> (Vec<Moved>, bool);
         forget_segment_members(limit: usize) -> u64;
     }

@@ -6,7 +6,7 @@
 
 use async_trait::async_trait;
 
-use super::{PageRequest, Slice, StoreError, Stored};
+use super::{PageRequest, Slice, StoreCursor, StoreError, Stored};
 use crate::domain::contact::Contact;
 use crate::domain::segment::Segment;
 use crate::domain::segment::filter::Filter;
@@ -42,7 +42,7 @@ pub struct Preview {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Calculated {
     /// Where the rest begins; `None` when all contacts were looked at.
-    pub next: Option<u64>,
+    pub next: Option<StoreCursor>,
     /// How many became members.
     pub joined: u64,
     /// How many ceased to be members.
@@ -87,7 +87,8 @@ pub trait Segments {
         sample: usize,
     ) -> Result<Preview, StoreError>;
 
-    /// Makes members of a segment those who match, for the contacts from `from` on, as many as fit a slice.
+    /// Makes members of a segment those who match, for the contacts from `from` on, as many as fit a slice;
+    /// `None` begins with the first.
     ///
     /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
     /// Nobody else may call it or [`Segments::follow_changes`] for the workspace at the same time.
@@ -96,7 +97,7 @@ pub trait Segments {
         workspace: WorkspaceId,
         id: SegmentId,
         query: &MemberQuery,
-        from: u64,
+        from: Option<StoreCursor>,
     ) -> Result<Calculated, StoreError>;
 
     /// Takes up to `limit` contacts that were noted as changed, makes them members of those of the segments whom

@@ -111,7 +111,7 @@ impl Place {
 #[test]
 fn a_contact_erased_during_a_calculation_does_not_come_back() {
     let place = Place::new();
-    let found = members::difference(&place.connection, place.workspace, place.segment, &place.query, 0);
+    let found = members::difference(&place.connection, place.workspace, place.segment, &place.query, None);
     let found = found.unwrap().unwrap();
     assert_eq!(found.moves.len(), 2);
     place.delete(1);
@@ -122,7 +122,7 @@ fn a_contact_erased_during_a_calculation_does_not_come_back() {
 #[test]
 fn a_segment_removed_during_a_calculation_gets_no_members() {
     let mut place = Place::new();
-    let found = members::difference(&place.connection, place.workspace, place.segment, &place.query, 0);
+    let found = members::difference(&place.connection, place.workspace, place.segment, &place.query, None);
     let found = found.unwrap().unwrap();
     super::delete(&place.connection, &mut place.read_masks, place.workspace, place.segment).unwrap();
     assert_eq!(members::write(&place.connection, &found, &found.moves).unwrap(), (0, 0));
