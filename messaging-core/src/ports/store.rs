@@ -31,13 +31,15 @@ pub mod sign_ins;
 pub mod soft_bounces;
 pub mod suppressions;
 pub mod templates;
-pub mod uploads;
 pub mod urls;
 pub mod webhooks;
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::watch;
 
+use super::{BlobStore, Uploads};
 use crate::changes::Changes;
 
 pub use crate::cursor::StoreCursor;
@@ -65,7 +67,6 @@ pub use sign_ins::SignIns;
 pub use soft_bounces::SoftBounces;
 pub use suppressions::Suppressions;
 pub use templates::Templates;
-pub use uploads::{UploadFile, Uploads};
 pub use urls::Urls;
 pub use webhooks::{ReplayRange, Webhooks};
 
@@ -93,7 +94,6 @@ pub trait Store:
     + SignIns
     + SoftBounces
     + Suppressions
-    + Uploads
     + Templates
     + Urls
     + Webhooks
@@ -109,6 +109,12 @@ pub trait Store:
     /// Nothing is promised of rows that were read and that no write names: another commit may have changed them. A
     /// read begun after a commit returned sees it; two reads may see two states, and a commit between them.
     async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError>;
+
+    /// Where the bytes of attachments are kept, unless the program that puts an application together says otherwise.
+    fn blobs(&self) -> Arc<dyn BlobStore>;
+
+    /// Where uploaded files are kept, unless the program that puts an application together says otherwise.
+    fn uploads(&self) -> Arc<dyn Uploads>;
 
     /// Whether the database answers; for `/health`.
     async fn ping(&self) -> Result<(), StoreError>;

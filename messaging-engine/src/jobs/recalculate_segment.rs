@@ -18,6 +18,9 @@ pub struct RecalculateSegment {
     /// Where the contacts that were not looked at begin; `None` when none was.
     #[serde(default)]
     pub(crate) rest: Option<StoreCursor>,
+    /// Whether a calculation came to its end before: what changes now, time has changed.
+    #[serde(default)]
+    pub(crate) is_refresh: bool,
     /// How often it failed in a row.
     pub(crate) failures: u32,
 }
@@ -30,6 +33,7 @@ impl RecalculateSegment {
             segment_id: segment.id,
             calculation: segment.calculation,
             rest: None,
+            is_refresh: false,
             failures: 0,
         }
     }

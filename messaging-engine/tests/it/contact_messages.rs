@@ -11,7 +11,7 @@ use messaging_core::domain::unsubscribe::UnsubscribeMethod::{Link, OneClick};
 use messaging_core::ids::MessageId;
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::{
-    Attempts as _, Blobs as _, Jobs as _, Messages as _, PageRequest, Sandbox as _, Suppressions as _,
+    Attempts as _, Jobs as _, Messages as _, PageRequest, Sandbox as _, Suppressions as _,
 };
 use messaging_engine::ops::{self, Request};
 use messaging_engine::services::Visitor;
@@ -214,7 +214,7 @@ async fn erasure_leaves_status_and_statistics() {
         assert_eq!(product.store.attempts(product.workspace, message, page).await.unwrap().items, []);
     }
     let all_time = product.app.now() + Duration::from_hours(1);
-    assert_eq!(product.store.blobs_before(all_time, 10).await.unwrap(), [], "the attachment is gone");
+    assert_eq!(product.app.blobs().blobs_before(all_time, 10).await.unwrap(), [], "the attachment is gone");
     let report = product.report(full).await;
     assert_eq!((report.tags, report.metadata.len()), (vec!["order".to_owned()], 0));
     assert_eq!(product.last_meta(other).await["recipient"], "bob@example.com");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use messaging_core::ids::{SegmentId, WorkspaceId};
 use messaging_core::ports::store::StoreCursor;
-use messaging_core::ports::store::segments::MemberQuery;
+use messaging_core::ports::store::segments::{MemberQuery, MoveNotes};
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::super::fault::Fault;
@@ -18,6 +18,7 @@ use super::super::query::{many, one};
 use super::super::row::{numbered_place, place_number};
 use super::compile::compile;
 use super::evaluate::Evaluation;
+use super::kept_moves::Destination;
 
 /// How long one look at contacts may take: others wait for the thread meanwhile.
 const LOOK: Duration = Duration::from_millis(25);
@@ -114,10 +115,11 @@ pub(super) fn write(
     connection: &Connection,
     difference: &Difference,
     moves: &[(i64, bool)],
+    notes: MoveNotes,
 ) -> Result<(u64, u64), Fault> {
-    let sql = "SELECT 1 FROM segments WHERE n = ?1 AND removed = 0";
-    if one(connection, sql, [difference.segment], |_| Ok(()))?.is_none() {
-        return Ok((0, 0));
+    let Some(mut destination) = Destination::of(connection, difference.segment)? else { return Ok((0, 0)) };
+    if notes == MoveNotes::Silent {
+        destination = Destination::NOWHERE;
     }
     // Looking for each contact costs more than adding it: only when somebody was erased meanwhile.
     let (_, erased) = population(connection, difference.workspace_number)?;
@@ -125,6 +127,7 @@ pub(super) fn write(
     let (mut joined, mut left) = (0, 0);
     for (contact, member) in moves {
         if writing.write(difference.segment, *contact, *member)? {
+            destination.keep(connection, difference.segment, *contact, *member)?;
             *(if *member { &mut joined } else { &mut left }) += 1;
         }
     }
