@@ -3,16 +3,14 @@
 //! A blob store knows nothing of transactions, so that it may be a directory, tables of a database, or an object store
 //! that somebody else runs. What holds the two together is said here. A blob is put before the commit that inserts its
 //! message and kept after it; that commit names it ([`Write::KeepBlob`](crate::changes::Write::KeepBlob)). What a crash
-//! leaves pending in between is decided by [`settle_blobs`]: a commit
+//! leaves pending in between is decided by [`settle_blobs`](super::settle_blobs): a commit
 //! ([`Write::AbandonBlob`](crate::changes::Write::AbandonBlob)) that no message and no later commit agrees with comes
 //! before the removal, so neither a slow commit nor a clock that jumps loses the file of a message.
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::Store;
-use super::store::{CommitError, Priority, StoreError};
-use crate::changes::{Changes, Write};
+use super::store::StoreError;
 use crate::domain::attachment::MessageBlob;
 use crate::ids::{BlobId, WorkspaceId};
 use crate::time::Timestamp;
@@ -38,26 +36,4 @@ pub trait BlobStore: std::fmt::Debug + Send + Sync + 'static {
     async fn pending_blobs(&self, before: Timestamp, limit: usize) -> Result<Vec<MessageBlob>, StoreError>;
     /// Kept blobs that were put before a time, oldest first, at most `limit`; for the sweep.
     async fn blobs_before(&self, before: Timestamp, limit: usize) -> Result<Vec<(WorkspaceId, BlobId)>, StoreError>;
-}
-
-/// Decides about pending blobs that were put before a time, at most `limit`: they are kept if their message is there,
-/// and removed if not, in which case a commit that still comes to name one is a conflict. Answers how many were decided
-/// about.
-pub async fn settle_blobs(
-    store: &dyn Store,
-    blobs: &dyn BlobStore,
-    before: Timestamp,
-    limit: usize,
-) -> Result<u64, StoreError> {
-    let mut settled = 0;
-    for blob in blobs.pending_blobs(before, limit).await? {
-        let abandon = Changes::from_iter([Write::AbandonBlob(blob)]);
-        match store.commit(abandon, Priority::Background).await {
-            Ok(()) => blobs.discard_blob(blob).await?,
-            Err(CommitError::Conflict) => blobs.keep_blobs(&[blob]).await?,
-            Err(error) => return Err(error.into_store_error()),
-        }
-        settled += 1;
-    }
-    Ok(settled)
 }

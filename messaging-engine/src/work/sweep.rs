@@ -6,7 +6,7 @@ use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::product_event::UNIQUE_FOR;
 use messaging_core::domain::webhook::{HELD, KEPT};
 use messaging_core::error::Chain;
-use messaging_core::ports::blobs::settle_blobs;
+use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::{CommitError, StoreError};
 use tokio::sync::watch;
 

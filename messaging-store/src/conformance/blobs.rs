@@ -4,7 +4,7 @@ use bytes::Bytes;
 use messaging_core::changes::Write;
 use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::ids::{BlobId, WorkspaceId};
-use messaging_core::ports::blobs::settle_blobs;
+use messaging_core::ports::settle_blobs;
 use messaging_core::ports::{BlobStore, Store};
 
 use super::sample::{at, bare_message, id, id_at, insert};

@@ -9,7 +9,7 @@ use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::message::{EventKind, MessageFilter};
 use messaging_core::ids::{BlobId, Id as _, WorkspaceId};
-use messaging_core::ports::blobs::settle_blobs;
+use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::jobs::Claim;
 use messaging_core::ports::store::{
     Accounts as _, CommitError, Jobs as _, Messages as _, PageRequest, Priority, Replies as _, Sandbox as _,

@@ -132,7 +132,7 @@ fn prepared(leaf: &Leaf, person: &Person) -> Option<bool> {
             })
         }
         Leaf::Attribute(path, test) => {
-            let json = serde_json::to_string(&contact.attributes).unwrap();
+            let json = serde_json::to_string(&*contact.attributes).unwrap();
             Some(ValueTest::new(test, &present()).of_member(Some(&json), path).unwrap())
         }
         Leaf::Tags { needs, values } => {
