@@ -256,18 +256,18 @@ macro_rules! conformance_tests {
 #[macro_export]
 macro_rules! race_tests {
     ($open:path) => {
-        $crate::race_tests! { $open; one_of_two_commits_conflicts, a_reply_is_remembered_once,
+        $crate::race_tests! { $open; races: one_of_two_commits_conflicts, a_reply_is_remembered_once,
             a_job_that_is_needed_once_is_there_once, a_job_that_ends_leaves_one_that_was_needed,
             contacts_that_change_while_a_segment_is_made_are_followed, nobody_joins_or_acts_after_they_are_gone,
             the_log_is_read_without_a_gap_while_both_write, a_listing_is_exact_while_the_other_writes,
             blobs_are_kept_or_abandoned, jobs_are_claimed_once; }
     };
-    ($open:path; $($case:ident),+;) => {
-        mod races {$(
+    ($open:path; $module:ident: $($case:ident),+;) => {
+        mod $module {$(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $case() {
                 let twice = $open().await;
-                $crate::conformance::races::$case(&twice).await;
+                $crate::conformance::$module::$case(&twice).await;
                 twice.second.close().await;
                 twice.first.close().await;
             }
