@@ -46,7 +46,7 @@ const REMEMBERED: usize = 1024;
 /// The windows of the lanes.
 #[derive(Debug)]
 pub(super) struct Lanes {
-    lanes: HashMap<Lane, LaneWindow>,
+    windows: HashMap<Lane, LaneWindow>,
     /// How many jobs of each flow are in work; flows without any are not in it.
     flows: HashMap<Flow, usize>,
     /// How many bulk jobs may be in work: many while they wait for their peers, few while they wait for a processor.
@@ -70,7 +70,7 @@ struct LaneWindow {
 
 impl Default for Lanes {
     fn default() -> Self {
-        Self { lanes: HashMap::new(), flows: HashMap::new(), bulk_window: LEAST_BULK }
+        Self { windows: HashMap::new(), flows: HashMap::new(), bulk_window: LEAST_BULK }
     }
 }
 
@@ -78,14 +78,14 @@ impl Lanes {
     /// A job of the lane begins.
     pub(super) fn begin(&mut self, lane: &Lane) {
         *self.flows.entry(lane.flow()).or_default() += 1;
-        if let Some(known) = self.lanes.get_mut(lane) {
+        if let Some(known) = self.windows.get_mut(lane) {
             known.in_work += 1;
             return;
         }
-        if self.lanes.len() >= REMEMBERED {
-            self.lanes.retain(|_, lane| lane.in_work > 0);
+        if self.windows.len() >= REMEMBERED {
+            self.windows.retain(|_, lane| lane.in_work > 0);
         }
-        self.lanes.insert(lane.clone(), LaneWindow { in_work: 1, window: SMALLEST });
+        self.windows.insert(lane.clone(), LaneWindow { in_work: 1, window: SMALLEST });
     }
 
     /// A job of the lane ended after `took`.
@@ -101,7 +101,7 @@ impl Lanes {
                 self.flows.remove(&flow);
             }
         }
-        if let Some(known) = self.lanes.get_mut(lane) {
+        if let Some(known) = self.windows.get_mut(lane) {
             known.in_work -= 1;
             known.window = if took.work < QUICK {
                 (known.window + 1).min(LARGEST)
@@ -117,7 +117,7 @@ impl Lanes {
     pub(super) fn claim(&self, room: usize, now: Timestamp, monotonic: Monotonic, lease: Duration) -> Claim {
         let bulk = self.flows.iter().filter(|(flow, _)| flow.class == JobClass::Bulk).map(|(_, in_work)| in_work);
         let left_of_flow = |(flow, in_work): (&Flow, &usize)| (*flow, FLOW_WINDOW.saturating_sub(*in_work));
-        let busy = self.lanes.iter().map(|(name, lane)| (name, lane.window.saturating_sub(lane.in_work)));
+        let busy = self.windows.iter().map(|(name, lane)| (name, lane.window.saturating_sub(lane.in_work)));
         let (full, open): (Vec<_>, Vec<_>) = busy.partition(|(_, left)| *left == 0);
         Claim {
             max: room,
@@ -212,13 +212,12 @@ mod tests {
             lanes.begin(&name);
             lanes.end(&name, took(Duration::ZERO));
         }
-        assert!(lanes.lanes.len() <= REMEMBERED && lanes.lanes.contains_key("busy"));
+        assert!(lanes.windows.len() <= REMEMBERED && lanes.windows.contains_key("busy"));
     }
 
     #[test]
     fn neither_bulk_work_nor_one_workspace_gets_all_places() {
-        let mut lanes = Lanes::default();
-        lanes.bulk_window = BULK_WINDOW;
+        let mut lanes = Lanes { bulk_window: BULK_WINDOW, ..Lanes::default() };
         let workspace = |number| WorkspaceId::from_bytes([number; 16]);
         let lane = |class, owner, number: usize| Lane::new(class, workspace(owner), &number.to_string());
         for number in 0..BULK_WINDOW {

@@ -150,7 +150,7 @@ async fn no_path_leads_to_u0000() {
         let target = format!("{start}{}", rest.collect::<Vec<_>>().join("/"));
         let call = Call::new(&caller, (endpoint.method)(), &target);
         let call = if endpoint.body == BodyKind::None { call } else { call.text("{}") };
-        let reply = bed.send(call).await;
+        let reply = bed.call(call).await;
         assert_eq!(reply.status, 404, "{endpoint:?} {target:?}: {}", reply.summary());
         tried += 1;
     }

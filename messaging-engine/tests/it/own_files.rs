@@ -17,9 +17,9 @@ use messaging_engine::work::sweep::sweep;
 use messaging_store::conformance::memory_files::MemoryFiles;
 use serde_json::json;
 
-use crate::bed::Bed;
+use crate::bed::{Bed, KEY};
 use crate::imports;
-use crate::support::{KEY, Product};
+use crate::support::Product;
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -67,7 +67,7 @@ async fn count(bucket: &Bucket) -> (usize, usize) {
 
 async fn product(bucket: &Arc<Bucket>) -> Product {
     let mut product = Product::start().await;
-    product.app = App::builder(Arc::clone(&product.store) as _, KEY)
+    product.bed.app = App::builder(Arc::clone(&product.store), KEY)
         .clock(Arc::clone(&product.clock) as _)
         .transport(Channel::Email, "sandbox", Arc::clone(&product.transport) as _)
         .blobs(Arc::clone(bucket) as _)
@@ -88,12 +88,12 @@ async fn attachments_are_put_kept_sent_and_removed_elsewhere() {
     product.work().await;
     assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
     // A request that is refused leaves nothing.
-    let same_key = async || product.post(&message, Some("k")).await;
+    let same_key = async || product.post_message(&message, Some("k")).await;
     same_key().await.unwrap();
     assert_eq!(count(&bucket).await, (2, 0));
     same_key().await.unwrap();
     assert_eq!(count(&bucket).await, (2, 0));
-    assert!(!product.directory().join("attachments").exists(), "nothing is beside the database");
+    assert!(!product.directory.path().join("attachments").exists(), "nothing is beside the database");
 
     product.clock.advance(31 * 24 * HOUR);
     sweep(&product.app).await.unwrap();

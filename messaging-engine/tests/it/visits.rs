@@ -5,7 +5,6 @@ use std::time::Duration;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::link_token::{Link, LinkKey, UrlKey};
 use messaging_core::ids::MessageId;
-use messaging_core::ports::store::{Messages as _, Store as _};
 use messaging_engine::App;
 use messaging_engine::services::{Click, Visitor};
 use serde_json::json;
@@ -94,7 +93,7 @@ async fn clicks_right_after_delivery_are_a_machines() {
 #[tokio::test]
 async fn a_burst_over_two_processes_is_a_burst() {
     let (product, message) = delivered().await;
-    let beside = product.beside().await;
+    let beside = product.another_process();
     let mut found = Vec::new();
     for (app, url) in [
         (&product.app, "https://acme.com/1"),
