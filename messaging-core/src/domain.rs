@@ -8,6 +8,7 @@ pub mod attempt;
 pub mod bot_detection;
 pub mod bounce;
 pub mod caller_network;
+pub mod campaign;
 pub mod channel;
 pub mod contact;
 pub mod content;
