@@ -37,6 +37,7 @@ pub mod plain_text;
 pub mod product_event;
 pub mod provider;
 pub mod public_suffix;
+pub mod recipient_time;
 pub mod recipients;
 pub mod redaction;
 pub mod report;
