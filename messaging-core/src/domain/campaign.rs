@@ -1,12 +1,15 @@
 //! A campaign: one content for a whole audience, sent once.
 //!
 //! Contract section 12. The row is here; beside it: [`input`] holds what is sent to make or change one, [`settings`]
-//! its settings, [`state`] which move is possible from where, [`schedule`] when it may begin, [`winner`] which variant
-//! of an A/B test wins.
+//! its settings, [`state`] which move is possible from where, [`schedule`] when it may begin, [`audience`] who gets
+//! it, [`split`] who gets which variant, [`winner`] which variant wins. When one recipient gets it is decided by
+//! [`recipient_time`](crate::domain::recipient_time).
 
+pub mod audience;
 pub mod input;
 pub mod schedule;
 pub mod settings;
+pub mod split;
 pub mod state;
 pub mod winner;
 
