@@ -55,6 +55,7 @@ pub mod sms;
 pub mod soft_bounce;
 pub mod suppression;
 pub mod tag_list;
+pub mod tally;
 pub mod template;
 pub mod tracking;
 pub mod unsubscribe;

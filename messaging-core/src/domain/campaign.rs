@@ -2,8 +2,8 @@
 //!
 //! Contract section 12. The row is here; beside it: [`input`] holds what is sent to make or change one, [`settings`]
 //! its settings, [`state`] which move is possible from where, [`schedule`] when it may begin, [`audience`] who gets
-//! it, [`split`] who gets which variant, [`winner`] which variant wins. When one recipient gets it is decided by
-//! [`recipient_time`](crate::domain::recipient_time).
+//! it, [`split`] who gets which variant, [`winner`] which variant wins, [`stats`] what came of it. When one recipient
+//! gets it is decided by [`recipient_time`](crate::domain::recipient_time).
 
 pub mod audience;
 pub mod input;
@@ -11,6 +11,7 @@ pub mod schedule;
 pub mod settings;
 pub mod split;
 pub mod state;
+pub mod stats;
 pub mod winner;
 
 use jiff::civil::DateTime;

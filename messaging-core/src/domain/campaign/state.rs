@@ -225,4 +225,4 @@ impl Campaign {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

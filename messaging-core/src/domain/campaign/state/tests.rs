@@ -28,12 +28,12 @@ fn plan(more: Value) -> Plan {
     input.into_plan(&mut Violations::new())
 }
 
-fn test_plan() -> Plan {
+pub(in crate::domain::campaign) fn test_plan() -> Plan {
     plan(json!({"kind": "ab_test", "variants": [{}, {}],
         "settings": {"ab_test": {"test_percent": 20, "wait_minutes": 240}}}))
 }
 
-fn campaign(plan: Plan, status: CampaignStatus) -> Campaign {
+pub(in crate::domain::campaign) fn campaign(plan: Plan, status: CampaignStatus) -> Campaign {
     Campaign {
         id: "cmp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
         workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
@@ -56,7 +56,7 @@ fn campaign(plan: Plan, status: CampaignStatus) -> Campaign {
     }
 }
 
-fn draft() -> Campaign {
+pub(in crate::domain::campaign) fn draft() -> Campaign {
     campaign(plan(json!({})), CampaignStatus::Draft)
 }
 
