@@ -1,12 +1,16 @@
 //! A campaign: one content for a whole audience, sent once.
 //!
-//! Contract section 12. The row is here; beside it: [`input`] holds what is sent to make or change one, [`settings`]
-//! its settings, [`state`] which move is possible from where, [`schedule`] when it may begin, [`audience`] who gets
-//! it, [`split`] who gets which variant, [`winner`] which variant wins, [`stats`] what came of it. When one recipient
-//! gets it is decided by [`recipient_time`](crate::domain::recipient_time).
+//! Contract section 12. The row is here; beside it: [`input`] holds what is sent to make or change one and
+//! [`check`] its rules, [`settings`] its settings, [`state`] which move is possible from where and [`refusal`] why not, [`schedule`] when it may begin,
+//! [`audience`] who gets it, [`split`] who gets which variant, [`winner`] which variant wins, [`outcome`] how it ended
+//! for one recipient and [`stats`] for all. When a recipient gets it is decided by
+//! [`recipient_time`](crate::domain::recipient_time).
 
 pub mod audience;
+pub mod check;
 pub mod input;
+pub mod outcome;
+pub mod refusal;
 pub mod schedule;
 pub mod settings;
 pub mod split;

@@ -13,8 +13,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use validator::Validate;
 
-use super::input::{Found, FoundAs};
-use super::state::Refusal;
+use super::check::{Found, FoundAs};
+use super::refusal::Refusal;
 use super::{Campaign, CampaignStatus, Plan, Reference};
 use crate::domain::channel::Channel;
 use crate::domain::template::Parts;

@@ -15,14 +15,7 @@ use serde::{Deserialize, Serialize};
 use self::posterior::Posterior;
 use super::settings::{AbTest, Otherwise, WinnerMetric};
 
-/// What came of the messages of one variant.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trials {
-    /// Delivered messages.
-    pub delivered: u64,
-    /// Those of them that were opened, or clicked; more than were delivered count as all.
-    pub successes: u64,
-}
+pub use self::posterior::Trials;
 
 /// How good a variant is.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

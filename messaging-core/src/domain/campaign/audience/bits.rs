@@ -7,8 +7,6 @@
 
 use std::fmt;
 
-use super::PIECE;
-
 /// Bits of a word.
 const WORD: usize = 64;
 
@@ -37,7 +35,7 @@ impl Default for Bits {
 
 impl fmt::Debug for Bits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Bits({} of {PIECE})", self.len())
+        write!(f, "Bits({} of 65536)", self.len())
     }
 }
 

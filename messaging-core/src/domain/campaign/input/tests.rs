@@ -1,6 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::domain::campaign::check::{Found, FoundAs};
+use crate::domain::template::Parts;
 use crate::input::{self, UnknownMembers};
 
 const TEMPLATE: &str = "tpl_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";

@@ -2,7 +2,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::domain::campaign::Plan;
-use crate::domain::campaign::input::{CampaignInput, Found, FoundAs};
+use crate::domain::campaign::check::{Found, FoundAs};
+use crate::domain::campaign::input::CampaignInput;
 use crate::domain::campaign::schedule::{SenderState, has_stalled};
 use crate::domain::channel::Channel;
 use crate::domain::template::Parts;

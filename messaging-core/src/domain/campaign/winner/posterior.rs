@@ -6,13 +6,22 @@
 //! function is needed, because the table is divided by its own sum. No random numbers, so that the same counts always
 //! give the same answer.
 
-use super::Trials;
+use serde::{Deserialize, Serialize};
 
 /// Points of the table.
 pub const POINTS: usize = 2048;
 
 /// Where the density is below e^-32 of its highest value, it is left out.
 const DEPTH: f64 = 32.0;
+
+/// What came of the messages of one variant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trials {
+    /// Delivered messages.
+    pub delivered: u64,
+    /// Those of them that were opened, or clicked; more than were delivered count as all.
+    pub successes: u64,
+}
 
 /// The distribution of a rate.
 #[derive(Debug, Clone)]
