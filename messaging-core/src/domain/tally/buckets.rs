@@ -193,6 +193,12 @@ mod tests {
         // Half an hour back: the clock shows half of an hour again.
         let half = buckets("2026-04-04T14:10:00Z", "2026-04-04T16:00:00Z", Interval::Hour, "Australia/Lord_Howe");
         check(&half, &["2026-04-04T14:00", "2026-04-04T15:00", "2026-04-04T15:30"]);
+        // Half an hour forward: the hour of the clock has only its second half.
+        let rest = buckets("2026-10-03T15:40:00Z", "2026-10-03T16:30:00Z", Interval::Hour, "Australia/Lord_Howe");
+        check(&rest, &["2026-10-03T15:30", "2026-10-03T16:00"]);
+        // The change comes in the middle of an hour.
+        let middle = buckets("2018-05-04T14:30:00Z", "2018-05-04T16:10:00Z", Interval::Hour, "Asia/Pyongyang");
+        check(&middle, &["2018-05-04T14:30", "2018-05-04T15:00", "2018-05-04T16:00"]);
     }
 
     #[test]
