@@ -245,7 +245,9 @@ fn is_to_be_told(told: &mut Option<Instant>) -> bool {
 fn move_log(shared: &Shared, connection: &Connection, failure_told: &mut Option<Instant>) -> bool {
     if !has_room(shared, connection) {
         if is_to_be_told(failure_told) {
-            tracing::warn!("the disk has no room to move the write-ahead log into the database; looked at every second");
+            tracing::warn!(
+                "the disk has no room to move the write-ahead log into the database; looked at every second"
+            );
         }
         return false;
     }
