@@ -159,7 +159,9 @@ impl Answer {
 
     /// What the provider said besides. A name for the message that is too long is no name.
     pub fn provider(mut self, mut provider: ProviderAnswer) -> Self {
-        let fits = |id: &String| (1..=MAX_PROVIDER_MESSAGE_ID).contains(&id.chars().count());
+        let fits = |id: &String| {
+            (1..=MAX_PROVIDER_MESSAGE_ID).contains(&id.chars().count()) && !id.chars().any(char::is_control)
+        };
         provider.message_id = provider.message_id.filter(fits);
         self.provider = Some(Box::new(provider));
         self

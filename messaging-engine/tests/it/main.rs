@@ -23,6 +23,8 @@ mod lists;
 mod masking;
 mod members;
 mod messages;
+mod nul;
+mod own_files;
 mod own_providers;
 mod pages;
 mod receipts;

@@ -5,7 +5,6 @@ use std::time::Duration;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::link_token::{Link, LinkKey, UrlKey};
 use messaging_core::ids::MessageId;
-use messaging_core::ports::store::{Messages as _, Store as _};
 use messaging_engine::App;
 use messaging_engine::services::{Click, Visitor};
 use serde_json::json;
@@ -88,6 +87,26 @@ async fn clicks_right_after_delivery_are_a_machines() {
         found.push(product.last_meta(message).await["machine"] == true);
     }
     assert_eq!(found, [true, true, false]);
+}
+
+/// The clicks of a burst may come to several processes, or before and after a start.
+#[tokio::test]
+async fn a_burst_over_two_processes_is_a_burst() {
+    let (product, message) = delivered().await;
+    let beside = product.another_process();
+    let mut found = Vec::new();
+    for (app, url) in [
+        (&product.app, "https://acme.com/1"),
+        (&beside, "https://acme.com/2"),
+        (&product.app, "https://acme.com/2"),
+        (&beside, "https://acme.com/3"),
+    ] {
+        let click = follow(app, &link(&product, message, url).await).await;
+        app.record_click(&click, &person()).await.unwrap();
+        found.push(product.last_meta(message).await["machine"] == true);
+        product.clock.advance(Duration::from_millis(100));
+    }
+    assert_eq!(found, [false, false, false, true]);
 }
 
 #[tokio::test]
