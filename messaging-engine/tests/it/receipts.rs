@@ -8,7 +8,6 @@ use messaging_core::domain::receipt::Receipt;
 use messaging_core::domain::suppression::{SuppressionReason, SuppressionSource};
 use messaging_core::ids::MessageId;
 use messaging_core::ports::inbound::{ProviderSink as _, ReceiptLink};
-use messaging_core::ports::store::Suppressions as _;
 use messaging_core::ports::transport::{
     Acceptance, AddressFault, Answer, Outcome, OutcomeClass, ProviderAnswer, Response, SoftCause,
 };
