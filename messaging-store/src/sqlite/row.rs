@@ -94,6 +94,5 @@ pub(super) fn numbered_place(number: i64) -> StoreCursor {
 
 /// The number that is a place; of a foreign place, some number.
 pub(super) fn place_number(place: StoreCursor) -> i64 {
-    let [.., a, b, c, d, e, f, g, h] = place.to_bytes();
-    i64::from_be_bytes([a, b, c, d, e, f, g, h])
+    place.to_bytes().last_chunk().map_or(0, |last| i64::from_be_bytes(*last))
 }

@@ -159,7 +159,7 @@ fn prepared(leaf: &Leaf, person: &Person) -> Option<bool> {
 fn nothing_is_missing_for_stores_too() {
     for negated in [false, true] {
         for positive in [Positive::Exists, Positive::AtLeast(0.0), Positive::OneOf(vec![Scalar::Text(String::new())])] {
-            let test = ValueTest::new(&Test { positive, negated }, &present());
+            let test = ValueTest::new(&Test { negated, positive }, &present());
             assert_eq!(test.of_text(None), negated);
             assert_eq!(test.of_email(None), negated);
             assert_eq!(test.of_member(None, &["a".to_owned()]).unwrap(), negated);
