@@ -137,7 +137,7 @@ macro_rules! conformance_tests {
                 what_is_not_due_is_not_claimed,
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
                 a_rescheduled_job_comes_back,
-                a_saved_job_stays_claimed_and_comes_back_as_saved, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
+                a_saved_job_stays_claimed_and_comes_back_as_saved, a_held_claim_is_confirmed, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
                 what_a_wrong_clock_dated_is_dated_anew, what_is_in_work_when_the_clock_is_set_back_stays_so,
                 jobs_are_counted;
             keys: keys_round_trip, a_key_is_found_by_secret_and_prefix, prefix_is_unique, last_use_is_listed,
@@ -174,7 +174,7 @@ macro_rules! conformance_tests {
             segments: segments_round_trip, listing_is_exact_while_rows_are_inserted,
                 the_interest_is_that_of_all_dynamic_segments, members_are_calculated_and_counted,
                 a_calculation_goes_through_everybody, every_kind_of_change_is_followed,
-                new_contacts_join_dynamic_segments_alone, changes_are_followed_a_few_at_a_time,
+                new_contacts_join_dynamic_segments_alone, changes_are_followed_a_few_at_a_time, a_lost_claim_moves_nobody,
                 a_removed_segment_lets_its_members_go, the_largest_filters_are_evaluated,
                 other_workspaces_are_not_there, kept_members_are_those_who_match;
             sending_domains: domains_round_trip, name_is_unique_in_its_workspace, a_deleted_name_is_free,

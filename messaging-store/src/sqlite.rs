@@ -116,6 +116,10 @@ impl Store for SqliteStore {
         if !self.health.admits(&changes) {
             return Err(StoreError::Unavailable.into());
         }
+        if changes.writes().iter().all(|write| matches!(write, Write::HoldJob(_))) {
+            let jobs = changes.writes().iter().filter_map(Write::claim).cloned().collect();
+            return self.writer.hold(jobs).await;
+        }
         self.blobs.put_captures(&changes).await?;
         let kept: Vec<_> = changes.writes().iter().filter_map(kept_blob).collect();
         let deleted: Vec<_> = changes.writes().iter().filter_map(deleted_blob).collect();

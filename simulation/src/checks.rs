@@ -6,6 +6,7 @@ pub(crate) use rows::rows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use messaging_core::domain::content;
 use messaging_core::domain::import::ImportStatus;
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageFilter, MessageStatus};
 use messaging_core::ids::{ImportId, MessageId};
@@ -14,6 +15,7 @@ use messaging_engine::App;
 use serde_json::Value;
 
 use crate::fixture::{Fixture, webhook_url};
+use crate::requests::Planned;
 use crate::world::World;
 
 /// Events of a message that are read: more than any message of a run has.
@@ -26,10 +28,10 @@ const PAGE: usize = 200;
 pub(crate) async fn promises(world: &World, app: &App) -> Result<(), StoreError> {
     let messages = all_messages(app).await?;
     accepted(world, &messages);
-    let erased = erased_addresses(world);
     for message in messages.values() {
         let workspace = Fixture::shared().workspace;
         let events = app.store().message_events(workspace, message.id, MAX_EVENTS).await?;
+        let erased = erased_from(world, app, message).await?;
         copies(world, message, &events, &erased);
         outcomes(world, message, &events, &erased);
         webhooks(world, &events);
@@ -52,13 +54,32 @@ async fn all_messages(app: &App) -> Result<BTreeMap<MessageId, Message>, StoreEr
     }
 }
 
-/// Addresses that a contact may have had when it was erased: whatever names them may be crossed out.
-fn erased_addresses(world: &World) -> BTreeSet<String> {
-    if world.plan.requests.iter().all(|request| request.call.erases.is_none()) {
-        return BTreeSet::new();
+/// Who was asked to get a message and is not in its request any more: they were erased, and nothing names them.
+async fn erased_from(world: &World, app: &App, message: &Message) -> Result<BTreeSet<String>, StoreError> {
+    let number = message.metadata.get("request").and_then(Value::as_u64);
+    let Some(planned) = planned_as(world, number) else { return Ok(BTreeSet::new()) };
+    let mut erased: BTreeSet<_> = planned.call.recipients.iter().cloned().collect();
+    let found = app.store().message_with_content(message.workspace_id, message.id).await?;
+    let Some(Ok(request)) = found.and_then(|(_, stored)| stored).map(|stored| content::decode(&stored)) else {
+        if !message.is_redacted() {
+            world.ledger().broken(format!("{} has lost its content", message.id));
+        }
+        return Ok(erased);
+    };
+    let copies = request.input.cc.iter().chain(&request.input.bcc).flatten();
+    for named in copies.chain([&message.to]) {
+        erased.remove(named);
     }
-    // Upserts and merges move addresses between contacts, so it may be any.
-    world.plan.requests.iter().flat_map(|request| request.call.recipients.iter().cloned()).collect()
+    if !erased.is_empty() && world.plan.requests.iter().all(|request| request.call.erases.is_none()) {
+        world.ledger().broken(format!("{} does not name {erased:?} any more, and nobody was erased", message.id));
+    }
+    Ok(erased)
+}
+
+/// The request of a number.
+fn planned_as(world: &World, number: Option<u64>) -> Option<&Planned> {
+    let is_it = |planned: &&Planned| number.is_some() && planned.call.body["metadata"]["request"].as_u64() == number;
+    world.plan.requests.iter().find(is_it)
 }
 
 /// Every message whose acceptance was confirmed is there, and of each request no more than its callers can explain.
@@ -78,7 +99,7 @@ fn accepted(world: &World, messages: &BTreeMap<MessageId, Message>) {
             }
         }
         let Some(number) = planned.call.body["metadata"]["request"].as_u64() else { continue };
-        let most = if planned.key.is_some() && world.plan.jumps.is_empty() {
+        let most = if planned.key.is_some() {
             1
         } else {
             record.fresh_successes + record.unknown
@@ -142,12 +163,7 @@ fn outcomes(world: &World, message: &Message, events: &[MessageEvent], erased: &
         ledger.broken(format!("{} is still {}", message.id, message.status.as_str()));
     }
     let number = message.metadata.get("request").and_then(Value::as_u64);
-    let planned = world
-        .plan
-        .requests
-        .iter()
-        .find(|planned| number.is_some() && planned.call.body["metadata"]["request"].as_u64() == number);
-    let Some(planned) = planned else { return };
+    let Some(planned) = planned_as(world, number) else { return };
     for recipient in &planned.call.recipients {
         if erased.contains(recipient) {
             continue;
@@ -198,14 +214,8 @@ fn outcomes(world: &World, message: &Message, events: &[MessageEvent], erased: &
 }
 
 /// Every event reached every webhook.
-///
-/// Not yet where a process was frozen: what it decided to hold for a paused webhook it commits when it goes on, and the
-/// webhook may have been resumed long before.
 fn webhooks(world: &World, events: &[MessageEvent]) {
     let mut ledger = world.ledger();
-    if ledger.had_freezes() {
-        return;
-    }
     for number in 0..Fixture::shared().webhooks.len() {
         let url = webhook_url(number);
         for event in events {
@@ -216,12 +226,8 @@ fn webhooks(world: &World, events: &[MessageEvent]) {
     }
 }
 
-/// What was asked for under one key was done once. Answers are remembered for a day by the date, so that a clock that
-/// was set may end that early.
+/// What was asked for under one key was done once.
 fn idempotence(world: &World) {
-    if !world.plan.jumps.is_empty() {
-        return;
-    }
     let mut ledger = world.ledger();
     let twice = world
         .plan

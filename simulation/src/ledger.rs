@@ -161,11 +161,6 @@ impl Ledger {
         }
     }
 
-    /// Whether any process was frozen.
-    pub(crate) fn had_freezes(&self) -> bool {
-        self.lives.iter().any(|life| life.was_frozen)
-    }
-
     /// How many lives began.
     pub(crate) fn lives(&self) -> usize {
         self.lives.len()

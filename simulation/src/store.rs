@@ -204,7 +204,7 @@ impl FaultyStore {
         let world = &self.life.world;
         let rates = &world.plan.store;
         // The port promises that a conflict is one: a job that meets it knows that its claim or its message changed.
-        let is_of_a_job = changes.writes().iter().any(names_a_job);
+        let is_of_a_job = changes.writes().iter().any(|write| write.claim().is_some());
         if world.strikes(rates.commit_refused) {
             return Some(CommitFault::Refused);
         }
@@ -236,6 +236,7 @@ impl FaultyStore {
             Write::RescheduleJob(handle, next) => Write::RescheduleJob(latest(handle), next.clone()),
             Write::PutJobBack(handle, to) => Write::PutJobBack(latest(handle), *to),
             Write::SaveJob(handle, payload) => Write::SaveJob(latest(handle), payload.clone()),
+            Write::HoldJob(handle) => Write::HoldJob(latest(handle)),
             other => other.clone(),
         });
         renamed.collect()
@@ -300,10 +301,6 @@ impl FaultyStore {
     }
 }
 
-const fn names_a_job(write: &Write) -> bool {
-    matches!(write, Write::FinishJob(..) | Write::RescheduleJob(..) | Write::PutJobBack(..) | Write::SaveJob(..))
-}
-
 const fn ends_a_job(write: &Write) -> bool {
     matches!(write, Write::FinishJob(..) | Write::RescheduleJob(..))
 }
@@ -346,14 +343,10 @@ fn names(changes: &Changes) -> String {
         let mut name = name.0;
         // What helps to follow a message through a trace.
         let _ = match write {
-            Write::FinishJob(handle)
-            | Write::RescheduleJob(handle, _)
-            | Write::PutJobBack(handle, _)
-            | Write::SaveJob(handle, _) => write!(name, "({})", handle.id),
             Write::MoveMessage(to) => write!(name, "({} {:?})", to.message_id, to.status),
             Write::ExpectMessage(_, message, revision) => write!(name, "({message}/{revision})"),
             Write::AppendEvent(event) => write!(name, "({} {:?})", event.message_id, event.kind),
-            _ => Ok(()),
+            other => other.claim().map_or(Ok(()), |handle| write!(name, "({})", handle.id)),
         };
         name
     };

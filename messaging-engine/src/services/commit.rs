@@ -35,7 +35,13 @@ impl App {
                 _ => None,
             })
             .min();
-        self.0.store.commit(changes, priority).await?;
+        let relied_on_webhooks = changes.writes().iter().any(|write| matches!(write, Write::ExpectWebhook(..)));
+        let committed = self.0.store.commit(changes, priority).await;
+        if relied_on_webhooks && matches!(committed, Err(CommitError::Conflict)) {
+            // Whoever decides again looks again.
+            self.0.lookups.listeners.clear();
+        }
+        committed?;
         self.0.lookups.forget(invalidation);
         self.0.known_urls.add(urls);
         self.0.known_urls.forget(removed_urls);

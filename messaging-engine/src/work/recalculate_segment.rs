@@ -57,7 +57,9 @@ impl Job for RecalculateSegment {
             if self.wanted(app).await?.is_none() {
                 return Ok(cx.finish(Changes::default()).await?);
             }
-            let piece = app.store().calculate_members(self.workspace_id, self.segment_id, &query, self.from).await;
+            let store = app.store();
+            let piece =
+                store.calculate_members(self.workspace_id, self.segment_id, &query, self.from, cx.handle()).await;
             drop(turn);
             match piece {
                 Ok(piece) => {
@@ -67,9 +69,7 @@ impl Job for RecalculateSegment {
                         None => return self.end(cx, &graph, &query.filter).await,
                     }
                 }
-                // There is too much to do at the moment, which says nothing about the segment.
-                Err(error @ (StoreError::Unavailable | StoreError::OutcomeUnknown)) => return Err(error.into()),
-                Err(StoreError::Failed(cause)) => {
+                Err(CommitError::Store(StoreError::Failed(cause))) => {
                     self.failures += 1;
                     let cause = Chain(&*cause).to_string();
                     if self.failures >= MAX_FAILURES {
@@ -78,6 +78,8 @@ impl Job for RecalculateSegment {
                     tracing::warn!(cause, segment = %self.segment_id, "a calculation was cut short");
                     return cx.again_at(app.now() + RETRY, &self, Changes::default()).await;
                 }
+                // The claim is lost, or there is too much to do at the moment, which says nothing about the segment.
+                Err(error) => return Err(error.into()),
             }
         }
         cx.again_at(app.now(), &self, Changes::default()).await

@@ -15,12 +15,12 @@ use messaging_core::domain::segment::parse::{Purpose, parse};
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{ContactId, SegmentId, WorkspaceId};
-use messaging_core::ports::store::Store;
+use messaging_core::ports::store::{CommitError, Store};
 use messaging_core::ports::store::segments::{MemberQuery, Moved};
 use messaging_core::violation::Violations;
 use serde_json::{Value, json};
 
-use self::keeping::{calculate, follow};
+use self::keeping::{calculate, claimed, follow};
 use super::sample::{
     at, bare_message, contact, contact_list, event, id, insert, object, product_event, segment, suppression,
 };
@@ -63,8 +63,9 @@ async fn follow_all(
     segments: &[(SegmentId, MemberQuery)],
 ) -> Vec<(ContactId, bool)> {
     let mut all = Vec::new();
+    let job = claimed(store).await;
     loop {
-        let (moved, more) = store.follow_changes(workspace, segments, 10).await.unwrap();
+        let (moved, more) = store.follow_changes(workspace, segments, 10, &job).await.unwrap();
         all.extend(moved.into_iter().map(|Moved { contact, member, .. }| (contact, member)));
         if !more {
             return all;
@@ -182,7 +183,8 @@ pub async fn a_calculation_goes_through_everybody(store: &dyn Store) {
     assert_eq!(calculate(store, workspace, segment, &everyone).await, (0, 0));
     let nobody = query(&json!({"not": {"type": "tag", "op": "has_any", "values": ["vip"]}}));
     let from = CONTACTS as u64 - 999;
-    let rest = store.calculate_members(workspace, segment, &nobody, from).await.unwrap();
+    let job = claimed(store).await;
+    let rest = store.calculate_members(workspace, segment, &nobody, from, &job).await.unwrap();
     assert_eq!((rest.joined, rest.left, rest.next), (0, 1000, None));
     let preview = store.preview(workspace, &everyone, &[nobody.filter], 2).await.unwrap();
     assert_eq!((preview.size, preview.sizes, preview.sample.len()), (CONTACTS as u64, vec![0], 2));
@@ -278,9 +280,9 @@ pub async fn changes_are_followed_a_few_at_a_time(store: &dyn Store) {
     let workspace = id();
     let segments = [(stored(store, workspace, &json!({})).await, query(&json!({})))];
     put(store, (0..5).map(|_| add_contact(&contact(workspace))).collect::<Vec<_>>()).await;
-    let mut counts = Vec::new();
+    let (mut counts, job) = (Vec::new(), claimed(store).await);
     loop {
-        let (moved, more) = store.follow_changes(workspace, &segments, 2).await.unwrap();
+        let (moved, more) = store.follow_changes(workspace, &segments, 2, &job).await.unwrap();
         counts.push(moved.len());
         if !more {
             break;
@@ -288,6 +290,29 @@ pub async fn changes_are_followed_a_few_at_a_time(store: &dyn Store) {
     }
     assert_eq!(counts, [2, 2, 1]);
     assert!(!follow(store, id(), &segments, 2).await);
+}
+
+/// Whoever lost the claim of its job moves nobody, and is told so even where there is nothing to do.
+pub async fn a_lost_claim_moves_nobody(store: &dyn Store) {
+    let workspace = id();
+    let everybody = query(&json!({}));
+    let segments = [(stored(store, workspace, &json!({})).await, everybody.clone())];
+    let segment = segments[0].0;
+    put(store, [add_contact(&contact(workspace))]).await;
+    let job = claimed(store).await;
+    put(store, [Write::FinishJob(job.clone())]).await;
+    let is_refused = async || {
+        let calculated = store.calculate_members(workspace, segment, &everybody, 0, &job).await;
+        assert!(matches!(calculated, Err(CommitError::LeaseLost)), "{calculated:?}");
+        let followed = store.follow_changes(workspace, &segments, 10, &job).await;
+        assert!(matches!(followed, Err(CommitError::LeaseLost)), "{followed:?}");
+    };
+    is_refused().await;
+    assert_eq!(members(store, workspace, segment).await, []);
+    // Its change was not taken away.
+    assert_eq!(follow_all(store, workspace, &segments).await.len(), 1);
+    assert_eq!(calculate(store, workspace, segment, &everybody).await, (0, 0));
+    is_refused().await;
 }
 
 /// A removed segment lets its members go a few at a time; its name is free of them at once.

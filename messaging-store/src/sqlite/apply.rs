@@ -79,6 +79,7 @@ pub(super) fn apply(
         Write::DeleteWebhook(workspace, id) => webhooks::delete(connection, *workspace, *id),
         Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(connection, *workspace, *id, *at),
         Write::EndWebhookFailures(workspace, id) => webhooks::end_failures(connection, *workspace, *id),
+        Write::ExpectWebhook(workspace, id, status) => webhooks::expect(connection, *workspace, *id, *status),
         Write::InsertDelivery(delivery) => webhooks::insert_delivery(connection, delivery),
         Write::UpdateDelivery(update) => webhooks::update_delivery(connection, update),
         Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(connection, *workspace, *id),
@@ -90,6 +91,7 @@ pub(super) fn apply(
         Write::RescheduleJob(handle, to) => jobs::reschedule(connection, index, handle, to),
         Write::PutJobBack(handle, to) => jobs::put_back(connection, index, handle, *to),
         Write::SaveJob(handle, payload) => jobs::save(connection, index, handle, payload),
+        Write::HoldJob(handle) => index.require_lease(handle),
         Write::Remember(reply) => replies::remember(connection, reply),
     }
 }

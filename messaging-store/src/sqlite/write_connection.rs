@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use messaging_core::changes::JobHandle;
 use messaging_core::error::Chain;
 use messaging_core::ports::store::StoreHealth;
 use rusqlite::Connection;
@@ -242,6 +243,15 @@ impl WriteConnection {
     /// Looks only when another process has written.
     pub(super) fn ensure_owner(&self) -> Result<(), Fault> {
         if self.read_data_version()? == self.data_version { Ok(()) } else { self.check_owner() }
+    }
+
+    /// Fails unless all claims are held and this process may still write.
+    pub(super) fn require_leases(&self, jobs: &[JobHandle]) -> Result<(), Fault> {
+        if self.health.fault().is_some() {
+            return Err(Fault::Unhealthy);
+        }
+        self.ensure_owner()?;
+        jobs.iter().try_for_each(|job| self.index.require_lease(job))
     }
 
     fn check_owner(&self) -> Result<(), Fault> {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use messaging_core::changes::Changes;
+use messaging_core::changes::{Changes, JobHandle};
 use messaging_core::ports::store::{CommitError, Priority, StoreError};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -153,6 +153,36 @@ impl Writer {
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
         self.task(move |writing| writing.undurably(|connection, _| write(connection))).await
+    }
+
+    /// The same under the claim of a job: fails, and writes nothing, when that is lost.
+    pub(super) async fn undurably_for<T, F>(&self, job: &JobHandle, write: F) -> Result<T, CommitError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        let job = job.clone();
+        self.claimed_task(move |writing| {
+            writing.undurably(|connection, index| {
+                index.require_lease(&job)?;
+                write(connection)
+            })
+        })
+        .await
+    }
+
+    /// Fails unless all claims are held. Nothing is written, so nobody waits for the disk.
+    pub(super) async fn hold(&self, jobs: Vec<JobHandle>) -> Result<(), CommitError> {
+        self.claimed_task(move |writing| writing.require_leases(&jobs)).await
+    }
+
+    /// A task that may find a claim lost.
+    async fn claimed_task<T, F>(&self, task: F) -> Result<T, CommitError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut WriteConnection) -> Result<T, Fault> + Send + 'static,
+    {
+        Ok(self.task(move |writing| Ok(task(writing))).await??)
     }
 
     /// Lets the thread finish what waits, and waits for it.

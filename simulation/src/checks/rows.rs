@@ -75,7 +75,7 @@ fn product_events(world: &World, connection: &Connection) -> rusqlite::Result<()
     let mut ledger = world.ledger();
     let mut broken = Vec::new();
     for (planned, record) in world.plan.requests.iter().zip(&ledger.requests) {
-        let most = if planned.key.is_some() && world.plan.jumps.is_empty() {
+        let most = if planned.key.is_some() {
             1
         } else {
             record.fresh_successes + record.unknown

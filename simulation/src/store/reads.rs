@@ -4,7 +4,7 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use messaging_core::changes::{Reply, ReplyKey};
+use messaging_core::changes::{JobHandle, Reply, ReplyKey};
 use messaging_core::domain::account::{Member, Session, User, Workspace};
 use messaging_core::domain::api_key::ApiKey;
 use messaging_core::domain::attachment::MessageBlob;
@@ -43,7 +43,7 @@ use messaging_core::ports::store::segments::{Calculated, MemberQuery, Moved, Pre
 use messaging_core::ports::store::uploads::UploadFile;
 use messaging_core::ports::store::webhooks::ReplayRange;
 use messaging_core::ports::store::{
-    Accounts, ApiKeys, Attempts, Blobs, Channels, Contacts, CustomFields, EventLog, Imports, Installation, Lists,
+    Accounts, ApiKeys, Attempts, Blobs, Channels, CommitError, Contacts, CustomFields, EventLog, Imports, Installation, Lists,
     Messages, PageRequest, ProductEvents, Replies, Sandbox, Segments, SendingDomains, SignIns, Slice, SoftBounces,
     StoreError, Stored, Suppressions, Templates, Uploads, Urls, Webhooks,
 };
@@ -54,11 +54,11 @@ use crate::blocking::wait;
 
 /// Implements the traits of the port by handing every call on, between two points where the process may end.
 macro_rules! hand_on {
-    ($(impl $trait:ident { $($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)* })*) => {$(
+    ($(impl $trait:ident { $($name:ident($($argument:ident: $type:ty),*) -> $answer:ty $(, $error:ty)?;)* })*) => {$(
         #[async_trait]
         impl $trait for FaultyStore {
             $(
-                async fn $name(&self, $($argument: $type),*) -> Result<$answer, StoreError> {
+                async fn $name(&self, $($argument: $type),*) -> Result<$answer, failure!($($error)?)> {
                     self.before(stringify!($name)).await?;
                     let database = self.database();
                     let answer = wait(database.$name($($argument),*));
@@ -68,6 +68,12 @@ macro_rules! hand_on {
             )*
         }
     )*};
+}
+
+/// How a call fails: as reads do, unless the line says otherwise.
+macro_rules! failure {
+    () => { StoreError };
+    ($error:ty) => { $error };
 }
 
 hand_on! {
@@ -170,8 +176,8 @@ hand_on! {
         segment_read_mask(workspace: WorkspaceId) -> ReadMask;
         segment_contacts(workspace: WorkspaceId, id: SegmentId, page: PageRequest) -> Slice<Contact>;
         preview(workspace: WorkspaceId, query: &MemberQuery, conditions: &[Filter], sample: usize) -> Preview;
-        calculate_members(workspace: WorkspaceId, id: SegmentId, query: &MemberQuery, from: u64) -> Calculated;
-        follow_changes(workspace: WorkspaceId, segments: &[(SegmentId, MemberQuery)], limit: usize) -> (Vec<Moved>, bool);
+        calculate_members(workspace: WorkspaceId, id: SegmentId, query: &MemberQuery, from: u64, job: &JobHandle) -> Calculated, CommitError;
+        follow_changes(workspace: WorkspaceId, segments: &[(SegmentId, MemberQuery)], limit: usize, job: &JobHandle) -> (Vec<Moved>, bool), CommitError;
         forget_segment_members(limit: usize) -> u64;
     }
     impl SendingDomains {

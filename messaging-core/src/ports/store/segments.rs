@@ -6,7 +6,8 @@
 
 use async_trait::async_trait;
 
-use super::{PageRequest, Slice, StoreError, Stored};
+use super::{CommitError, PageRequest, Slice, StoreError, Stored};
+use crate::changes::JobHandle;
 use crate::domain::contact::Contact;
 use crate::domain::segment::Segment;
 use crate::domain::segment::filter::Filter;
@@ -89,25 +90,30 @@ pub trait Segments {
 
     /// Makes members of a segment those who match, for the contacts from `from` on, as many as fit a slice.
     ///
-    /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
-    /// Nobody else may call it or [`Segments::follow_changes`] for the workspace at the same time.
+    /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere. Each of its
+    /// commits is made under the claim of `job`, and nothing more is written once that is lost: `LeaseLost`, also when
+    /// there was nothing to write. Nobody else may call it or [`Segments::follow_changes`] for the workspace at the
+    /// same time: their jobs share a lane, which one process claims, and take turns in it.
     async fn calculate_members(
         &self,
         workspace: WorkspaceId,
         id: SegmentId,
         query: &MemberQuery,
         from: u64,
-    ) -> Result<Calculated, StoreError>;
+        job: &JobHandle,
+    ) -> Result<Calculated, CommitError>;
 
     /// Takes up to `limit` contacts that were noted as changed, makes them members of those of the segments whom
     /// they match now and of no others, and takes their notes away. Looks at a segment only for contacts of
-    /// whom something changed that its filter reads. Answers who moved and whether there are more.
+    /// whom something changed that its filter reads. Answers who moved and whether there are more. Under the claim of
+    /// `job`, as [`Segments::calculate_members`].
     async fn follow_changes(
         &self,
         workspace: WorkspaceId,
         segments: &[(SegmentId, MemberQuery)],
         limit: usize,
-    ) -> Result<(Vec<Moved>, bool), StoreError>;
+        job: &JobHandle,
+    ) -> Result<(Vec<Moved>, bool), CommitError>;
 
     /// Lets go up to `limit` members of segments that were removed; answers how many.
     ///

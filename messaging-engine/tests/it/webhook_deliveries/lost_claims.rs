@@ -1,0 +1,45 @@
+//! Claims that end while their job is under way: nothing more is called.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use messaging_core::ports::clock::SeededEntropy;
+use messaging_engine::App;
+use serde_json::json;
+
+use super::{Hooks, body};
+use crate::support::KEY;
+
+#[tokio::test]
+async fn whoever_lost_the_claim_calls_nobody_any_more() {
+    let hooks = Hooks::hearing(&["delivered"]).await;
+    hooks.act("pause", json!({})).await;
+    for to in ["ann@example.com", "bob@example.com"] {
+        hooks.message(to).await;
+    }
+    // The first process is held up in its first call until its claim is over.
+    let [slow, again, second] = [hooks.fetch.gate(), hooks.fetch.gate(), hooks.fetch.gate()];
+    hooks.act("resume", json!({})).await;
+    let working = |app: App| tokio::spawn(async move { app.run_until_idle().await });
+    let first = working(hooks.product.app.clone());
+    hooks.fetch.received(1).await;
+    hooks.product.clock.advance(Duration::from_hours(2));
+    let other = App::builder(Arc::clone(&hooks.product.store) as _, KEY)
+        .clock(Arc::clone(&hooks.product.clock) as _)
+        .entropy(Arc::new(SeededEntropy::new(9)))
+        .fetch(Arc::clone(&hooks.fetch) as _)
+        .build();
+    let other = working(other.await.unwrap());
+    hooks.fetch.received(2).await;
+    again.open();
+    hooks.fetch.received(3).await;
+    // The other one is at the second event; the first goes on, and may not call for it as well.
+    slow.open();
+    first.await.unwrap().unwrap();
+    let called: Vec<_> = hooks.fetch.take().iter().map(|request| body(request)["data"]["to"].clone()).collect();
+    assert_eq!(called, ["ann@example.com", "ann@example.com", "bob@example.com"]);
+    second.open();
+    other.await.unwrap().unwrap();
+    assert_eq!(hooks.story().await, "delivered delivered 1, delivered delivered 1");
+    assert_eq!(hooks.fetch.take().len(), 0);
+}
