@@ -97,6 +97,8 @@ impl FromIterator<Write> for Changes {
 pub enum Write {
     /// Keeps the check value of the secret key. A conflict when there is one.
     PutKeyCheck(String),
+    /// Keeps the name of the installation. A conflict when there is another one than the second, `None` for none.
+    PutInstallationName(String, Option<String>),
     /// Creates or replaces a user. The email is unique.
     PutUser(User, Expect),
     /// Opens a session.
@@ -255,6 +257,7 @@ impl Write {
             Self::DeleteSession(..)
                 | Self::DeleteMember(..)
                 | Self::TouchApiKey(..)
+                | Self::PutInstallationName(..)
                 | Self::DeleteDomain(..)
                 | Self::DeleteChannel(..)
                 | Self::PutSuppression(..)

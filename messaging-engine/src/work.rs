@@ -19,7 +19,9 @@ use crate::jobs::imports::{ExpireImport, ImportContacts};
 use crate::jobs::move_messages::MoveMessages;
 use crate::jobs::recalculate_segment::RecalculateSegment;
 use crate::jobs::replay_webhook::ReplayWebhook;
+use crate::jobs::upkeep::Upkeep;
 use crate::jobs::verify_domain::VerifyDomain;
+
 mod compose;
 pub mod deliver_message;
 pub mod deliver_webhook;
@@ -35,6 +37,7 @@ pub mod move_messages;
 pub mod recalculate_segment;
 pub mod replay_webhook;
 mod runner;
+mod start;
 pub mod sweep;
 mod transaction_log;
 mod unprepared;
@@ -57,6 +60,7 @@ pub(crate) const fn all() -> &'static [JobType] {
         JobType::of::<MoveMessages>(),
         JobType::of::<RecalculateSegment>(),
         JobType::of::<ReplayWebhook>(),
+        JobType::of::<Upkeep>(),
         JobType::of::<VerifyDomain>(),
     ];
     ALL

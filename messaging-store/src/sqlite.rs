@@ -33,6 +33,7 @@ mod lanes;
 mod lists;
 mod log_repair;
 mod messages;
+mod news;
 mod numbers;
 mod off_thread;
 pub(crate) mod open;
@@ -65,7 +66,7 @@ use async_trait::async_trait;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::ids::{BlobId, MessageId, WorkspaceId};
-use messaging_core::ports::store::{CommitError, Priority, Store, StoreError, StoreGauges, StoreHealth};
+use messaging_core::ports::store::{CommitError, News, Priority, Store, StoreError, StoreGauges, StoreHealth, Topics};
 use rusqlite::Connection;
 use tokio::sync::watch;
 
@@ -89,6 +90,7 @@ pub struct SqliteStore {
     scans: Arc<Readers>,
     checkpoints: Arc<Checkpoints>,
     health: Arc<Health>,
+    news: watch::Sender<News>,
     due: DueTables,
     blobs: BlobFiles,
     uploads: UploadFiles,
@@ -120,6 +122,54 @@ impl Store for SqliteStore {
             let jobs = changes.writes().iter().filter_map(Write::claim).cloned().collect();
             return self.writer.hold(jobs).await;
         }
+        let topics = Topics::of(&changes);
+        self.commit_with_files(changes, priority).await?;
+        news::tell(&self.news, topics);
+        Ok(())
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.readers.read(|connection| Ok(connection.prepare_cached("SELECT 1")?.query_row([], |_| Ok(()))?)).await
+    }
+
+    fn health(&self) -> StoreHealth {
+        self.health.state()
+    }
+
+    fn watch_health(&self) -> watch::Receiver<StoreHealth> {
+        self.health.watch()
+    }
+
+    fn news(&self) -> watch::Receiver<News> {
+        self.news.subscribe()
+    }
+
+    fn clock_offset_ms(&self) -> i64 {
+        0
+    }
+
+    fn gauges(&self) -> StoreGauges {
+        self.health.gauges()
+    }
+
+    async fn close(&self) {
+        let health = Arc::clone(&self.health);
+        let (writer, readers) = (Arc::clone(&self.writer), Arc::clone(&self.readers));
+        let (scans, checkpoints) = (Arc::clone(&self.scans), Arc::clone(&self.checkpoints));
+        let lock = Arc::clone(&self.lock);
+        let closing = tokio::task::spawn_blocking(move || {
+            close(&writer, &[&readers, &scans], &checkpoints, &lock);
+            health.end(StoreHealth::Closed);
+        });
+        if closing.await.is_err() {
+            tracing::error!("closing the store panicked");
+        }
+    }
+}
+
+impl SqliteStore {
+    /// Commits changes and does to files what they say.
+    async fn commit_with_files(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
         self.blobs.put_captures(&changes).await?;
         let kept: Vec<_> = changes.writes().iter().filter_map(kept_blob).collect();
         let deleted: Vec<_> = changes.writes().iter().filter_map(deleted_blob).collect();
@@ -146,38 +196,6 @@ impl Store for SqliteStore {
         task.await.map_err(|_| Fault::Panicked)?
     }
 
-    async fn ping(&self) -> Result<(), StoreError> {
-        self.readers.read(|connection| Ok(connection.prepare_cached("SELECT 1")?.query_row([], |_| Ok(()))?)).await
-    }
-
-    fn health(&self) -> StoreHealth {
-        self.health.state()
-    }
-
-    fn watch_health(&self) -> watch::Receiver<StoreHealth> {
-        self.health.watch()
-    }
-
-    fn gauges(&self) -> StoreGauges {
-        self.health.gauges()
-    }
-
-    async fn close(&self) {
-        let health = Arc::clone(&self.health);
-        let (writer, readers) = (Arc::clone(&self.writer), Arc::clone(&self.readers));
-        let (scans, checkpoints) = (Arc::clone(&self.scans), Arc::clone(&self.checkpoints));
-        let lock = Arc::clone(&self.lock);
-        let closing = tokio::task::spawn_blocking(move || {
-            close(&writer, &[&readers, &scans], &checkpoints, &lock);
-            health.end(StoreHealth::Closed);
-        });
-        if closing.await.is_err() {
-            tracing::error!("closing the store panicked");
-        }
-    }
-}
-
-impl SqliteStore {
     /// Removes rows in transactions of at most `slice` each, until none is left or `limit` are gone; answers
     /// how many went. A power cut may bring the last ones back.
     async fn forget_in_slices<F>(&self, limit: usize, slice: usize, forget: F) -> Result<u64, StoreError>

@@ -13,7 +13,7 @@ use messaging_core::changes::{Changes, JobHandle, Write};
 use messaging_core::domain::message::EventKind;
 use messaging_core::ids::Id as _;
 use messaging_core::ports::Store;
-use messaging_core::ports::store::{CommitError, Priority, StoreError, StoreGauges, StoreHealth};
+use messaging_core::ports::store::{CommitError, News, Priority, StoreError, StoreGauges, StoreHealth, Topics};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use tokio::sync::watch;
 
@@ -37,6 +37,8 @@ pub(crate) struct Database {
     undecided: Mutex<Option<(usize, Changes)>>,
     /// Counts commits, so that processes look for work.
     commits: Signal<u64>,
+    /// What is told of commits, unless it is lost.
+    news: watch::Sender<News>,
     claims: Mutex<Claims>,
 }
 
@@ -51,6 +53,7 @@ impl Database {
             health: watch::Sender::new(StoreHealth::Healthy),
             undecided: Mutex::default(),
             commits: Signal::new(0),
+            news: watch::Sender::default(),
             claims: Mutex::default(),
         }))
     }
@@ -124,6 +127,10 @@ impl Database {
         }
         drop(ledger);
         self.commits.change(|commits| *commits += 1);
+        let topics = Topics::of(changes);
+        if !topics.is_empty() && self.world.draw(|dice| dice.chance(500)) {
+            self.news.send_modify(|news| news.tell(topics));
+        }
         Ok(())
     }
 
@@ -325,6 +332,14 @@ impl Store for FaultyStore {
 
     fn watch_health(&self) -> watch::Receiver<StoreHealth> {
         self.database.health.subscribe()
+    }
+
+    fn news(&self) -> watch::Receiver<News> {
+        self.database.news.subscribe()
+    }
+
+    fn clock_offset_ms(&self) -> i64 {
+        -self.life.clock_ahead_ms
     }
 
     fn gauges(&self) -> StoreGauges {

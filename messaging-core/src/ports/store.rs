@@ -22,6 +22,7 @@ pub mod jobs;
 pub mod keys;
 pub mod lists;
 pub mod messages;
+pub mod news;
 pub mod product_events;
 pub mod replies;
 pub mod sandbox;
@@ -55,6 +56,7 @@ pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
 pub use lists::Lists;
 pub use messages::Messages;
+pub use news::{News, Topic, Topics};
 pub use product_events::ProductEvents;
 pub use replies::Replies;
 pub use sandbox::Sandbox;
@@ -119,6 +121,18 @@ pub trait Store:
 
     /// Tells every change of [`Store::health`].
     fn watch_health(&self) -> watch::Receiver<StoreHealth>;
+
+    /// Tells what may have changed, so that whoever remembers something of it can forget it: what this handle committed
+    /// ([`Topics::of`]), and what other programs did, of whom the topics may not be known. A hint: it may come late, and
+    /// may be lost, so what is remembered expires and what is waited for is looked for as well. A look costs no read.
+    ///
+    /// A store on one file tells of others' commits within half a second.
+    fn news(&self) -> watch::Receiver<News>;
+
+    /// By how many milliseconds the store's clock is ahead of this process's, as it was last measured; negative when it
+    /// is behind. Costs an atomic load. Several processes on one database date what they write by its clock, so that
+    /// due times and dates are comparable. A store within the process has its clock: 0.
+    fn clock_offset_ms(&self) -> i64;
 
     /// Sizes, for metrics.
     fn gauges(&self) -> StoreGauges;

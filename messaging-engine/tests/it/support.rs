@@ -118,10 +118,16 @@ impl Product {
 
     /// Another process on the same database.
     pub(crate) async fn beside(&self) -> App {
+        self.beside_calling(Arc::new(MemoryFetch::default())).await
+    }
+
+    /// The same, which calls web addresses with `fetch`.
+    pub(crate) async fn beside_calling(&self, fetch: Arc<dyn Fetch>) -> App {
         App::builder(Arc::clone(&self.store) as _, KEY)
             .clock(Arc::clone(&self.clock) as _)
             .entropy(Arc::new(SeededEntropy::new(8)))
             .transport(Channel::Email, "sandbox", Arc::clone(&self.transport) as _)
+            .fetch(fetch)
             .build()
             .await
             .unwrap()

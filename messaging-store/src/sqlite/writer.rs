@@ -17,6 +17,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::fault::Fault;
+use super::news::LOOK_EVERY;
 use super::write_connection::WriteConnection;
 
 /// The most commits of a queue that one transaction takes.
@@ -48,9 +49,6 @@ impl Commit {
         let _ = self.reply.send(outcome);
     }
 }
-
-/// How often the thread looks after the health of the store while there is nothing to do.
-const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 /// Hands work to the thread.
 #[derive(Debug)]
@@ -278,7 +276,7 @@ impl Taken {
             waiting = if self.background.is_empty() {
                 waiting.sleep = Sleep::ForWork;
                 let (mut waiting, timeout) =
-                    queue.wake.wait_timeout(waiting, LOOK_AFTER).unwrap_or_else(PoisonError::into_inner);
+                    queue.wake.wait_timeout(waiting, LOOK_EVERY).unwrap_or_else(PoisonError::into_inner);
                 if timeout.timed_out() {
                     waiting.sleep = Sleep::Awake;
                     return true;
@@ -311,7 +309,9 @@ fn run(
 ) {
     let mut taken = Taken::default();
     while taken.fill(queue) {
+        let is_idle = taken.tasks.is_empty() && taken.foreground.is_empty() && taken.background.is_empty();
         survive(writing, WriteConnection::look_after_health);
+        survive(writing, |writing| writing.look_for_news(is_idle));
         // Tasks first: a claim that runs before the batch sees only what is durable.
         for task in taken.tasks.drain(..) {
             survive(writing, |writing| task(writing));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use messaging_engine::jobs::upkeep::Sweep;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::Value;
 
@@ -36,7 +37,7 @@ const COUNTERS: [(&str, &str); 5] = [
 
 /// Looks through the rows of a closed database.
 pub(crate) fn rows(world: &World, path: &Path) {
-    let checks = [integrity, counters, product_events, segments];
+    let checks = [integrity, counters, product_events, segments, upkeep];
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE);
     let checked = connection.and_then(|connection| checks.iter().try_for_each(|check| check(world, &connection)));
     if let Err(error) = checked {
@@ -118,6 +119,18 @@ fn segments(world: &World, connection: &Connection) -> rusqlite::Result<()> {
                 .ledger()
                 .broken(format!("segment {segment} has contact {contact}: {is_member}, matches: {is_matched}"));
         }
+    }
+    Ok(())
+}
+
+/// Of all jobs those of the upkeep are left, each once.
+fn upkeep(world: &World, connection: &Connection) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare("SELECT lane FROM jobs ORDER BY lane")?;
+    let found = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    let mut expected: Vec<_> = Sweep::ALL.iter().map(|sweep| format!("upkeep:{}", sweep.as_str())).collect();
+    expected.sort();
+    if found != expected {
+        world.ledger().broken(format!("the jobs that are left are {found:?}"));
     }
     Ok(())
 }

@@ -128,6 +128,7 @@ hand_on! {
     }
     impl Installation {
         key_check() -> Option<String>;
+        installation_name() -> Option<String>;
         sealed_secrets(limit: usize) -> Vec<SealedSecret>;
     }
     impl ApiKeys {

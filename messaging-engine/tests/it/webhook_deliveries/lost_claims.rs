@@ -3,13 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::ports::clock::SeededEntropy;
 use messaging_engine::App;
 use serde_json::json;
 
 use super::{Hooks, body};
-use crate::support::KEY;
-
 #[tokio::test]
 async fn whoever_lost_the_claim_calls_nobody_any_more() {
     let hooks = Hooks::hearing(&["delivered"]).await;
@@ -24,12 +21,7 @@ async fn whoever_lost_the_claim_calls_nobody_any_more() {
     let first = working(hooks.product.app.clone());
     hooks.fetch.received(1).await;
     hooks.product.clock.advance(Duration::from_hours(2));
-    let other = App::builder(Arc::clone(&hooks.product.store) as _, KEY)
-        .clock(Arc::clone(&hooks.product.clock) as _)
-        .entropy(Arc::new(SeededEntropy::new(9)))
-        .fetch(Arc::clone(&hooks.fetch) as _)
-        .build();
-    let other = working(other.await.unwrap());
+    let other = working(hooks.product.beside_calling(Arc::clone(&hooks.fetch) as _).await);
     hooks.fetch.received(2).await;
     again.open();
     hooks.fetch.received(3).await;
