@@ -26,6 +26,7 @@ pub mod lanes;
 pub mod listings;
 pub mod lists;
 pub mod messages;
+pub mod news;
 pub mod product_events;
 pub mod redaction;
 pub mod replies;
@@ -132,7 +133,7 @@ macro_rules! conformance_tests {
                 old_entries_are_forgotten, a_workspace_is_followed_until_a_time;
             imports: imports_round_trip, refused_rows_come_back_in_order, old_refused_rows_are_forgotten,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            installation: the_check_value_of_the_key_is_kept_once, sealed_secrets_are_found_with_their_places;
+            installation: the_check_value_of_the_key_is_kept_once, the_name_is_changed_by_whoever_knows_it, sealed_secrets_are_found_with_their_places;
             jobs: a_claimed_job_is_finished_once, a_lane_gets_one_job_of_a_kind_that_is_needed_once,
                 what_is_not_due_is_not_claimed,
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
@@ -156,6 +157,7 @@ macro_rules! conformance_tests {
                 contents_dated_in_the_future_are_passed_over,
                 events_are_ordered_by_time, every_filter_narrows, filters_combine,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            news: commits_are_told_by_topic;
             product_events: events_round_trip, what_events_name_is_looked_up, the_first_name_found_is_enough,
                 a_unique_id_counts_for_seven_days, unique_ids_are_unique_in_a_crowd, a_contact_must_be_there,
                 merged_events_move_in_slices, the_way_of_merged_events_is_followed,

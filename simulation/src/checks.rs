@@ -74,12 +74,18 @@ fn dates(world: &World, message: &Message, events: &[MessageEvent]) {
 
 /// Who was asked to get a message and is not in its request any more: they were erased, and nothing names them.
 async fn erased_from(world: &World, app: &App, message: &Message) -> Result<BTreeSet<String>, StoreError> {
+    if message.is_redacted() {
+        // Nobody who got it is named any more.
+        let ledger = world.ledger();
+        let got_it = ledger.contents.iter().filter(|content| content.message == message.id);
+        return Ok(got_it.map(|content| content.recipient.clone()).collect());
+    }
     let number = message.metadata.get("request").and_then(Value::as_u64);
     let Some(planned) = planned_as(world, number) else { return Ok(BTreeSet::new()) };
     let mut erased: BTreeSet<_> = planned.call.recipients.iter().cloned().collect();
     let found = app.store().message_with_content(message.workspace_id, message.id).await?;
     let Some(Ok(request)) = found.and_then(|(_, stored)| stored).map(|stored| content::decode(&stored)) else {
-        if !message.is_redacted() && !forgets_early(world) {
+        if !forgets_early(world) {
             world.ledger().broken(format!("{} has lost its content", message.id));
         }
         return Ok(erased);

@@ -211,7 +211,9 @@ impl FaultyStore {
         let world = &self.life.world;
         let rates = &world.plan.store;
         // The port promises that a conflict is one: a job that meets it knows that its claim or its message changed.
-        let is_of_a_job = changes.writes().iter().any(|write| write.claim().is_some());
+        let is_hold = |write: &Write| matches!(write, Write::HoldJob(_));
+        let is_of_a_job = changes.writes().iter().any(|write| write.claim().is_some() && !is_hold(write))
+            || changes.writes().iter().all(is_hold);
         if world.strikes(rates.commit_refused) {
             return Some(CommitFault::Refused);
         }

@@ -105,10 +105,22 @@ pub trait Store:
 {
     /// Applies the changes, all or nothing. Durable when it returns: a power cut changes nothing after.
     ///
-    /// What callers may rely on: writes are applied in their order, each on what those before it left, and no other
-    /// commit comes between. What a write expects (a revision, that nothing is there, a claim) holds at that moment.
-    /// Nothing is promised of rows that were read and that no write names: another commit may have changed them. A
-    /// read begun after a commit returned sees it; two reads may see two states, and a commit between them.
+    /// What callers may rely on, and nothing else:
+    ///
+    /// * Writes are applied in their order, each on what those before it left, and no other commit comes between. Whether
+    ///   a write that expects something (a revision, that nothing is there, a state, a claim) finds it so is decided
+    ///   then, not when it was read. Of several that fail, any may be the one that is told; [`Write::Remember`](crate::changes::Write::Remember) may be
+    ///   tried before the others.
+    /// * Commits are in one order, the same for all readers. A read that begins after a commit returned sees it, through
+    ///   whichever handle of the database; so does what follows from [`Store::news`].
+    /// * Nothing is promised of rows that were read and that no write of the commit expects anything of: another commit
+    ///   may have changed them. Two reads may see two states, and a commit between them; a single read sees one. Who
+    ///   decides by several rows expects each of them, or is told of changes and decides again (`EnqueueOnce`, outboxes).
+    /// * Of two commits that expect the same thing and change it, at most one succeeds; the other is a conflict. Counts
+    ///   that follow rows (members of lists, contacts of a workspace) are exact after every commit.
+    /// * An error but `OutcomeUnknown` means that nothing of the commit is there or will be. A caller that goes away does
+    ///   not take back what it handed over.
+    /// * Ids and dates are the caller's: their order says nothing of the order of commits. The event log has that order.
     async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError>;
 
     /// Whether the database answers; for `/health`.
