@@ -96,7 +96,8 @@ async fn events(product: &Product, path: &Path, contacts: u64) -> Result<(), Box
     let (mut from, mut joined, began) = (Some(0), 0, Instant::now());
     let mut followed = 0;
     while let Some(next) = from {
-        let calculated = store.calculate_members(product.workspace, segment.id, &segment.query, next, &segment.job).await?;
+        let calculated =
+            store.calculate_members(product.workspace, segment.id, &segment.query, next, &segment.job).await?;
         joined += calculated.joined;
         from = calculated.next;
         followed += segment.follow().await?;

@@ -174,9 +174,7 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
             let id = key.id.parse::<ApiKeyId>().map_err(|_| refused(Error::NotFound))?;
             output.resource(&admin::revoke_key(app, id).await.map_err(refused)?)
         }
-        Admin::SetName(set) => {
-            output.resource(&admin::set_installation_name(app, &set.name).await.map_err(refused)?)
-        }
+        Admin::SetName(set) => output.resource(&admin::set_installation_name(app, &set.name).await.map_err(refused)?),
         Admin::ListKeys(keys) => {
             let page = PageQuery { limit: keys.limit, cursor: keys.cursor };
             output.resource(&admin::list_keys(app, workspace(&keys.workspace)?, &page).await.map_err(refused)?)

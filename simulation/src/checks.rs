@@ -129,11 +129,7 @@ fn accepted(world: &World, messages: &BTreeMap<MessageId, Message>) {
             }
         }
         let Some(number) = planned.call.body["metadata"]["request"].as_u64() else { continue };
-        let most = if planned.key.is_some() {
-            1
-        } else {
-            record.fresh_successes + record.unknown
-        };
+        let most = if planned.key.is_some() { 1 } else { record.fresh_successes + record.unknown };
         let found = made.get(&number).copied().unwrap_or_default();
         if found > most {
             broken.push(format!("{found} messages were made of request {number}, which explains {most}"));

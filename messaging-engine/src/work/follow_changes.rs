@@ -8,8 +8,8 @@ use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus};
 use messaging_core::error::Chain;
 use messaging_core::ids::{SegmentId, WorkspaceId};
-use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::ports::store::segments::MemberQuery;
+use messaging_core::ports::store::{CommitError, StoreError};
 
 use crate::app::App;
 use crate::jobs::JobData as _;

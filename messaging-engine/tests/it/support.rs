@@ -3,12 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::Changes;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::dkim::{Algorithm, generate};
-use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
-use messaging_core::domain::settings::ChannelSettings;
-use messaging_core::domain::verification;
+use messaging_core::domain::dkim::Algorithm;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::Store as _;
 use messaging_core::ports::Transport;
@@ -196,27 +193,6 @@ impl Product {
 async fn prepare(app: &App) -> WorkspaceId {
     admin::create_user(app, "owner@acme.com", None, None).await.unwrap();
     let workspace = admin::create_workspace(app, "Acme", "owner@acme.com").await.unwrap().id;
-    let now = app.now();
-    let mut domain = SendingDomain::new(app.new_id(now), workspace, verification::SANDBOX_DOMAIN, now);
-    let key = generate(Algorithm::Ed25519Sha256, app.entropy());
-    let selector = "mk01234567".to_owned();
-    domain.dkim.push(DkimKey {
-        sealed: app.vault().seal(&DkimKey::place(domain.id, &selector), &key.private, app.entropy()),
-        selector,
-        algorithm: Algorithm::Ed25519Sha256,
-        public: key.public,
-        check: Check::default(),
-        created_at: now,
-        verified_at: None,
-    });
-    verification::publish(&mut domain, now);
-    let email = ChannelSettings {
-        workspace_id: workspace,
-        channel: Channel::Email,
-        provider: "sandbox".to_owned(),
-        config: serde_json::Map::new(),
-    };
-    let writes = [Write::PutDomain(domain, Expect::Absent), Write::PutChannel(email, Expect::Absent)];
-    app.store().commit(Changes::from_iter(writes), Priority::Foreground).await.unwrap();
+    admin::prepare_sandbox(app, workspace, &[Algorithm::Ed25519Sha256]).await.unwrap();
     workspace
 }

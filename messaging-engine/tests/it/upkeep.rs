@@ -75,7 +75,7 @@ async fn workers_see_to_the_sweeps_themselves() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), prepared).await.expect("the sweeps become jobs");
+    tokio::time::timeout(Duration::from_mins(1), prepared).await.expect("the sweeps become jobs");
     workers.stop().await;
 }
 
@@ -139,7 +139,7 @@ async fn what_another_program_changes_is_heard_of() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), heard).await.expect("the server hears of it");
+    tokio::time::timeout(Duration::from_mins(1), heard).await.expect("the server hears of it");
     // Two applications over one handle hear of each other.
     let beside = product.beside().await;
     assert_eq!(beside.workspace(product.workspace).await.unwrap().unwrap().name, "Other");
@@ -152,6 +152,6 @@ async fn what_another_program_changes_is_heard_of() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), heard).await.expect("the other one hears of it");
+    tokio::time::timeout(Duration::from_mins(1), heard).await.expect("the other one hears of it");
     command.close().await;
 }

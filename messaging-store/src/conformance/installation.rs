@@ -26,9 +26,8 @@ pub async fn the_check_value_of_the_key_is_kept_once(store: &dyn Store) {
 
 /// The name of the installation is changed by whoever knows the one before.
 pub async fn the_name_is_changed_by_whoever_knows_it(store: &dyn Store) {
-    let name = |name: &str, before: Option<&str>| {
-        [Write::PutInstallationName(name.to_owned(), before.map(ToOwned::to_owned))]
-    };
+    let name =
+        |name: &str, before: Option<&str>| [Write::PutInstallationName(name.to_owned(), before.map(ToOwned::to_owned))];
     assert_eq!(store.installation_name().await.unwrap(), None);
     refuse(store, name("a.example", Some("b.example"))).await;
     put(store, name("a.example", None)).await;

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use messaging_core::changes::{Expect, JobHandle, NewJob, PutBack, Reschedule, Write};
-use messaging_core::ports::store::{Priority, Store};
 use messaging_core::ports::store::jobs::Claim;
+use messaging_core::ports::store::{Priority, Store};
 
 use super::sample::{at, claim, enqueue, finish, handles, id_at, job, monotonic, next_due, user};
 use super::{put, refuse, refuse_claim};

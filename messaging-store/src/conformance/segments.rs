@@ -15,8 +15,8 @@ use messaging_core::domain::segment::parse::{Purpose, parse};
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{ContactId, SegmentId, WorkspaceId};
-use messaging_core::ports::store::{CommitError, Store};
 use messaging_core::ports::store::segments::{MemberQuery, Moved};
+use messaging_core::ports::store::{CommitError, Store};
 use messaging_core::violation::Violations;
 use serde_json::{Value, json};
 

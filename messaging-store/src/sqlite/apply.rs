@@ -21,9 +21,7 @@ pub(super) fn apply(
 ) -> Result<(), Fault> {
     match write {
         Write::PutKeyCheck(check) => installation_values::put_key_check(connection, check),
-        Write::PutInstallationName(name, before) => {
-            installation_values::put_name(connection, name, before.as_deref())
-        }
+        Write::PutInstallationName(name, before) => installation_values::put_name(connection, name, before.as_deref()),
         Write::PutUser(user, expect) => accounts::put_user(connection, user, *expect),
         Write::PutSession(session) => accounts::put_session(connection, session),
         Write::DeleteSession(token) => accounts::delete_session(connection, token),

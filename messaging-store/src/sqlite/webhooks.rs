@@ -41,7 +41,8 @@ pub(super) fn expect(
     status: WebhookStatus,
 ) -> Result<(), Fault> {
     const SQL: &str = "SELECT 1 FROM webhooks WHERE workspace = ?1 AND id = ?2 AND doc ->> '$.status' = ?3";
-    let is_so = connection.prepare_cached(SQL)?.exists(params![workspace.to_bytes(), id.to_bytes(), status.as_str()])?;
+    let is_so =
+        connection.prepare_cached(SQL)?.exists(params![workspace.to_bytes(), id.to_bytes(), status.as_str()])?;
     if is_so { Ok(()) } else { Err(Fault::Conflict) }
 }
 

@@ -76,11 +76,7 @@ fn product_events(world: &World, connection: &Connection) -> rusqlite::Result<()
     let mut ledger = world.ledger();
     let mut broken = Vec::new();
     for (planned, record) in world.plan.requests.iter().zip(&ledger.requests) {
-        let most = if planned.key.is_some() {
-            1
-        } else {
-            record.fresh_successes + record.unknown
-        };
+        let most = if planned.key.is_some() { 1 } else { record.fresh_successes + record.unknown };
         let is_accepted = record.success.as_ref().is_some_and(|(_, body)| !body.contains("\"error\""));
         let least = u32::from(is_accepted && !has_erased);
         for name in &planned.call.events {

@@ -43,9 +43,9 @@ use messaging_core::ports::store::segments::{Calculated, MemberQuery, Moved, Pre
 use messaging_core::ports::store::uploads::UploadFile;
 use messaging_core::ports::store::webhooks::ReplayRange;
 use messaging_core::ports::store::{
-    Accounts, ApiKeys, Attempts, Blobs, Channels, CommitError, Contacts, CustomFields, EventLog, Imports, Installation, Lists,
-    Messages, PageRequest, ProductEvents, Replies, Sandbox, Segments, SendingDomains, SignIns, Slice, SoftBounces,
-    StoreError, Stored, Suppressions, Templates, Uploads, Urls, Webhooks,
+    Accounts, ApiKeys, Attempts, Blobs, Channels, CommitError, Contacts, CustomFields, EventLog, Imports, Installation,
+    Lists, Messages, PageRequest, ProductEvents, Replies, Sandbox, Segments, SendingDomains, SignIns, Slice,
+    SoftBounces, StoreError, Stored, Suppressions, Templates, Uploads, Urls, Webhooks,
 };
 use messaging_core::time::Timestamp;
 
@@ -72,8 +72,12 @@ macro_rules! hand_on {
 
 /// How a call fails: as reads do, unless the line says otherwise.
 macro_rules! failure {
-    () => { StoreError };
-    ($error:ty) => { $error };
+    () => {
+        StoreError
+    };
+    ($error:ty) => {
+        $error
+    };
 }
 
 hand_on! {
