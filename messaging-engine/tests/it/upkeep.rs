@@ -7,7 +7,7 @@ use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::account::Workspace;
 use messaging_core::ports::Store as _;
 use messaging_core::ports::clock::SeededEntropy;
-use messaging_core::ports::store::{Accounts as _, Jobs as _, Priority};
+use messaging_core::ports::store::{Accounts as _, Priority};
 use messaging_core::ports::transport::Content;
 use messaging_engine::jobs::upkeep::Sweep;
 use messaging_engine::work::Workers;
@@ -16,7 +16,8 @@ use messaging_store::{SqliteOptions, SqliteStore};
 use messaging_transport::testing::MemoryTransport;
 use serde_json::json;
 
-use crate::support::{KEY, Product};
+use crate::bed::KEY;
+use crate::support::Product;
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -24,23 +25,23 @@ const DAY: Duration = Duration::from_hours(24);
 async fn every_sweep_is_a_job_once_and_comes_again() {
     let product = Product::start().await;
     let email = json!({"channel": "email", "to": "ann@example.com", "subject": "s", "text": "t"});
-    let (first, _) = product.post(&email, Some("k")).await.unwrap();
+    let (first, _) = product.post_message(&email, Some("k")).await.unwrap();
     product.work().await;
-    for app in [&product.app, &product.beside().await, &product.app] {
+    for app in [&product.app, &product.another_process(), &product.app] {
         app.prepare_to_work().await.unwrap();
     }
     let count = async || product.store.job_count().await.unwrap();
     assert_eq!(count().await, Sweep::ALL.len() as u64);
     // Whichever process works does them, at their time.
-    product.beside().await.run_until_idle().await.unwrap();
-    assert!(product.post(&email, Some("k")).await.unwrap().1, "it is kept for a day");
+    product.another_process().run_until_idle().await.unwrap();
+    assert!(product.post_message(&email, Some("k")).await.unwrap().1, "it is kept for a day");
     product.clock.advance(DAY);
     product.work().await;
     assert_eq!(count().await, Sweep::ALL.len() as u64);
-    let rows = rusqlite::Connection::open(product.directory().join("m.db")).unwrap();
+    let rows = rusqlite::Connection::open(product.directory.path().join("messaging.db")).unwrap();
     let left = rows.query_row("SELECT count(*) FROM replies", [], |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!(left, 0, "the reply was swept");
-    let (second, replayed) = product.post(&email, Some("k")).await.unwrap();
+    let (second, replayed) = product.post_message(&email, Some("k")).await.unwrap();
     assert!(!replayed && second != first);
     product.work().await;
     let next = product.store.next_due(product.app.now(), product.app.monotonic()).await.unwrap().unwrap();
@@ -51,7 +52,7 @@ async fn every_sweep_is_a_job_once_and_comes_again() {
 async fn what_one_run_does_not_come_to_is_gone_on_with() {
     let product = Product::start().await;
     product.app.prepare_to_work().await.unwrap();
-    let rows = rusqlite::Connection::open(product.directory().join("m.db")).unwrap();
+    let rows = rusqlite::Connection::open(product.directory.path().join("messaging.db")).unwrap();
     let left = || rows.query_row("SELECT count(*) FROM replies", [], |row| row.get::<_, i64>(0)).unwrap();
     // More than a run removes.
     rows.execute_batch(
@@ -82,7 +83,7 @@ async fn workers_see_to_the_sweeps_themselves() {
 /// A process with a host name of its own, and its transport.
 async fn process(product: &Product, hostname: &str) -> (App, Arc<MemoryTransport>) {
     let transport = Arc::new(MemoryTransport::default());
-    let app = App::builder(Arc::clone(&product.store) as _, KEY)
+    let app = App::builder(Arc::clone(&product.store), KEY)
         .clock(Arc::clone(&product.clock) as _)
         .entropy(Arc::new(SeededEntropy::new(hostname.len() as u64)))
         .transport(messaging_core::domain::channel::Channel::Email, "sandbox", Arc::clone(&transport) as _)
@@ -126,7 +127,8 @@ async fn a_message_has_one_id_whichever_machine_sends_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_another_program_changes_is_heard_of() {
     let product = Product::start().await;
-    let options = SqliteOptions { exclusive: false, ..SqliteOptions::new(product.directory().join("m.db")) };
+    let options =
+        SqliteOptions { exclusive: false, ..SqliteOptions::new(product.directory.path().join("messaging.db")) };
     let command = SqliteStore::open(options).unwrap();
     let name = async || product.app.workspace(product.workspace).await.unwrap().unwrap().name.clone();
     assert_eq!(name().await, "Acme");
@@ -141,7 +143,7 @@ async fn what_another_program_changes_is_heard_of() {
     };
     tokio::time::timeout(Duration::from_mins(1), heard).await.expect("the server hears of it");
     // Two applications over one handle hear of each other.
-    let beside = product.beside().await;
+    let beside = product.another_process();
     assert_eq!(beside.workspace(product.workspace).await.unwrap().unwrap().name, "Other");
     let stored = product.store.workspace(product.workspace).await.unwrap().unwrap();
     let again = Workspace { name: "Third".to_owned(), ..stored.record };

@@ -21,7 +21,7 @@ async fn whoever_lost_the_claim_calls_nobody_any_more() {
     let first = working(hooks.product.app.clone());
     hooks.fetch.received(1).await;
     hooks.product.clock.advance(Duration::from_hours(2));
-    let other = working(hooks.product.beside_calling(Arc::clone(&hooks.fetch) as _).await);
+    let other = working(hooks.product.another_process_fetching(Arc::clone(&hooks.fetch) as _));
     hooks.fetch.received(2).await;
     again.open();
     hooks.fetch.received(3).await;

@@ -44,7 +44,7 @@ async fn what_is_decided_on_a_pause_that_is_over_is_decided_again() {
     assert_eq!(hooks.act("pause", json!({})).await.status, 202);
     hooks.message("ann@example.com").await;
     // Another process resumes the webhook and sends what was held. This one does not know; its clock stands still.
-    let other = hooks.product.beside_calling(Arc::clone(&hooks.fetch) as _).await;
+    let other = hooks.product.another_process_fetching(Arc::clone(&hooks.fetch) as _);
     let resume = format!("{}/resume", hooks.path);
     let call = Call::new(hooks.caller(), Method::POST, &resume).body(&json!({}));
     assert_eq!(crate::bed::send(&other, call).await.status, 202);
