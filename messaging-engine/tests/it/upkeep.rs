@@ -127,10 +127,13 @@ async fn a_message_has_one_id_whichever_machine_sends_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_another_program_changes_is_heard_of() {
     let product = Product::start().await;
+    // On the runtime of the test, on which they hear.
+    let (server, _) = process(&product, "one.example").await;
+    let (beside, _) = process(&product, "two.example").await;
     let options =
         SqliteOptions { exclusive: false, ..SqliteOptions::new(product.directory.path().join("messaging.db")) };
     let command = SqliteStore::open(options).unwrap();
-    let name = async || product.app.workspace(product.workspace).await.unwrap().unwrap().name.clone();
+    let name = async || server.workspace(product.workspace).await.unwrap().unwrap().name.clone();
     assert_eq!(name().await, "Acme");
     let stored = command.workspace(product.workspace).await.unwrap().unwrap();
     let renamed = Workspace { name: "Other".to_owned(), ..stored.record };
@@ -143,7 +146,6 @@ async fn what_another_program_changes_is_heard_of() {
     };
     tokio::time::timeout(Duration::from_mins(1), heard).await.expect("the server hears of it");
     // Two applications over one handle hear of each other.
-    let beside = product.another_process();
     assert_eq!(beside.workspace(product.workspace).await.unwrap().unwrap().name, "Other");
     let stored = product.store.workspace(product.workspace).await.unwrap().unwrap();
     let again = Workspace { name: "Third".to_owned(), ..stored.record };
