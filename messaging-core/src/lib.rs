@@ -15,6 +15,7 @@
 //!   check of all faults at once follow from it ([`input`]).
 
 pub mod changes;
+pub mod cursor;
 pub mod domain;
 pub mod entropy;
 pub mod error;

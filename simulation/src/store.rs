@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use messaging_core::changes::{Changes, JobHandle, Write};
 use messaging_core::domain::message::EventKind;
 use messaging_core::ids::Id as _;
-use messaging_core::ports::Store;
 use messaging_core::ports::store::{CommitError, News, Priority, StoreError, StoreGauges, StoreHealth, Topics};
+use messaging_core::ports::{BlobStore, Store, Uploads};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use tokio::sync::watch;
 
@@ -146,7 +146,7 @@ impl Database {
 }
 
 /// The store as one life of a process sees it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct FaultyStore {
     life: Arc<Life>,
     database: Arc<Database>,
@@ -322,6 +322,14 @@ impl Store for FaultyStore {
         self.life.note(format_args!("commit of {}: {outcome:?}", names(&changes)));
         self.life.point("committed").await;
         outcome
+    }
+
+    fn blobs(&self) -> Arc<dyn BlobStore> {
+        Arc::new(self.clone())
+    }
+
+    fn uploads(&self) -> Arc<dyn Uploads> {
+        Arc::new(self.clone())
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

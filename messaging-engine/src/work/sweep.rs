@@ -8,6 +8,7 @@ use std::time::Duration;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::product_event::UNIQUE_FOR;
 use messaging_core::domain::webhook::{HELD, KEPT};
+use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::{CommitError, StoreError};
 
 use crate::app::App;
@@ -89,8 +90,11 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
         Sweep::ListMembers => store.forget_members(SLICE).await,
         Sweep::SegmentMembers => store.forget_segment_members(SLICE).await,
         Sweep::Contents => store.forget_contents(now - CONTENT_KEPT, SLICE).await,
-        Sweep::Files => forget_files(app).await,
-        Sweep::PendingFiles => store.settle_blobs(now - FILES_WAIT, SLICE).await,
+        Sweep::Files => {
+            let abandoned = store.forget_abandoned_blobs(now - CONTENT_KEPT, SLICE).await?;
+            Ok(abandoned + forget_files(app).await?)
+        }
+        Sweep::PendingFiles => settle_blobs(store, app.blobs(), now - FILES_WAIT, SLICE).await,
         Sweep::Attempts => store.forget_attempts(now - ATTEMPTS_KEPT, SLICE).await,
         Sweep::UniqueIds => store.forget_unique_ids(now - UNIQUE_FOR, SLICE).await,
         Sweep::RowErrors => store.forget_row_errors(now - ROW_ERRORS_KEPT, ROW_ERROR_SLICE).await,
@@ -104,7 +108,7 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
 }
 
 async fn forget_files(app: &App) -> Result<u64, StoreError> {
-    let files = app.store().blobs_before(app.now() - CONTENT_KEPT, SLICE).await?;
+    let files = app.blobs().blobs_before(app.now() - CONTENT_KEPT, SLICE).await?;
     if files.is_empty() {
         return Ok(0);
     }

@@ -27,7 +27,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     (
         "messaging-core",
         &[
-            &["entropy", "error", "ids", "patch", "revision", "scope", "time", "violation"],
+            &["cursor", "entropy", "error", "ids", "patch", "revision", "scope", "time", "violation"],
             &["domain", "input"],
             &["changes"],
             &["ports"],

@@ -94,7 +94,7 @@ impl SqliteStore {
         let checkpoints = Arc::new(checkpoints);
         let owner = if exclusive { Some(take_over(&connection)?) } else { None };
         let blobs = BlobFiles::new(blobs);
-        let mut batch = WriteBatch::new(blobs.clone());
+        let mut batch = WriteBatch::default();
         let news = watch::Sender::default();
         let others = Others::new(news.clone());
         let writing =
