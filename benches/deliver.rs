@@ -15,6 +15,7 @@ use messaging_benches::product::Product;
 use messaging_benches::sink::{Sink, fill};
 use messaging_benches::{Plan, report};
 use messaging_core::domain::dkim::Algorithm;
+use messaging_engine::jobs::upkeep::Sweep;
 use messaging_engine::work::Workers;
 use messaging_transport::{DirectDelivery, Dns, MxOverride, mime};
 use tokio::runtime::Handle;
@@ -32,7 +33,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let address = address.parse()?;
         let product = queue(&directory.path().join("m.db"), address, algorithm, 1..=messages.unwrap_or(20_000)).await?;
         let workers = Workers::start(&product.app, &Handle::current());
-        while product.app.store().job_count().await? > 0 {
+        while product.app.store().job_count().await? > Sweep::ALL.len() as u64 {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         workers.stop().await;

@@ -12,14 +12,15 @@ use std::time::{Duration, Instant};
 
 use messaging_benches::product::Product;
 use messaging_benches::{Plan, report};
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, Expect, JobHandle, NewJob, Write};
 use messaging_core::domain::contact::{Contact, Identifier};
+use messaging_core::domain::lane::Lane;
 use messaging_core::domain::segment::filter::{Condition, Filter};
 use messaging_core::domain::segment::parse::{Purpose, parse};
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{ContactId, Id as _, SegmentId};
 use messaging_core::ports::store::segments::{MemberQuery, MoveNotes};
-use messaging_core::ports::store::{Priority, Store};
+use messaging_core::ports::store::{Claim, Priority, Store};
 use messaging_core::violation::Violations;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
@@ -95,8 +96,9 @@ async fn events(product: &Product, path: &Path, contacts: u64) -> Result<(), Box
     let (mut from, mut joined, began) = (Some(None), 0, Instant::now());
     let mut followed = 0;
     while let Some(next) = from {
-        let calculated =
-            store.calculate_members(product.workspace, segment.id, &segment.query, next, MoveNotes::Silent).await?;
+        let calculated = store
+            .calculate_members(product.workspace, segment.id, &segment.query, next, MoveNotes::Silent, &segment.job)
+            .await?;
         joined += calculated.joined;
         from = calculated.next.map(Some);
         followed += segment.follow().await?;
@@ -131,11 +133,24 @@ fn memory(what: &str) -> String {
     status.lines().find_map(|line| line.strip_prefix(what)).unwrap_or("unknown").trim().to_owned()
 }
 
+/// The claim of a job that is nothing but claimed.
+async fn claimed(product: &Product) -> Result<JobHandle, Box<dyn Error>> {
+    let (store, now) = (product.app.store(), product.app.now());
+    let (id, lane) = (product.app.new_id(now), Lane::of_installation("bench"));
+    let job = NewJob { id, kind: "bench", lane, due_at: now, payload: "{}".into() };
+    store.commit(Changes::from_iter([Write::Enqueue(job)]), Priority::Foreground).await?;
+    let claim = Claim::new(product.app.now(), product.app.clock().monotonic(), Duration::from_hours(1));
+    let claimed = store.claim(claim).await?;
+    Ok(claimed.into_iter().find(|job| job.handle.id == id).ok_or("a claim")?.handle)
+}
+
 /// A stored segment and what it asks for.
 struct Kept {
     product: Product,
     id: SegmentId,
     query: MemberQuery,
+    /// The claim that its members are kept under.
+    job: JobHandle,
 }
 
 impl Kept {
@@ -159,7 +174,7 @@ impl Kept {
         let write = Write::PutSegment(Box::new(segment), Expect::Absent);
         product.app.store().commit(Changes::from_iter([write]), Priority::Foreground).await?;
         let query = MemberQuery { filter: tree, now, zone: jiff::tz::TimeZone::UTC };
-        Ok(Self { product: product.clone(), id, query })
+        Ok(Self { product: product.clone(), id, query, job: claimed(product).await? })
     }
 
     fn store(&self) -> &dyn Store {
@@ -170,10 +185,9 @@ impl Kept {
     async fn calculate(&self) -> Result<(u64, u64), Box<dyn Error>> {
         let (mut from, mut joined, mut steps) = (Some(None), 0, 0);
         while let Some(next) = from {
-            let calculated = self
-                .store()
-                .calculate_members(self.product.workspace, self.id, &self.query, next, MoveNotes::Silent)
-                .await?;
+            let (workspace, job) = (self.product.workspace, &self.job);
+            let calculated =
+                self.store().calculate_members(workspace, self.id, &self.query, next, MoveNotes::Silent, job).await?;
             from = calculated.next.map(Some);
             joined += calculated.joined;
             steps += 1;
@@ -183,7 +197,7 @@ impl Kept {
 
     async fn follow(&self) -> Result<usize, Box<dyn Error>> {
         let segments = [(self.id, self.query.clone())];
-        Ok(self.store().follow_changes(self.product.workspace, &segments, 1000).await?.0.len())
+        Ok(self.store().follow_changes(self.product.workspace, &segments, 1000, &self.job).await?.0.len())
     }
 }
 

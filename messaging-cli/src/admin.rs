@@ -34,6 +34,8 @@ enum Admin {
     RevokeKey(RevokeKey),
     /// List the API keys of a workspace, revoked ones included
     ListKeys(ListKeys),
+    /// Give the installation another name than the hostname of its first start; it stands in Message-IDs
+    SetName(SetName),
 }
 
 #[derive(Debug, Args)]
@@ -104,6 +106,13 @@ struct ListKeys {
     cursor: Option<String>,
 }
 
+#[derive(Debug, Args)]
+struct SetName {
+    /// A domain name
+    #[arg(long, value_name = "NAME")]
+    name: String,
+}
+
 fn scopes() -> PossibleValuesParser {
     PossibleValuesParser::new(Scope::ALL.iter().map(|scope| scope.as_str()))
 }
@@ -165,6 +174,7 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
             let id = key.id.parse::<ApiKeyId>().map_err(|_| refused(Error::NotFound))?;
             output.resource(&admin::revoke_key(app, id).await.map_err(refused)?)
         }
+        Admin::SetName(set) => output.resource(&admin::set_installation_name(app, &set.name).await.map_err(refused)?),
         Admin::ListKeys(keys) => {
             let page = PageQuery { limit: keys.limit, cursor: keys.cursor };
             output.resource(&admin::list_keys(app, workspace(&keys.workspace)?, &page).await.map_err(refused)?)

@@ -36,8 +36,8 @@ use crate::domain::settings::ChannelSettings;
 use crate::domain::soft_bounce::Streak;
 use crate::domain::suppression::Suppression;
 use crate::domain::template::Template;
-use crate::domain::webhook::Webhook;
 use crate::domain::webhook::delivery::Delivery;
+use crate::domain::webhook::{Webhook, WebhookStatus};
 use crate::ids::{
     ApiKeyId, BlobId, ContactId, DeliveryId, DomainId, FieldId, ListId, MessageId, SegmentId, SuppressionId,
     TemplateId, UserId, WebhookId, WorkspaceId,
@@ -78,13 +78,7 @@ impl Changes {
     /// Whether the commit makes the database grow for something new: what a store refuses when the disk is
     /// nearly full. What a job commits does not count, because it goes on with work that was accepted before.
     pub fn adds(&self) -> bool {
-        let is_of_a_job = |write: &Write| {
-            matches!(
-                write,
-                Write::FinishJob(..) | Write::RescheduleJob(..) | Write::PutJobBack(..) | Write::SaveJob(..)
-            )
-        };
-        self.writes.iter().any(Write::adds) && !self.writes.iter().any(is_of_a_job)
+        self.writes.iter().any(Write::adds) && !self.writes.iter().any(|write| write.claim().is_some())
     }
 }
 
@@ -105,6 +99,8 @@ impl FromIterator<Write> for Changes {
 pub enum Write {
     /// Keeps the check value of the secret key. A conflict when there is one.
     PutKeyCheck(String),
+    /// Keeps the name of the installation. A conflict when there is another one than the second, `None` for none.
+    PutInstallationName(String, Option<String>),
     /// Creates or replaces a user. The email is unique.
     PutUser(User, Expect),
     /// Opens a session.
@@ -235,6 +231,9 @@ pub enum Write {
     NoteWebhookFailure(WorkspaceId, WebhookId, Timestamp),
     /// Ends a webhook's failures; no conflict when there are none.
     EndWebhookFailures(WorkspaceId, WebhookId),
+    /// Changes nothing. A conflict when a webhook is not in the state that was read: what is held for one that is not
+    /// paused any more would be sent by nobody.
+    ExpectWebhook(WorkspaceId, WebhookId, WebhookStatus),
     /// Stores a new delivery.
     InsertDelivery(Box<Delivery>),
     /// Replaces a delivery.
@@ -255,6 +254,9 @@ pub enum Write {
     /// Replaces the payload of a claimed job, which stays claimed: what has to be known if its run does not end.
     /// `LeaseLost` when the claim is not held.
     SaveJob(JobHandle, Bytes),
+    /// Changes nothing. `LeaseLost` when the claim is not held. In the last commit before something leaves the process,
+    /// and in every commit of a job that goes on after it: whoever lost its claim is stopped here.
+    HoldJob(JobHandle),
     /// Remembers the answer to a request with an Idempotency-Key. A conflict when there is one that
     /// has not expired.
     Remember(Box<Reply>),
@@ -269,6 +271,7 @@ impl Write {
             Self::DeleteSession(..)
                 | Self::DeleteMember(..)
                 | Self::TouchApiKey(..)
+                | Self::PutInstallationName(..)
                 | Self::DeleteDomain(..)
                 | Self::DeleteChannel(..)
                 | Self::PutSuppression(..)
@@ -302,6 +305,7 @@ impl Write {
                 | Self::DeleteWebhook(..)
                 | Self::NoteWebhookFailure(..)
                 | Self::EndWebhookFailures(..)
+                | Self::ExpectWebhook(..)
                 | Self::InsertDelivery(..)
                 | Self::UpdateDelivery(..)
                 | Self::MarkReplayed(..)
@@ -311,18 +315,20 @@ impl Write {
                 | Self::RescheduleJob(..)
                 | Self::PutJobBack(..)
                 | Self::SaveJob(..)
+                | Self::HoldJob(..)
                 | Self::ForgetSignIns(..)
                 | Self::Remember(..)
         )
     }
 
-    /// The claim that the write proves to hold, if it is about a claimed job.
+    /// The claim that must be held for the write; `None` for one that is not about a claimed job.
     pub const fn claim(&self) -> Option<&JobHandle> {
         match self {
             Self::FinishJob(handle)
             | Self::RescheduleJob(handle, _)
             | Self::PutJobBack(handle, _)
-            | Self::SaveJob(handle, _) => Some(handle),
+            | Self::SaveJob(handle, _)
+            | Self::HoldJob(handle) => Some(handle),
             _ => None,
         }
     }

@@ -6,6 +6,7 @@
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::account::{Member, User, Workspace};
+use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::api_key::{ApiKey, generate, random_text};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::digest::Digest;
@@ -59,6 +60,33 @@ impl UserReport {
     fn of(user: User) -> Self {
         Self { id: user.id, email: user.email, name: user.name, created_at: user.created_at }
     }
+}
+
+/// The installation as the `admin` commands show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstallationReport {
+    /// Its name: the right side of Message-IDs, whichever machine sends.
+    pub name: String,
+}
+
+/// Gives the installation another name than the `hostname` of its first start. Messages that are tried again after that
+/// have another Message-ID.
+pub async fn set_installation_name(app: &App, name: &str) -> Result<InstallationReport, Error> {
+    let name = name.to_ascii_lowercase();
+    let mut violations = Violations::new();
+    if !name.is_ascii() || EmailAddress::parse(&format!("a@{name}")).is_err() {
+        violations.add("/name", FieldCode::InvalidFormat, "is not a domain name");
+    }
+    violations.into_result()?;
+    app.until_committed(|| async {
+        let before = app.store().installation_name().await?;
+        let mut changes = Changes::default();
+        if before.as_ref() != Some(&name) {
+            changes.push(Write::PutInstallationName(name.clone(), before));
+        }
+        Ok((changes, InstallationReport { name: name.clone() }))
+    })
+    .await
 }
 
 /// A password of some 115 bits for somebody who has none yet.

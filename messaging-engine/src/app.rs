@@ -16,11 +16,13 @@ pub(crate) mod heavy_work;
 pub(crate) mod known_urls;
 mod last_uses;
 mod memory_budget;
+mod news;
 pub(crate) mod receiving;
 pub(crate) mod running_keys;
 pub(crate) mod segment_turns;
 mod settings;
 pub(crate) mod signers;
+mod store_clock;
 pub(crate) mod work_signal;
 pub(crate) mod write_queues;
 

@@ -20,6 +20,7 @@ pub mod move_messages;
 pub mod recalculate_segment;
 pub mod replay_webhook;
 pub mod settle_receipt;
+pub mod upkeep;
 pub mod verify_domain;
 
 /// A job as it is stored. The value itself is the payload.

@@ -20,7 +20,9 @@ use crate::jobs::move_messages::MoveMessages;
 use crate::jobs::recalculate_segment::RecalculateSegment;
 use crate::jobs::replay_webhook::ReplayWebhook;
 use crate::jobs::settle_receipt::SettleReceipt;
+use crate::jobs::upkeep::Upkeep;
 use crate::jobs::verify_domain::VerifyDomain;
+
 mod compose;
 pub mod deliver_message;
 pub mod deliver_webhook;
@@ -38,6 +40,7 @@ pub mod recalculate_segment;
 pub mod replay_webhook;
 mod runner;
 pub mod settle_receipt;
+mod start;
 pub mod sweep;
 mod transaction_log;
 mod unprepared;
@@ -61,6 +64,7 @@ pub(crate) const fn all() -> &'static [JobType] {
         JobType::of::<RecalculateSegment>(),
         JobType::of::<ReplayWebhook>(),
         JobType::of::<SettleReceipt>(),
+        JobType::of::<Upkeep>(),
         JobType::of::<VerifyDomain>(),
     ];
     ALL

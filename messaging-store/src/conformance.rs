@@ -40,6 +40,7 @@ pub mod listings;
 pub mod lists;
 pub mod memory_files;
 pub mod messages;
+pub mod news;
 pub mod product_events;
 pub mod provider_links;
 pub mod races;
@@ -177,12 +178,12 @@ macro_rules! conformance_tests {
                 old_entries_are_forgotten, a_workspace_is_followed_until_a_time;
             imports: imports_round_trip, refused_rows_come_back_in_order, old_refused_rows_are_forgotten,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            installation: the_check_value_of_the_key_is_kept_once, sealed_secrets_are_found_with_their_places;
+            installation: the_check_value_of_the_key_is_kept_once, the_name_is_changed_by_whoever_knows_it, sealed_secrets_are_found_with_their_places;
             jobs: a_claimed_job_is_finished_once, a_lane_gets_one_job_of_a_kind_that_is_needed_once,
                 what_is_not_due_is_not_claimed,
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
                 a_rescheduled_job_comes_back,
-                a_saved_job_stays_claimed_and_comes_back_as_saved, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
+                a_saved_job_stays_claimed_and_comes_back_as_saved, a_held_claim_is_confirmed, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
                 what_a_wrong_clock_dated_is_dated_anew, what_is_in_work_when_the_clock_is_set_back_stays_so,
                 jobs_are_counted;
             keys: keys_round_trip, a_key_is_found_by_secret_and_prefix, prefix_is_unique, last_use_is_listed,
@@ -201,6 +202,7 @@ macro_rules! conformance_tests {
                 contents_dated_in_the_future_are_passed_over,
                 events_are_ordered_by_time, every_filter_narrows, filters_combine,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            news: commits_are_told_by_topic;
             product_events: events_round_trip, what_events_name_is_looked_up, the_first_name_found_is_enough,
                 a_unique_id_counts_for_seven_days, unique_ids_are_unique_in_a_crowd, a_contact_must_be_there,
                 merged_events_move_in_slices, the_way_of_merged_events_is_followed,
@@ -221,7 +223,7 @@ macro_rules! conformance_tests {
             segments: segments_round_trip, listing_is_exact_while_rows_are_inserted,
                 the_interest_is_that_of_all_dynamic_segments, members_are_calculated_and_counted,
                 a_calculation_goes_through_everybody, every_kind_of_change_is_followed,
-                new_contacts_join_dynamic_segments_alone, changes_are_followed_a_few_at_a_time,
+                new_contacts_join_dynamic_segments_alone, changes_are_followed_a_few_at_a_time, a_lost_claim_moves_nobody,
                 a_removed_segment_lets_its_members_go, the_largest_filters_are_evaluated,
                 moves_are_kept_until_they_are_taken, other_workspaces_are_not_there, kept_members_are_those_who_match;
             sending_domains: domains_round_trip, name_is_unique_in_its_workspace, a_deleted_name_is_free,
@@ -237,7 +239,7 @@ macro_rules! conformance_tests {
                 other_workspaces_are_not_there;
             templates: versions_round_trip, removed_templates_go_later,
                 listing_is_exact_while_rows_are_inserted, versions_are_listed, other_workspaces_are_not_there;
-            webhooks: webhooks_round_trip, listing_is_exact_while_rows_are_inserted,
+            webhooks: webhooks_round_trip, the_state_of_a_webhook_is_expected, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there, failures_begin_once_and_end, deliveries_round_trip,
                 the_backlog_is_in_order, replays_find_what_they_repeat, deliveries_expire_and_are_forgotten;
         }

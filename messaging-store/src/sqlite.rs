@@ -34,6 +34,7 @@ mod lanes;
 mod lists;
 mod log_repair;
 mod messages;
+mod news;
 mod numbers;
 mod off_thread;
 pub(crate) mod open;
@@ -66,7 +67,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::ids::{MessageId, WorkspaceId};
-use messaging_core::ports::store::{CommitError, Priority, Store, StoreError, StoreGauges, StoreHealth};
+use messaging_core::ports::store::{CommitError, News, Priority, Store, StoreError, StoreGauges, StoreHealth, Topics};
 use messaging_core::ports::{BlobStore, Uploads};
 use rusqlite::Connection;
 use tokio::sync::watch;
@@ -93,6 +94,7 @@ pub struct SqliteStore {
     scans: Arc<Readers>,
     checkpoints: Arc<Checkpoints>,
     health: Arc<Health>,
+    news: watch::Sender<News>,
     due: DueTables,
     blobs: BlobFiles,
     uploads: UploadFiles,
@@ -120,22 +122,14 @@ impl Store for SqliteStore {
         if !self.health.admits(&changes) {
             return Err(StoreError::Unavailable.into());
         }
-        self.blobs.put_captures(&changes).await?;
-        let redacted: Vec<_> = changes.writes().iter().filter_map(redacted_message).collect();
-        if redacted.is_empty() {
-            return self.writer.commit(changes, priority).await;
+        if changes.writes().iter().all(|write| matches!(write, Write::HoldJob(_))) {
+            let jobs = changes.writes().iter().filter_map(Write::claim).cloned().collect();
+            return self.writer.hold(jobs).await;
         }
-        let (writer, files) = (Arc::clone(&self.writer), self.blobs.clone());
-        // A task of its own, so that a caller that goes away leaves no file without a row.
-        let task = tokio::spawn(async move {
-            writer.commit(changes, priority).await?;
-            // What is committed is committed.
-            if let Err(error) = files.delete_captures(redacted).await {
-                tracing::warn!(%error, "a captured source could not be removed");
-            }
-            Ok(())
-        });
-        task.await.map_err(|_| Fault::Panicked)?
+        let topics = Topics::of(&changes);
+        self.commit_with_files(changes, priority).await?;
+        news::tell(&self.news, topics);
+        Ok(())
     }
 
     fn blobs(&self) -> Arc<dyn BlobStore> {
@@ -158,6 +152,14 @@ impl Store for SqliteStore {
         self.health.watch()
     }
 
+    fn news(&self) -> watch::Receiver<News> {
+        self.news.subscribe()
+    }
+
+    fn clock_offset_ms(&self) -> i64 {
+        0
+    }
+
     fn gauges(&self) -> StoreGauges {
         self.health.gauges()
     }
@@ -178,6 +180,26 @@ impl Store for SqliteStore {
 }
 
 impl SqliteStore {
+    /// Commits changes and does to files what they say.
+    async fn commit_with_files(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
+        self.blobs.put_captures(&changes).await?;
+        let redacted: Vec<_> = changes.writes().iter().filter_map(redacted_message).collect();
+        if redacted.is_empty() {
+            return self.writer.commit(changes, priority).await;
+        }
+        let (writer, files) = (Arc::clone(&self.writer), self.blobs.clone());
+        // A task of its own, so that a caller that goes away leaves no file without a row.
+        let task = tokio::spawn(async move {
+            writer.commit(changes, priority).await?;
+            // What is committed is committed.
+            if let Err(error) = files.delete_captures(redacted).await {
+                tracing::warn!(%error, "a captured source could not be removed");
+            }
+            Ok(())
+        });
+        task.await.map_err(|_| Fault::Panicked)?
+    }
+
     /// Removes rows in transactions of at most `slice` each, until none is left or `limit` are gone; answers
     /// how many went. A power cut may bring the last ones back.
     async fn forget_in_slices<F>(&self, limit: usize, slice: usize, forget: F) -> Result<u64, StoreError>

@@ -142,8 +142,7 @@ async fn upload(world: &Arc<World>, cluster: &Cluster, index: usize, file: &[u8]
             }
             // An upload before, of which nobody heard, was the one; or it is too late.
             Some(Err(Error::LinkExpired)) => return,
-            // A clock that was set ahead for a moment ends the link, and the file goes under the caller's hands.
-            Some(Err(Error::Internal(error))) if world.plan.jumps.is_empty() => {
+            Some(Err(Error::Internal(error))) => {
                 world.ledger().broken(format!("request {index}: an upload ends with {error:?}"));
                 return;
             }
@@ -183,15 +182,13 @@ fn keep(world: &World, index: usize, planned: &Planned, answer: &Answer) {
         Some(first) if *first == given => return,
         Some(first) => format!("{first:?}, then {given:?}"),
     };
-    if world.plan.jumps.is_empty() {
-        let operation = planned.call.operation;
-        ledger.broken(format!("request {index} {operation} with one Idempotency-Key is answered {told}"));
-    }
+    let operation = planned.call.operation;
+    ledger.broken(format!("request {index} {operation} with one Idempotency-Key is answered {told}"));
 }
 
 fn refused(world: &World, index: usize, planned: &Planned, status: u16) {
     let mut ledger = world.ledger();
-    if planned.key.is_some() && ledger.requests[index].success.is_some() && world.plan.jumps.is_empty() {
+    if planned.key.is_some() && ledger.requests[index].success.is_some() {
         ledger.broken(format!("request {index} {} was answered, then refused with {status}", planned.call.operation));
     }
 }

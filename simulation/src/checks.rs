@@ -6,18 +6,25 @@ pub(crate) use rows::rows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use messaging_core::domain::content;
 use messaging_core::domain::import::ImportStatus;
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageFilter, MessageStatus};
 use messaging_core::ids::{ImportId, MessageId};
+use messaging_core::ports::Clock as _;
 use messaging_core::ports::store::{PageRequest, StoreError};
 use messaging_engine::App;
 use serde_json::Value;
 
+use crate::clock::BEGINNING;
 use crate::fixture::{Fixture, webhook_url};
+use crate::requests::Planned;
 use crate::world::World;
 
 /// Events of a message that are read: more than any message of a run has.
 const MAX_EVENTS: usize = 1000;
+
+/// The shortest time that messages, their contents and their deliveries are kept, in milliseconds.
+const WEEKS: i64 = 7 * 86_400_000;
 
 /// Messages read at a time.
 const PAGE: usize = 200;
@@ -26,10 +33,11 @@ const PAGE: usize = 200;
 pub(crate) async fn promises(world: &World, app: &App) -> Result<(), StoreError> {
     let messages = all_messages(app).await?;
     accepted(world, &messages);
-    let erased = erased_addresses(world);
     for message in messages.values() {
         let workspace = Fixture::shared().workspace;
         let events = app.store().message_events(workspace, message.id, MAX_EVENTS).await?;
+        let erased = erased_from(world, app, message).await?;
+        dates(world, message, &events);
         copies(world, message, &events, &erased);
         outcomes(world, message, &events, &erased);
         webhooks(world, &events);
@@ -52,13 +60,56 @@ async fn all_messages(app: &App) -> Result<BTreeMap<MessageId, Message>, StoreEr
     }
 }
 
-/// Addresses that a contact may have had when it was erased: whatever names them may be crossed out.
-fn erased_addresses(world: &World) -> BTreeSet<String> {
-    if world.plan.requests.iter().all(|request| request.call.erases.is_none()) {
-        return BTreeSet::new();
+/// What is dated says what the store's clock said, whatever those of machines say.
+fn dates(world: &World, message: &Message, events: &[MessageEvent]) {
+    if !world.plan.jumps.is_empty() {
+        return;
     }
-    // Upserts and merges move addresses between contacts, so it may be any.
-    world.plan.requests.iter().flat_map(|request| request.call.recipients.iter().cloned()).collect()
+    let run = BEGINNING..=world.clock.now();
+    let dates = [message.created_at, message.updated_at].into_iter().chain(events.iter().map(|event| event.at));
+    for date in dates.filter(|date| !run.contains(date)) {
+        world.ledger().broken(format!("{} is dated {date}, which never was", message.id));
+    }
+}
+
+/// Who was asked to get a message and is not in its request any more: they were erased, and nothing names them.
+async fn erased_from(world: &World, app: &App, message: &Message) -> Result<BTreeSet<String>, StoreError> {
+    if message.is_redacted() {
+        // Nobody who got it is named any more.
+        let ledger = world.ledger();
+        let got_it = ledger.contents.iter().filter(|content| content.message == message.id);
+        return Ok(got_it.map(|content| content.recipient.clone()).collect());
+    }
+    let number = message.metadata.get("request").and_then(Value::as_u64);
+    let Some(planned) = planned_as(world, number) else { return Ok(BTreeSet::new()) };
+    let mut erased: BTreeSet<_> = planned.call.recipients.iter().cloned().collect();
+    let found = app.store().message_with_content(message.workspace_id, message.id).await?;
+    let Some(Ok(request)) = found.and_then(|(_, stored)| stored).map(|stored| content::decode(&stored)) else {
+        if !forgets_early(world) {
+            world.ledger().broken(format!("{} has lost its content", message.id));
+        }
+        return Ok(erased);
+    };
+    let copies = request.input.cc.iter().chain(&request.input.bcc).flatten();
+    for named in copies.chain([&message.to]) {
+        erased.remove(named);
+    }
+    if !erased.is_empty() && world.plan.requests.iter().all(|request| request.call.erases.is_none()) {
+        world.ledger().broken(format!("{} does not name {erased:?} any more, and nobody was erased", message.id));
+    }
+    Ok(erased)
+}
+
+/// Whether what is kept for weeks may be forgotten: a sweep may have begun before the clock was set back by weeks, and
+/// goes by the date of then.
+fn forgets_early(world: &World) -> bool {
+    world.plan.jumps.iter().any(|jump| jump.millis <= -WEEKS)
+}
+
+/// The request of a number.
+fn planned_as(world: &World, number: Option<u64>) -> Option<&Planned> {
+    let is_it = |planned: &&Planned| number.is_some() && planned.call.body["metadata"]["request"].as_u64() == number;
+    world.plan.requests.iter().find(is_it)
 }
 
 /// Every message whose acceptance was confirmed is there, and of each request no more than its callers can explain.
@@ -78,11 +129,7 @@ fn accepted(world: &World, messages: &BTreeMap<MessageId, Message>) {
             }
         }
         let Some(number) = planned.call.body["metadata"]["request"].as_u64() else { continue };
-        let most = if planned.key.is_some() && world.plan.jumps.is_empty() {
-            1
-        } else {
-            record.fresh_successes + record.unknown
-        };
+        let most = if planned.key.is_some() { 1 } else { record.fresh_successes + record.unknown };
         let found = made.get(&number).copied().unwrap_or_default();
         if found > most {
             broken.push(format!("{found} messages were made of request {number}, which explains {most}"));
@@ -113,7 +160,8 @@ fn copies(world: &World, message: &Message, events: &[MessageEvent], erased: &BT
         let copies = contents.iter().filter(|content| content.is_taken).count();
         let is_marked = events.iter().any(|event| recipient_of(event) == Some(recipient) && is_ambiguous(event));
         if copies > 1 && !is_marked && !erased.contains(recipient) {
-            broken.push(format!("{recipient} has {copies} copies of {} and no event says so", message.id));
+            let told: Vec<_> = events.iter().map(|event| (event.kind, &event.meta)).collect();
+            broken.push(format!("{recipient} has {copies} copies of {} and no event says so: {told:?}", message.id));
         }
     }
     for event in events.iter().filter(|event| is_ambiguous(event)) {
@@ -125,6 +173,15 @@ fn copies(world: &World, message: &Message, events: &[MessageEvent], erased: &BT
         }
     }
     ledger.broken.append(&mut broken);
+}
+
+/// Whether an event that names nobody is about all recipients. The others are about somebody who was erased.
+fn is_about_all(message: &Message, event: &MessageEvent) -> bool {
+    match event.kind {
+        EventKind::Cancelled => true,
+        EventKind::Suppressed => message.status == MessageStatus::Suppressed,
+        _ => false,
+    }
 }
 
 /// Whether an event ends the attempts at a recipient.
@@ -142,17 +199,15 @@ fn outcomes(world: &World, message: &Message, events: &[MessageEvent], erased: &
         ledger.broken(format!("{} is still {}", message.id, message.status.as_str()));
     }
     let number = message.metadata.get("request").and_then(Value::as_u64);
-    let planned = world
-        .plan
-        .requests
-        .iter()
-        .find(|planned| number.is_some() && planned.call.body["metadata"]["request"].as_u64() == number);
-    let Some(planned) = planned else { return };
+    let Some(planned) = planned_as(world, number) else { return };
     for recipient in &planned.call.recipients {
         if erased.contains(recipient) {
             continue;
         }
-        let about = |event: &&MessageEvent| recipient_of(event).is_none_or(|named| named == recipient);
+        let about = |event: &&MessageEvent| match recipient_of(event) {
+            Some(named) => named == recipient,
+            None => is_about_all(message, event),
+        };
         let ends: Vec<_> = events.iter().filter(about).filter(|event| is_final(event.kind)).collect();
         let is_marked = events.iter().filter(about).any(is_ambiguous);
         let copies = ledger.contents_to(message.id, recipient).filter(|content| content.is_taken).count();
@@ -198,14 +253,11 @@ fn outcomes(world: &World, message: &Message, events: &[MessageEvent], erased: &
 }
 
 /// Every event reached every webhook.
-///
-/// Not yet where a process was frozen: what it decided to hold for a paused webhook it commits when it goes on, and the
-/// webhook may have been resumed long before.
 fn webhooks(world: &World, events: &[MessageEvent]) {
-    let mut ledger = world.ledger();
-    if ledger.had_freezes() {
+    if forgets_early(world) {
         return;
     }
+    let mut ledger = world.ledger();
     for number in 0..Fixture::shared().webhooks.len() {
         let url = webhook_url(number);
         for event in events {
@@ -216,12 +268,8 @@ fn webhooks(world: &World, events: &[MessageEvent]) {
     }
 }
 
-/// What was asked for under one key was done once. Answers are remembered for a day by the date, so that a clock that
-/// was set may end that early.
+/// What was asked for under one key was done once.
 fn idempotence(world: &World) {
-    if !world.plan.jumps.is_empty() {
-        return;
-    }
     let mut ledger = world.ledger();
     let twice = world
         .plan

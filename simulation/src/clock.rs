@@ -1,5 +1,6 @@
 //! The virtual clock: time passes when nothing else can happen, and the date may be set.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
@@ -7,6 +8,8 @@ use async_trait::async_trait;
 use messaging_core::ports::Clock;
 use messaging_core::time::{Monotonic, Timestamp};
 use tokio::time::Instant;
+
+use crate::world::World;
 
 /// What the date is when a run begins: 2026-01-31T09:15:00Z.
 pub(crate) const BEGINNING: Timestamp = Timestamp::from_millis(1_769_850_900_000);
@@ -48,5 +51,28 @@ impl Clock for VirtualClock {
 
     async fn sleep(&self, span: Duration) {
         tokio::time::sleep(span).await;
+    }
+}
+
+/// The clock of a machine, which differs from that of the store.
+#[derive(Debug)]
+pub(crate) struct MachineClock {
+    pub(crate) world: Arc<World>,
+    /// By so many milliseconds.
+    pub(crate) ahead_ms: i64,
+}
+
+#[async_trait]
+impl Clock for MachineClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.world.clock.now().as_millis() + self.ahead_ms)
+    }
+
+    fn monotonic(&self) -> Monotonic {
+        self.world.clock.monotonic()
+    }
+
+    async fn sleep(&self, span: Duration) {
+        self.world.clock.sleep(span).await;
     }
 }

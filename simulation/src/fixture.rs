@@ -23,6 +23,7 @@ use crate::blocking::wait;
 use crate::clock::BEGINNING;
 use crate::front_end;
 use crate::requests::{Call, DOMAINS};
+use crate::world::World;
 
 /// Contacts that are there from the beginning.
 const CONTACTS: usize = 8;
@@ -81,18 +82,23 @@ pub(crate) fn temporary_directory() -> io::Result<tempfile::TempDir> {
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
 }
 
+/// What a process is told: its machine has a name of its own.
+pub(crate) fn settings(world: &World, process: usize) -> Settings {
+    Settings {
+        hostname: format!("mx{process}.service.test"),
+        public_url: "https://track.service.test".to_owned(),
+        sweep_every: world.plan.sweep_every,
+        ..Settings::default()
+    }
+}
+
 /// An application as all processes of all runs have it, with ports of their own.
 pub(crate) fn application(
     store: Arc<dyn Store>,
     transport: Option<Arc<dyn Transport>>,
     fetch: Arc<dyn Fetch>,
 ) -> Builder {
-    let settings = Settings {
-        hostname: "mx.service.test".to_owned(),
-        public_url: "https://track.service.test".to_owned(),
-        ..Settings::default()
-    };
-    let builder = App::builder(store, KEY).fetch(fetch).settings(settings);
+    let builder = App::builder(store, KEY).fetch(fetch);
     match transport {
         Some(transport) => builder.transport(Channel::Email, "sandbox", transport),
         None => builder,

@@ -15,6 +15,8 @@ pub(crate) struct Ledger {
     pub(crate) received: BTreeMap<(String, String), u32>,
     /// Recipients, by message, whose mail server sent the message back.
     pub(crate) returned: BTreeSet<(MessageId, String)>,
+    /// The Message-ID under which each message left first.
+    message_ids: BTreeMap<MessageId, String>,
     /// What callers know.
     pub(crate) requests: Vec<RequestRecord>,
     /// Counts what callers saw.
@@ -152,6 +154,15 @@ impl Ledger {
         self.contents.push(content);
     }
 
+    /// A copy has left under a Message-ID: all copies of a message have the same.
+    pub(crate) fn note_message_id(&mut self, message: MessageId, id: &str) {
+        let known = self.message_ids.entry(message).or_insert_with(|| id.to_owned());
+        if known != id {
+            let told = format!("{message} has left as {known} and as {id}");
+            self.broken(told);
+        }
+    }
+
     /// That a recipient has a message is in the store.
     pub(crate) fn outcome_kept(&mut self, life: usize, message: MessageId, recipient: &str) {
         for content in &mut self.contents {
@@ -159,11 +170,6 @@ impl Ledger {
                 content.outcome = OutcomeState::Kept;
             }
         }
-    }
-
-    /// Whether any process was frozen.
-    pub(crate) fn had_freezes(&self) -> bool {
-        self.lives.iter().any(|life| life.was_frozen)
     }
 
     /// How many lives began.

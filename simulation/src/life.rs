@@ -21,6 +21,8 @@ pub(crate) struct Life {
     pub(crate) process: usize,
     /// Which of all lives of all processes.
     pub(crate) number: usize,
+    /// By how much the clock of its machine is ahead of the store's.
+    pub(crate) clock_ahead_ms: i64,
     /// Points that the process has passed, in all its lives.
     points: Arc<AtomicU64>,
     is_over: Signal<bool>,
@@ -32,10 +34,12 @@ pub(crate) struct Life {
 impl Life {
     pub(crate) fn begin(world: &Arc<World>, process: usize, points: &Arc<AtomicU64>) -> Arc<Self> {
         let number = world.ledger().begin_life();
+        let clock_ahead_ms = world.draw(|dice| *dice.pick(&[0, 0, -250, 900, 7_200_000]));
         Arc::new(Self {
             world: Arc::clone(world),
             process,
             number,
+            clock_ahead_ms,
             points: Arc::clone(points),
             is_over: Signal::new(false),
             is_frozen: Arc::default(),

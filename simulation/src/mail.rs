@@ -102,6 +102,9 @@ impl Mail {
             is_late: self.life.freezes() != freezes,
         };
         world.ledger().send_content(self.life.number, sent);
+        if let Content::Email(email) = &outgoing.content {
+            world.ledger().note_message_id(outgoing.message_id, &email.message_id);
+        }
         if is_taken
             && world.strikes(rates.returned)
             && let Content::Email(email) = &outgoing.content

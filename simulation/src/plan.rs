@@ -26,8 +26,8 @@ pub(crate) struct Plan {
     pub(crate) freezes: Vec<Freeze>,
     pub(crate) outages: Vec<Outage>,
     pub(crate) jumps: Vec<Jump>,
-    /// When expired things are swept.
-    pub(crate) sweeps: Vec<Duration>,
+    /// How often expired things are swept.
+    pub(crate) sweep_every: Duration,
     pub(crate) requests: Vec<Planned>,
 }
 
@@ -162,11 +162,24 @@ impl Plan {
             millis: *dice.pick(&[-30 * 86_400, -86_400, -3600, -70, 70, 3600, 6 * 3600]) * 1000,
         });
         let jumps = jumps.collect();
-        let sweeps = (0..several(dice, 300, 2)).map(|_| dice.span(0, span * 2)).collect();
+        let sweep_every = if dice.chance(300) { Duration::from_mins(5) } else { Duration::from_hours(6) };
         let count = 6 + dice.index(24);
         let requests = requests::plan(dice, fixture, count, span);
         let account = AccountRates { throttled: rate(dice, 100), refused: rate(dice, 60) };
-        Self { seed, processes, store, peers, receiver, account, crashes, freezes, outages, jumps, sweeps, requests }
+        Self {
+            seed,
+            processes,
+            store,
+            peers,
+            receiver,
+            account,
+            crashes,
+            freezes,
+            outages,
+            jumps,
+            sweep_every,
+            requests,
+        }
     }
 }
 

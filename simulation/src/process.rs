@@ -4,13 +4,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use messaging_core::ports::Clock;
 use messaging_core::ports::clock::SeededEntropy;
 use messaging_engine::App;
-use messaging_engine::work::sweep::sweep;
 use tokio::task::JoinSet;
 
-use crate::fixture::application;
+use crate::clock::MachineClock;
+use crate::fixture::{application, settings};
 use crate::life::Life;
 use crate::mail::Mail;
 use crate::receiver::Receiver;
@@ -95,7 +94,6 @@ impl Cluster {
         for _ in 0..PASSES {
             tasks.spawn(work(app.clone(), Arc::clone(&self.database)));
         }
-        tasks.spawn(keep_sweeping(app.clone(), Arc::clone(&self.world)));
         life.over().await;
         self.set_running(process, None);
         tasks.shutdown().await;
@@ -135,7 +133,8 @@ pub(crate) async fn build(life: &Arc<Life>, database: &Arc<Database>) -> Option<
     let fetch = Arc::new(Receiver::new(Arc::clone(life)));
     let seed = life.world.plan.seed ^ (life.number as u64 + 1).rotate_left(40);
     let building = application(store, Some(mail), fetch)
-        .clock(Arc::clone(&life.world.clock) as Arc<dyn Clock>)
+        .clock(Arc::new(MachineClock { world: Arc::clone(&life.world), ahead_ms: life.clock_ahead_ms }))
+        .settings(settings(&life.world, life.process))
         .entropy(Arc::new(SeededEntropy::new(seed)));
     match building.build().await {
         Ok(app) => Some(app),
@@ -148,12 +147,18 @@ pub(crate) async fn build(life: &Arc<Life>, database: &Arc<Database>) -> Option<
 
 /// Does the jobs of a process, as its runner does, but woken by commits of every process.
 async fn work(app: App, database: Arc<Database>) {
+    let mut is_prepared = false;
     loop {
         if !app.store().health().takes_work() {
             database.state().wait_for(|health| health.takes_work()).await;
             tokio::time::sleep(SETTLE).await;
         }
         let seen = database.commits().get();
+        if !is_prepared && app.prepare_to_work().await.is_err() {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            continue;
+        }
+        is_prepared = true;
         let is_done = app.run_until_idle().await.is_ok();
         let next = match app.store().next_due(app.now(), app.monotonic()).await {
             Ok(Some(wait)) if is_done => wait.clamp(Duration::from_millis(200), LOOK_AGAIN),
@@ -165,13 +170,5 @@ async fn work(app: App, database: Arc<Database>) {
             () = database.commits().wait_for(|commits| *commits != seen) => tokio::time::sleep(GATHER).await,
             () = tokio::time::sleep(next) => {}
         }
-    }
-}
-
-async fn keep_sweeping(app: App, world: Arc<World>) {
-    for at in &world.plan.sweeps {
-        tokio::time::sleep(at.saturating_sub(world.clock.elapsed())).await;
-        let is_done = sweep(&app).await.is_ok();
-        world.note(format_args!("sweeps: {is_done}"));
     }
 }

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use messaging_core::changes::{Changes, JobHandle, Write};
 use messaging_core::domain::message::EventKind;
 use messaging_core::ids::Id as _;
-use messaging_core::ports::store::{CommitError, Priority, StoreError, StoreGauges, StoreHealth};
+use messaging_core::ports::store::{CommitError, News, Priority, StoreError, StoreGauges, StoreHealth, Topics};
 use messaging_core::ports::{BlobStore, Store, Uploads};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use tokio::sync::watch;
@@ -37,6 +37,8 @@ pub(crate) struct Database {
     undecided: Mutex<Option<(usize, Changes)>>,
     /// Counts commits, so that processes look for work.
     commits: Signal<u64>,
+    /// What is told of commits, unless it is lost.
+    news: watch::Sender<News>,
     claims: Mutex<Claims>,
 }
 
@@ -51,6 +53,7 @@ impl Database {
             health: watch::Sender::new(StoreHealth::Healthy),
             undecided: Mutex::default(),
             commits: Signal::new(0),
+            news: watch::Sender::default(),
             claims: Mutex::default(),
         }))
     }
@@ -124,6 +127,10 @@ impl Database {
         }
         drop(ledger);
         self.commits.change(|commits| *commits += 1);
+        let topics = Topics::of(changes);
+        if !topics.is_empty() && self.world.draw(|dice| dice.chance(500)) {
+            self.news.send_modify(|news| news.tell(topics));
+        }
         Ok(())
     }
 
@@ -204,7 +211,9 @@ impl FaultyStore {
         let world = &self.life.world;
         let rates = &world.plan.store;
         // The port promises that a conflict is one: a job that meets it knows that its claim or its message changed.
-        let is_of_a_job = changes.writes().iter().any(|write| write.claim().is_some());
+        let is_hold = |write: &Write| matches!(write, Write::HoldJob(_));
+        let is_of_a_job = changes.writes().iter().any(|write| write.claim().is_some() && !is_hold(write))
+            || changes.writes().iter().all(is_hold);
         if world.strikes(rates.commit_refused) {
             return Some(CommitFault::Refused);
         }
@@ -236,6 +245,7 @@ impl FaultyStore {
             Write::RescheduleJob(handle, next) => Write::RescheduleJob(latest(handle), next.clone()),
             Write::PutJobBack(handle, to) => Write::PutJobBack(latest(handle), *to),
             Write::SaveJob(handle, payload) => Write::SaveJob(latest(handle), payload.clone()),
+            Write::HoldJob(handle) => Write::HoldJob(latest(handle)),
             other => other.clone(),
         });
         renamed.collect()
@@ -334,6 +344,14 @@ impl Store for FaultyStore {
         self.database.health.subscribe()
     }
 
+    fn news(&self) -> watch::Receiver<News> {
+        self.database.news.subscribe()
+    }
+
+    fn clock_offset_ms(&self) -> i64 {
+        -self.life.clock_ahead_ms
+    }
+
     fn gauges(&self) -> StoreGauges {
         StoreGauges::default()
     }
@@ -350,14 +368,10 @@ fn names(changes: &Changes) -> String {
         let mut name = name.0;
         // What helps to follow a message through a trace.
         let _ = match write {
-            Write::FinishJob(handle)
-            | Write::RescheduleJob(handle, _)
-            | Write::PutJobBack(handle, _)
-            | Write::SaveJob(handle, _) => write!(name, "({})", handle.id),
             Write::MoveMessage(to) => write!(name, "({} {:?})", to.message_id, to.status),
             Write::ExpectMessage(_, message, revision) => write!(name, "({message}/{revision})"),
             Write::AppendEvent(event) => write!(name, "({} {:?})", event.message_id, event.kind),
-            _ => Ok(()),
+            other => other.claim().map_or(Ok(()), |handle| write!(name, "({})", handle.id)),
         };
         name
     };

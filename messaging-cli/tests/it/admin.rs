@@ -33,6 +33,17 @@ fn an_installation_begins_with_a_user_a_workspace_and_a_key() {
 }
 
 #[test]
+fn an_installation_gets_another_name() {
+    let directory = directory();
+    let set = |name| admin(directory.path(), &["set-name", "--name", name]);
+    for name in ["Mail.Example.com", "mail.example.com", "other.example.com"] {
+        assert_eq!(set(name).expect(0).json(), serde_json::json!({"name": name.to_ascii_lowercase()}));
+    }
+    let refused = set("not a name").expect(1).json();
+    assert_eq!(refused["error"]["details"]["errors"][0]["pointer"], "/name", "{refused}");
+}
+
+#[test]
 fn what_breaks_a_rule_is_refused_with_the_rule() {
     let directory = directory();
     let data = directory.path();

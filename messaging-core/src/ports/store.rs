@@ -23,6 +23,7 @@ pub mod jobs;
 pub mod keys;
 pub mod lists;
 pub mod messages;
+pub mod news;
 pub mod product_events;
 pub mod provider_links;
 pub mod replies;
@@ -61,6 +62,7 @@ pub use jobs::{Claim, ClaimedJob, Jobs};
 pub use keys::ApiKeys;
 pub use lists::Lists;
 pub use messages::Messages;
+pub use news::{News, Topic, Topics};
 pub use product_events::ProductEvents;
 pub use provider_links::ProviderLinks;
 pub use replies::Replies;
@@ -109,10 +111,22 @@ pub trait Store:
 {
     /// Applies the changes, all or nothing. Durable when it returns: a power cut changes nothing after.
     ///
-    /// What callers may rely on: writes are applied in their order, each on what those before it left, and no other
-    /// commit comes between. What a write expects (a revision, that nothing is there, a claim) holds at that moment.
-    /// Nothing is promised of rows that were read and that no write names: another commit may have changed them. A
-    /// read begun after a commit returned sees it; two reads may see two states, and a commit between them.
+    /// What callers may rely on, and nothing else:
+    ///
+    /// * Writes are applied in their order, each on what those before it left, and no other commit comes between. Whether
+    ///   a write that expects something (a revision, that nothing is there, a state, a claim) finds it so is decided
+    ///   then, not when it was read. Of several that fail, any may be the one that is told; [`Write::Remember`](crate::changes::Write::Remember) may be
+    ///   tried before the others.
+    /// * Commits are in one order, the same for all readers. A read that begins after a commit returned sees it, through
+    ///   whichever handle of the database; so does what follows from [`Store::news`].
+    /// * Nothing is promised of rows that were read and that no write of the commit expects anything of: another commit
+    ///   may have changed them. Two reads may see two states, and a commit between them; a single read sees one. Who
+    ///   decides by several rows expects each of them, or is told of changes and decides again (`EnqueueOnce`, outboxes).
+    /// * Of two commits that expect the same thing and change it, at most one succeeds; the other is a conflict. Counts
+    ///   that follow rows (members of lists, contacts of a workspace) are exact after every commit.
+    /// * An error but `OutcomeUnknown` means that nothing of the commit is there or will be. A caller that goes away does
+    ///   not take back what it handed over.
+    /// * Ids and dates are the caller's: their order says nothing of the order of commits. The event log has that order.
     async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError>;
 
     /// Where the bytes of attachments are kept, unless the program that puts an application together says otherwise.
@@ -131,6 +145,18 @@ pub trait Store:
 
     /// Tells every change of [`Store::health`].
     fn watch_health(&self) -> watch::Receiver<StoreHealth>;
+
+    /// Tells what may have changed, so that whoever remembers something of it can forget it: what this handle committed
+    /// ([`Topics::of`]), and what other programs did, of whom the topics may not be known. A hint: it may come late, and
+    /// may be lost, so what is remembered expires and what is waited for is looked for as well. A look costs no read.
+    ///
+    /// A store on one file tells of others' commits within half a second.
+    fn news(&self) -> watch::Receiver<News>;
+
+    /// By how many milliseconds the store's clock is ahead of this process's, as it was last measured; negative when it
+    /// is behind. Costs an atomic load. Several processes on one database date what they write by its clock, so that
+    /// due times and dates are comparable. A store within the process has its clock: 0.
+    fn clock_offset_ms(&self) -> i64;
 
     /// Sizes, for metrics.
     fn gauges(&self) -> StoreGauges;

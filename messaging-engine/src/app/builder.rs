@@ -29,9 +29,10 @@ use super::running_keys::RunningKeys;
 use super::segment_turns::SegmentTurns;
 use super::settings::Settings;
 use super::signers::Signers;
+use super::store_clock::StoreClock;
 use super::work_signal::WorkSignal;
 use super::write_queues::WriteQueues;
-use super::{App, Shared, capacity};
+use super::{App, Shared, capacity, news};
 use crate::vault::{KeyRefused, Vault};
 
 /// Puts an [`App`] together.
@@ -105,18 +106,19 @@ impl Builder {
         self
     }
 
-    /// The application. Refused when the store's secrets are sealed under another key; a new store takes this
+    /// The application. Must be called on a runtime, on which it hears what the store tells. Refused when the store's secrets are sealed under another key; a new store takes this
     /// one as its own.
     pub async fn build(self) -> Result<App, KeyRefused> {
         let vault = Vault::new(self.secret_key.as_bytes());
         vault.admit(self.store.as_ref(), self.entropy.as_ref()).await?;
         let blobs = self.blobs.unwrap_or_else(|| self.store.blobs());
         let uploads = self.uploads.unwrap_or_else(|| self.store.uploads());
-        Ok(App(Arc::new(Shared {
+        let clock = Arc::new(StoreClock { own: self.clock, store: Arc::clone(&self.store) });
+        let shared = Arc::new(Shared {
             store: self.store,
             blobs,
             uploads,
-            clock: self.clock,
+            clock,
             entropy: self.entropy,
             resolver: self.resolver,
             fetch: self.fetch,
@@ -151,7 +153,9 @@ impl Builder {
             imports: Semaphore::new(capacity::IMPORTS_AT_A_TIME),
             upload_places: capacity::uploads(),
             receiving: Receiving::default(),
-        })))
+        });
+        news::follow(&shared);
+        Ok(App(shared))
     }
 }
 

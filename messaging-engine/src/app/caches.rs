@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::account::Workspace;
 use messaging_core::domain::api_key::ApiKey;
 use messaging_core::domain::channel::Channel;
@@ -12,6 +11,7 @@ use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::Webhook;
 use messaging_core::ids::{TemplateId, UserId, WorkspaceId};
+use messaging_core::ports::store::{Topic, Topics};
 use messaging_core::scope::Role;
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
@@ -34,6 +34,8 @@ pub(crate) struct Lookups {
     pub(crate) segment_read_mask: Cache<WorkspaceId, ReadMask>,
     pub(crate) templates: Cache<(WorkspaceId, TemplateId), Arc<Template>>,
     pub(crate) listeners: Cache<WorkspaceId, Arc<Listeners>>,
+    /// The name of the installation.
+    pub(crate) name: Cache<(), Arc<str>>,
 }
 
 /// Who wants to hear of a workspace's events.
@@ -75,84 +77,43 @@ impl Lookups {
             segment_read_mask: Cache::new(),
             templates: Cache::new(),
             listeners: Cache::new(),
+            name: Cache::new(),
         }
     }
 
-    /// Forgets what the changes, now committed, made untrue.
-    pub(crate) fn forget(&self, invalidation: CacheInvalidation) {
-        if invalidation.credentials {
+    /// Forgets what is not true any more.
+    pub(crate) fn forget(&self, topics: Topics) {
+        if topics.contains(Topic::Credentials) {
             self.keys.clear();
             self.sessions.clear();
             self.roles.clear();
         }
-        if invalidation.workspaces {
+        if topics.contains(Topic::Workspaces) {
             self.workspaces.clear();
         }
-        if invalidation.domains {
+        if topics.contains(Topic::Domains) {
             self.domains.clear();
         }
-        if invalidation.channels {
+        if topics.contains(Topic::Channels) {
             self.providers.clear();
         }
-        if invalidation.fields {
+        if topics.contains(Topic::Fields) {
             self.fields.clear();
         }
-        if invalidation.contacts {
+        if topics.contains(Topic::Contacts) {
             self.has_contacts.clear();
         }
-        if invalidation.segments {
+        if topics.contains(Topic::Segments) {
             self.segment_read_mask.clear();
         }
-        if invalidation.templates {
+        if topics.contains(Topic::Templates) {
             self.templates.clear();
         }
-        if invalidation.listeners {
+        if topics.contains(Topic::Listeners) {
             self.listeners.clear();
         }
-    }
-}
-
-/// Which look-ups a set of changes makes untrue.
-#[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "one flag per cache")]
-pub(crate) struct CacheInvalidation {
-    credentials: bool,
-    workspaces: bool,
-    domains: bool,
-    channels: bool,
-    fields: bool,
-    /// Whether contacts were added.
-    contacts: bool,
-    segments: bool,
-    templates: bool,
-    listeners: bool,
-}
-
-impl CacheInvalidation {
-    pub(crate) fn by(changes: &Changes) -> Self {
-        let mut invalidation = Self::default();
-        for write in changes.writes() {
-            match write {
-                Write::PutUser(..)
-                | Write::DeleteSession(..)
-                | Write::PutMember(..)
-                | Write::DeleteMember(..)
-                | Write::PutApiKey(..) => invalidation.credentials = true,
-                Write::PutWorkspace(..) => invalidation.workspaces = true,
-                Write::PutDomain(..) | Write::DeleteDomain(..) => invalidation.domains = true,
-                Write::PutChannel(..) | Write::DeleteChannel(..) => invalidation.channels = true,
-                Write::PutField(..) | Write::DeleteField(..) => invalidation.fields = true,
-                Write::PutSegment(..) | Write::DeleteSegment(..) => invalidation.segments = true,
-                Write::PutTemplate(..) | Write::DeleteTemplate(..) => invalidation.templates = true,
-                Write::PutWebhook(..) | Write::DeleteWebhook(..) | Write::FollowEvents(..) => {
-                    invalidation.listeners = true;
-                }
-                Write::PutContacts(puts) => {
-                    invalidation.contacts |= puts.iter().any(|put| put.expect == Expect::Absent);
-                }
-                _ => {}
-            }
+        if topics.contains(Topic::Name) {
+            self.name.clear();
         }
-        invalidation
     }
 }

@@ -62,6 +62,13 @@ impl EventSignal {
         }
     }
 
+    /// Events of any workspaces were committed.
+    pub(crate) fn announce_all(&self) {
+        for waited in self.lock().values() {
+            waited.commits.send_modify(|count| *count += 1);
+        }
+    }
+
     /// Begins to wait.
     pub(crate) fn wait(&self, workspace: WorkspaceId) -> EventWait<'_> {
         self.waiting.fetch_add(1, Ordering::AcqRel);

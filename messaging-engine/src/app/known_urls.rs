@@ -2,23 +2,29 @@
 //!
 //! The messages of a mailing have the same links. A target is kept until somebody it names is erased, so once
 //! it was committed nothing has to be written for it again; without this memory each message would write all
-//! of its own.
+//! of its own. Another process may erase it, so what is known is believed for a while.
 
-use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::link_token::UrlKey;
 use messaging_core::ids::WorkspaceId;
+use messaging_core::time::Monotonic;
 
 /// Beyond this many the memory starts anew; about 1 MB.
 const CAPACITY: usize = 20_000;
 
+/// How long a target is believed to be stored. A store tells that another process has removed some, as a rule; this is
+/// for when that is lost.
+const LIFETIME: Duration = Duration::from_mins(1);
+
 type Key = (WorkspaceId, UrlKey);
 
-/// Targets that were committed.
+/// Targets that were committed, and until when that is believed.
 #[derive(Debug, Default)]
-pub(crate) struct KnownUrls(Mutex<HashSet<Key>>);
+pub(crate) struct KnownUrls(Mutex<HashMap<Key, Monotonic>>);
 
 impl KnownUrls {
     /// The targets that a set of changes stores.
@@ -40,15 +46,15 @@ impl KnownUrls {
     }
 
     /// Notes targets that are committed now.
-    pub(crate) fn add(&self, keys: Vec<Key>) {
+    pub(crate) fn add(&self, keys: Vec<Key>, now: Monotonic) {
         if keys.is_empty() {
             return;
         }
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.lock();
         if known.len() + keys.len() > CAPACITY {
             known.clear();
         }
-        known.extend(keys);
+        known.extend(keys.into_iter().map(|key| (key, now + LIFETIME)));
     }
 
     /// Forgets the targets that a set of changes, now committed, removed.
@@ -56,14 +62,23 @@ impl KnownUrls {
         if keys.is_empty() {
             return;
         }
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.lock();
         for key in keys {
             known.remove(&key);
         }
     }
 
-    pub(crate) fn knows(&self, key: Key) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
+    /// Forgets all: somebody else has removed some.
+    pub(crate) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    pub(crate) fn knows(&self, key: Key, now: Monotonic) -> bool {
+        self.lock().get(&key).is_some_and(|until| now < *until)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Monotonic>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -78,17 +93,18 @@ mod tests {
     fn what_was_committed_is_known_for_its_workspace() {
         let (ids, entropy, now) = (IdSource::default(), SeededEntropy::new(1), Timestamp::from_millis(0));
         let (mine, other): (WorkspaceId, WorkspaceId) = (ids.next(now, &entropy), ids.next(now, &entropy));
-        let known = KnownUrls::default();
+        let (known, start) = (KnownUrls::default(), Monotonic::new(Duration::ZERO));
         let key = |url: &str| UrlKey::of(url);
         let writes = ["a", "b"].map(|url| Write::PutUrl(mine, url.to_owned()));
-        known.add(KnownUrls::keys(&writes.into_iter().collect()));
-        assert!(known.knows((mine, key("a"))) && known.knows((mine, key("b"))));
-        assert!(!known.knows((mine, key("c"))) && !known.knows((other, key("a"))));
+        known.add(KnownUrls::keys(&writes.into_iter().collect()), start);
+        assert!(known.knows((mine, key("a")), start) && known.knows((mine, key("b")), start));
+        assert!(!known.knows((mine, key("c")), start) && !known.knows((other, key("a")), start));
+        assert!(!known.knows((mine, key("a")), start + LIFETIME));
         known.forget(KnownUrls::removed(&Changes::from_iter([Write::DeleteUrl(mine, key("b"))])));
-        assert!(known.knows((mine, key("a"))) && !known.knows((mine, key("b"))));
+        assert!(known.knows((mine, key("a")), start) && !known.knows((mine, key("b")), start));
         // Full: what was known is forgotten, what comes is kept.
         let many: Vec<_> = (0..CAPACITY).map(|number| (other, key(&number.to_string()))).collect();
-        known.add(many);
-        assert!(!known.knows((mine, key("a"))) && known.knows((other, key("7"))));
+        known.add(many, start);
+        assert!(!known.knows((mine, key("a")), start) && known.knows((other, key("7")), start));
     }
 }

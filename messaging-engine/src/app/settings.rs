@@ -10,7 +10,8 @@ use messaging_core::ids::WorkspaceId;
 pub struct Settings {
     /// Base of tracking, unsubscribe, upload and callback links, without a slash at the end.
     pub public_url: String,
-    /// EHLO name, and the right side of Message-IDs.
+    /// EHLO name of this process. That of the first process that works is the name of the installation, which stands in
+    /// Message-IDs.
     pub hostname: String,
     /// Shown on workspaces.
     pub data_region: String,
@@ -25,6 +26,8 @@ pub struct Settings {
     pub webhook_retry: Vec<Duration>,
     /// How often segments that depend on the present are calculated anew.
     pub segment_refresh: Duration,
+    /// How often expired things are looked for that are looked for most often.
+    pub sweep_every: Duration,
     /// How many turns the background work of a workspace has for one of another; 1 for one that is not here.
     pub workspace_weights: HashMap<WorkspaceId, u32>,
 }
@@ -47,6 +50,7 @@ impl Default for Settings {
             message_expiry: Duration::from_secs(72 * HOUR),
             webhook_retry: webhook_waits.map(Duration::from_secs).to_vec(),
             segment_refresh: Duration::from_secs(15 * MINUTE),
+            sweep_every: Duration::from_secs(MINUTE),
             workspace_weights: HashMap::new(),
         }
     }

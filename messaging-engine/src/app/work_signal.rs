@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use messaging_core::time::Timestamp;
 use tokio::sync::Notify;
 
 /// Tells of new work.
@@ -24,8 +23,8 @@ impl Drop for Unsettled<'_> {
 }
 
 impl WorkSignal {
-    /// A job due at `_due` was committed.
-    pub(crate) fn announce(&self, _due: Timestamp) {
+    /// A job was committed.
+    pub(crate) fn announce(&self) {
         self.changed.notify_one();
     }
 

@@ -17,14 +17,12 @@ pub struct DrainWebhook {
     pub(crate) sent: u32,
     /// Whether the receiver hung at the last one.
     pub(crate) hangs: bool,
-    /// Whether nothing was left when it looked last.
-    pub(crate) is_last_look: bool,
 }
 
 impl DrainWebhook {
     /// The job of a webhook whose backlog begins to be sent.
     pub const fn of(webhook: &Webhook) -> Self {
-        Self { workspace_id: webhook.workspace_id, webhook_id: webhook.id, sent: 0, hangs: false, is_last_look: false }
+        Self { workspace_id: webhook.workspace_id, webhook_id: webhook.id, sent: 0, hangs: false }
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) const CONTACTS: &str = "contacts";
 pub(crate) const RECEIPTS: &str = "receipts";
 /// Files that are read.
 pub(crate) const IMPORTS: &str = "imports";
+/// Housekeeping; the kind of sweep follows.
+pub(crate) const UPKEEP: &str = "upkeep:";
 /// Calculations of segments.
 pub(crate) const SEGMENTS: &str = "segments";
 /// Changes of contacts that segments have to follow.

@@ -125,7 +125,8 @@ async fn run_until_committed(
             outcome => outcome?,
         }
         let answer = if typed && key.is_none() { None } else { Some(runnable.answer()?) };
-        let now = cx.now;
+        // Not when the operation began: the clock may have been set back since, and a reply of after that would look old.
+        let now = app.now();
         let mut changes = cx.changes;
         if let (Some((key, fingerprint)), Some(answer)) = (key, &answer) {
             changes.push(Write::Remember(Box::new(Reply {
@@ -151,7 +152,7 @@ async fn run_until_committed(
             Ok(()) => return Ok(answer),
             Err(CommitError::Conflict) => {
                 if let Some((key, fingerprint)) = key
-                    && let Some(reply) = app.store().reply(key, now).await?
+                    && let Some(reply) = app.store().reply(key, app.now()).await?
                 {
                     return replay(invocation, reply, fingerprint);
                 }

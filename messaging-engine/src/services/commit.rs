@@ -2,11 +2,10 @@
 
 use messaging_core::changes::{Changes, Write};
 use messaging_core::error::Chain;
-use messaging_core::ports::store::{CommitError, Priority, StoreError};
+use messaging_core::ports::store::{CommitError, Priority, StoreError, Topics};
 
 use crate::app::App;
 use crate::app::account_pauses::AccountPauses;
-use crate::app::caches::CacheInvalidation;
 use crate::app::event_signal::EventSignal;
 use crate::app::known_urls::KnownUrls;
 
@@ -23,29 +22,32 @@ impl App {
 
     async fn commit_as(&self, mut changes: Changes, priority: Priority) -> Result<(), CommitError> {
         self.have_changes_followed(&mut changes).await;
-        let invalidation = CacheInvalidation::by(&changes);
+        let topics = Topics::of(&changes);
         let urls = KnownUrls::keys(&changes);
         let removed_urls = KnownUrls::removed(&changes);
         let told = EventSignal::concerned(&changes);
+        let is_work = |write: &Write| {
+            matches!(
+                write,
+                Write::Enqueue(_) | Write::EnqueueOnce(_) | Write::RescheduleJob(..) | Write::PutJobBack(..)
+            )
+        };
         let accounts = AccountPauses::concerned(&changes);
-        let due = changes
-            .writes()
-            .iter()
-            .filter_map(|write| match write {
-                Write::Enqueue(job) | Write::EnqueueOnce(job) => Some(job.due_at),
-                Write::RescheduleJob(_, next) => Some(next.due_at),
-                Write::PutJobBack(_, to) => Some(to.due_at),
-                _ => None,
-            })
-            .min();
-        self.commit_with_blobs(changes, priority).await?;
-        self.0.lookups.forget(invalidation);
+        let adds_work = changes.writes().iter().any(is_work);
+        let relied_on_webhooks = changes.writes().iter().any(|write| matches!(write, Write::ExpectWebhook(..)));
+        let committed = self.commit_with_blobs(changes, priority).await;
+        if relied_on_webhooks && matches!(committed, Err(CommitError::Conflict)) {
+            // Whoever decides again looks again.
+            self.0.lookups.listeners.clear();
+        }
+        committed?;
+        self.0.lookups.forget(topics);
         self.0.account_pauses.forget(&accounts);
-        self.0.known_urls.add(urls);
+        self.0.known_urls.add(urls, self.monotonic());
         self.0.known_urls.forget(removed_urls);
         self.0.events.announce(&told);
-        if let Some(due) = due {
-            self.0.work.announce(due);
+        if adds_work {
+            self.0.work.announce();
         }
         Ok(())
     }

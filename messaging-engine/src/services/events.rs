@@ -78,7 +78,8 @@ impl App {
     pub(crate) fn start_delivery(&self, status: WebhookStatus, delivery: Delivery) -> Vec<Write> {
         // A test is attempted whatever the state of its webhook.
         if status == WebhookStatus::Paused && !delivery.is_test() {
-            return vec![Write::InsertDelivery(Box::new(delivery.hold()))];
+            let expected = Write::ExpectWebhook(delivery.workspace_id, delivery.webhook_id, status);
+            return vec![expected, Write::InsertDelivery(Box::new(delivery.hold()))];
         }
         let now = delivery.created_at;
         let job = DeliverWebhook::of(&delivery).job(self.new_id(now), now);

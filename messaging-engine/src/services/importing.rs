@@ -9,7 +9,7 @@ mod text;
 
 use std::sync::Arc;
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, Expect, JobHandle, Write};
 use messaging_core::domain::contact::identity_resolver::{IdentityResolver, Known};
 use messaging_core::domain::contact::input::ContactInput;
 use messaging_core::domain::import::columns::Header;
@@ -48,22 +48,29 @@ struct Decided {
 impl App {
     /// Reads on in the file of an import, for a limited while. Answers whether there is more to read.
     ///
-    /// Conflict means that somebody else is reading the same file.
-    pub async fn advance_import(&self, workspace: WorkspaceId, id: ImportId) -> Result<bool, CommitError> {
+    /// Conflict means that somebody else is reading the same file. Every commit is made under the claim, if there is
+    /// one.
+    pub async fn advance_import(
+        &self,
+        workspace: WorkspaceId,
+        id: ImportId,
+        claim: Option<&JobHandle>,
+    ) -> Result<bool, CommitError> {
         let _turn = self.0.imports.acquire().await.expect("the semaphore is never closed");
         let Some(Stored { record: import, revision }) = self.store().import(workspace, id).await? else {
             return Ok(false);
         };
         let Some((upload_id, cursor)) = import.reading() else { return Ok(false) };
         let file = UploadFile { workspace_id: workspace, import_id: id, upload_id };
-        let mut reading = Reading { app: self, text: Text::new(self, file, import.size_bytes), import, revision };
+        let text = Text::new(self, file, import.size_bytes);
+        let mut reading = Reading { app: self, claim, text, import, revision };
         match reading.advance(cursor).await {
             Ok(is_more) => Ok(is_more),
             Err(ImportInterruption::Store(error)) => Err(error),
             Err(ImportInterruption::File(why)) => {
                 let failed = reading.import.clone().fail(&why, self.now());
                 let put = Write::PutImport(Box::new(failed), Expect::Revision(reading.revision));
-                self.commit_in_background(Changes::from_iter([put])).await?;
+                self.commit_in_background([put].into_iter().chain(reading.hold()).collect()).await?;
                 Ok(false)
             }
         }
@@ -73,6 +80,8 @@ impl App {
 /// A file that is being read.
 struct Reading<'a> {
     app: &'a App,
+    /// The claim of the job that reads it.
+    claim: Option<&'a JobHandle>,
     text: Text<'a>,
     /// As it is stored.
     import: Import,
@@ -81,6 +90,11 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    /// What every commit holds on to.
+    fn hold(&self) -> Option<Write> {
+        self.claim.cloned().map(Write::HoldJob)
+    }
+
     async fn advance(&mut self, cursor: Cursor) -> Result<bool, ImportInterruption> {
         let header = self.text.header(&self.import.mapping).await?;
         if self.import.total_rows.is_none() {
@@ -94,6 +108,7 @@ impl Reading<'_> {
         let mut next = Some(decide(self.app, &mut self.text, &header, first, None, guess.reads()).await?);
         while let Some(Decided { mut changes, import, known, found_any }) = next.take() {
             changes.push(Write::PutImport(Box::new(import.clone()), Expect::Revision(self.revision)));
+            changes.extend(self.hold());
             slices += 1;
             let goes_on = import.reading().is_some() && slices < SLICES_A_TURN;
             guess.learn(found_any);
@@ -143,7 +158,7 @@ impl Reading<'_> {
         };
         let counted = Import { total_rows: Some(total), state, ..self.import.clone() };
         let put = Write::PutImport(Box::new(counted), Expect::Revision(self.revision));
-        self.app.commit_in_background(Changes::from_iter([put])).await?;
+        self.app.commit_in_background([put].into_iter().chain(self.hold()).collect()).await?;
         Ok(total > 0)
     }
 }

@@ -172,6 +172,15 @@ impl App {
         Ok(read_mask.unwrap_or_default())
     }
 
+    /// The name of the installation: that of every Message-ID, whichever process sends. Until it has one, this process's
+    /// own.
+    pub(crate) async fn installation_name(&self) -> Result<Arc<str>, StoreError> {
+        let own = || self.settings().hostname.clone();
+        let load = async { Ok(Some(Arc::from(self.store().installation_name().await?.unwrap_or_else(own)))) };
+        let name = self.lookups().name.get(&(), self.now(), load).await?;
+        Ok(name.unwrap_or_default())
+    }
+
     /// Who wants to hear of a workspace's events.
     pub(crate) async fn listeners(&self, workspace: WorkspaceId) -> Result<Arc<Listeners>, StoreError> {
         let page = PageRequest { after: None, limit: MAX_WEBHOOKS };

@@ -185,7 +185,7 @@ async fn email(
         reply_to: input.reply_to.as_deref().and_then(|text| EmailAddress::parse(text).ok()),
         subject: subject.unwrap_or_default(),
         date: message.created_at,
-        message_id: format!("{}@{}", message.id, app.settings().hostname),
+        message_id: format!("{}@{}", message.id, app.installation_name().await?),
         headers,
         text,
         html,

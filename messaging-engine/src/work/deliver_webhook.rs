@@ -29,9 +29,9 @@ impl Job for DeliverWebhook {
         }
         let read = (delivery.status, delivery.attempts);
         let attempted = match webhook.status {
-            _ if delivery.is_test() => attempt(&cx.app, webhook, delivery).await?,
-            WebhookStatus::Active => attempt(&cx.app, webhook, delivery).await?,
-            WebhookStatus::Paused => Attempted::without(read, delivery.hold()),
+            _ if delivery.is_test() => attempt(cx, webhook, delivery).await?,
+            WebhookStatus::Active => attempt(cx, webhook, delivery).await?,
+            WebhookStatus::Paused => Attempted::held(delivery),
             WebhookStatus::Disabled => Attempted::without(read, delivery.give_up()),
         };
         drop(turn);

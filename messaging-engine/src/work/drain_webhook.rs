@@ -9,13 +9,12 @@
 
 use std::time::{Duration, Instant};
 
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
 use messaging_core::domain::webhook::{HELD, Webhook, WebhookStatus};
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
 
-use crate::app::App;
 use crate::jobs::deliver_webhook::DeliverWebhook;
 use crate::jobs::drain_webhook::DrainWebhook;
 use crate::work::deliver_webhook::MAX_COMMITS;
@@ -32,9 +31,6 @@ const MANY: usize = 24;
 const HANGS: Duration = Duration::from_secs(5);
 /// After so long the job lets others have its place and goes on.
 const RUN: Duration = Duration::from_secs(20);
-/// An event that was under way when the webhook was resumed may be held a moment later: longer than look-ups are
-/// believed, and than a commit takes. Short, because what is held or replayed meanwhile waits for this look.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 impl DrainWebhook {
     fn width(&self) -> usize {
@@ -59,10 +55,6 @@ impl Job for DrainWebhook {
             let width = if is_active { self.width() } else { 0 };
             let batch = store.backlog(self.workspace_id, self.webhook_id, width).await?;
             if batch.is_empty() {
-                if is_active && !self.is_last_look {
-                    self.is_last_look = true;
-                    return cx.again_at(cx.app.now() + LOOK_AGAIN, &self, Changes::default()).await;
-                }
                 // When the webhook changed meanwhile it may have been resumed: look again.
                 match stop(cx, stored).await {
                     Err(CommitError::Conflict) if conflicts < MAX_COMMITS => conflicts += 1,
@@ -70,8 +62,9 @@ impl Job for DrainWebhook {
                 }
                 continue;
             }
-            self.is_last_look = false;
-            let times = try_join_all(batch.into_iter().map(|delivery| send(&cx.app, &stored.record, delivery))).await?;
+            // All of them end, so that what was sent is known, before the first failure does.
+            let sent = join_all(batch.into_iter().map(|delivery| send(cx, &stored.record, delivery))).await;
+            let times = sent.into_iter().collect::<Result<Vec<_>, _>>()?;
             self.sent = self.sent.saturating_add(u32::try_from(times.len()).unwrap_or(u32::MAX));
             self.hangs = times.iter().any(|took| *took >= HANGS);
             if began.elapsed() >= RUN {
@@ -90,11 +83,12 @@ async fn stop(cx: &JobContext, stored: Stored<Webhook>) -> Result<(), CommitErro
 
 /// Attempts one delivery and commits its outcome; a further attempt is a job of its own. Answers how long it
 /// took.
-async fn send(app: &App, webhook: &Webhook, delivery: Delivery) -> Result<Duration, JobError> {
+async fn send(cx: &JobContext, webhook: &Webhook, delivery: Delivery) -> Result<Duration, JobError> {
+    let app = &cx.app;
     let is_too_old = delivery.status == DeliveryStatus::Held && app.now().since(delivery.created_at) >= HELD;
     let read = (delivery.status, delivery.attempts);
     let attempted =
-        if is_too_old { Attempted::without(read, delivery.expire()) } else { attempt(app, webhook, delivery).await? };
+        if is_too_old { Attempted::without(read, delivery.expire()) } else { attempt(cx, webhook, delivery).await? };
     for _ in 0..MAX_COMMITS {
         let mut changes: Changes = insist(app, || attempted.writes(app)).await?.into_iter().collect();
         if let Some(due_at) = attempted.delivery.next_attempt_at {

@@ -6,8 +6,7 @@
 //! long.
 //!
 //! Messages are being sent meanwhile, and whoever commits second decides again. So each message is a commit of
-//! its own, tried again when its row changed; only the commit of the job's progress can tell that the lease is
-//! lost.
+//! its own, tried again when its row changed, and made under the claim of the job.
 
 mod messages;
 
@@ -126,7 +125,7 @@ impl EraseContact {
             return Ok(Step::Done);
         }
         let ids: Vec<MessageId> = found.iter().map(|message| message.id).collect();
-        let is_done = messages::redact(&cx.app, self.workspace_id, &ids, &self.names()).await?;
+        let is_done = messages::redact(cx, self.workspace_id, &ids, &self.names()).await?;
         // A redacted message belongs to nobody, so the next page is the first again.
         let progress = if ids.is_empty() { Progress::Copied } else { self.progress };
         Ok(self.after(cx, is_done, progress))
@@ -137,7 +136,7 @@ impl EraseContact {
             let ids = cx.app.store().messages_copying(self.workspace_id, key, PAGE).await?;
             if !ids.is_empty() {
                 let erased = self.erased_addresses();
-                let is_done = messages::take_out(&cx.app, self.workspace_id, &ids, &erased, &[key]).await?;
+                let is_done = messages::take_out(cx, self.workspace_id, &ids, &erased, &[key]).await?;
                 // What was taken out is not found again.
                 return Ok(self.after(cx, is_done, Progress::Copied));
             }
@@ -149,7 +148,7 @@ impl EraseContact {
         let page = PageRequest { after, limit: PAGE };
         let slice = cx.app.store().messages_to(self.workspace_id, &self.addresses, page).await?;
         let ids: Vec<MessageId> = slice.items.iter().map(|message| message.id).collect();
-        let is_done = messages::redact(&cx.app, self.workspace_id, &ids, &self.names()).await?;
+        let is_done = messages::redact(cx, self.workspace_id, &ids, &self.names()).await?;
         let progress = slice.next.map_or(Progress::Unlisted(None), |next| Progress::Addressed(Some(next)));
         Ok(self.after(cx, is_done, progress))
     }
@@ -159,7 +158,7 @@ impl EraseContact {
         let page = PageRequest { after, limit: PAGE };
         let slice = cx.app.store().unlisted_messages_naming(self.workspace_id, &names, page).await?;
         let erased = self.erased_addresses();
-        let is_done = messages::take_out(&cx.app, self.workspace_id, &slice.items, &erased, &[]).await?;
+        let is_done = messages::take_out(cx, self.workspace_id, &slice.items, &erased, &[]).await?;
         let progress = slice.next.map_or(Progress::Linked(None), |next| Progress::Unlisted(Some(next)));
         Ok(self.after(cx, is_done, progress))
     }

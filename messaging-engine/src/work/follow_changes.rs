@@ -8,8 +8,8 @@ use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus};
 use messaging_core::error::Chain;
 use messaging_core::ids::{SegmentId, WorkspaceId};
-use messaging_core::ports::store::StoreError;
 use messaging_core::ports::store::segments::MemberQuery;
+use messaging_core::ports::store::{CommitError, StoreError};
 
 use crate::app::App;
 use crate::jobs::JobData as _;
@@ -37,11 +37,10 @@ impl Job for FollowChanges {
             // The segments are read within the turn: after it, a changed filter is calculated.
             let turn = app.turn_at_segments(self.workspace_id).await;
             let queries = queries(app, self.workspace_id).await?;
-            match app.store().follow_changes(self.workspace_id, &queries, NOTES).await {
+            match app.store().follow_changes(self.workspace_id, &queries, NOTES, cx.handle()).await {
                 Ok((_, true)) => {}
                 Ok((_, false)) => return Ok(cx.finish(Changes::default()).await?),
-                Err(error @ (StoreError::Unavailable | StoreError::OutcomeUnknown)) => return Err(error.into()),
-                Err(error) => {
+                Err(CommitError::Store(error @ StoreError::Failed(_))) => {
                     drop(turn);
                     tracing::warn!(error = %Chain(&error), workspace = %self.workspace_id, "changes were not followed");
                     let failures = self.failures.saturating_add(1);
@@ -52,6 +51,8 @@ impl Job for FollowChanges {
                     };
                     return cx.again_at(app.now() + RETRY, &Self { failures, ..self }, changes).await;
                 }
+                // The claim is lost, or there is too much to do at the moment.
+                Err(error) => return Err(error.into()),
             }
         }
         cx.again_at(app.now(), &Self { failures: 0, ..self }, Changes::default()).await

@@ -17,11 +17,10 @@ const RETRY: Duration = Duration::from_secs(1);
 impl Job for ImportContacts {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let app = &cx.app;
-        match app.advance_import(self.workspace_id, self.import_id).await {
+        match app.advance_import(self.workspace_id, self.import_id, Some(cx.handle())).await {
             Ok(true) => return cx.again_at(app.now(), &self, Changes::default()).await,
             Ok(false) => {}
-            // Others change the same contacts all the time. Or another run of this job is at it; then this
-            // one has lost its lease, and cannot be put back.
+            // Others change the same contacts all the time.
             Err(CommitError::Conflict) => return cx.again_at(app.now() + RETRY, &self, Changes::default()).await,
             Err(error) => return Err(error.into()),
         }
@@ -37,9 +36,14 @@ impl Job for ExpireImport {
         let mut reading = None;
         if let Some(stored) = app.store().import(self.workspace_id, self.import_id).await? {
             reading = stored.record.reading().map(|(upload, _)| upload);
-            if let Some(expired) = stored.record.expire(app.now()) {
+            let now = app.now();
+            if stored.record.admits_upload(now).is_ok() {
+                // The clock was ahead when the job was claimed, and a file may be on its way.
+                return cx.again_at(stored.record.expires_at(), &self, Changes::default()).await;
+            }
+            if let Some(expired) = stored.record.expire(now) {
                 let put = Write::PutImport(Box::new(expired), Expect::Revision(stored.revision));
-                match app.commit_in_background(Changes::from_iter([put])).await {
+                match cx.commit(Changes::from_iter([put])).await {
                     // The file came in the last moment.
                     Err(CommitError::Conflict) => return cx.again_at(app.now(), &self, Changes::default()).await,
                     outcome => outcome?,
@@ -55,7 +59,7 @@ impl App {
     /// Does what the job of an import does, to the end: for a program that imports a file where no server
     /// works. The job then finds nothing left to do.
     pub async fn run_import(&self, workspace: WorkspaceId, import: ImportId) -> Result<(), JobError> {
-        while self.advance_import(workspace, import).await? {}
+        while self.advance_import(workspace, import, None).await? {}
         Ok(remove_files(self, workspace, import, None).await?)
     }
 }

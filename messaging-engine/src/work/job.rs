@@ -76,6 +76,25 @@ impl JobContext {
         Ok(self.app.commit(changes).await?)
     }
 
+    /// Names the claim of this run, for upkeep that stores do under it.
+    pub(super) const fn handle(&self) -> &JobHandle {
+        &self.handle
+    }
+
+    /// Fails unless the claim of this run is held: asked right before something leaves the process. Costs no sync.
+    pub(super) async fn hold(&self) -> Result<(), CommitError> {
+        self.app.commit(Changes::from_iter([Write::HoldJob(self.handle.clone())])).await
+    }
+
+    /// Commits changes in between: the run goes on, and only while its claim is held.
+    pub(super) async fn commit(&self, mut changes: Changes) -> Result<(), CommitError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        changes.push(Write::HoldJob(self.handle.clone()));
+        self.app.commit_in_background(changes).await
+    }
+
     /// Commits the outcome and removes the job.
     ///
     /// Returns once it is committed, however long the disk is full or failing; a conflict, a claim that was

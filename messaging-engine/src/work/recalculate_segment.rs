@@ -60,7 +60,8 @@ impl Job for RecalculateSegment {
                 return Ok(cx.finish(Changes::default()).await?);
             }
             let store = app.store();
-            let piece = store.calculate_members(self.workspace_id, self.segment_id, &query, self.rest, moves).await;
+            let (segment, rest) = (self.segment_id, self.rest);
+            let piece = store.calculate_members(self.workspace_id, segment, &query, rest, moves, cx.handle()).await;
             drop(turn);
             match piece {
                 Ok(piece) => {
@@ -70,9 +71,7 @@ impl Job for RecalculateSegment {
                         None => return self.end(cx, &graph, &query.filter).await,
                     }
                 }
-                // There is too much to do at the moment, which says nothing about the segment.
-                Err(error @ (StoreError::Unavailable | StoreError::OutcomeUnknown)) => return Err(error.into()),
-                Err(StoreError::Failed(cause)) => {
+                Err(CommitError::Store(StoreError::Failed(cause))) => {
                     self.failures += 1;
                     let cause = Chain(&*cause).to_string();
                     if self.failures >= MAX_FAILURES {
@@ -81,6 +80,8 @@ impl Job for RecalculateSegment {
                     tracing::warn!(cause, segment = %self.segment_id, "a calculation was cut short");
                     return cx.again_at(app.now() + RETRY, &self, Changes::default()).await;
                 }
+                // The claim is lost, or there is too much to do at the moment, which says nothing about the segment.
+                Err(error) => return Err(error.into()),
             }
         }
         cx.again_at(app.now(), &self, Changes::default()).await

@@ -13,7 +13,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::app::App;
 use crate::work::job::{JobContext, JobError};
 use crate::work::lanes::{HOLD, Lanes, Took, WINDOW};
-use crate::work::{all, paused_lanes, sweep};
+use crate::work::{all, paused_lanes};
 
 /// A claim outlasts every attempt: SMTP alone may take half an hour (RFC 5321 section 4.5.3.2).
 const LEASE: Duration = Duration::from_hours(1);
@@ -43,30 +43,24 @@ const GRACE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Workers {
     stop: watch::Sender<bool>,
-    tasks: Vec<JoinHandle<()>>,
+    task: JoinHandle<()>,
 }
 
 impl Workers {
     /// Starts working on `runtime`, which may differ from the one that serves requests.
     pub fn start(app: &App, runtime: &Handle) -> Self {
         let (stop, stopped) = watch::channel(false);
-        let tasks = vec![
-            runtime.spawn(work(app.clone(), stopped.clone())),
-            runtime.spawn(sweep::keep_sweeping(app.clone(), stopped)),
-        ];
-        Self { stop, tasks }
+        Self { stop, task: runtime.spawn(work(app.clone(), stopped)) }
     }
 
     /// Claims nothing more and waits for what runs, at most 10 seconds. What does not end until then is
     /// dropped; its jobs are still stored and will be run again.
     pub async fn stop(self) {
         self.stop.send_replace(true);
-        for task in self.tasks {
-            if let Err(error) = task.await
-                && error.is_panic()
-            {
-                tracing::error!("a worker panicked");
-            }
+        if let Err(error) = self.task.await
+            && error.is_panic()
+        {
+            tracing::error!("the workers panicked");
         }
     }
 }
@@ -113,6 +107,7 @@ impl InWork {
 
 async fn work(app: App, mut stopped: watch::Receiver<bool>) {
     let mut in_work = InWork::default();
+    let mut is_prepared = false;
     while !*stopped.borrow() {
         in_work.collect();
         if !app.store().health().takes_work() {
@@ -122,7 +117,14 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
             }
             continue;
         }
-        let claimed = match claim(&app, &in_work).await {
+        let claiming = async {
+            if !is_prepared {
+                app.prepare_to_work().await.map_err(CommitError::into_store_error)?;
+                is_prepared = true;
+            }
+            claim(&app, &in_work).await
+        };
+        let claimed = match claiming.await {
             Ok(claimed) => claimed,
             Err(error) => {
                 tracing::warn!(error = %Chain(&error), "no jobs could be claimed");

@@ -1,25 +1,31 @@
-//! Housekeeping: what expired is removed, a little at a time.
+//! The job that removes what expired, a little at a time.
+//!
+//! Each kind of sweep is a job of the installation, which puts itself back when it is done: whichever process works does
+//! it, one at a time, and none depends on how long a process lives.
 
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::product_event::UNIQUE_FOR;
 use messaging_core::domain::webhook::{HELD, KEPT};
-use messaging_core::error::Chain;
 use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::{CommitError, StoreError};
-use tokio::sync::watch;
 
 use crate::app::App;
+use crate::jobs::JobData as _;
+use crate::jobs::upkeep::{Sweep, Upkeep};
+use crate::work::job::{Job, JobContext, JobError};
 
-/// How often expired things are looked for.
-const INTERVAL: Duration = Duration::from_mins(1);
 /// Rows removed in one commit: few enough that a request never waits for them noticeably.
 const SLICE: usize = 500;
 /// Pieces of reports on imports removed in one commit; each is about a slice of rows.
 const ROW_ERROR_SLICE: usize = 20;
-/// Commits in one sweep; what is left waits for the next.
+/// Slices of one run; then others have their turn.
 const MAX_SLICES: usize = 200;
+/// What a run did not come to waits so long.
+const GO_ON_AFTER: Duration = Duration::from_secs(1);
+/// New sweeps are so far apart, so that they do not come together later.
+const APART: Duration = Duration::from_secs(3);
 /// Captures kept per workspace (contract section 22, "Sandbox inbox").
 const KEPT_CAPTURES: usize = 10_000;
 /// What was sent is kept this long after it was accepted, for retries and for support; the status and
@@ -36,52 +42,73 @@ const ATTEMPTS_KEPT: Duration = Duration::from_hours(30 * 24);
 /// Which rows of an import were refused is kept this long after it was asked for.
 const ROW_ERRORS_KEPT: Duration = Duration::from_hours(30 * 24);
 
-/// Sweeps now and then until told to stop.
-pub(super) async fn keep_sweeping(app: App, mut stopped: watch::Receiver<bool>) {
-    loop {
-        tokio::select! {
-            () = app.clock().sleep(INTERVAL) => {}
-            _ = stopped.changed() => return,
+impl Job for Upkeep {
+    async fn run(self, cx: &JobContext) -> Result<(), JobError> {
+        let app = &cx.app;
+        for _ in 0..MAX_SLICES {
+            cx.hold().await?;
+            if slice(app, self.sweep).await? == 0 {
+                let next = app.now() + self.sweep.interval(app.settings().sweep_every);
+                return cx.again_at(next, &self, Changes::default()).await;
+            }
         }
-        if let Err(error) = sweep(&app).await {
-            tracing::warn!(error = %Chain(&error), "a sweep was cut short");
-        }
+        cx.again_at(app.now() + GO_ON_AFTER, &self, Changes::default()).await
     }
 }
 
-/// Removes what expired: remembered replies, sessions, failed sign-ins, captures beyond the newest, old contents and files, files that
-/// no commit came to name, members of removed lists and segments, unique ids of product events, reports of imports, versions of removed
-/// templates, old deliveries of webhooks.
-pub async fn sweep(app: &App) -> Result<(), StoreError> {
-    let store = app.store();
+/// The writes that see to it that every sweep is a job; those that are jobs already stay as they are.
+pub(super) fn enqueue_all(app: &App) -> Changes {
     let now = app.now();
-    let old = now - CONTENT_KEPT;
-    for _ in 0..MAX_SLICES {
-        let removed = store.forget_expired(now, SLICE).await?
-            + store.forget_sign_ins(now, SLICE).await?
-            + store.trim_captures(KEPT_CAPTURES, SLICE).await?
-            + store.forget_contents(old, SLICE).await?
-            + store.forget_attempts(now - ATTEMPTS_KEPT, SLICE).await?
-            + store.forget_members(SLICE).await?
-            + store.forget_segment_members(SLICE).await?
-            + store.forget_unique_ids(now - UNIQUE_FOR, SLICE).await?
-            + store.forget_row_errors(now - ROW_ERRORS_KEPT, ROW_ERROR_SLICE).await?
-            + store.forget_templates(old, SLICE).await?
-            + store.expire_deliveries(now - HELD, SLICE).await?
-            + store.forget_deliveries(now - KEPT, SLICE).await?
-            + store.forget_log(now - KEPT, SLICE).await?
-            + settle_blobs(store, app.blobs(), now - FILES_WAIT, SLICE).await?
-            + store.forget_abandoned_blobs(old, SLICE).await?
-            + forget_files(app, old).await?;
-        if removed == 0 {
-            break;
+    let mut due_at = now;
+    let jobs = Sweep::ALL.map(|sweep| {
+        due_at = due_at + APART;
+        let due_at = due_at + sweep.interval(app.settings().sweep_every);
+        Write::EnqueueOnce(Upkeep::of(sweep).enqueue(app.new_id(now), due_at))
+    });
+    jobs.into_iter().collect()
+}
+
+/// Does every sweep now, to its end, whatever jobs there are: for programs without workers, and for tests.
+pub async fn sweep(app: &App) -> Result<(), StoreError> {
+    for sweep in Sweep::ALL {
+        for _ in 0..MAX_SLICES {
+            if slice(app, sweep).await? == 0 {
+                break;
+            }
         }
     }
     Ok(())
 }
 
-async fn forget_files(app: &App, old: messaging_core::time::Timestamp) -> Result<u64, StoreError> {
-    let files = app.blobs().blobs_before(old, SLICE).await?;
+/// Removes a slice of what a sweep finds; answers how much that was.
+async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
+    let (store, now) = (app.store(), app.now());
+    match sweep {
+        Sweep::Replies => store.forget_expired(now, SLICE).await,
+        Sweep::SignIns => store.forget_sign_ins(now, SLICE).await,
+        Sweep::Captures => store.trim_captures(KEPT_CAPTURES, SLICE).await,
+        Sweep::ListMembers => store.forget_members(SLICE).await,
+        Sweep::SegmentMembers => store.forget_segment_members(SLICE).await,
+        Sweep::Contents => store.forget_contents(now - CONTENT_KEPT, SLICE).await,
+        Sweep::Files => {
+            let abandoned = store.forget_abandoned_blobs(now - CONTENT_KEPT, SLICE).await?;
+            Ok(abandoned + forget_files(app).await?)
+        }
+        Sweep::PendingFiles => settle_blobs(store, app.blobs(), now - FILES_WAIT, SLICE).await,
+        Sweep::Attempts => store.forget_attempts(now - ATTEMPTS_KEPT, SLICE).await,
+        Sweep::UniqueIds => store.forget_unique_ids(now - UNIQUE_FOR, SLICE).await,
+        Sweep::RowErrors => store.forget_row_errors(now - ROW_ERRORS_KEPT, ROW_ERROR_SLICE).await,
+        Sweep::Templates => store.forget_templates(now - CONTENT_KEPT, SLICE).await,
+        Sweep::Deliveries => {
+            let expired = store.expire_deliveries(now - HELD, SLICE).await?;
+            Ok(expired + store.forget_deliveries(now - KEPT, SLICE).await?)
+        }
+        Sweep::EventLog => store.forget_log(now - KEPT, SLICE).await,
+    }
+}
+
+async fn forget_files(app: &App) -> Result<u64, StoreError> {
+    let files = app.blobs().blobs_before(app.now() - CONTENT_KEPT, SLICE).await?;
     if files.is_empty() {
         return Ok(0);
     }

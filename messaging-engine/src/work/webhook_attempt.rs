@@ -21,6 +21,7 @@ use messaging_core::time::Timestamp;
 use serde_json::Value;
 
 use crate::app::App;
+use crate::work::job::{JobContext, JobError};
 
 /// How long a receiver may take (contract section 15.3).
 const TIME_LIMIT: Duration = Duration::from_secs(15);
@@ -35,6 +36,8 @@ pub(super) struct Attempted {
     pub(super) delivery: Delivery,
     /// What was read before.
     read: (DeliveryStatus, u32),
+    /// The state of the webhook that it was decided on, where nothing was sent.
+    decided_on: Option<WebhookStatus>,
     /// What follows for the webhook; `None` when nothing was sent, and for tests.
     consequence: Option<Consequence>,
     /// How long the receiver took.
@@ -48,10 +51,11 @@ struct Prepared {
     addresses: ErasedAddresses,
 }
 
-/// Makes one attempt. Nothing is written yet.
-pub(super) async fn attempt(app: &App, webhook: &Webhook, delivery: Delivery) -> Result<Attempted, StoreError> {
+/// Makes one attempt. Nothing is written yet; before the request leaves the claim of the job is confirmed.
+pub(super) async fn attempt(cx: &JobContext, webhook: &Webhook, delivery: Delivery) -> Result<Attempted, JobError> {
+    let app = &cx.app;
     let read = (delivery.status, delivery.attempts);
-    let unsent = |delivery: Delivery| Attempted { delivery, read, consequence: None, took: Duration::ZERO };
+    let unsent = |delivery: Delivery| Attempted::without(read, delivery);
     let Some(prepared) = prepare(app, webhook, &delivery).await? else {
         return Ok(unsent(delivery.give_up()));
     };
@@ -70,8 +74,9 @@ pub(super) async fn attempt(app: &App, webhook: &Webhook, delivery: Delivery) ->
     };
     if !app.store().health().takes_work() {
         // Its outcome could not be stored, and the receiver would be called again.
-        return Err(StoreError::Unavailable);
+        return Err(StoreError::Unavailable.into());
     }
+    cx.hold().await?;
     let began = Instant::now();
     let fetched = app.fetch().fetch(request).await;
     let took = began.elapsed();
@@ -81,7 +86,7 @@ pub(super) async fn attempt(app: &App, webhook: &Webhook, delivery: Delivery) ->
     let is_test = delivery.is_test();
     let (delivery, consequence) =
         outcome::judge(delivery, Attempt { answer, ended_at, took, schedule, jitter: jitter(app) });
-    Ok(Attempted { delivery, read, consequence: (!is_test).then_some(consequence), took })
+    Ok(Attempted { delivery, read, decided_on: None, consequence: (!is_test).then_some(consequence), took })
 }
 
 /// Makes the payload; `None` when the event is not there any more.
@@ -172,14 +177,22 @@ fn jitter(app: &App) -> i32 {
 impl Attempted {
     /// Something became of a delivery without an attempt.
     pub(super) fn without(read: (DeliveryStatus, u32), delivery: Delivery) -> Self {
-        Self { delivery, read, consequence: None, took: Duration::ZERO }
+        Self { delivery, read, decided_on: None, consequence: None, took: Duration::ZERO }
+    }
+
+    /// It is held, as long as the webhook is paused.
+    pub(super) fn held(delivery: Delivery) -> Self {
+        let read = (delivery.status, delivery.attempts);
+        Self { decided_on: Some(WebhookStatus::Paused), ..Self::without(read, delivery.hold()) }
     }
 
     /// What is to be written: the delivery, and what follows for the webhook.
     pub(super) async fn writes(&self, app: &App) -> Result<Vec<Write>, StoreError> {
         let (workspace, webhook) = (self.delivery.workspace_id, self.delivery.webhook_id);
         let update = UpdateDelivery { delivery: self.delivery.clone(), read: self.read };
-        let mut writes = vec![Write::UpdateDelivery(Box::new(update))];
+        let mut writes: Vec<_> =
+            self.decided_on.map(|status| Write::ExpectWebhook(workspace, webhook, status)).into_iter().collect();
+        writes.push(Write::UpdateDelivery(Box::new(update)));
         match self.consequence {
             None => {}
             // Without looking whether there are failures: a DELETE by key costs less than finding out.
@@ -198,8 +211,12 @@ impl Attempted {
         Ok(writes)
     }
 
-    /// Whether the delivery is still as it was read.
+    /// Whether the same outcome may be written once more after a conflict: something was sent, which cannot be taken
+    /// back, and the delivery is still as it was read.
     pub(super) async fn is_current(&self, app: &App) -> Result<bool, StoreError> {
+        if self.decided_on.is_some() {
+            return Ok(false);
+        }
         let found = app.store().delivery(self.delivery.workspace_id, self.delivery.id).await?;
         Ok(found.is_some_and(|found| (found.status, found.attempts) == self.read))
     }

@@ -88,8 +88,13 @@ impl Bed {
 
     /// Another application on the same database, as in another process. It shares transports and nothing else.
     pub(crate) fn another_process(&self) -> App {
+        self.another_process_fetching(Arc::new(MemoryFetch::default()))
+    }
+
+    /// The same, which calls web addresses with `fetch`.
+    pub(crate) fn another_process_fetching(&self, fetch: Arc<dyn Fetch>) -> App {
         let building = App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _);
-        wait_for(building.transports(self.transports.clone()).build()).unwrap()
+        wait_for(building.fetch(fetch).transports(self.transports.clone()).build()).unwrap()
     }
 
     /// A bed with the workspace "Acme" and its owner, signed in.

@@ -292,7 +292,7 @@ async fn visits_of_an_erased_persons_message_say_nothing_of_the_visitor() {
     assert_eq!(product.app.click(&token(urls[1])).await.unwrap(), None, "the target named the person");
     // A later message may lead there again.
     let writes = product.app.store_urls(product.workspace, urls.map(str::to_owned).to_vec());
-    assert_eq!(writes.len(), 1);
+    assert!(writes.iter().any(|write| matches!(write, Write::PutUrl(_, url) if url == urls[1])));
 }
 
 #[tokio::test]

@@ -46,6 +46,7 @@ mod transactions;
 mod typed_calls;
 mod unknown_members;
 mod unsubscribe;
+mod upkeep;
 mod visits;
 mod webhook_deliveries;
 mod webhook_events;

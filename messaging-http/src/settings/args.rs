@@ -77,8 +77,9 @@ optional! {
 
         /// The name this machine sends mail under [default: the machine's host name]
         ///
-        /// Said in EHLO, and the right side of Message-IDs. Receivers look it up: use a name that resolves
-        /// to the address mail is sent from.
+        /// Said in EHLO. Receivers look it up: use a name that resolves to the address mail is sent from.
+        /// That of the first start is kept as the name of the installation, which stands in Message-IDs;
+        /// `messaging admin set-name` changes it.
         #[arg(long, env = "MESSAGING_HOSTNAME", value_name = "NAME")]
         pub hostname: Option<String>,
 

@@ -5,7 +5,7 @@
 /// What the list names.
 pub mod prelude {
     pub use bytes::Bytes;
-    pub use messaging_core::changes::{Reply, ReplyKey};
+    pub use messaging_core::changes::{JobHandle, Reply, ReplyKey};
     pub use messaging_core::domain::account::{Member, Session, User, Workspace};
     pub use messaging_core::domain::api_key::ApiKey;
     pub use messaging_core::domain::attachment::MessageBlob;
@@ -45,9 +45,10 @@ pub mod prelude {
     pub use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
     pub use messaging_core::ports::store::webhooks::ReplayRange;
     pub use messaging_core::ports::store::{
-        Accounts, ApiKeys, Attempts, Blobs, Channels, Contacts, CustomFields, EventLog, Imports, Installation, Lists,
-        Messages, PageRequest, ProductEvents, ProviderLinks, Replies, Sandbox, Segments, SendingDomains, SignIns,
-        Slice, SoftBounces, StoreCursor, StoreError, Stored, Suppressions, Templates, Urls, Webhooks,
+        Accounts, ApiKeys, Attempts, Blobs, Channels, CommitError, Contacts, CustomFields, EventLog, Imports,
+        Installation, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, Replies, Sandbox, Segments,
+        SendingDomains, SignIns, Slice, SoftBounces, StoreCursor, StoreError, Stored, Suppressions, Templates, Urls,
+        Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};
@@ -56,7 +57,7 @@ pub mod prelude {
 
 /// Calls a macro with the reads and the upkeep of [`Store`](messaging_core::ports::Store), as
 /// `impl TRAIT { METHOD(ARGUMENT: TYPE, …) -> ANSWER; … } …`: each method is asynchronous and answers
-/// `Result<ANSWER, StoreError>`. The names of [`prelude`] must be in scope.
+/// `Result<ANSWER, StoreError>`, or the error after its comma. The names of [`prelude`] must be in scope.
 #[macro_export]
 macro_rules! for_every_read {
     ($then:ident) => {
@@ -108,6 +109,7 @@ macro_rules! for_every_read {
             }
             impl Installation {
                 key_check() -> Option<String>;
+                installation_name() -> Option<String>;
                 sealed_secrets(limit: usize) -> Vec<SealedSecret>;
             }
             impl ApiKeys {
@@ -160,8 +162,8 @@ macro_rules! for_every_read {
                 segment_read_mask(workspace: WorkspaceId) -> ReadMask;
                 segment_contacts(workspace: WorkspaceId, id: SegmentId, page: PageRequest) -> Slice<Contact>;
                 preview(workspace: WorkspaceId, query: &MemberQuery, conditions: &[Filter], sample: usize) -> Preview;
-                calculate_members(workspace: WorkspaceId, id: SegmentId, query: &MemberQuery, from: Option<StoreCursor>, moves: MoveNotes) -> Calculated;
-                follow_changes(workspace: WorkspaceId, segments: &[(SegmentId, MemberQuery)], limit: usize) -> (Vec<Moved>, bool);
+                calculate_members(workspace: WorkspaceId, id: SegmentId, query: &MemberQuery, from: Option<StoreCursor>, moves: MoveNotes, job: &JobHandle) -> Calculated, CommitError;
+                follow_changes(workspace: WorkspaceId, segments: &[(SegmentId, MemberQuery)], limit: usize, job: &JobHandle) -> (Vec<Moved>, bool), CommitError;
                 segment_moves(workspace: WorkspaceId, limit: usize) -> Vec<(StoreCursor, Moved)>;
                 forget_segment_members(limit: usize) -> u64;
             }

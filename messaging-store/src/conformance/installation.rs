@@ -11,7 +11,7 @@ use messaging_core::ports::store::{CommitError, SealedSecret, Store, needs_its_k
 use serde_json::json;
 
 use super::sample::{self, at, domain, id};
-use super::{commit, put};
+use super::{commit, put, refuse};
 
 /// The first check value stays.
 pub async fn the_check_value_of_the_key_is_kept_once(store: &dyn Store) {
@@ -22,6 +22,20 @@ pub async fn the_check_value_of_the_key_is_kept_once(store: &dyn Store) {
     assert!(matches!(again, Err(CommitError::Conflict)), "{again:?}");
     assert_eq!(store.key_check().await.unwrap().as_deref(), Some("one"));
     assert!(needs_its_key(store).await.unwrap());
+}
+
+/// The name of the installation is changed by whoever knows the one before.
+pub async fn the_name_is_changed_by_whoever_knows_it(store: &dyn Store) {
+    let name =
+        |name: &str, before: Option<&str>| [Write::PutInstallationName(name.to_owned(), before.map(ToOwned::to_owned))];
+    assert_eq!(store.installation_name().await.unwrap(), None);
+    refuse(store, name("a.example", Some("b.example"))).await;
+    put(store, name("a.example", None)).await;
+    refuse(store, name("b.example", None)).await;
+    refuse(store, name("b.example", Some("c.example"))).await;
+    assert_eq!(store.installation_name().await.unwrap().as_deref(), Some("a.example"));
+    put(store, name("b.example", Some("a.example"))).await;
+    assert_eq!(store.installation_name().await.unwrap().as_deref(), Some("b.example"));
 }
 
 /// Keys of domains, secrets of webhooks and of channels are found, with what they were sealed for.

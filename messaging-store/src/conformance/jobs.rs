@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use messaging_core::changes::{Expect, JobHandle, NewJob, PutBack, Reschedule, Write};
-use messaging_core::ports::store::Store;
 use messaging_core::ports::store::jobs::Claim;
+use messaging_core::ports::store::{Priority, Store};
 
 use super::sample::{at, claim, enqueue, finish, handles, id_at, job, monotonic, next_due, user};
 use super::{put, refuse, refuse_claim};
@@ -149,6 +149,37 @@ pub async fn a_saved_job_stays_claimed_and_comes_back_as_saved(store: &dyn Store
     again = store.claim(claim(50)).await.unwrap().remove(0);
     assert_eq!((again.failures, &again.payload), (0, &next.payload));
     put(store, finish(&[again])).await;
+}
+
+/// A claim is confirmed as often as somebody asks, alone or with other writes, and changes nothing. Once it is lost,
+/// nothing is written with it.
+pub async fn a_held_claim_is_confirmed(store: &dyn Store) {
+    put(store, [enqueue("lane", 0), enqueue("lane", 700)]).await;
+    let first = store.claim(claim(0)).await.unwrap().remove(0).handle;
+    let hold = |handle: &JobHandle| Write::HoldJob(handle.clone());
+    let kept = user();
+    put(store, [hold(&first)]).await;
+    put(store, [Write::PutUser(kept.clone(), Expect::Absent), hold(&first), hold(&first)]).await;
+    assert!(store.user(kept.id).await.unwrap().is_some());
+    assert_eq!(next_due(store).await, Some(at(700)));
+    store.commit([hold(&first)].into_iter().collect(), Priority::Background).await.expect("commits");
+    let foreign = JobHandle { token: first.token.wrapping_add(1), ..first.clone() };
+    refuse_claim(store, [hold(&foreign)]).await;
+    refuse_claim(store, [hold(&first), hold(&foreign)]).await;
+    let mut second = store.claim(claim(1_000)).await.unwrap();
+    second.retain(|job| job.handle.id == first.id);
+    refuse_claim(store, [hold(&first)]).await;
+    let refused = user();
+    for writes in [
+        [hold(&first), Write::PutUser(refused.clone(), Expect::Absent)],
+        [Write::PutUser(refused.clone(), Expect::Absent), hold(&first)],
+    ] {
+        refuse_claim(store, writes).await;
+    }
+    assert_eq!(store.user(refused.id).await.unwrap(), None);
+    put(store, [hold(&second[0].handle)]).await;
+    put(store, finish(&second)).await;
+    refuse_claim(store, [hold(&second[0].handle)]).await;
 }
 
 /// A commit that fails after it finished a job leaves the job claimed by the same handle.

@@ -6,7 +6,7 @@ use messaging_core::changes::Write;
 use messaging_core::domain::lane::{Flow, JobClass, Lane};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
-use messaging_core::ports::store::{Priority, Store};
+use messaging_core::ports::store::{Priority, Store, StoreError};
 
 use super::put;
 use super::sample::{at, claim, enqueue, finish, id, monotonic, next_due};
@@ -31,6 +31,39 @@ pub async fn a_busy_lane_does_not_delay_others(store: &dyn Store) {
     let counts = per_lane(&claimed);
     assert_eq!(counts["busy.example"], 5);
     assert_eq!(counts.len(), 21);
+}
+
+/// Two handles of one database: all jobs of a lane go to one of them as long as it has any, also those that are added
+/// through the other. A handle that may not claim at all says so.
+///
+/// Not among the cases of [`conformance_tests!`](crate::conformance_tests), which open one handle.
+pub async fn a_lane_is_claimed_by_one_process(one: &dyn Store, other: &dyn Store) {
+    let few = || Claim { per_lane: 2, ..claim(0) };
+    let lanes = ["a", "b", "c", "d"];
+    for lane in lanes {
+        enqueue_many(one, lane, 0, 3).await;
+        enqueue_many(other, lane, 0, 3).await;
+    }
+    let mut held = BTreeMap::new();
+    for round in 0..8 {
+        for (process, store) in [one, other].into_iter().enumerate() {
+            let claimed = match store.claim(few()).await {
+                Ok(claimed) => claimed,
+                Err(StoreError::Failed(_)) => Vec::new(),
+                Err(error) => panic!("round {round}: {error}"),
+            };
+            for job in claimed {
+                let owner = *held.entry(job.handle.lane.to_string()).or_insert(process);
+                assert_eq!(owner, process, "{} is worked on by two", job.handle.lane);
+            }
+        }
+        if round == 0 {
+            for store in [one, other] {
+                put(store, lanes.map(|lane| enqueue(lane, 0))).await;
+            }
+        }
+    }
+    assert_eq!(held.len(), lanes.len(), "every lane has somebody");
 }
 
 /// Lanes with more work than one claim takes are served in turn, also within one millisecond.

@@ -16,11 +16,11 @@ use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{ContactId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::{MemberQuery, MoveNotes, Moved};
-use messaging_core::ports::store::{Store, StoreCursor};
+use messaging_core::ports::store::{CommitError, Store, StoreCursor};
 use messaging_core::violation::Violations;
 use serde_json::{Value, json};
 
-use self::keeping::{calculate, calculate_with, follow};
+use self::keeping::{calculate, calculate_with, claimed, follow};
 use super::sample::{
     at, bare_message, contact, contact_list, event, id, insert, object, product_event, segment, suppression,
 };
@@ -63,8 +63,9 @@ pub(super) async fn follow_all(
     segments: &[(SegmentId, MemberQuery)],
 ) -> Vec<(ContactId, bool)> {
     let mut all = Vec::new();
+    let job = claimed(store).await;
     loop {
-        let (moved, more) = store.follow_changes(workspace, segments, 10).await.unwrap();
+        let (moved, more) = store.follow_changes(workspace, segments, 10, &job).await.unwrap();
         all.extend(moved.into_iter().map(|Moved { contact, member, .. }| (contact, member)));
         if !more {
             return all;
@@ -276,9 +277,9 @@ pub async fn changes_are_followed_a_few_at_a_time(store: &dyn Store) {
     let workspace = id();
     let segments = [(stored(store, workspace, &json!({})).await, query(&json!({})))];
     put(store, (0..5).map(|_| add_contact(&contact(workspace))).collect::<Vec<_>>()).await;
-    let mut counts = Vec::new();
+    let (mut counts, job) = (Vec::new(), claimed(store).await);
     loop {
-        let (moved, more) = store.follow_changes(workspace, &segments, 2).await.unwrap();
+        let (moved, more) = store.follow_changes(workspace, &segments, 2, &job).await.unwrap();
         counts.push(moved.len());
         if !more {
             break;
@@ -286,6 +287,29 @@ pub async fn changes_are_followed_a_few_at_a_time(store: &dyn Store) {
     }
     assert_eq!(counts, [2, 2, 1]);
     assert!(!follow(store, id(), &segments, 2).await);
+}
+
+/// Whoever lost the claim of its job moves nobody, and is told so even where there is nothing to do.
+pub async fn a_lost_claim_moves_nobody(store: &dyn Store) {
+    let workspace = id();
+    let everybody = query(&json!({}));
+    let segments = [(stored(store, workspace, &json!({})).await, everybody.clone())];
+    let segment = segments[0].0;
+    put(store, [add_contact(&contact(workspace))]).await;
+    let job = claimed(store).await;
+    put(store, [Write::FinishJob(job.clone())]).await;
+    let is_refused = async || {
+        let calculated = store.calculate_members(workspace, segment, &everybody, None, MoveNotes::Silent, &job).await;
+        assert!(matches!(calculated, Err(CommitError::LeaseLost)), "{calculated:?}");
+        let followed = store.follow_changes(workspace, &segments, 10, &job).await;
+        assert!(matches!(followed, Err(CommitError::LeaseLost)), "{followed:?}");
+    };
+    is_refused().await;
+    assert_eq!(members(store, workspace, segment).await, []);
+    // Its change was not taken away.
+    assert_eq!(follow_all(store, workspace, &segments).await.len(), 1);
+    assert_eq!(calculate(store, workspace, segment, &everybody).await, (0, 0));
+    is_refused().await;
 }
 
 /// A removed segment lets its members go a few at a time; its name is free of them at once.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use messaging_core::changes::Changes;
 use messaging_core::ports::Store;
-use messaging_core::ports::store::{Claim, ClaimedJob, CommitError, Jobs, Priority, StoreGauges, StoreHealth};
+use messaging_core::ports::store::{Claim, ClaimedJob, Jobs, News, Priority, StoreGauges, StoreHealth};
 use messaging_core::time::Monotonic;
 use tokio::sync::watch;
 
@@ -42,7 +42,11 @@ impl TwoHandles {
 
     /// The handle for a call: the one that is to write next did not write last.
     fn of_call(&self, call: &str) -> &dyn Store {
-        const UPKEEP: [&str; 6] = ["forget", "calculate", "follow_", "trim", "expire", "append"];
+        const UPKEEP: [&str; 4] = ["forget", "trim", "expire", "append"];
+        // Under the claim of a job.
+        if ["calculate", "follow_changes"].iter().any(|word| call.starts_with(word)) {
+            return self.first();
+        }
         if UPKEEP.iter().any(|word| call.starts_with(word)) {
             return self.writer();
         }
@@ -52,17 +56,27 @@ impl TwoHandles {
 
 /// Implements traits of the port by handing every call on.
 macro_rules! hand_on {
-    ($store:ident => $target:expr; $(impl $trait:ident { $($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)* })*) => {$(
+    ($store:ident => $target:expr; $(impl $trait:ident { $($name:ident($($argument:ident: $type:ty),*) -> $answer:ty $(, $error:ty)?;)* })*) => {$(
         #[async_trait]
         impl $trait for TwoHandles {
             $(
-                async fn $name(&self, $($argument: $type),*) -> Result<$answer, StoreError> {
+                async fn $name(&self, $($argument: $type),*) -> Result<$answer, failure!($($error)?)> {
                     let $store = self.of_call(stringify!($name));
                     $target.$name($($argument),*).await
                 }
             )*
         }
     )*};
+}
+
+/// How a call fails: as reads do, unless the list says otherwise.
+macro_rules! failure {
+    () => {
+        StoreError
+    };
+    ($error:ty) => {
+        $error
+    };
 }
 
 macro_rules! hand_on_reads {
@@ -120,6 +134,14 @@ impl Store for TwoHandles {
 
     fn watch_health(&self) -> watch::Receiver<StoreHealth> {
         self.first().watch_health()
+    }
+
+    fn news(&self) -> watch::Receiver<News> {
+        self.first().news()
+    }
+
+    fn clock_offset_ms(&self) -> i64 {
+        self.first().clock_offset_ms()
     }
 
     fn gauges(&self) -> StoreGauges {

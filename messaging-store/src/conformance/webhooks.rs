@@ -43,6 +43,29 @@ fn update(delivery: &Delivery, read: (DeliveryStatus, u32)) -> Write {
     Write::UpdateDelivery(Box::new(UpdateDelivery { delivery: delivery.clone(), read }))
 }
 
+/// What relies on the state of a webhook is refused when it has another one, or is gone.
+pub async fn the_state_of_a_webhook_is_expected(store: &dyn Store) {
+    let hook = Webhook { status: WebhookStatus::Paused, ..webhook(id()) };
+    let (workspace, hook_id) = (hook.workspace_id, hook.id);
+    put(store, [put_webhook(&hook, Expect::Absent)]).await;
+    let hold = |workspace| {
+        let held = delivery(workspace, hook_id, 1).hold();
+        [Write::ExpectWebhook(workspace, hook_id, WebhookStatus::Paused), insert(&held)]
+    };
+    put(store, hold(workspace)).await;
+    refuse(store, hold(id())).await;
+    let resumed = Webhook { status: WebhookStatus::Active, ..hook.clone() };
+    put(store, [put_webhook(&resumed, Expect::Revision(1))]).await;
+    refuse(store, hold(workspace)).await;
+    let [expected, held] = hold(workspace);
+    refuse(store, [held, expected]).await;
+    assert_eq!(store.backlog(workspace, hook_id, 9).await.unwrap().len(), 1);
+    put(store, [put_webhook(&hook, Expect::Revision(2))]).await;
+    put(store, hold(workspace)).await;
+    put(store, [Write::DeleteWebhook(workspace, hook_id)]).await;
+    refuse(store, hold(workspace)).await;
+}
+
 /// Webhooks come back with all fields, and change with their revision.
 pub async fn webhooks_round_trip(store: &dyn Store) {
     let mut hook = webhook(id());

@@ -21,6 +21,7 @@ pub(super) fn apply(
 ) -> Result<(), Fault> {
     match write {
         Write::PutKeyCheck(check) => installation_values::put_key_check(connection, check),
+        Write::PutInstallationName(name, before) => installation_values::put_name(connection, name, before.as_deref()),
         Write::PutUser(user, expect) => accounts::put_user(connection, user, *expect),
         Write::PutSession(session) => accounts::put_session(connection, session),
         Write::DeleteSession(token) => accounts::delete_session(connection, token),
@@ -82,6 +83,7 @@ pub(super) fn apply(
         Write::DeleteWebhook(workspace, id) => webhooks::delete(connection, *workspace, *id),
         Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(connection, *workspace, *id, *at),
         Write::EndWebhookFailures(workspace, id) => webhooks::end_failures(connection, *workspace, *id),
+        Write::ExpectWebhook(workspace, id, status) => webhooks::expect(connection, *workspace, *id, *status),
         Write::InsertDelivery(delivery) => webhooks::insert_delivery(connection, delivery),
         Write::UpdateDelivery(update) => webhooks::update_delivery(connection, update),
         Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(connection, *workspace, *id),
@@ -95,6 +97,7 @@ pub(super) fn apply(
         Write::RescheduleJob(handle, to) => jobs::reschedule(connection, index, handle, to),
         Write::PutJobBack(handle, to) => jobs::put_back(connection, index, handle, *to),
         Write::SaveJob(handle, payload) => jobs::save(connection, index, handle, payload),
+        Write::HoldJob(handle) => index.require_lease(handle),
         Write::Remember(reply) => replies::remember(connection, reply),
     }
 }

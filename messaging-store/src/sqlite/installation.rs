@@ -11,13 +11,17 @@ use serde::de::DeserializeOwned;
 
 use super::SqliteStore;
 use super::fault::Fault;
-use super::installation_values::{KEY_CHECK, get};
+use super::installation_values::{KEY_CHECK, NAME, get};
 use super::row;
 
 #[async_trait]
 impl Installation for SqliteStore {
     async fn key_check(&self) -> Result<Option<String>, StoreError> {
         self.readers.read(|connection| get(connection, KEY_CHECK)).await
+    }
+
+    async fn installation_name(&self) -> Result<Option<String>, StoreError> {
+        self.readers.point_read(|connection| get(connection, NAME)).await
     }
 
     async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError> {

@@ -13,6 +13,9 @@ pub(super) const LATEST: &str = "latest";
 /// The check value of the secret key.
 pub(super) const KEY_CHECK: &str = "key_check";
 
+/// The name of the installation.
+pub(super) const NAME: &str = "name";
+
 /// Reads a value.
 pub(super) fn get(connection: &Connection, name: &str) -> Result<Option<String>, Fault> {
     let value = connection
@@ -35,8 +38,22 @@ pub(super) fn set(connection: &Connection, name: &str, value: &str) -> Result<()
 
 /// Keeps the check value of the secret key, unless there is one.
 pub(super) fn put_key_check(connection: &Connection, check: &str) -> Result<(), Fault> {
+    put_first(connection, KEY_CHECK, check)
+}
+
+/// Keeps the name of the installation in the place of `before`.
+pub(super) fn put_name(connection: &Connection, name: &str, before: Option<&str>) -> Result<(), Fault> {
+    let Some(before) = before else { return put_first(connection, NAME, name) };
+    let rows = connection
+        .prepare_cached("UPDATE installation SET value = ?2 WHERE name = ?1 AND value = ?3")?
+        .execute([NAME, name, before])?;
+    expect_one(rows)
+}
+
+/// Keeps a value, unless there is one.
+fn put_first(connection: &Connection, name: &str, value: &str) -> Result<(), Fault> {
     let rows = connection
         .prepare_cached("INSERT INTO installation (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING")?
-        .execute([KEY_CHECK, check])?;
+        .execute([name, value])?;
     expect_one(rows)
 }

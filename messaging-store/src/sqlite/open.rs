@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
+use tokio::sync::watch;
 
 use super::batch::WriteBatch;
 use super::blob_files::BlobFiles;
@@ -15,6 +16,7 @@ use super::connection::Reopen;
 use super::health::Health;
 use super::installation_values;
 use super::log_repair;
+use super::news::Others;
 use super::open_error::{OpenError, failed};
 use super::readers::Readers;
 use super::schema::{self, State};
@@ -93,7 +95,10 @@ impl SqliteStore {
         let owner = if exclusive { Some(take_over(&connection)?) } else { None };
         let blobs = BlobFiles::new(blobs);
         let mut batch = WriteBatch::default();
-        let writing = WriteConnection::new(connection, owner, Arc::clone(&checkpoints), Arc::clone(&health), reopen);
+        let news = watch::Sender::default();
+        let others = Others::new(news.clone());
+        let writing =
+            WriteConnection::new(connection, owner, Arc::clone(&checkpoints), Arc::clone(&health), others, reopen);
         let commit = move |writing: &mut WriteConnection, requests: &mut _, rest: &mut _| {
             batch.commit(writing, requests, rest);
         };
@@ -106,6 +111,7 @@ impl SqliteStore {
             scans: Arc::new(scans),
             checkpoints,
             health,
+            news,
             due: DueTables::default(),
             blobs,
             uploads: UploadFiles::new(uploads),

@@ -20,14 +20,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use messaging_core::changes::Expect;
+use messaging_core::changes::{Expect, JobHandle};
 use messaging_core::domain::contact::{Contact, ContactFilter};
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{Id as _, SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
-use messaging_core::ports::store::{Contacts as _, PageRequest, Segments, Slice, StoreCursor, StoreError, Stored};
+use messaging_core::ports::store::{
+    CommitError, Contacts as _, PageRequest, Segments, Slice, StoreCursor, StoreError, Stored,
+};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, params};
 
@@ -260,10 +262,12 @@ impl Segments for SqliteStore {
         query: &MemberQuery,
         from: Option<StoreCursor>,
         moves: MoveNotes,
-    ) -> Result<Calculated, StoreError> {
+        job: &JobHandle,
+    ) -> Result<Calculated, CommitError> {
         let query = query.clone();
         let found =
             self.scans.read(move |connection| members::difference(connection, workspace, id, &query, from)).await?;
+        self.writer.hold(vec![job.clone()]).await?;
         let Some(difference) = found else { return Ok(Calculated { next: None, joined: 0, left: 0 }) };
         let mut calculated = Calculated { next: difference.next, joined: 0, left: 0 };
         let difference = Arc::new(difference);
@@ -272,7 +276,7 @@ impl Segments for SqliteStore {
             let end = difference.moves.len().min(start + members::SLICE);
             let (joined, left) = self
                 .writer
-                .undurably(move |connection| {
+                .undurably_for(job, move |connection| {
                     members::write(connection, &difference, &difference.moves[start..end], moves)
                 })
                 .await?;
@@ -287,7 +291,9 @@ impl Segments for SqliteStore {
         workspace: WorkspaceId,
         segments: &[(SegmentId, MemberQuery)],
         limit: usize,
-    ) -> Result<(Vec<Moved>, bool), StoreError> {
+        job: &JobHandle,
+    ) -> Result<(Vec<Moved>, bool), CommitError> {
+        self.writer.hold(vec![job.clone()]).await?;
         // Who is concerned by these is found out here; it leads to entries of the outbox like everybody else's.
         let (traced, removed) = self
             .scans
@@ -297,11 +303,12 @@ impl Segments for SqliteStore {
             .await?;
         let is_more = traced.is_some() || removed.is_some();
         if let Some(traced) = traced {
-            self.writer.undurably(move |connection| follow::write_traced(connection, &traced)).await?;
+            self.writer.undurably_for(job, move |connection| follow::write_traced(connection, &traced)).await?;
         }
         if let Some(list) = removed {
             for _ in 0..LIST_SLICES {
-                let gone = self.writer.undurably(move |connection| lists::forget(connection, list, SLICE)).await?;
+                let forget = move |connection: &Connection| lists::forget(connection, list, SLICE);
+                let gone = self.writer.undurably_for(job, forget).await?;
                 if gone == 0 {
                     break;
                 }
@@ -314,7 +321,7 @@ impl Segments for SqliteStore {
         while !followed.is_empty() {
             let rest = followed.split_off(follow::slice(&followed, NOTES, NOTED_MOVES));
             let slice = std::mem::replace(&mut followed, rest);
-            moved.extend(self.writer.undurably(move |connection| follow::write(connection, &slice)).await?);
+            moved.extend(self.writer.undurably_for(job, move |connection| follow::write(connection, &slice)).await?);
         }
         Ok((moved, more || is_more))
     }

@@ -4,8 +4,8 @@ mod deliveries;
 
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
-use messaging_core::domain::webhook::Webhook;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
+use messaging_core::domain::webhook::{Webhook, WebhookStatus};
 use messaging_core::ids::{DeliveryId, Id as _, WebhookId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, ReplayRange, Slice, StoreError, Stored, Webhooks};
 use messaging_core::time::Timestamp;
@@ -31,6 +31,19 @@ pub(super) fn put(connection: &Connection, webhook: &Webhook, expect: Expect) ->
             )?
             .execute(params![workspace, id, doc, revision])?,
     })
+}
+
+/// A conflict unless the webhook is in this state.
+pub(super) fn expect(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    id: WebhookId,
+    status: WebhookStatus,
+) -> Result<(), Fault> {
+    const SQL: &str = "SELECT 1 FROM webhooks WHERE workspace = ?1 AND id = ?2 AND doc ->> '$.status' = ?3";
+    let is_so =
+        connection.prepare_cached(SQL)?.exists(params![workspace.to_bytes(), id.to_bytes(), status.as_str()])?;
+    if is_so { Ok(()) } else { Err(Fault::Conflict) }
 }
 
 pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: WebhookId) -> Result<(), Fault> {

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use messaging_core::changes::JobHandle;
 use messaging_core::error::Chain;
 use messaging_core::ports::store::StoreHealth;
 use rusqlite::Connection;
@@ -17,6 +18,7 @@ use super::health::Health;
 use super::installation_values;
 use super::lanes::LaneIndex;
 use super::log_repair::{self, Unrepaired};
+use super::news::Others;
 use super::segments::ReadMasks;
 
 /// How often a store that is not healthy tries whether it is again.
@@ -38,10 +40,13 @@ pub(super) struct WriteConnection {
     owner: Option<String>,
     /// Tells whether another program has written since.
     data_version: i64,
+    /// The same at the last look for news.
+    news_version: i64,
     /// How thoroughly what is deleted is overwritten at the moment.
     overwriting: Overwriting,
     pub(super) checkpoints: Arc<Checkpoints>,
     pub(super) health: Arc<Health>,
+    others: Others,
     reopen: Reopen,
     /// When the store last tried whether it is healthy again.
     last_probe: Option<Instant>,
@@ -53,6 +58,7 @@ impl WriteConnection {
         owner: Option<String>,
         checkpoints: Arc<Checkpoints>,
         health: Arc<Health>,
+        others: Others,
         reopen: Reopen,
     ) -> Self {
         Self {
@@ -61,9 +67,11 @@ impl WriteConnection {
             read_masks: ReadMasks::default(),
             owner,
             data_version: 0,
+            news_version: 0,
             overwriting: Overwriting::Rows,
             checkpoints,
             health,
+            others,
             reopen,
             last_probe: None,
         }
@@ -144,6 +152,21 @@ impl WriteConnection {
                 tracing::debug!(error = %Chain(&fault), "the log could not be started over yet");
                 self.health.report_of_checkpoint(&fault);
             }
+        }
+    }
+
+    /// Tells whether another program has committed. `is_idle`: whether there is time to look; a transaction looks anyway.
+    pub(super) fn look_for_news(&mut self, is_idle: bool) {
+        if is_idle && let Ok(version) = self.read_data_version() {
+            self.note_others(version);
+        }
+        self.others.tell();
+    }
+
+    fn note_others(&mut self, version: i64) {
+        if self.news_version != version {
+            self.news_version = version;
+            self.others.note();
         }
     }
 
@@ -229,6 +252,7 @@ impl WriteConnection {
     pub(super) fn begin(&mut self) -> Result<(), Fault> {
         self.statement("BEGIN IMMEDIATE")?;
         let version = self.read_data_version()?;
+        self.note_others(version);
         if self.data_version != version {
             self.check_owner()?;
             self.data_version = version;
@@ -242,6 +266,15 @@ impl WriteConnection {
     /// Looks only when another process has written.
     pub(super) fn ensure_owner(&self) -> Result<(), Fault> {
         if self.read_data_version()? == self.data_version { Ok(()) } else { self.check_owner() }
+    }
+
+    /// Fails unless all claims are held and this process may still write.
+    pub(super) fn require_leases(&self, jobs: &[JobHandle]) -> Result<(), Fault> {
+        if self.health.fault().is_some() {
+            return Err(Fault::Unhealthy);
+        }
+        self.ensure_owner()?;
+        jobs.iter().try_for_each(|job| self.index.require_lease(job))
     }
 
     fn check_owner(&self) -> Result<(), Fault> {

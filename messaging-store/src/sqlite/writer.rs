@@ -11,12 +11,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use messaging_core::changes::Changes;
+use messaging_core::changes::{Changes, JobHandle};
 use messaging_core::ports::store::{CommitError, Priority, StoreError};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::fault::Fault;
+use super::news::LOOK_EVERY;
 use super::write_connection::WriteConnection;
 
 /// The most commits of a queue that one transaction takes.
@@ -48,9 +49,6 @@ impl Commit {
         let _ = self.reply.send(outcome);
     }
 }
-
-/// How often the thread looks after the health of the store while there is nothing to do.
-const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 /// Hands work to the thread.
 #[derive(Debug)]
@@ -155,6 +153,36 @@ impl Writer {
         self.task(move |writing| writing.undurably(|connection, _| write(connection))).await
     }
 
+    /// The same under the claim of a job: fails, and writes nothing, when that is lost.
+    pub(super) async fn undurably_for<T, F>(&self, job: &JobHandle, write: F) -> Result<T, CommitError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        let job = job.clone();
+        self.claimed_task(move |writing| {
+            writing.undurably(|connection, index| {
+                index.require_lease(&job)?;
+                write(connection)
+            })
+        })
+        .await
+    }
+
+    /// Fails unless all claims are held. Nothing is written, so nobody waits for the disk.
+    pub(super) async fn hold(&self, jobs: Vec<JobHandle>) -> Result<(), CommitError> {
+        self.claimed_task(move |writing| writing.require_leases(&jobs)).await
+    }
+
+    /// A task that may find a claim lost.
+    async fn claimed_task<T, F>(&self, task: F) -> Result<T, CommitError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut WriteConnection) -> Result<T, Fault> + Send + 'static,
+    {
+        Ok(self.task(move |writing| Ok(task(writing))).await??)
+    }
+
     /// Lets the thread finish what waits, and waits for it.
     pub(super) fn close(&self) {
         self.queue.lock().closed = true;
@@ -248,7 +276,7 @@ impl Taken {
             waiting = if self.background.is_empty() {
                 waiting.sleep = Sleep::ForWork;
                 let (mut waiting, timeout) =
-                    queue.wake.wait_timeout(waiting, LOOK_AFTER).unwrap_or_else(PoisonError::into_inner);
+                    queue.wake.wait_timeout(waiting, LOOK_EVERY).unwrap_or_else(PoisonError::into_inner);
                 if timeout.timed_out() {
                     waiting.sleep = Sleep::Awake;
                     return true;
@@ -281,7 +309,9 @@ fn run(
 ) {
     let mut taken = Taken::default();
     while taken.fill(queue) {
+        let is_idle = taken.tasks.is_empty() && taken.foreground.is_empty() && taken.background.is_empty();
         survive(writing, WriteConnection::look_after_health);
+        survive(writing, |writing| writing.look_for_news(is_idle));
         // Tasks first: a claim that runs before the batch sees only what is durable.
         for task in taken.tasks.drain(..) {
             survive(writing, |writing| task(writing));

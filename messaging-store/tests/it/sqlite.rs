@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use messaging_core::changes::{Expect, NewJob, Write};
@@ -13,13 +14,13 @@ use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::jobs::Claim;
 use messaging_core::ports::store::{
     Accounts as _, CommitError, Jobs as _, Messages as _, PageRequest, Priority, Replies as _, Sandbox as _,
-    Store as _, StoreError,
+    Store as _, StoreError, Topic,
 };
 use messaging_store::conformance::sample::{
     at, bare_message, capture, claim, content, enqueue, event, finish, id, id_at, insert, job, message, monotonic,
     next_due, reply, user,
 };
-use messaging_store::conformance::{all_pages, commit, first, put, refuse_claim};
+use messaging_store::conformance::{self, all_pages, commit, first, put, refuse_claim};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use rusqlite::Connection;
 
@@ -271,6 +272,40 @@ async fn the_command_line_reads_and_writes_beside_a_server() {
     assert_eq!(next_due(&server).await, Some(at(1)));
     assert_eq!(server.claim(claim(5)).await.unwrap().len(), 2);
     put(&server, finish(&claimed)).await;
+}
+
+#[tokio::test]
+async fn only_the_server_works_on_lanes() {
+    let place = tempfile::tempdir().unwrap();
+    let server = open(place.path());
+    let visitor = SqliteStore::open(beside(place.path())).unwrap();
+    conformance::lanes::a_lane_is_claimed_by_one_process(&server, &visitor).await;
+}
+
+#[tokio::test]
+async fn a_server_hears_of_what_others_commit() {
+    let place = tempfile::tempdir().unwrap();
+    let server = open(place.path());
+    let visitor = SqliteStore::open(beside(place.path())).unwrap();
+    let mut news = server.news();
+    let mut since = *news.borrow_and_update();
+    // What opening made it hear is over once its own commits are the last.
+    for (store, is_other) in [(&visitor, true), (&server, false), (&visitor, true)] {
+        put(store, [Write::PutUser(user(), Expect::Absent)]).await;
+        let heard = async {
+            loop {
+                let now = *news.borrow_and_update();
+                let told = now.since(&since);
+                if told.contains(if is_other { Topic::Work } else { Topic::Credentials }) {
+                    since = now;
+                    return told;
+                }
+                news.changed().await.expect("the store is open");
+            }
+        };
+        let told = tokio::time::timeout(Duration::from_mins(1), heard).await.expect("it hears");
+        assert!(told.contains(Topic::Credentials));
+    }
 }
 
 #[tokio::test]

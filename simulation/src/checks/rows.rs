@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use messaging_engine::jobs::upkeep::Sweep;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::Value;
 
@@ -36,7 +37,7 @@ const COUNTERS: [(&str, &str); 5] = [
 
 /// Looks through the rows of a closed database.
 pub(crate) fn rows(world: &World, path: &Path) {
-    let checks = [integrity, counters, product_events, segments];
+    let checks = [integrity, counters, product_events, segments, upkeep];
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE);
     let checked = connection.and_then(|connection| checks.iter().try_for_each(|check| check(world, &connection)));
     if let Err(error) = checked {
@@ -75,11 +76,7 @@ fn product_events(world: &World, connection: &Connection) -> rusqlite::Result<()
     let mut ledger = world.ledger();
     let mut broken = Vec::new();
     for (planned, record) in world.plan.requests.iter().zip(&ledger.requests) {
-        let most = if planned.key.is_some() && world.plan.jumps.is_empty() {
-            1
-        } else {
-            record.fresh_successes + record.unknown
-        };
+        let most = if planned.key.is_some() { 1 } else { record.fresh_successes + record.unknown };
         let is_accepted = record.success.as_ref().is_some_and(|(_, body)| !body.contains("\"error\""));
         let least = u32::from(is_accepted && !has_erased);
         for name in &planned.call.events {
@@ -118,6 +115,18 @@ fn segments(world: &World, connection: &Connection) -> rusqlite::Result<()> {
                 .ledger()
                 .broken(format!("segment {segment} has contact {contact}: {is_member}, matches: {is_matched}"));
         }
+    }
+    Ok(())
+}
+
+/// Of all jobs those of the upkeep are left, each once.
+fn upkeep(world: &World, connection: &Connection) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare("SELECT lane FROM jobs ORDER BY lane")?;
+    let found = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    let mut expected: Vec<_> = Sweep::ALL.iter().map(|sweep| format!("upkeep:{}", sweep.as_str())).collect();
+    expected.sort();
+    if found != expected {
+        world.ledger().broken(format!("the jobs that are left are {found:?}"));
     }
     Ok(())
 }

@@ -10,11 +10,11 @@ use crate::blocking::wait;
 
 /// Implements traits of the port by handing every call on, between two points where the process may end.
 macro_rules! hand_on {
-    ($store:ident => $target:expr; $(impl $trait:ident { $($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)* })*) => {$(
+    ($store:ident => $target:expr; $(impl $trait:ident { $($name:ident($($argument:ident: $type:ty),*) -> $answer:ty $(, $error:ty)?;)* })*) => {$(
         #[async_trait]
         impl $trait for FaultyStore {
             $(
-                async fn $name(&self, $($argument: $type),*) -> Result<$answer, StoreError> {
+                async fn $name(&self, $($argument: $type),*) -> Result<$answer, failure!($($error)?)> {
                     self.before(stringify!($name)).await?;
                     let $store = self.database();
                     let answer = wait($target.$name($($argument),*));
@@ -24,6 +24,16 @@ macro_rules! hand_on {
             )*
         }
     )*};
+}
+
+/// How a call fails: as reads do, unless the list says otherwise.
+macro_rules! failure {
+    () => {
+        StoreError
+    };
+    ($error:ty) => {
+        $error
+    };
 }
 
 macro_rules! hand_on_reads {

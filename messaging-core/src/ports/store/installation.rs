@@ -9,6 +9,9 @@ use super::StoreError;
 pub trait Installation {
     /// The check value of the secret key, as [`Write::PutKeyCheck`](crate::changes::Write::PutKeyCheck) stored it.
     async fn key_check(&self) -> Result<Option<String>, StoreError>;
+    /// The name of the installation, as [`Write::PutInstallationName`](crate::changes::Write::PutInstallationName)
+    /// stored it: what is to be the same whichever process and machine does the work.
+    async fn installation_name(&self) -> Result<Option<String>, StoreError>;
     /// Up to `limit` secrets that are sealed under the key, of any workspace and in any order.
     async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError>;
 }

@@ -15,7 +15,8 @@ use crate::time::{Monotonic, Timestamp};
 /// The queue.
 ///
 /// A claim gives a job to one claimer until its lease ends; after that it can be claimed again and the
-/// first claim's [`JobHandle`] is refused. A restart of the only process may end all leases at once.
+/// first claim's [`JobHandle`] is refused. A restart of the only process may end all leases at once. Before anything
+/// leaves the process the claim is confirmed by a commit: [`HoldJob`](crate::changes::Write::HoldJob) does no more.
 ///
 /// Places go to flows in turn ([`FairTurns`](crate::domain::fair_turns::FairTurns)), and within a flow to the lane that
 /// waited longest. All jobs of a lane are claimed by one process at a time.

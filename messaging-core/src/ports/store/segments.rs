@@ -6,7 +6,8 @@
 
 use async_trait::async_trait;
 
-use super::{PageRequest, Slice, StoreCursor, StoreError, Stored};
+use super::{CommitError, PageRequest, Slice, StoreCursor, StoreError, Stored};
+use crate::changes::JobHandle;
 use crate::domain::contact::Contact;
 use crate::domain::segment::Segment;
 use crate::domain::segment::filter::Filter;
@@ -101,8 +102,10 @@ pub trait Segments {
     /// `None` begins with the first.
     ///
     /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere. Members, their
-    /// number and kept moves change in the same transactions.
-    /// Nobody else may call it or [`Segments::follow_changes`] for the workspace at the same time.
+    /// number and kept moves change in the same transactions. Each of these is made under the claim of `job`, and nothing
+    /// more is written once that is lost: `LeaseLost`, also when there was nothing to write. Nobody else may call it or
+    /// [`Segments::follow_changes`] for the workspace at the same time: their jobs share a lane, which one process
+    /// claims, and take turns in it.
     async fn calculate_members(
         &self,
         workspace: WorkspaceId,
@@ -110,18 +113,21 @@ pub trait Segments {
         query: &MemberQuery,
         from: Option<StoreCursor>,
         moves: MoveNotes,
-    ) -> Result<Calculated, StoreError>;
+        job: &JobHandle,
+    ) -> Result<Calculated, CommitError>;
 
     /// Takes up to `limit` contacts that were noted as changed, makes them members of those of the segments whom
     /// they match now and of no others, and takes their notes away. Looks at a segment only for contacts of
     /// whom something changed that its filter reads. Answers who moved and whether there are more;
-    /// kept moves ([`Segments::segment_moves`]) are part of the same transactions, and an answer may be lost.
+    /// kept moves ([`Segments::segment_moves`]) are part of the same transactions, and an answer may be lost. Under the
+    /// claim of `job`, as [`Segments::calculate_members`].
     async fn follow_changes(
         &self,
         workspace: WorkspaceId,
         segments: &[(SegmentId, MemberQuery)],
         limit: usize,
-    ) -> Result<(Vec<Moved>, bool), StoreError>;
+        job: &JobHandle,
+    ) -> Result<(Vec<Moved>, bool), CommitError>;
 
     /// The oldest kept moves of a workspace, in the order of their transactions, at most `limit`, each with its place.
     /// Moves of contacts and segments that are gone are not there.

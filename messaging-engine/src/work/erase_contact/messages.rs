@@ -11,7 +11,7 @@ use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, PageRequest, StoreError};
 
 use crate::app::App;
-use crate::work::job::JobError;
+use crate::work::job::{JobContext, JobError};
 
 /// How often a message is decided again in a row because it changed meanwhile.
 const MAX_TRIES: usize = 16;
@@ -24,34 +24,34 @@ const MAX_DIALOGS: usize = 1000;
 
 /// Leaves of the messages what names nobody; answers whether all of them are done.
 pub(super) async fn redact(
-    app: &App,
+    cx: &JobContext,
     workspace: WorkspaceId,
     ids: &[MessageId],
     names: &Names,
 ) -> Result<bool, JobError> {
-    let each = ids.iter().map(|id| until_committed(app, || redaction(app, workspace, *id, names)));
+    let each = ids.iter().map(|id| until_committed(cx, || redaction(&cx.app, workspace, *id, names)));
     Ok(try_join_all(each).await?.into_iter().all(|is_done| is_done))
 }
 
 /// Takes the addresses out of other people's messages; answers whether all of them are done.
 pub(super) async fn take_out(
-    app: &App,
+    cx: &JobContext,
     workspace: WorkspaceId,
     ids: &[MessageId],
     erased: &ErasedAddresses,
     keys: &[CopyKey],
 ) -> Result<bool, JobError> {
-    let each = ids.iter().map(|id| until_committed(app, || removal(app, workspace, *id, erased, keys)));
+    let each = ids.iter().map(|id| until_committed(cx, || removal(&cx.app, workspace, *id, erased, keys)));
     Ok(try_join_all(each).await?.into_iter().all(|is_done| is_done))
 }
 
 /// Decides and commits, again when the message changed meanwhile; answers whether it came to an end.
-async fn until_committed<F>(app: &App, decide: impl Fn() -> F) -> Result<bool, JobError>
+async fn until_committed<F>(cx: &JobContext, decide: impl Fn() -> F) -> Result<bool, JobError>
 where
     F: Future<Output = Result<Changes, StoreError>>,
 {
     for _ in 0..MAX_TRIES {
-        match app.commit_in_background(decide().await?).await {
+        match cx.commit(decide().await?).await {
             Err(CommitError::Conflict) => {}
             outcome => return Ok(outcome.map(|()| true)?),
         }

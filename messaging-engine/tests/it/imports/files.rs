@@ -1,5 +1,10 @@
 //! The file: how it is sent, and what is wrong with it as a whole.
 
+use messaging_core::changes::{Changes, Write};
+use messaging_core::ports::store::Priority;
+use messaging_engine::jobs::JobData as _;
+use messaging_engine::jobs::imports::ExpireImport;
+
 use super::*;
 
 #[track_caller]
@@ -33,6 +38,31 @@ async fn a_link_takes_the_announced_file_once() {
     app.run_until_idle().await.unwrap();
     assert_eq!(refused(upload(app, &announced, text).await), "link_expired");
     assert_eq!(desk.look(&announced).await["created"], 1);
+}
+
+/// As when the clock was ahead for the moment in which the job was claimed.
+#[tokio::test]
+async fn a_job_that_comes_before_its_time_leaves_a_link_as_it_is() {
+    let desk = Desk::new().await;
+    let text = format!("email\n{}", "a@example.com\n".repeat(20_000)).into_bytes();
+    let announced = desk.announce(&text, json!({})).await.body;
+    let (app, store) = (&desk.bed.app, &desk.bed.store);
+    let id = announced["import_id"].as_str().unwrap().parse().unwrap();
+    let import = store.import(desk.workspace, id).await.unwrap().unwrap().record;
+    let early = ExpireImport::of(&import).enqueue(app.new_id(app.now()), app.now());
+    store.commit(Changes::from_iter([Write::Enqueue(early)]), Priority::Foreground).await.unwrap();
+    let mut uploading = app.receive_upload(&token(&announced), None).await.unwrap();
+    // Long enough to be on the disk already.
+    uploading.add(&text[..270_000]).await.unwrap();
+    app.run_until_idle().await.unwrap();
+    uploading.add(&text[270_000..]).await.unwrap();
+    uploading.finish().await.unwrap();
+    app.run_until_idle().await.unwrap();
+    assert_eq!(desk.look(&announced).await["status"], "completed");
+    assert_eq!(store.job_count().await.unwrap(), 2, "both wait for the hour to be over");
+    desk.bed.clock.advance(HOUR);
+    app.run_until_idle().await.unwrap();
+    assert_eq!(store.job_count().await.unwrap(), 0);
 }
 
 #[tokio::test]

@@ -1,10 +1,13 @@
+use std::sync::Arc;
 use std::time::Duration;
 
+use http::Method;
 use messaging_engine::work::sweep;
 use messaging_transport::testing::fetched;
 use serde_json::json;
 
 use super::{Hooks, URL, body, types};
+use crate::bed::Call;
 
 #[tokio::test]
 async fn a_paused_webhook_holds_events_and_gets_them_oldest_first() {
@@ -33,6 +36,22 @@ async fn a_paused_webhook_holds_events_and_gets_them_oldest_first() {
     assert!(hooks.deliveries().await.iter().all(|delivery| delivery["status"] == "delivered"));
     hooks.product.pass(Duration::from_secs(10)).await;
     assert_eq!(messaging_core::ports::store::Jobs::job_count(&*hooks.product.store).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn what_is_decided_on_a_pause_that_is_over_is_decided_again() {
+    let hooks = Hooks::hearing(&["delivered"]).await;
+    assert_eq!(hooks.act("pause", json!({})).await.status, 202);
+    hooks.message("ann@example.com").await;
+    // Another process resumes the webhook and sends what was held. This one does not know; its clock stands still.
+    let other = hooks.product.another_process_fetching(Arc::clone(&hooks.fetch) as _);
+    let resume = format!("{}/resume", hooks.path);
+    let call = Call::new(hooks.caller(), Method::POST, &resume).body(&json!({}));
+    assert_eq!(crate::bed::send(&other, call).await.status, 202);
+    other.run_until_idle().await.unwrap();
+    hooks.message("bob@example.com").await;
+    assert_eq!(hooks.story().await, "delivered delivered 1, delivered delivered 1");
+    assert_eq!(hooks.fetch.take().len(), 2);
 }
 
 #[tokio::test]

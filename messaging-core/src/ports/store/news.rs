@@ -1,0 +1,156 @@
+//! What changed in the database, told to whoever remembers something of it.
+
+use crate::changes::{Changes, Expect, Write};
+
+/// Something that is remembered, or waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topic {
+    /// API keys, sessions, passwords, memberships.
+    Credentials,
+    /// Workspaces.
+    Workspaces,
+    /// Sending domains.
+    Domains,
+    /// Settings of channels.
+    Channels,
+    /// Custom fields.
+    Fields,
+    /// Contacts were added.
+    Contacts,
+    /// Segments, and with them the read masks of workspaces.
+    Segments,
+    /// Templates.
+    Templates,
+    /// Webhooks, and until when events are followed.
+    Listeners,
+    /// Targets of redirected links were removed.
+    Links,
+    /// The name of the installation.
+    Name,
+    /// Jobs that may be due.
+    Work,
+    /// Events were logged.
+    Events,
+}
+
+impl Topic {
+    /// Every topic.
+    pub const ALL: [Self; 13] = [
+        Self::Credentials,
+        Self::Workspaces,
+        Self::Domains,
+        Self::Channels,
+        Self::Fields,
+        Self::Contacts,
+        Self::Segments,
+        Self::Templates,
+        Self::Listeners,
+        Self::Links,
+        Self::Name,
+        Self::Work,
+        Self::Events,
+    ];
+}
+
+/// A set of topics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Topics(u16);
+
+impl Topics {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// All.
+    pub const ALL: Self = Self((1 << Topic::ALL.len()) - 1);
+
+    /// What a commit makes untrue that somebody may remember. Work and events are not among it: whoever commits them
+    /// knows whom to wake.
+    pub fn of(changes: &Changes) -> Self {
+        let mut topics = Self::NONE;
+        for write in changes.writes() {
+            let topic = match write {
+                Write::PutUser(..)
+                | Write::DeleteSession(..)
+                | Write::PutMember(..)
+                | Write::DeleteMember(..)
+                | Write::PutApiKey(..) => Topic::Credentials,
+                Write::PutWorkspace(..) => Topic::Workspaces,
+                Write::PutDomain(..) | Write::DeleteDomain(..) => Topic::Domains,
+                Write::PutChannel(..) | Write::DeleteChannel(..) => Topic::Channels,
+                Write::PutField(..) | Write::DeleteField(..) => Topic::Fields,
+                Write::PutSegment(..) | Write::DeleteSegment(..) => Topic::Segments,
+                Write::PutTemplate(..) | Write::DeleteTemplate(..) => Topic::Templates,
+                Write::PutWebhook(..) | Write::DeleteWebhook(..) | Write::FollowEvents(..) => Topic::Listeners,
+                Write::PutContacts(puts) if puts.iter().any(|put| put.expect == Expect::Absent) => Topic::Contacts,
+                Write::DeleteUrl(..) => Topic::Links,
+                Write::PutInstallationName(..) => Topic::Name,
+                _ => continue,
+            };
+            topics.insert(topic);
+        }
+        topics
+    }
+
+    /// Adds a topic.
+    pub const fn insert(&mut self, topic: Topic) {
+        self.0 |= 1 << topic as u16;
+    }
+
+    /// Whether a topic is in the set.
+    pub const fn contains(self, topic: Topic) -> bool {
+        self.0 & (1 << topic as u16) != 0
+    }
+
+    /// Whether nothing is in the set.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// How often something about each topic was told. Counts only rise, so that whoever comes late to hear of one change
+/// hears of all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct News([u64; Topic::ALL.len()]);
+
+impl News {
+    /// Tells of some topics.
+    pub fn tell(&mut self, topics: Topics) {
+        for (topic, count) in Topic::ALL.iter().zip(&mut self.0) {
+            *count += u64::from(topics.contains(*topic));
+        }
+    }
+
+    /// What was told since earlier news.
+    pub fn since(&self, earlier: &Self) -> Topics {
+        let mut topics = Topics::NONE;
+        for ((topic, now), before) in Topic::ALL.iter().zip(&self.0).zip(&earlier.0) {
+            if now != before {
+                topics.insert(*topic);
+            }
+        }
+        topics
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_comes_late_hears_of_everything_once() {
+        let mut news = News::default();
+        let seen = news;
+        let mut told = Topics::NONE;
+        told.insert(Topic::Domains);
+        news.tell(told);
+        news.tell(Topics::NONE);
+        told = Topics::NONE;
+        told.insert(Topic::Work);
+        news.tell(told);
+        let heard = news.since(&seen);
+        let topics: Vec<_> = Topic::ALL.into_iter().filter(|topic| heard.contains(*topic)).collect();
+        assert_eq!(topics, [Topic::Domains, Topic::Work]);
+        assert!(news.since(&news).is_empty());
+        news.tell(Topics::ALL);
+        assert!(Topic::ALL.into_iter().all(|topic| news.since(&seen).contains(topic)));
+    }
+}

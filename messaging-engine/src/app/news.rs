@@ -1,0 +1,43 @@
+//! What the store tells of changes by others: what is remembered of them is forgotten, and who waits looks again.
+
+use std::sync::Arc;
+
+use messaging_core::ports::store::{News, Topic, Topics};
+use tokio::sync::watch;
+
+use super::Shared;
+
+/// Follows the news as long as there is the application and its store, on the runtime that it was built on. Where that
+/// ends before, entries of caches expire and workers look now and then, as they do when news is late.
+pub(super) fn follow(shared: &Arc<Shared>) {
+    let (weak, mut news) = (Arc::downgrade(shared), shared.store.news());
+    let mut heard = *news.borrow_and_update();
+    tokio::spawn(async move {
+        while let Some(told) = next(&mut news, &mut heard).await {
+            let Some(shared) = weak.upgrade() else { return };
+            shared.hear(told);
+        }
+    });
+}
+
+/// What was told since the last call; `None` when the store is gone.
+async fn next(news: &mut watch::Receiver<News>, heard: &mut News) -> Option<Topics> {
+    news.changed().await.ok()?;
+    let now = *news.borrow_and_update();
+    Some(now.since(&std::mem::replace(heard, now)))
+}
+
+impl Shared {
+    fn hear(&self, told: Topics) {
+        self.lookups.forget(told);
+        if told.contains(Topic::Links) {
+            self.known_urls.clear();
+        }
+        if told.contains(Topic::Work) {
+            self.work.announce();
+        }
+        if told.contains(Topic::Events) {
+            self.events.announce_all();
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Housekeeping: what is looked for and removed now and then.
+
+use std::time::Duration;
+
+use messaging_core::domain::lane::Lane;
+use serde::{Deserialize, Serialize};
+
+use crate::jobs::{JobData, lanes};
+
+/// Something that expires, or was left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sweep {
+    /// Remembered replies and sessions that expired.
+    Replies,
+    /// Failed sign-ins that count no more.
+    SignIns,
+    /// Captures of the sandbox beyond the newest.
+    Captures,
+    /// Members of removed lists.
+    ListMembers,
+    /// Members of removed segments.
+    SegmentMembers,
+    /// Contents of old messages.
+    Contents,
+    /// Attachments of old messages.
+    Files,
+    /// Files that no commit came to name.
+    PendingFiles,
+    /// What was said on the wire long ago.
+    Attempts,
+    /// Unique ids of product events.
+    UniqueIds,
+    /// Reports of old imports.
+    RowErrors,
+    /// Versions of removed templates.
+    Templates,
+    /// Deliveries of webhooks that are too old to be sent, or to be kept.
+    Deliveries,
+    /// Old entries of the event log.
+    EventLog,
+}
+
+impl Sweep {
+    /// Every kind; each is one job of the installation.
+    pub const ALL: [Self; 14] = [
+        Self::Replies,
+        Self::SignIns,
+        Self::Captures,
+        Self::ListMembers,
+        Self::SegmentMembers,
+        Self::Contents,
+        Self::Files,
+        Self::PendingFiles,
+        Self::Attempts,
+        Self::UniqueIds,
+        Self::RowErrors,
+        Self::Templates,
+        Self::Deliveries,
+        Self::EventLog,
+    ];
+
+    /// How often it is looked for, where what is looked for most often is every `shortest`. What is kept for days may
+    /// wait ten times as long.
+    pub fn interval(self, shortest: Duration) -> Duration {
+        match self {
+            Self::Replies | Self::SignIns | Self::Captures | Self::ListMembers | Self::SegmentMembers => shortest,
+            _ => shortest * 10,
+        }
+    }
+
+    /// The name of the kind, as it stands in its lane.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Replies => "replies",
+            Self::SignIns => "sign_ins",
+            Self::Captures => "captures",
+            Self::ListMembers => "list_members",
+            Self::SegmentMembers => "segment_members",
+            Self::Contents => "contents",
+            Self::Files => "files",
+            Self::PendingFiles => "pending_files",
+            Self::Attempts => "attempts",
+            Self::UniqueIds => "unique_ids",
+            Self::RowErrors => "row_errors",
+            Self::Templates => "templates",
+            Self::Deliveries => "deliveries",
+            Self::EventLog => "event_log",
+        }
+    }
+}
+
+/// Removes what a sweep finds, now and then, for ever.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Upkeep {
+    pub(crate) sweep: Sweep,
+}
+
+impl Upkeep {
+    /// The job of a sweep; an installation needs it once.
+    pub const fn of(sweep: Sweep) -> Self {
+        Self { sweep }
+    }
+}
+
+impl JobData for Upkeep {
+    const KIND: &'static str = "upkeep";
+
+    fn lane(&self) -> Lane {
+        Lane::of_installation(&format!("{}{}", lanes::UPKEEP, self.sweep.as_str()))
+    }
+}

@@ -1,0 +1,47 @@
+//! What is told of commits.
+
+use std::time::Duration;
+
+use messaging_core::changes::{Expect, Write};
+use messaging_core::ports::store::{News, Store, Topic};
+use tokio::sync::watch;
+
+use super::put;
+use super::sample::{domain, id, user, webhook, workspace};
+
+/// Waits until a topic was told of since `before`, which is now from then on.
+async fn heard(news: &mut watch::Receiver<News>, before: &mut News, topic: Topic) {
+    let heard = async {
+        loop {
+            let now = *news.borrow_and_update();
+            if now.since(before).contains(topic) {
+                *before = now;
+                return;
+            }
+            news.changed().await.expect("the store is open");
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), heard)
+        .await
+        .unwrap_or_else(|_| panic!("nothing is told of {topic:?}"));
+}
+
+/// Whoever listens hears of commits, also when they were several.
+pub async fn commits_are_told_by_topic(store: &dyn Store) {
+    let mut news = store.news();
+    let mut before = *news.borrow_and_update();
+    put(store, [Write::PutUser(user(), Expect::Absent)]).await;
+    heard(&mut news, &mut before, Topic::Credentials).await;
+    let seen = before;
+    put(store, [Write::PutDomain(domain(id(), "a.example"), Expect::Absent)]).await;
+    put(store, [Write::PutWebhook(Box::new(webhook(id())), Expect::Absent)]).await;
+    for topic in [Topic::Listeners, Topic::Domains] {
+        let mut before = seen;
+        heard(&mut news, &mut before, topic).await;
+    }
+    // Somebody who begins to listen hears of what comes.
+    let mut late = store.news();
+    let mut since = *late.borrow_and_update();
+    put(store, [Write::PutWorkspace(workspace(), Expect::Absent)]).await;
+    heard(&mut late, &mut since, Topic::Workspaces).await;
+}
