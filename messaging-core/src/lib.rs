@@ -14,6 +14,9 @@
 //! * **A member of a request**: the field with its `validate` attribute in the input type. Schema, document and the
 //!   check of all faults at once follow from it ([`input`]).
 
+// The derive names this crate, in here too.
+extern crate self as messaging_core;
+
 pub mod changes;
 pub mod domain;
 pub mod entropy;
@@ -25,6 +28,7 @@ pub mod ports;
 pub mod revision;
 pub mod scope;
 pub mod time;
+pub mod validate;
 pub mod violation;
 
 pub use error::DomainError;

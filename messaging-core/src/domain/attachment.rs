@@ -5,12 +5,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::validate::Validate;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use validator::Validate;
 
 use crate::domain::limits::MAX_FILENAME;
 use crate::ids::{BlobId, MessageId, WorkspaceId};

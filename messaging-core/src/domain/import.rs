@@ -6,7 +6,9 @@
 
 pub mod columns;
 pub mod report;
+#[cfg(feature = "imports")]
 pub mod row;
+#[cfg(feature = "imports")]
 pub mod table;
 mod unreadable;
 

@@ -11,11 +11,11 @@ use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::Access;
+use messaging_core::validate::Validate;
 use messaging_core::violation::{FieldCode, Violations, escape, refuse, unknown_member};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use validator::Validate;
 
 use crate::app::App;
 use crate::error::Error;

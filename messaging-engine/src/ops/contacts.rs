@@ -22,10 +22,10 @@ use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use validator::Validate;
 
 use crate::app::write_queues::ResourceKey;
 use crate::error::Error;

@@ -14,11 +14,11 @@ use messaging_core::patch::Patch;
 use messaging_core::ports::store::PageRequest;
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::Validate;
 use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::context::Context;

@@ -17,10 +17,10 @@ use messaging_core::ids::{ImportId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::Validate;
 use messaging_core::violation::{FieldCode, Violations, escape};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::jobs::JobData as _;

@@ -14,10 +14,10 @@ use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::Replace;
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::Validate;
 use messaging_core::violation::FieldCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::contacts::{self, ContactView};

@@ -13,9 +13,9 @@ use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::Replace;
 use messaging_core::scope::{Access, Role};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::app::write_queues::ResourceKey;
 use crate::caller::Caller;

@@ -11,10 +11,10 @@ use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, Templa
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::context::Context;

@@ -21,11 +21,11 @@ use messaging_core::patch::{Patch, Replace};
 use messaging_core::ports::store::Stored;
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::Validate;
 use messaging_core::violation::{FieldCode, Violations};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use validator::Validate;
 
 use crate::error::Error;
 use crate::jobs::JobData as _;

@@ -17,9 +17,9 @@ use messaging_core::scope::{Access, Scope};
 use messaging_core::violation::{FieldCode, Violations, refuse};
 
 use http::{Method, StatusCode};
+use messaging_core::validate::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::jobs::verify_domain::VerifyDomain;

@@ -17,9 +17,9 @@ use messaging_core::input::{Empty, Input};
 use messaging_core::ports::store::PageRequest;
 use messaging_core::scope::{Access, Role};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::app::App;
 use crate::caller::{Caller, SignedIn};

@@ -13,10 +13,10 @@ use messaging_core::ids::{SuppressionId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::Validate;
 use messaging_core::violation::Violations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::context::Context;

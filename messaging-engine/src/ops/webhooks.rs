@@ -20,9 +20,9 @@ use messaging_core::time::Timestamp;
 use messaging_core::violation::FieldCode;
 
 use http::{Method, StatusCode};
+use messaging_core::validate::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::{Error, Unprocessable};
 use crate::ops::context::Context;

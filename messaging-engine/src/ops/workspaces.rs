@@ -11,10 +11,10 @@ use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::{Patch, Replace};
 use messaging_core::scope::{Access, Role};
 use messaging_core::time::{Timestamp, zone};
+use messaging_core::validate::Validate;
 use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::caller::Caller;
 use crate::error::Error;

@@ -3,10 +3,10 @@
 //! Contract sections 6.1 and 6.2. The same members are sent to create or update a contact and to change
 //! one; they differ in what `list_ids` means and in whether an identifier has to be there.
 
+use crate::validate::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use validator::Validate;
 
 use super::{Contact, Identifier, attributes};
 use crate::domain::address;

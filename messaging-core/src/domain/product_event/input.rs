@@ -3,9 +3,9 @@
 //! Contract section 5. Where it is silent: the length of a name is that after trimming; an identifier of the
 //! contact keeps the rules of a contact's own (section 6.1), and `null` counts as left out.
 
+use crate::validate::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use super::{MAX_NAME_LENGTH, MAX_PROPERTY_BYTES, MAX_UNIQUE_ID, Properties};
 use crate::domain::address;

@@ -9,10 +9,10 @@ use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::input::items::Items;
 use messaging_core::input::{Empty, Input};
 use messaging_core::scope::{Access, Scope};
+use messaging_core::validate::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use validator::Validate;
 
 use crate::app::write_queues::ResourceKey;
 use crate::error::Error;

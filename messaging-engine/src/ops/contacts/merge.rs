@@ -8,10 +8,10 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::store::Stored;
 use messaging_core::scope::{Access, Scope};
+use messaging_core::validate::Validate;
 use messaging_core::violation::FieldCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use super::{ContactView, view};
 use crate::error::Error;

@@ -10,9 +10,9 @@ use messaging_core::domain::product_event::input::ProductEventInput;
 use messaging_core::input::items::Items;
 use messaging_core::input::{Empty, Input};
 use messaging_core::scope::{Access, Scope};
+use messaging_core::validate::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::contacts::ItemError;

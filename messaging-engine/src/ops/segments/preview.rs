@@ -4,9 +4,9 @@ use http::{Method, StatusCode};
 use messaging_core::domain::segment::filter::{Condition, Filter};
 use messaging_core::input::{Empty, Input};
 use messaging_core::scope::{Access, Scope};
+use messaging_core::validate::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::contacts::{self, ContactView};

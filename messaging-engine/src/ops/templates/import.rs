@@ -10,11 +10,11 @@ use messaging_core::domain::template::{Design, gate, import};
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::fetch::{FetchError, FetchRequest, UrlFault};
 use messaging_core::scope::{Access, Scope};
+use messaging_core::validate::Validate;
 use messaging_core::violation::{FieldCode, Violations, refuse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
-use validator::Validate;
 
 use super::{TemplateView, create};
 use crate::error::{Error, Unprocessable};

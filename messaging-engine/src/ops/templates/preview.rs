@@ -9,11 +9,11 @@ use messaging_core::domain::tracking::UNSUBSCRIBE_PATH;
 use messaging_core::ids::{Id as _, MessageId};
 use messaging_core::input::{BodyKind, Empty, Input};
 use messaging_core::scope::{Access, Scope};
+use messaging_core::validate::Validate;
 use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use validator::Validate;
 
 use super::TemplatePath;
 use crate::app::write_queues::ResourceKey;

@@ -13,11 +13,11 @@ use messaging_core::input::{BodyKind, Empty, Input, PageQuery};
 use messaging_core::ports::store::ReplayRange;
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::Validate;
 use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use validator::Validate;
 
 use super::{WebhookPath, find};
 use crate::app::write_queues::ResourceKey;

@@ -15,10 +15,10 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{Empty, Input};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::context::Context;
