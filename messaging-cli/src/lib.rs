@@ -4,6 +4,11 @@
 //! Nothing here knows a path, a scope or a rule. The operation commands are made from
 //! [`messaging_engine::ops::all`]: [`command`] turns a row into a clap command, `request` turns what was typed
 //! into a request, `target` sends it to a server or runs it in this process, `output` prints the answer.
+//! ```
+//! let command = messaging_cli::command::root();
+//! assert!(command.find_subcommand("message").is_some_and(|message| message.find_subcommand("send").is_some()));
+//! ```
+//!
 //! Standard output belongs to `output` alone; everything that is not the answer goes to standard error.
 
 mod admin;

@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use crate::domain::limits::MAX_PAGE_SIZE;
 use crate::error::DomainError;
 use crate::input::schema_check::{Place, SchemaCheck};
-use crate::validate::Validate;
+use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations, escape};
 
 pub use schema_check::{JUDGED_ALONE, UnknownMembers};
@@ -60,7 +60,8 @@ impl Input for Empty {
 }
 
 /// The query of a listing (contract section 1.5).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, serde::Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, serde::Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
 pub struct PageQuery {
     /// At most this many items.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,6 +5,18 @@
 //! values and answer values. Stores and transports implement [`ports`]; `messaging-engine` reads through them,
 //! decides with [`domain`], and commits [`changes`].
 //!
+//! ```
+//! use messaging_core::domain::message_input::MessageInput;
+//! use messaging_core::input;
+//!
+//! let message = input::body::<MessageInput>(br#"{"channel": "email", "to": "ann", "subject": "Hi", "text": 7}"#);
+//! // All that is wrong is told at once: `/to` is no address, `/text` no text.
+//! assert_eq!(message.unwrap_err().to_string(), "2 fields are invalid");
+//!
+//! let message = MessageInput::email("ann@example.com").subject("Hi").text("Hello, Ann.");
+//! assert!(input::made_body(message).is_ok_and(|(_, violations)| violations.is_empty()));
+//! ```
+//!
 //! # How to add
 //!
 //! * **A rule**: a pure function in the module of [`domain`] that has the subject, with a table of cases beside it.

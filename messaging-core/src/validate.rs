@@ -18,7 +18,7 @@
 
 use std::collections::BTreeMap;
 
-pub use messaging_derive::Validate;
+pub use messaging_derive::{Setters, Validate};
 
 /// What has members with rules of their own. Derived.
 pub trait Validate {

@@ -12,6 +12,14 @@
 //! * [`inbound`] receives what comes back: bounces, complaints, requests to unsubscribe.
 //! * [`defaults`] lists what a server starts with: every channel and provider that needs no more than
 //!   the workspace's settings.
+//!
+//! ```
+//! use messaging_core::domain::channel::Channel;
+//! use messaging_transport::{Options, defaults};
+//!
+//! let transports = defaults(&Options::new("mail.example.org"));
+//! assert!(transports.iter().any(|(channel, provider, _)| (*channel, *provider) == (Channel::Email, "smtp")));
+//! ```
 
 pub mod direct;
 mod dkim;

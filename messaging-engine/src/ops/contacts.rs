@@ -22,7 +22,7 @@ use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
-use messaging_core::validate::Validate;
+use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -43,6 +43,7 @@ pub use merge::{MergeContacts, MergeInput};
 /// A contact as shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Contact")]
+#[non_exhaustive]
 pub struct ContactView {
     /// Its id.
     pub id: ContactId,
@@ -157,7 +158,8 @@ impl Operation for UpsertContact {
 }
 
 /// What `GET …/contacts` is narrowed to.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
 pub struct ContactQuery {
     /// The one with this email address, in clear.
     #[serde(default, skip_serializing_if = "Option::is_none")]

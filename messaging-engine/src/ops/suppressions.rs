@@ -13,7 +13,7 @@ use messaging_core::ids::{SuppressionId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
-use messaging_core::validate::Validate;
+use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::Violations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,7 @@ use crate::ops::page::Page;
 /// A suppression as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Suppression")]
+#[non_exhaustive]
 pub struct SuppressionView {
     /// Its id.
     pub id: SuppressionId,
@@ -54,8 +55,9 @@ impl SuppressionView {
 }
 
 /// An address to suppress.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SuppressionInput {
     /// The channel.
     pub channel: Channel,
@@ -128,7 +130,8 @@ impl Operation for CreateSuppression {
 }
 
 /// What `GET …/suppressions` is narrowed to.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
 pub struct SuppressionQuery {
     /// Of this channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -21,7 +21,7 @@ use messaging_core::time::Timestamp;
 use messaging_core::violation::{FieldCode, refuse};
 
 use http::{Method, StatusCode};
-use messaging_core::validate::Validate;
+use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,7 @@ pub use input::TemplateInput;
 /// A template as shown. In listings without `html`, `mjml` and `text`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Template")]
+#[non_exhaustive]
 pub struct TemplateView {
     /// Its id.
     pub id: TemplateId,
@@ -100,6 +101,7 @@ impl TemplateView {
 
 /// A template in a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TemplateSummary {
     /// Its id.
     pub id: TemplateId,
@@ -200,7 +202,8 @@ async fn create(
 }
 
 /// What a listing of templates is narrowed to.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
 pub struct TemplateQuery {
     /// For this channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]

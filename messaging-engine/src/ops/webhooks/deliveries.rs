@@ -13,7 +13,7 @@ use messaging_core::input::{BodyKind, Empty, Input, PageQuery};
 use messaging_core::ports::store::ReplayRange;
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
-use messaging_core::validate::Validate;
+use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,7 @@ const MAX_PAYLOAD: usize = 64 << 10;
 /// A delivery as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Delivery")]
+#[non_exhaustive]
 pub struct DeliveryView {
     /// Its id.
     pub id: DeliveryId,
@@ -94,8 +95,9 @@ impl DeliveryView {
 }
 
 /// A test of a webhook.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct WebhookTestInput {
     /// What the test says has happened; `test` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,7 +153,8 @@ impl Operation for TestWebhook {
 }
 
 /// What a listing of deliveries is narrowed to.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
 pub struct DeliveryQuery {
     /// In this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -254,8 +257,9 @@ fn require_recorded(webhook: &Webhook) -> Result<(), Error> {
 }
 
 /// What is to be replayed.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ReplayInput {
     /// Deliveries created at this time or later.
     pub since: Timestamp,
@@ -268,6 +272,7 @@ impl Input for ReplayInput {}
 
 /// How much is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ReplayReport {
     /// New deliveries, at most 100000; they are sent in the order of their events.
     pub replayed: u64,
