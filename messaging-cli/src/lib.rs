@@ -41,7 +41,8 @@ use crate::output::Output;
 
 /// Carries out a command line and says how the process shall end.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let matches = match command::root().try_get_matches_from(arguments) {
+    let arguments: Vec<_> = arguments.into_iter().collect();
+    let matches = match command::root_for(&arguments).try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => return output::usage(&error),
     };

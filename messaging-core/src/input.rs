@@ -72,6 +72,13 @@ pub struct PageQuery {
     pub cursor: Option<String>,
 }
 
+impl PageQuery {
+    /// The part of a listing that a larger query asks for.
+    pub const fn of(limit: Option<u32>, cursor: Option<String>) -> Self {
+        Self { limit, cursor }
+    }
+}
+
 impl Input for PageQuery {}
 
 /// Reads a body.

@@ -298,7 +298,8 @@ impl Listing {
                 }
                 if let Some((bang, path, _)) = &block.trait_ {
                     let (generics, of) = (&block.generics, &block.self_ty);
-                    let line = format!("{}impl{} {}", told(&block.attrs), tidy(generics), tidy(quote!(#bang #path for #of)));
+                    let line =
+                        format!("{}impl{} {}", told(&block.attrs), tidy(generics), tidy(quote!(#bang #path for #of)));
                     lines.push(format!("{public}: {line}"));
                     continue;
                 }
@@ -400,7 +401,9 @@ fn every_change_of_a_signature_is_seen() {
     for (from, to) in [("name: &str", "name: String"), ("pub name", "name"), ("fn make()", "async fn make()")] {
         assert_ne!(listing(&inner.replace(from, to), shown), before, "{from}");
     }
-    for (from, to) in [("B(u8)", "B(u16)"), ("-> bool", "-> u8"), ("#[non_exhaustive] ", ""), ("impl Clone", "impl Copy")] {
+    for (from, to) in
+        [("B(u8)", "B(u16)"), ("-> bool", "-> u8"), ("#[non_exhaustive] ", ""), ("impl Clone", "impl Copy")]
+    {
         assert_ne!(listing(inner, &shown.replace(from, to)), before, "{from}");
     }
     for (from, to) in [("fn own(&self)", "fn own(self)"), ("secret: u8", "secret: u16")] {

@@ -105,7 +105,7 @@ const MAX_TEXT: usize = 4096;
 const MAX_DOCUMENT: usize = 64 << 10;
 
 /// Every provider of every channel; the first of a channel is its default.
-pub const PROVIDERS: &[ProviderKind] = &[
+pub(crate) const PROVIDERS: &[ProviderKind] = &[
     provider(Channel::Email, BUILTIN, &[]),
     provider(
         Channel::Email,

@@ -139,11 +139,6 @@ impl Template {
         Self { design, ready: None, ..self.clone() }
     }
 
-    /// The HTML that is sent.
-    pub fn html_to_send(&self) -> Option<&str> {
-        self.ready.as_deref().or(self.design.html.as_deref())
-    }
-
     /// Whether it has what a message of its channel needs (contract section 11).
     pub const fn can_be_sent(&self) -> bool {
         match self.channel {

@@ -227,7 +227,7 @@ impl Operation for ListContacts {
             call.query;
         let email = email.map(|email| address::normalize(Channel::Email, &email));
         let filter = ContactFilter { email, external_id, phone, tag, list_id, segment_id, updated_since };
-        page(cx, call.path.workspace_id, &filter, &PageQuery { limit, cursor }).await
+        page(cx, call.path.workspace_id, &filter, &PageQuery::of(limit, cursor)).await
     }
 }
 

@@ -256,7 +256,7 @@ impl Operation for ListMessages {
         let workspace = cx.workspace()?;
         let MessageQuery { campaign_id, automation_id, contact_id, status, tag, channel, limit, cursor } = call.query;
         let filter = MessageFilter { campaign_id, automation_id, contact_id, status, tag, channel };
-        let page = cx.page(&PageQuery { limit, cursor })?;
+        let page = cx.page(&PageQuery::of(limit, cursor))?;
         let slice = cx.store().messages(workspace, &filter, page).await?;
         let redactor = cx.redactor();
         Ok(cx.answer_page(slice, |message| MessageSummary {

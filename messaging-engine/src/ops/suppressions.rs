@@ -171,7 +171,7 @@ impl Operation for ListSuppressions {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<SuppressionView>, Error> {
         let SuppressionQuery { channel, address, reason, limit, cursor } = call.query;
-        let page = cx.page(&PageQuery { limit, cursor })?;
+        let page = cx.page(&PageQuery::of(limit, cursor))?;
         let filter = SuppressionFilter { channel, address, reason };
         let slice = cx.store().suppressions(call.path.workspace_id, &filter, page).await?;
         let redactor = cx.redactor();

@@ -237,7 +237,7 @@ impl Operation for ListTemplates {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<TemplateSummary>, Error> {
         let TemplateQuery { channel, limit, cursor } = call.query;
-        let page = cx.page(&PageQuery { limit, cursor })?;
+        let page = cx.page(&PageQuery::of(limit, cursor))?;
         let slice = cx.store().templates(call.path.workspace_id, channel, page).await?;
         Ok(cx.answer_page(slice, TemplateSummary::of))
     }

@@ -48,7 +48,7 @@ impl App {
     /// Reads on in the file of an import, for a limited while. Answers whether there is more to read.
     ///
     /// Conflict means that somebody else is reading the same file.
-    pub async fn advance_import(&self, workspace: WorkspaceId, id: ImportId) -> Result<bool, CommitError> {
+    pub(crate) async fn advance_import(&self, workspace: WorkspaceId, id: ImportId) -> Result<bool, CommitError> {
         let _turn = self.0.imports.acquire().await.expect("the semaphore is never closed");
         let Some(Stored { record: import, revision }) = self.store().import(workspace, id).await? else {
             return Ok(false);

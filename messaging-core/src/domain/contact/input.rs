@@ -121,7 +121,7 @@ impl ContactInput {
 
     /// Section 6.2: a contact is created or updated by at least one identifier. One that is broken counts
     /// as given: it has a fault of its own.
-    pub fn require_identifier(&self, violations: &mut Violations) {
+    pub(crate) fn require_identifier(&self, violations: &mut Violations) {
         let is_given =
             [&self.external_id, &self.email, &self.phone].iter().any(|identifier| identifier.as_value().is_some());
         let is_broken = ["/external_id", "/email", "/phone"].iter().any(|pointer| violations.is_at(pointer));

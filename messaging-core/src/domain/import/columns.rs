@@ -178,7 +178,7 @@ impl Header {
     }
 
     /// The header of the column that a pointer into what is sent about a contact is about; empty for none.
-    pub fn column_of(&self, pointer: &str) -> &str {
+    pub(crate) fn column_of(&self, pointer: &str) -> &str {
         let covers = |column: &&Column| {
             pointer.strip_prefix(&column.pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };

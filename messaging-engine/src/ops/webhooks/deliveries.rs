@@ -190,7 +190,7 @@ impl Operation for ListDeliveries {
         let WebhookPath { workspace_id, id } = call.path;
         find(cx, call.path).await?;
         let DeliveryQuery { status, limit, cursor } = call.query;
-        let page = cx.page(&PageQuery { limit, cursor })?;
+        let page = cx.page(&PageQuery::of(limit, cursor))?;
         let slice = cx.store().deliveries(workspace_id, id, status, page).await?;
         let redactor = cx.redactor();
         Ok(cx.answer_page(slice, |delivery| DeliveryView::of(delivery, redactor)))
