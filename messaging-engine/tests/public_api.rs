@@ -296,10 +296,9 @@ impl Listing {
                 if is_of_tests(&block.attrs) {
                     continue;
                 }
-                if let Some((bang, path, _)) = &block.trait_ {
+                if let Some((path, _)) = &block.trait_ {
                     let (generics, of) = (&block.generics, &block.self_ty);
-                    let line =
-                        format!("{}impl{} {}", told(&block.attrs), tidy(generics), tidy(quote!(#bang #path for #of)));
+                    let line = format!("{}impl{} {}", told(&block.attrs), tidy(generics), tidy(quote!(#path for #of)));
                     lines.push(format!("{public}: {line}"));
                     continue;
                 }
