@@ -72,16 +72,19 @@ async fn main() -> Result<(), Box<dyn Error>> {
         );
     }
     if is_wanted("bulk") {
-        let (mut alone, mut beside) = (Vec::new(), Vec::new());
+        let (mut alone, mut beside, mut rates) = (Vec::new(), Vec::new(), Vec::new());
         let path = |round, count| directory.path().join(format!("{round}-{count}-bulk.db"));
         for round in 0..plan.rounds {
-            alone.push(beside_bulk(&path(round, 0), 0, turn).await?);
-            beside.push(beside_bulk(&path(round, bulk), bulk, turn).await?);
+            alone.push(beside_bulk(&path(round, 0), 0, turn).await?.p99);
+            let busy = beside_bulk(&path(round, bulk), bulk, turn).await?;
+            beside.push(busy.p99);
+            rates.push(busy.bulk_rate);
             std::fs::remove_file(path(round, bulk))?;
         }
-        let (alone, beside) = (median(alone), median(beside));
+        let (alone, beside, rate) = (median(alone), median(beside), median(rates));
         println!(
-            "p99 to delivery, alone {alone:.1} ms, with {bulk} bulk messages due {beside:.1} ms, ratio {:.2}",
+            "p99 to delivery, alone {alone:.1} ms, with {bulk} bulk messages due {beside:.1} ms, ratio {:.2}; \
+             {rate:.0} bulk messages a second",
             beside / alone
         );
     }
@@ -158,8 +161,16 @@ const SINGLE_RATE: u32 = 50;
 /// Bulk messages have numbers from here on.
 const FIRST_BULK: u64 = 1_000_000_000;
 
-/// The 99th percentile in milliseconds of single messages while so many bulk messages of their workspace are due.
-async fn beside_bulk(path: &std::path::Path, bulk: u64, turn: Duration) -> Result<f64, Box<dyn Error>> {
+/// What was seen of single messages and of those in bulk.
+struct Beside {
+    /// The 99th percentile in milliseconds of single messages.
+    p99: f64,
+    /// Bulk messages that arrived in a second.
+    bulk_rate: f64,
+}
+
+/// Sends single messages while so many bulk messages of their workspace are due.
+async fn beside_bulk(path: &std::path::Path, bulk: u64, turn: Duration) -> Result<Beside, Box<dyn Error>> {
     let sink = Sink::start().await?;
     let dns = TestDns::start().await;
     for number in 0..DOMAINS {
@@ -174,6 +185,7 @@ async fn beside_bulk(path: &std::path::Path, bulk: u64, turn: Duration) -> Resul
     let product = Product::delivering(path, Arc::new(direct), Algorithm::Ed25519Sha256).await?;
     enqueue_bulk(&product, bulk).await?;
     let workers = Workers::start(&product.app, &Handle::current());
+    let started = Instant::now();
     // Not what the first moments cost, which find no connection open.
     tokio::time::sleep(turn / 4).await;
     let mut accepted = Vec::new();
@@ -186,13 +198,20 @@ async fn beside_bulk(path: &std::path::Path, bulk: u64, turn: Duration) -> Resul
         assert!(product.accept_body(n, message_to(n, &domain(n % DOMAINS))).await, "the product accepts");
         accepted.push(at);
     }
-    let mut arrivals = HashMap::new();
+    let (mut arrivals, mut bulk_count) = (HashMap::new(), 0_u32);
     let last = Instant::now() + Duration::from_mins(1);
     while arrivals.len() < accepted.len() {
         assert!(Instant::now() < last, "{} of {} single messages arrived", arrivals.len(), accepted.len());
         tokio::time::sleep(Duration::from_millis(20)).await;
-        arrivals.extend(sink.take_arrivals().into_iter().filter(|(n, _)| *n < FIRST_BULK));
+        for (n, at) in sink.take_arrivals() {
+            if n < FIRST_BULK {
+                arrivals.insert(n, at);
+            } else {
+                bulk_count += 1;
+            }
+        }
     }
+    let bulk_rate = f64::from(bulk_count) / started.elapsed().as_secs_f64();
     let left = product.app.store().job_count().await?;
     assert!(bulk < 100_000 || left > 0, "bulk messages are due all the time");
     workers.stop().await;
@@ -202,7 +221,7 @@ async fn beside_bulk(path: &std::path::Path, bulk: u64, turn: Duration) -> Resul
         .filter_map(|(n, at)| Some(arrivals.get(&n)?.duration_since(*at).as_secs_f64() * 1000.0))
         .collect();
     times.sort_by(f64::total_cmp);
-    Ok(times.get(times.len() * 99 / 100).copied().unwrap_or(f64::NAN))
+    Ok(Beside { p99: times.get(times.len() * 99 / 100).copied().unwrap_or(f64::NAN), bulk_rate })
 }
 
 /// Stores so many messages of a campaign, as a fan-out would: like one that was accepted, and due.

@@ -4,15 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::dkim::{self, Algorithm, NewKey};
-use messaging_core::domain::sending_domain::{Check, DkimKey, RecordStatus};
+use messaging_core::domain::dkim::Algorithm;
 use messaging_core::ids::{ImportId, WorkspaceId};
 use messaging_core::ports::Transport;
 use messaging_core::ports::clock::SystemEntropy;
-use messaging_core::ports::store::Priority;
 use messaging_core::ports::transport::{Email, Mailbox};
 use messaging_core::scope::Scope;
 use messaging_engine::ops::contacts::{BulkReport, BulkUpsertContacts};
@@ -26,6 +23,9 @@ use messaging_store::{SqliteOptions, SqliteStore};
 
 /// The domain that the messages are from.
 const DOMAIN: &str = "sandbox.test";
+
+/// Whose workspace it is.
+const OWNER: &str = "owner@sandbox.test";
 
 /// The key of a database that ends with the benchmark.
 fn new_key() -> SecretKey {
@@ -63,22 +63,9 @@ impl Product {
         let store = SqliteStore::open(SqliteOptions::new(path))?;
         let app =
             App::builder(Arc::new(store), new_key()).transport(Channel::Email, "sandbox", transport).build().await?;
-        let workspace = admin::prepare_dev(&app).await?.workspace_id;
-        let stored = app.store().domain_by_name(workspace, DOMAIN).await?.ok_or("there is a domain to send from")?;
-        let NewKey { private, public } = dkim::generate(algorithm, app.entropy());
-        let mut domain = stored.record;
-        let selector = "bench".to_owned();
-        domain.dkim = vec![DkimKey {
-            sealed: app.vault().seal(&DkimKey::place(domain.id, &selector), &private, app.entropy()),
-            selector,
-            algorithm,
-            public,
-            check: Check { status: RecordStatus::Verified, detail: None },
-            created_at: app.now(),
-            verified_at: Some(app.now()),
-        }];
-        let changes = Changes::from_iter([Write::PutDomain(domain, Expect::Revision(stored.revision))]);
-        app.store().commit(changes, Priority::Foreground).await?;
+        admin::create_user(&app, OWNER, None, None).await?;
+        let workspace = admin::create_workspace(&app, "Bench", OWNER).await?.id;
+        admin::prepare_sandbox(&app, workspace, &[algorithm]).await?;
         Ok(Self { app, workspace, caller: Caller::Operator(Some(workspace)) })
     }
 

@@ -9,6 +9,7 @@ use messaging_core::domain::account::{Member, User, Workspace};
 use messaging_core::domain::api_key::{ApiKey, generate, random_text};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::digest::Digest;
+use messaging_core::domain::dkim::Algorithm;
 use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::domain::password;
 use messaging_core::domain::secret::Secret;
@@ -29,7 +30,7 @@ use crate::error::Error;
 use crate::ops::keys::{ApiKeyInput, ApiKeyView, CreateApiKey, DEFAULT_RATE_LIMIT, ListApiKeys};
 use crate::ops::workspaces::WorkspaceView;
 use crate::ops::{Page, PageQuery};
-use crate::services::dkim::KeyPair;
+use crate::services::dkim::{ALGORITHMS, NewKeys};
 
 /// Who signs in to what `messaging dev` sets up.
 pub const DEV_EMAIL: &str = "admin@localhost";
@@ -186,7 +187,7 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
     let (prefix, secret) = generate(app.entropy());
     let known = app.store().user_by_email(DEV_EMAIL).await?.is_some();
     let password_hash = if known { None } else { Some(app.hash_password(console_password.clone()).await?) };
-    let keys = if has_keys(app).await? { None } else { Some(app.make_key_pair().await?) };
+    let keys = if has_keys(app).await? { None } else { Some(app.make_dkim_keys(ALGORITHMS).await?) };
     app.until_committed(|| async {
         let mut changes = Changes::default();
         let mut setup = DevSetup {
@@ -226,23 +227,40 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
             expires_at: None,
             revoked_at: None,
         };
-        let mut domain = SendingDomain::new(app.new_id(now), workspace.id, SANDBOX_DOMAIN, now);
-        domain.dkim = keys.iter().flat_map(|keys| app.seal_key_pair(keys, domain.id, now)).collect();
-        verification::publish(&mut domain, now);
-        let email = ChannelSettings {
-            workspace_id: workspace.id,
-            channel: Channel::Email,
-            provider: "sandbox".to_owned(),
-            config: serde_json::Map::new(),
-        };
         changes.push(Write::PutWorkspace(workspace, Expect::Absent));
         changes.push(Write::PutMember(member, Expect::Absent));
         changes.push(Write::PutApiKey(key, Expect::Absent));
-        changes.push(Write::PutDomain(domain, Expect::Absent));
-        changes.push(Write::PutChannel(email, Expect::Absent));
+        changes.extend(sandbox(app, setup.workspace_id, keys.as_ref(), now));
         Ok((changes, setup))
     })
     .await
+}
+
+/// Lets a workspace send email to the sandbox: a verified domain, whose mail is signed with a key of each of these
+/// algorithms, and the channel's settings. Changes nothing in a workspace that has the domain. `messaging dev` does
+/// this by itself; programs call it for tests and trials.
+pub async fn prepare_sandbox(app: &App, workspace: WorkspaceId, algorithms: &[Algorithm]) -> Result<(), Error> {
+    let keys = app.make_dkim_keys(algorithms).await?;
+    app.until_committed(|| async {
+        let known = app.store().domain_by_name(workspace, SANDBOX_DOMAIN).await?;
+        let writes = known.is_none().then(|| sandbox(app, workspace, Some(&keys), app.now()));
+        Ok((writes.into_iter().flatten().collect(), ()))
+    })
+    .await
+}
+
+/// A verified domain, and the channel that carries its mail to the sandbox.
+fn sandbox(app: &App, workspace: WorkspaceId, keys: Option<&NewKeys>, now: Timestamp) -> [Write; 2] {
+    let mut domain = SendingDomain::new(app.new_id(now), workspace, SANDBOX_DOMAIN, now);
+    domain.dkim = keys.iter().flat_map(|keys| app.seal_dkim_keys(keys, domain.id, now)).collect();
+    verification::publish(&mut domain, now);
+    let email = ChannelSettings {
+        workspace_id: workspace,
+        channel: Channel::Email,
+        provider: "sandbox".to_owned(),
+        config: serde_json::Map::new(),
+    };
+    [Write::PutDomain(domain, Expect::Absent), Write::PutChannel(email, Expect::Absent)]
 }
 
 fn new_user(app: &App, email: &str) -> User {
@@ -294,14 +312,14 @@ async fn has_keys(app: &App) -> Result<bool, Error> {
 }
 
 /// Gives keys to a domain that was set up when domains had none.
-async fn give_keys(app: &App, workspace: WorkspaceId, keys: Option<&KeyPair>) -> Result<Option<Write>, Error> {
+async fn give_keys(app: &App, workspace: WorkspaceId, keys: Option<&NewKeys>) -> Result<Option<Write>, Error> {
     let stored = app.store().domain_by_name(workspace, SANDBOX_DOMAIN).await?;
     let (Some(Stored { record: mut domain, revision }), Some(keys)) = (stored, keys) else { return Ok(None) };
     if !domain.dkim.is_empty() {
         return Ok(None);
     }
     let now = app.now();
-    domain.dkim = app.seal_key_pair(keys, domain.id, now);
+    domain.dkim = app.seal_dkim_keys(keys, domain.id, now);
     verification::publish(&mut domain, now);
     Ok(Some(Write::PutDomain(domain, Expect::Revision(revision))))
 }

@@ -8,16 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::dkim::{Algorithm, generate};
-use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
-use messaging_core::domain::settings::ChannelSettings;
-use messaging_core::domain::verification::{self, SANDBOX_DOMAIN};
+use messaging_core::domain::dkim::Algorithm;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
 use messaging_core::ports::fetch::{FetchError, FetchRequest, Fetched, UrlFault};
-use messaging_core::ports::store::Priority;
 use messaging_core::ports::{Fetch, Store, Transport};
 use messaging_engine::app::Builder;
 use messaging_engine::{App, SecretKey, Settings, admin};
@@ -125,7 +120,7 @@ async fn fill(store: Arc<SqliteStore>) -> io::Result<Fixture> {
     let app = building.build().await.map_err(io::Error::other)?;
     admin::create_user(&app, "owner@acme.com", None, None).await.map_err(io::Error::other)?;
     let workspace = admin::create_workspace(&app, "Acme", "owner@acme.com").await.map_err(io::Error::other)?.id;
-    prepare_sending(&app, workspace).await?;
+    admin::prepare_sandbox(&app, workspace, &[Algorithm::Ed25519Sha256]).await.map_err(io::Error::other)?;
 
     let mut fixture = Fixture {
         workspace,
@@ -169,30 +164,4 @@ async fn create(app: &App, workspace: WorkspaceId, operation: &'static str, body
     let answer =
         front_end::call(app, workspace, &Call::new(operation, &[], body), None).await.map_err(io::Error::other)?;
     answer.json()["id"].as_str().map(ToOwned::to_owned).ok_or_else(|| io::Error::other("an answer without an id"))
-}
-
-/// A verified domain with a key, and the channel.
-async fn prepare_sending(app: &App, workspace: WorkspaceId) -> io::Result<()> {
-    let now = app.now();
-    let mut domain = SendingDomain::new(app.new_id(now), workspace, SANDBOX_DOMAIN, now);
-    let key = generate(Algorithm::Ed25519Sha256, app.entropy());
-    let selector = "mk01234567".to_owned();
-    domain.dkim.push(DkimKey {
-        sealed: app.vault().seal(&DkimKey::place(domain.id, &selector), &key.private, app.entropy()),
-        selector,
-        algorithm: Algorithm::Ed25519Sha256,
-        public: key.public,
-        check: Check::default(),
-        created_at: now,
-        verified_at: None,
-    });
-    verification::publish(&mut domain, now);
-    let email = ChannelSettings {
-        workspace_id: workspace,
-        channel: Channel::Email,
-        provider: "sandbox".to_owned(),
-        config: serde_json::Map::new(),
-    };
-    let writes = [Write::PutDomain(domain, Expect::Absent), Write::PutChannel(email, Expect::Absent)];
-    app.store().commit(Changes::from_iter(writes), Priority::Foreground).await.map_err(io::Error::other)
 }

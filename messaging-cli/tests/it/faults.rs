@@ -388,11 +388,7 @@ fn a_small_disk_fills_up_to_its_reserve() {
 }
 
 #[test]
-fn a_small_disk_fills_up_to_the_last_byte() {
-    if std::env::var_os("FAULT_SECONDS").is_none() {
-        eprintln!("skipped: set FAULT_SECONDS to fill a disk without a reserve");
-        return;
-    }
+fn a_small_disk_fills_up_without_a_reserve() {
     fill_up(64, &["--disk-reserve", "0"]);
 }
 

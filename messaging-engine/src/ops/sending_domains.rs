@@ -26,6 +26,7 @@ use crate::jobs::verify_domain::VerifyDomain;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
+use crate::services::dkim::ALGORITHMS;
 use crate::services::lookups::MAX_LOOKED_AT;
 
 use report::SendingDomainReport;
@@ -129,10 +130,10 @@ impl Operation for CreateSendingDomain {
             return Err(refuse("/domain", FieldCode::NotAllowed, message).into());
         }
         leave_room(cx, workspace).await?;
-        let keys = cx.app.make_key_pair().await?;
+        let keys = cx.app.make_dkim_keys(ALGORITHMS).await?;
         let mut domain = SendingDomain::new(cx.new_id(), workspace, &name, cx.now);
         domain.tracking_subdomain = tracking_subdomain;
-        domain.dkim = cx.app.seal_key_pair(&keys, domain.id, cx.now);
+        domain.dkim = cx.app.seal_dkim_keys(&keys, domain.id, cx.now);
         cx.change(Write::PutDomain(domain.clone(), Expect::Absent));
         cx.change(Write::Enqueue(VerifyDomain::of(&domain).first(cx.new_id(), &domain, cx.now)));
         Ok(SendingDomainReport::of(&domain, &cx.app.installation()))

@@ -12,9 +12,12 @@ use crate::app::App;
 use crate::app::signers::{CAPACITY, Opened};
 use crate::error::Error;
 
-/// A new key of each algorithm, not yet of any domain.
+/// What a domain signs with: old receivers know RSA alone.
+pub(crate) const ALGORITHMS: &[Algorithm] = &[Algorithm::RsaSha256, Algorithm::Ed25519Sha256];
+
+/// New keys, not yet of any domain.
 #[derive(Debug)]
-pub(crate) struct KeyPair([(Algorithm, NewKey); 2]);
+pub(crate) struct NewKeys(Vec<(Algorithm, NewKey)>);
 
 /// The mail of a domain cannot be signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -25,17 +28,14 @@ pub struct UnusableKey;
 
 impl App {
     /// Makes a key of each algorithm.
-    pub(crate) async fn make_key_pair(&self) -> Result<KeyPair, Error> {
-        let entropy = Arc::clone(&self.0.entropy);
-        let make = move || {
-            [Algorithm::RsaSha256, Algorithm::Ed25519Sha256]
-                .map(|algorithm| (algorithm, generate(algorithm, entropy.as_ref())))
-        };
-        Ok(KeyPair(self.dkim_keys().run(make).await?))
+    pub(crate) async fn make_dkim_keys(&self, algorithms: &[Algorithm]) -> Result<NewKeys, Error> {
+        let (algorithms, entropy) = (algorithms.to_vec(), Arc::clone(&self.0.entropy));
+        let one = move |algorithm| (algorithm, generate(algorithm, entropy.as_ref()));
+        Ok(NewKeys(self.dkim_keys().run(move || algorithms.into_iter().map(one).collect()).await?))
     }
 
     /// The keys as a domain has them, each with a selector of its own.
-    pub(crate) fn seal_key_pair(&self, pair: &KeyPair, domain: DomainId, now: Timestamp) -> Vec<DkimKey> {
+    pub(crate) fn seal_dkim_keys(&self, keys: &NewKeys, domain: DomainId, now: Timestamp) -> Vec<DkimKey> {
         let seal = |(algorithm, key): &(Algorithm, NewKey)| {
             let selector = self.new_selector();
             let place = DkimKey::place(domain, &selector);
@@ -49,7 +49,7 @@ impl App {
                 verified_at: None,
             }
         };
-        pair.0.iter().map(seal).collect()
+        keys.0.iter().map(seal).collect()
     }
 
     /// `mk` and eight hexadecimal digits: nobody else's selector, and none that was used before.

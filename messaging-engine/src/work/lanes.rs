@@ -16,8 +16,13 @@ use crate::jobs::lanes::WEBHOOK;
 
 /// Jobs in work at the same time, all lanes together.
 pub(super) const WINDOW: usize = 2048;
-/// Bulk jobs in work at the same time: as many as one lane may have. What they do is in the way of everything else.
+/// Bulk jobs in work at the same time, at most: as many as one lane may have.
 const BULK_WINDOW: usize = LARGEST;
+/// Bulk jobs in work at the same time however busy the processor is; where their window begins.
+const LEAST_BULK: usize = 16;
+/// Bulk jobs that wait longer for a processor after they were claimed have others of their kind in front of them,
+/// and whatever else comes would wait behind them as well: the window of all bulk jobs shrinks.
+const LAG: Duration = Duration::from_millis(3);
 /// Jobs of one flow in work at the same time, so that slow peers of one workspace do not hold all places.
 const FLOW_WINDOW: usize = WINDOW / 4 * 3;
 /// Where a lane's window begins, and falls back to: what one mail server takes at a time.
@@ -39,11 +44,22 @@ const HUNG: usize = 2;
 const REMEMBERED: usize = 1024;
 
 /// The windows of the lanes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Lanes {
-    lanes: HashMap<Lane, LaneWindow>,
+    windows: HashMap<Lane, LaneWindow>,
     /// How many jobs of each flow are in work; flows without any are not in it.
     flows: HashMap<Flow, usize>,
+    /// How many bulk jobs may be in work: many while they wait for their peers, few while they wait for a processor.
+    bulk_window: usize,
+}
+
+/// How long a job that ended had taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Took {
+    /// From its claim until a processor was free for it.
+    pub(super) lag: Duration,
+    /// From there to its end.
+    pub(super) work: Duration,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -52,34 +68,44 @@ struct LaneWindow {
     window: usize,
 }
 
+impl Default for Lanes {
+    fn default() -> Self {
+        Self { windows: HashMap::new(), flows: HashMap::new(), bulk_window: LEAST_BULK }
+    }
+}
+
 impl Lanes {
     /// A job of the lane begins.
     pub(super) fn begin(&mut self, lane: &Lane) {
         *self.flows.entry(lane.flow()).or_default() += 1;
-        if let Some(known) = self.lanes.get_mut(lane) {
+        if let Some(known) = self.windows.get_mut(lane) {
             known.in_work += 1;
             return;
         }
-        if self.lanes.len() >= REMEMBERED {
-            self.lanes.retain(|_, lane| lane.in_work > 0);
+        if self.windows.len() >= REMEMBERED {
+            self.windows.retain(|_, lane| lane.in_work > 0);
         }
-        self.lanes.insert(lane.clone(), LaneWindow { in_work: 1, window: SMALLEST });
+        self.windows.insert(lane.clone(), LaneWindow { in_work: 1, window: SMALLEST });
     }
 
     /// A job of the lane ended after `took`.
-    pub(super) fn end(&mut self, lane: &Lane, took: Duration) {
+    pub(super) fn end(&mut self, lane: &Lane, took: Took) {
         let flow = lane.flow();
+        if flow.class == JobClass::Bulk {
+            self.bulk_window =
+                if took.lag > LAG { self.bulk_window - 1 } else { self.bulk_window + 1 }.clamp(LEAST_BULK, BULK_WINDOW);
+        }
         if let Some(in_work) = self.flows.get_mut(&flow) {
             *in_work -= 1;
             if *in_work == 0 {
                 self.flows.remove(&flow);
             }
         }
-        if let Some(known) = self.lanes.get_mut(lane) {
+        if let Some(known) = self.windows.get_mut(lane) {
             known.in_work -= 1;
-            known.window = if took < QUICK {
+            known.window = if took.work < QUICK {
                 (known.window + 1).min(LARGEST)
-            } else if lane.resource().starts_with(WEBHOOK) && took >= HANGING {
+            } else if lane.resource().starts_with(WEBHOOK) && took.work >= HANGING {
                 HUNG
             } else {
                 SMALLEST
@@ -91,11 +117,11 @@ impl Lanes {
     pub(super) fn claim(&self, room: usize, now: Timestamp, monotonic: Monotonic, lease: Duration) -> Claim {
         let bulk = self.flows.iter().filter(|(flow, _)| flow.class == JobClass::Bulk).map(|(_, in_work)| in_work);
         let left_of_flow = |(flow, in_work): (&Flow, &usize)| (*flow, FLOW_WINDOW.saturating_sub(*in_work));
-        let busy = self.lanes.iter().map(|(name, lane)| (name, lane.window.saturating_sub(lane.in_work)));
+        let busy = self.windows.iter().map(|(name, lane)| (name, lane.window.saturating_sub(lane.in_work)));
         let (full, open): (Vec<_>, Vec<_>) = busy.partition(|(_, left)| *left == 0);
         Claim {
             max: room,
-            bulk: BULK_WINDOW.saturating_sub(bulk.sum()),
+            bulk: self.bulk_window.saturating_sub(bulk.sum()),
             per_flow: FLOW_WINDOW,
             flows: self.flows.iter().map(left_of_flow).collect(),
             per_lane: SMALLEST,
@@ -118,17 +144,40 @@ mod tests {
         lanes.claim(WINDOW, Timestamp::from_millis(0), NOW, Duration::from_mins(1))
     }
 
+    /// Of a job that found a processor at once.
+    fn took(work: Duration) -> Took {
+        Took { lag: Duration::ZERO, work }
+    }
+
+    #[test]
+    fn bulk_jobs_get_more_while_they_wait_for_peers_and_fewer_while_for_a_processor() {
+        let mut lanes = Lanes::default();
+        let bulk = Lane::new(JobClass::Bulk, WorkspaceId::from_bytes([1; 16]), "email:a");
+        let ends = |lanes: &mut Lanes, times, lag| {
+            for _ in 0..times {
+                lanes.begin(&bulk);
+                lanes.end(&bulk, Took { lag, work: Duration::from_millis(200) });
+            }
+            claim(lanes).bulk
+        };
+        assert_eq!(claim(&lanes).bulk, LEAST_BULK);
+        assert_eq!(ends(&mut lanes, 10, LAG), LEAST_BULK + 10);
+        assert_eq!(ends(&mut lanes, 2 * BULK_WINDOW, Duration::ZERO), BULK_WINDOW);
+        assert_eq!(ends(&mut lanes, 100, LAG * 2), BULK_WINDOW - 100);
+        assert_eq!(ends(&mut lanes, BULK_WINDOW, LAG * 2), LEAST_BULK);
+    }
+
     #[test]
     fn a_lane_that_works_well_gets_more_and_a_slow_one_falls_back() {
         let mut lanes = Lanes::default();
         let quick = Duration::from_millis(5);
         lanes.begin(&"a".into());
         assert_eq!(claim(&lanes).shares["a"], SMALLEST - 1);
-        lanes.end(&"a".into(), quick);
+        lanes.end(&"a".into(), took(quick));
         assert_eq!(claim(&lanes).shares["a"], SMALLEST + 1);
         for _ in 0..LARGEST {
             lanes.begin(&"a".into());
-            lanes.end(&"a".into(), quick);
+            lanes.end(&"a".into(), took(quick));
         }
         assert_eq!(claim(&lanes).shares["a"], SHARE);
         for _ in 0..LARGEST {
@@ -136,7 +185,7 @@ mod tests {
             lanes.begin(&"a".into());
         }
         assert_eq!(claim(&lanes).hold, [("a".into(), NOW + HOLD)]);
-        lanes.end(&"a".into(), QUICK);
+        lanes.end(&"a".into(), took(QUICK));
         assert_eq!(claim(&lanes).hold.len(), 1, "more are in work than the window that fell back");
     }
 
@@ -144,13 +193,13 @@ mod tests {
     fn a_receiver_that_hangs_keeps_few_places_until_it_answers() {
         let mut lanes = Lanes::default();
         lanes.begin(&"webhook:a".into());
-        lanes.end(&"webhook:a".into(), HANGING);
+        lanes.end(&"webhook:a".into(), took(HANGING));
         assert_eq!(claim(&lanes).shares["webhook:a"], HUNG);
         lanes.begin(&"webhook:a".into());
-        lanes.end(&"webhook:a".into(), Duration::ZERO);
+        lanes.end(&"webhook:a".into(), took(Duration::ZERO));
         assert_eq!(claim(&lanes).shares["webhook:a"], HUNG + 1);
         lanes.begin(&"email:a".into());
-        lanes.end(&"email:a".into(), HANGING);
+        lanes.end(&"email:a".into(), took(HANGING));
         assert_eq!(claim(&lanes).shares["email:a"], SMALLEST);
     }
 
@@ -161,14 +210,14 @@ mod tests {
         for number in 0..REMEMBERED * 2 {
             let name = Lane::parse(&number.to_string());
             lanes.begin(&name);
-            lanes.end(&name, Duration::ZERO);
+            lanes.end(&name, took(Duration::ZERO));
         }
-        assert!(lanes.lanes.len() <= REMEMBERED && lanes.lanes.contains_key("busy"));
+        assert!(lanes.windows.len() <= REMEMBERED && lanes.windows.contains_key("busy"));
     }
 
     #[test]
     fn neither_bulk_work_nor_one_workspace_gets_all_places() {
-        let mut lanes = Lanes::default();
+        let mut lanes = Lanes { bulk_window: BULK_WINDOW, ..Lanes::default() };
         let workspace = |number| WorkspaceId::from_bytes([number; 16]);
         let lane = |class, owner, number: usize| Lane::new(class, workspace(owner), &number.to_string());
         for number in 0..BULK_WINDOW {
@@ -182,8 +231,8 @@ mod tests {
         let flow = |owner| Flow { class: JobClass::Transactional, workspace: Some(workspace(owner)) };
         let full = claim(&lanes);
         assert_eq!((full.flows[&flow(1)], full.flows.get(&flow(2)), full.per_flow), (0, None, FLOW_WINDOW));
-        lanes.end(&lane(JobClass::Bulk, 9, 0), Duration::ZERO);
-        lanes.end(&lane(JobClass::Transactional, 1, 0), Duration::ZERO);
+        lanes.end(&lane(JobClass::Bulk, 9, 0), took(Duration::ZERO));
+        lanes.end(&lane(JobClass::Transactional, 1, 0), took(Duration::ZERO));
         let next = claim(&lanes);
         assert_eq!((next.bulk, next.flows[&flow(1)]), (1, 1));
     }

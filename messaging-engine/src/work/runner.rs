@@ -12,7 +12,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::app::App;
 use crate::work::job::{JobContext, JobError};
-use crate::work::lanes::{HOLD, Lanes, WINDOW};
+use crate::work::lanes::{HOLD, Lanes, Took, WINDOW};
 use crate::work::{all, sweep};
 
 /// A claim outlasts every attempt: SMTP alone may take half an hour (RFC 5321 section 4.5.3.2).
@@ -79,17 +79,18 @@ struct InWork {
 }
 
 /// A job that ended, in which lane and after which time.
-type Ended = (Lane, Duration);
+type Ended = (Lane, Took);
 
 impl InWork {
     fn start(&mut self, app: &App, job: ClaimedJob) {
         self.lanes.begin(&job.handle.lane);
         let app = app.clone();
+        let claimed = Instant::now();
         self.tasks.spawn(async move {
             let lane = job.handle.lane.clone();
             let began = Instant::now();
             run(&app, job).await;
-            (lane, began.elapsed())
+            (lane, Took { lag: began.duration_since(claimed), work: began.elapsed() })
         });
     }
 

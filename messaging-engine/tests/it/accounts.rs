@@ -20,7 +20,7 @@ const V6: &str = "2001:db8::1";
 
 async fn login(bed: &Bed, email: &str, password: &str, client: &str) -> Reply {
     let body = json!({"email": email, "password": password});
-    bed.send(Call::new(&ANYBODY, Method::POST, "/auth/login").body(&body).from(client)).await
+    bed.call(Call::new(&ANYBODY, Method::POST, "/auth/login").body(&body).from(client)).await
 }
 
 #[tokio::test]
@@ -236,7 +236,7 @@ async fn after_logout_the_token_is_dead_and_others_are_not() {
     let second = login(&bed, "ann@example.com", PASSWORD, "192.0.2.1").await;
     let (first, second) = (first["token"].as_str().unwrap(), second["token"].as_str().unwrap());
     let session = bed.app.authenticate(first).await.unwrap();
-    assert_eq!(bed.send(Call::new(&session, Method::POST, "/auth/logout")).await.summary(), "204");
+    assert_eq!(bed.call(Call::new(&session, Method::POST, "/auth/logout")).await.summary(), "204");
     assert_eq!(bed.app.authenticate(first).await.unwrap_err().code(), "invalid_credentials");
     assert!(bed.app.authenticate(second).await.is_ok());
 }
@@ -249,6 +249,6 @@ async fn me_names_person_and_memberships() {
     assert_eq!(me["workspaces"], json!([{"workspace_id": workspace, "role": "owner"}]));
     let key = bed.key(workspace, &["*"]).await;
     assert_eq!(bed.get(&key, "/auth/me").await.summary(), "403 session_required");
-    assert_eq!(bed.send(Call::new(&key, Method::POST, "/auth/logout")).await.summary(), "403 session_required");
+    assert_eq!(bed.call(Call::new(&key, Method::POST, "/auth/logout")).await.summary(), "403 session_required");
     assert_eq!(bed.get(&ANYBODY, "/auth/me").await.summary(), "401 missing_credentials");
 }

@@ -11,7 +11,8 @@ use messaging_core::domain::suppression::{Suppression, SuppressionReason, Suppre
 use messaging_core::ports::transport::{Content, Outcome, Response};
 use serde_json::json;
 
-use crate::support::{Product, beginning};
+use crate::bed::START;
+use crate::support::Product;
 
 const ANN: &str = "ann@example.com";
 
@@ -126,14 +127,14 @@ async fn the_last_look_sees_who_was_suppressed_meanwhile() {
     let recipients = ["Ann@Example.com".to_owned(), "bob@example.com".to_owned()];
     assert_eq!(look.suppressed(&recipients).await, [None, None]);
     let record = Suppression {
-        id: product.app.new_id(beginning()),
+        id: product.app.new_id(START),
         workspace_id: product.workspace,
         channel: Channel::Email,
         address: ANN.to_owned(),
         reason: SuppressionReason::Manual,
         detail: None,
         source: SuppressionSource::Api,
-        created_at: beginning(),
+        created_at: START,
     };
     product.commit(Changes::from_iter([Write::PutSuppression(record, Expect::Absent)])).await;
     assert_eq!(look.suppressed(&recipients).await, [Some(SuppressionReason::Manual), None]);

@@ -15,18 +15,19 @@ use messaging_core::time::Timestamp;
 use messaging_engine::app::App;
 use messaging_engine::caller::Caller;
 use messaging_engine::ops::{self, Endpoint, Request};
-use messaging_engine::{Error, admin};
+use messaging_engine::{Error, SecretKey, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
 use messaging_transport::testing::MemoryFetch;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::KEY;
+/// The key of every database here.
+pub(crate) const KEY: SecretKey = SecretKey::from_bytes([3; 32]);
 
 /// The password of everybody.
 pub(crate) const PASSWORD: &str = "correct horse";
 
-/// 2026-01-31T09:15:00Z
+/// When every test begins, a Saturday morning: 2026-01-31T09:15:00Z.
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_769_850_900_000);
 
 pub(crate) struct Bed {
@@ -35,6 +36,7 @@ pub(crate) struct Bed {
     pub(crate) store: Arc<dyn Store>,
     /// Where the database is.
     pub(crate) directory: TempDir,
+    transports: Vec<(Channel, &'static str, Arc<dyn Transport>)>,
 }
 
 impl Bed {
@@ -58,7 +60,7 @@ impl Bed {
         Self::build(Arc::new(NoResolver), Arc::new(MemoryFetch::default()), transports)
     }
 
-    fn build(
+    pub(crate) fn build(
         resolver: Arc<dyn Resolver>,
         fetch: Arc<dyn Fetch>,
         transports: Vec<(Channel, &'static str, Arc<dyn Transport>)>,
@@ -72,7 +74,7 @@ impl Bed {
             .entropy(Arc::new(SeededEntropy::new(17)))
             .resolver(resolver)
             .fetch(fetch)
-            .transports(transports)
+            .transports(transports.clone())
             .settings(messaging_engine::Settings {
                 hostname: "mx.service.test".to_owned(),
                 public_url: "https://track.service.test".to_owned(),
@@ -81,12 +83,13 @@ impl Bed {
             })
             .build();
         let app = wait_for(building).unwrap();
-        Self { app, clock, store, directory }
+        Self { app, clock, store, directory, transports }
     }
 
-    /// Another application on the same database, as in another process. It shares nothing else.
+    /// Another application on the same database, as in another process. It shares transports and nothing else.
     pub(crate) fn another_process(&self) -> App {
-        wait_for(App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _).build()).unwrap()
+        let building = App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _);
+        wait_for(building.transports(self.transports.clone()).build()).unwrap()
     }
 
     /// A bed with the workspace "Acme" and its owner, signed in.
@@ -134,26 +137,26 @@ impl Bed {
     }
 
     pub(crate) async fn get(&self, caller: &Caller, target: &str) -> Reply {
-        self.send(Call::new(caller, Method::GET, target)).await
+        self.call(Call::new(caller, Method::GET, target)).await
     }
 
     pub(crate) async fn post(&self, caller: &Caller, target: &str, body: Value) -> Reply {
-        self.send(Call::new(caller, Method::POST, target).body(&body)).await
+        self.call(Call::new(caller, Method::POST, target).body(&body)).await
     }
 
     pub(crate) async fn put(&self, caller: &Caller, target: &str, body: Value) -> Reply {
-        self.send(Call::new(caller, Method::PUT, target).body(&body)).await
+        self.call(Call::new(caller, Method::PUT, target).body(&body)).await
     }
 
     pub(crate) async fn patch(&self, caller: &Caller, target: &str, body: Value) -> Reply {
-        self.send(Call::new(caller, Method::PATCH, target).body(&body)).await
+        self.call(Call::new(caller, Method::PATCH, target).body(&body)).await
     }
 
     pub(crate) async fn delete(&self, caller: &Caller, target: &str) -> Reply {
-        self.send(Call::new(caller, Method::DELETE, target)).await
+        self.call(Call::new(caller, Method::DELETE, target)).await
     }
 
-    pub(crate) async fn send(&self, call: Call<'_>) -> Reply {
+    pub(crate) async fn call(&self, call: Call<'_>) -> Reply {
         send(&self.app, call).await
     }
 }

@@ -237,7 +237,7 @@ async fn settings_that_the_provider_does_not_have_are_refused() {
     assert!(refused.body.to_string().contains("did you mean password?"), "{}", refused.body);
     let sandbox = json!({"provider": "sandbox", "config": {"host": "mail.example"}});
     assert_eq!(bed.put(&key, &path, sandbox).await.summary(), "422 /config/host unknown_field");
-    let lenient = bed.send(Call::new(&key, Method::PUT, &path).body(&body).leniently()).await;
+    let lenient = bed.call(Call::new(&key, Method::PUT, &path).body(&body).leniently()).await;
     assert_eq!((lenient.summary().as_str(), &lenient["config"]["password"]), ("200", &Value::Null));
     // As it was read it can be sent back.
     let read = bed.get(&key, &channels(workspace)).await["data"][0].clone();

@@ -111,16 +111,16 @@ async fn a_repeated_key_does_nothing_again() {
     let target = path(workspace);
     let call = |body: &Value| Call::new(&owner, http::Method::POST, &target).body(body).key("k");
     let body = json!({"contacts": [{"external_id": "u-1", "locale": "en"}]});
-    let first = bed.send(call(&body)).await;
+    let first = bed.call(call(&body)).await;
     assert_eq!(told(&first), ["created"]);
     let contact = format!("/workspaces/{workspace}/contacts/{}", first["results"][0]["id"].as_str().unwrap());
     bed.patch(&owner, &contact, json!({"locale": "de"})).await;
-    let second = bed.send(call(&body)).await;
+    let second = bed.call(call(&body)).await;
     assert_eq!(second.summary(), "200 replayed");
     assert_eq!(second.body, first.body);
     assert_eq!(bed.get(&owner, &contact).await["locale"], "de", "the repetition has no effect");
     let other = json!({"contacts": [{"external_id": "u-9"}]});
-    assert_eq!(bed.send(call(&other)).await.summary(), "422 idempotency_key_reused");
+    assert_eq!(bed.call(call(&other)).await.summary(), "422 idempotency_key_reused");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -164,7 +164,7 @@ async fn a_repetition_after_an_interruption_goes_on_where_it_was() {
             let (bed, owner, body, key) = (std::sync::Arc::clone(&bed), owner.clone(), body.clone(), key.clone());
             let target = path(workspace);
             tokio::spawn(
-                async move { bed.send(Call::new(&owner, http::Method::POST, &target).text(&body).key(&key)).await },
+                async move { bed.call(Call::new(&owner, http::Method::POST, &target).text(&body).key(&key)).await },
             )
         };
         // The first part is there; whatever comes next does not happen, or is not told.
@@ -179,8 +179,8 @@ async fn a_repetition_after_an_interruption_goes_on_where_it_was() {
         let target = path(workspace);
         let other = json!({"contacts": [{"external_id": "other"}]});
         let call = Call::new(&owner, http::Method::POST, &target).body(&other).key(&key);
-        assert_eq!(bed.send(call).await.summary(), "422 idempotency_key_reused");
-        let repeated = bed.send(Call::new(&owner, http::Method::POST, &target).text(&body).key(&key)).await;
+        assert_eq!(bed.call(call).await.summary(), "422 idempotency_key_reused");
+        let repeated = bed.call(Call::new(&owner, http::Method::POST, &target).text(&body).key(&key)).await;
         let counts = ["created", "updated", "failed"].map(|name| repeated[name].as_u64().unwrap());
         assert_eq!(counts, [1000, 0, 0], "what was done is told, not done again");
         assert_eq!(told(&repeated).len(), 1000);

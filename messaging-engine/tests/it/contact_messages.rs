@@ -10,9 +10,7 @@ use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::unsubscribe::UnsubscribeMethod::{Link, OneClick};
 use messaging_core::ids::MessageId;
 use messaging_core::ports::Store as _;
-use messaging_core::ports::store::{
-    Attempts as _, Blobs as _, Jobs as _, Messages as _, PageRequest, Sandbox as _, Suppressions as _,
-};
+use messaging_core::ports::store::PageRequest;
 use messaging_engine::ops::{self, Request};
 use messaging_engine::services::Visitor;
 use messaging_store::{SqliteOptions, SqliteStore};
@@ -88,10 +86,10 @@ async fn a_message_goes_to_the_address_of_its_contact() {
     assert_eq!(product.last_meta(message).await["recipient"], "work@example.com");
 
     let bob = upsert(&product, json!({"external_id": "bob"})).await;
-    let refused = product.post(&email("contact_id", bob["id"].clone()), None).await.unwrap_err();
+    let refused = product.post_message(&email("contact_id", bob["id"].clone()), None).await.unwrap_err();
     assert_eq!(refused.code(), "contact_address_missing");
     for unknown in [json!("con_01JB3Q8Z5N6W7X8Y9ZABCDEFGH"), json!("nonsense")] {
-        let refused = product.post(&email("contact_id", unknown), None).await.unwrap_err();
+        let refused = product.post_message(&email("contact_id", unknown), None).await.unwrap_err();
         assert_eq!(refused.to_body("r")["error"]["details"]["errors"][0]["pointer"], "/contact_id");
     }
 }
@@ -315,7 +313,7 @@ async fn suppressions_outlive_erasure() {
 /// Every byte that is kept, the log moved into the database.
 pub(crate) async fn kept_bytes(directory: &std::path::Path) -> Vec<(String, Vec<u8>)> {
     // Whoever opens a database and closes it moves the log.
-    let store = SqliteStore::open(SqliteOptions::new(directory.join("m.db"))).unwrap();
+    let store = SqliteStore::open(SqliteOptions::new(directory.join("messaging.db"))).unwrap();
     store.close().await;
     let mut files = Vec::new();
     let mut directories = vec![directory.to_owned()];
@@ -378,7 +376,7 @@ async fn after_erasure_the_address_is_in_no_file() {
     erase(&product, &person).await;
     product.work().await;
     product.store.close().await;
-    let directory = product.directory();
+    let directory = product.directory.path();
     for (name, bytes) in kept_bytes(directory).await {
         let found = bytes.windows(ADDRESS.len()).position(|window| window.eq_ignore_ascii_case(ADDRESS.as_bytes()));
         assert_eq!(found, None, "{name}, {} bytes", bytes.len());

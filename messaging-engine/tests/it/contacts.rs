@@ -266,11 +266,11 @@ async fn a_repeated_key_answers_the_same_and_is_kept_sealed() {
     let path = contacts(workspace);
     let call = |body: Value| Call::new(&owner, http::Method::POST, &path).body(&body).key("k");
     let body = json!({"email": "ann@example.com"});
-    let first = bed.send(call(body.clone())).await;
-    let second = bed.send(call(body)).await;
+    let first = bed.call(call(body.clone())).await;
+    let second = bed.call(call(body)).await;
     assert_eq!(second.summary(), "201 replayed");
     assert_eq!(first.body, second.body);
-    assert_eq!(bed.send(call(json!({"email": "b@example.com"}))).await.summary(), "422 idempotency_key_reused");
+    assert_eq!(bed.call(call(json!({"email": "b@example.com"}))).await.summary(), "422 idempotency_key_reused");
 }
 
 #[tokio::test]

@@ -7,27 +7,28 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::sending_domain::DomainStatus;
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
-use messaging_core::ports::store::{Messages as _, PageRequest, SendingDomains as _, Suppressions as _};
+use messaging_core::ports::store::PageRequest;
 use messaging_core::ports::transport::{Acceptance, Content, TransportError};
 use messaging_engine::ops::channels::{ChannelPath, DeleteChannel};
 use messaging_transport::testing::MemoryTransport;
 use serde_json::json;
 
-use crate::support::{Product, beginning};
+use crate::bed::START;
+use crate::support::Product;
 
 const ANN: &str = "ann@example.com";
 const MINUTE: Duration = Duration::from_mins(1);
 
 fn suppression(product: &Product, address: &str, reason: SuppressionReason) -> Write {
     let record = Suppression {
-        id: product.app.new_id(beginning()),
+        id: product.app.new_id(START),
         workspace_id: product.workspace,
         channel: Channel::Email,
         address: address.to_owned(),
         reason,
         detail: None,
         source: SuppressionSource::Api,
-        created_at: beginning(),
+        created_at: START,
     };
     Write::PutSuppression(record, Expect::Absent)
 }
@@ -204,7 +205,7 @@ async fn an_attempt_that_a_crash_cut_off_is_repeated_and_marked() {
         message_id: id,
         revision: 1,
         status: MessageStatus::Sending,
-        at: beginning(),
+        at: START,
     };
     product.commit(Changes::from_iter([Write::MoveMessage(mark)])).await;
     product.work().await;
@@ -229,7 +230,7 @@ async fn an_outcome_is_kept_when_the_message_changes_during_the_attempt() {
         message_id: id,
         revision: message.revision,
         status: MessageStatus::Sending,
-        at: beginning(),
+        at: START,
     };
     product.commit(Changes::from_iter([Write::MoveMessage(touch)])).await;
     product.transport.release();
@@ -247,7 +248,7 @@ async fn a_cancelled_message_is_not_sent() {
         message_id: id,
         revision: 1,
         status: MessageStatus::Cancelled,
-        at: beginning(),
+        at: START,
     };
     product.commit(Changes::from_iter([Write::MoveMessage(cancel)])).await;
     product.work().await;

@@ -7,8 +7,6 @@ use http::Method;
 use messaging_core::domain::attempt::{AttemptOutcome, Dialog};
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::ids::MessageId;
-use messaging_core::ports::Store as _;
-use messaging_core::ports::store::{Jobs as _, Messages as _, Sandbox as _};
 use messaging_transport::Sandbox;
 use messaging_transport::testing::fetched;
 use serde_json::{Value, json};
@@ -63,7 +61,7 @@ async fn assert_gone(product: &Product, ids: &[MessageId]) {
     let at = shown.find(ADDRESS);
     assert_eq!(at, None, "{}", at.map_or("", |at| &shown[at.saturating_sub(300)..(at + 100).min(shown.len())]));
     product.store.close().await;
-    for (name, bytes) in kept_bytes(product.directory()).await {
+    for (name, bytes) in kept_bytes(product.directory.path()).await {
         let found = bytes.windows(ADDRESS.len()).position(|window| window.eq_ignore_ascii_case(ADDRESS.as_bytes()));
         let around = found.map(|at| String::from_utf8_lossy(&bytes[at.saturating_sub(300)..at + 60]).into_owned());
         assert_eq!(around, None, "{name}, {} bytes", bytes.len());
@@ -121,7 +119,7 @@ async fn assert_gone_but(product: &Product, ids: &[MessageId], other: MessageId)
         assert!(!String::from_utf8_lossy(&content.unwrap().request).to_lowercase().contains(ADDRESS));
     }
     product.store.close().await;
-    for (name, bytes) in kept_bytes(product.directory()).await {
+    for (name, bytes) in kept_bytes(product.directory.path()).await {
         for at in 2..bytes.len().saturating_sub(ADDRESS.len()) {
             if bytes[at..at + ADDRESS.len()].eq_ignore_ascii_case(ADDRESS.as_bytes()) {
                 assert!(

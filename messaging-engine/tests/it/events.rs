@@ -202,8 +202,8 @@ async fn a_repeated_key_does_nothing_again() {
     let many = json!({"events": [one, one]});
     for (path, body) in [("/events", &one), ("/events/bulk", &many)] {
         let call = || Call::new(&key, Method::POST, path).body(body).key("k");
-        let first = bed.send(call()).await;
-        let second = bed.send(call()).await;
+        let first = bed.call(call()).await;
+        let second = bed.call(call()).await;
         assert_eq!((first.summary().as_str(), second.summary().as_str()), ("202", "202 replayed"));
         assert_eq!(first.body, second.body);
     }
@@ -372,7 +372,7 @@ async fn a_repetition_after_an_interruption_adds_nothing_twice() {
         let request = {
             let (bed, key, body, name) = (Arc::clone(&bed), key.clone(), body.clone(), name.clone());
             tokio::spawn(
-                async move { bed.send(Call::new(&key, Method::POST, "/events/bulk").body(&body).key(&name)).await },
+                async move { bed.call(Call::new(&key, Method::POST, "/events/bulk").body(&body).key(&name)).await },
             )
         };
         let id = contact.parse().unwrap();
@@ -386,7 +386,7 @@ async fn a_repetition_after_an_interruption_adds_nothing_twice() {
             continue;
         }
         interrupted += 1;
-        let repeated = bed.send(Call::new(&key, Method::POST, "/events/bulk").body(&body).key(&name)).await;
+        let repeated = bed.call(Call::new(&key, Method::POST, "/events/bulk").body(&body).key(&name)).await;
         assert_eq!(repeated.summary(), "202");
         let counts = ["accepted", "duplicates", "rejected"].map(|name| repeated[name].as_u64().unwrap());
         assert_eq!(counts, [EVENTS as u64, 0, 0]);

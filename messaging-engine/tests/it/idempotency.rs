@@ -28,7 +28,7 @@ impl Keys {
     }
 
     async fn create_as(&self, caller: &Caller, key: &str, body: &str) -> Reply {
-        self.bed.send(Call::new(caller, Method::POST, &self.path).text(body).key(key)).await
+        self.bed.call(Call::new(caller, Method::POST, &self.path).text(body).key(key)).await
     }
 
     async fn count(&self) -> usize {
@@ -117,9 +117,9 @@ async fn a_key_belongs_to_its_credential_method_and_path() {
     assert_eq!(keys.create_as(&admin, "k", &body().to_string()).await.summary(), "201");
     let path = format!("/workspaces/{workspace}");
     let patch = Call::new(&keys.owner, Method::PATCH, &path).body(&json!({"name": "New"})).key("k");
-    assert_eq!(keys.bed.send(patch).await.summary(), "200");
+    assert_eq!(keys.bed.call(patch).await.summary(), "200");
     let post = Call::new(&keys.owner, Method::POST, "/workspaces").body(&json!({"name": "New"})).key("k");
-    assert_eq!(keys.bed.send(post).await.summary(), "201");
+    assert_eq!(keys.bed.call(post).await.summary(), "201");
 }
 
 #[tokio::test]
@@ -129,11 +129,11 @@ async fn a_repeated_deletion_is_done_once_and_answered_twice() {
     let Caller::Session(session) = &editor else { panic!("not a session") };
     let path = format!("/workspaces/{}/members/{}", keys.workspace, session.user.id);
     let delete = || Call::new(&keys.owner, Method::DELETE, &path).key("k");
-    assert_eq!(keys.bed.send(delete()).await.summary(), "204");
+    assert_eq!(keys.bed.call(delete()).await.summary(), "204");
     // Check 10 goes before check 11: the member is gone, the answer is still the first one.
-    assert_eq!(keys.bed.send(delete()).await.summary(), "204 replayed");
+    assert_eq!(keys.bed.call(delete()).await.summary(), "204 replayed");
     let without_key = Call::new(&keys.owner, Method::DELETE, &path);
-    assert_eq!(keys.bed.send(without_key).await.summary(), "404 not_found");
+    assert_eq!(keys.bed.call(without_key).await.summary(), "404 not_found");
 }
 
 #[tokio::test]
@@ -141,9 +141,9 @@ async fn an_answer_without_effect_is_remembered_too() {
     let keys = Keys::start().await;
     let path = format!("/workspaces/{}", keys.workspace);
     let patch = |body: &Value| Call::new(&keys.owner, Method::PATCH, &path).body(body).key("k");
-    assert_eq!(keys.bed.send(patch(&json!({}))).await.summary(), "200");
-    assert_eq!(keys.bed.send(patch(&json!({}))).await.summary(), "200 replayed");
-    assert_eq!(keys.bed.send(patch(&json!({"name": "x"}))).await.summary(), "422 idempotency_key_reused");
+    assert_eq!(keys.bed.call(patch(&json!({}))).await.summary(), "200");
+    assert_eq!(keys.bed.call(patch(&json!({}))).await.summary(), "200 replayed");
+    assert_eq!(keys.bed.call(patch(&json!({"name": "x"}))).await.summary(), "422 idempotency_key_reused");
 }
 
 #[tokio::test]
@@ -151,7 +151,7 @@ async fn reading_takes_no_key() {
     let keys = Keys::start().await;
     for key in ["k", "not a key"] {
         let get = Call::new(&keys.owner, Method::GET, &keys.path).key(key);
-        assert_eq!(keys.bed.send(get).await.summary(), "200");
+        assert_eq!(keys.bed.call(get).await.summary(), "200");
     }
 }
 

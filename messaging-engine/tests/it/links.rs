@@ -3,13 +3,13 @@
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::link_token::{Link, UrlKey};
 use messaging_core::ids::{CampaignId, MessageId};
-use messaging_core::ports::store::{Messages as _, SendingDomains as _, Urls as _};
 use messaging_core::ports::transport::{Content, Email};
 use messaging_engine::jobs::JobData as _;
 use messaging_engine::jobs::deliver_message::DeliverMessage;
 use serde_json::json;
 
-use crate::support::{Product, beginning};
+use crate::bed::START;
+use crate::support::Product;
 
 const PAGE: &str = r#"<body><p>Hi</p><a href="https://shop.example/a?b=1&amp;c=2">A</a></body>"#;
 
@@ -31,7 +31,7 @@ async fn links_are_redirected_and_lead_on_to_where_they_did() {
     let id = send_page(&product).await;
     let email = sent(&product).await;
     let html = email.html.unwrap();
-    let tokens: Vec<_> = html.split("http://127.0.0.1:8080/t/").skip(1).collect();
+    let tokens: Vec<_> = html.split("https://track.service.test/t/").skip(1).collect();
     assert_eq!(tokens.len(), 2, "{html}");
     let read = |text: &str| {
         let token = &text[2..text.find('"').unwrap()];
@@ -67,11 +67,11 @@ async fn mail_of_a_campaign_offers_to_unsubscribe() {
     product.transport.take();
     let (model, content) = product.store.message_with_content(product.workspace, model).await.unwrap().unwrap();
     let mut message = model;
-    message.id = product.app.new_id(beginning());
+    message.id = product.app.new_id(START);
     message.revision = 1;
     message.status = messaging_core::domain::message::MessageStatus::Queued;
-    message.campaign_id = Some(product.app.new_id::<CampaignId>(beginning()));
-    let job = DeliverMessage::of(&message, None, None).remove(0).enqueue(product.app.new_id(beginning()), beginning());
+    message.campaign_id = Some(product.app.new_id::<CampaignId>(START));
+    let job = DeliverMessage::of(&message, None, None).remove(0).enqueue(product.app.new_id(START), START);
     let id = message.id;
     product
         .commit(Changes::from_iter([Write::InsertMessage(Box::new(message), content.unwrap()), Write::Enqueue(job)]))
@@ -81,7 +81,7 @@ async fn mail_of_a_campaign_offers_to_unsubscribe() {
     let [(list, value), (post, one_click)] = &headers[..] else { panic!("{headers:?}") };
     assert_eq!((list.as_str(), post.as_str()), ("List-Unsubscribe", "List-Unsubscribe-Post"));
     assert_eq!(one_click, "List-Unsubscribe=One-Click");
-    let token = value.strip_prefix("<http://127.0.0.1:8080/u/").unwrap().split('>').next().unwrap();
+    let token = value.strip_prefix("<https://track.service.test/u/").unwrap().split('>').next().unwrap();
     let read = product.app.link_key().read_link(token);
     assert_eq!(read, Some((product.workspace, id, Link::Unsubscribe)));
     assert!(value.contains("<mailto:unsubscribe+") && value.contains("@bounce.sandbox.test>"), "{value}");

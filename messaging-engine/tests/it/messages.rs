@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::ports::Store as _;
 use messaging_engine::Error;
 use messaging_engine::ops::channels::DeleteChannel;
 use messaging_engine::ops::messages::{ListMessages, MessageQuery};
@@ -55,15 +54,15 @@ async fn what_the_request_names_must_exist() {
             "/cc/0 invalid_type, /to invalid_format, /template_id not_found",
         ),
     ] {
-        assert_eq!(code(product.post(&body, None).await), expected, "{body}");
+        assert_eq!(code(product.post_message(&body, None).await), expected, "{body}");
     }
 }
 
 #[tokio::test]
 async fn a_refused_message_leaves_nothing() {
     let product = Product::start().await;
-    product.post(&with("to", json!("nobody")), Some("k")).await.unwrap_err();
-    product.post(&with("from_email", json!("a@elsewhere.com")), None).await.unwrap_err();
+    product.post_message(&with("to", json!("nobody")), Some("k")).await.unwrap_err();
+    product.post_message(&with("from_email", json!("a@elsewhere.com")), None).await.unwrap_err();
     let query = MessageQuery::default();
     let page = product.app.run(ListMessages).query(query).by(&product.caller).await.unwrap();
     assert!(page.data.is_empty());
@@ -73,58 +72,58 @@ async fn a_refused_message_leaves_nothing() {
 #[tokio::test]
 async fn a_repeated_key_replays_the_first_answer() {
     let product = Product::start().await;
-    let (first, replayed) = product.post(&email(), Some("k1")).await.unwrap();
+    let (first, replayed) = product.post_message(&email(), Some("k1")).await.unwrap();
     assert!(!replayed);
     let reordered: Value =
         serde_json::from_str(r#"{ "text":"t", "subject":"s", "to":"ann@example.com", "channel":"email" }"#).unwrap();
     for body in [email(), reordered] {
-        let (again, replayed) = product.post(&body, Some("k1")).await.unwrap();
+        let (again, replayed) = product.post_message(&body, Some("k1")).await.unwrap();
         assert_eq!((again, replayed), (first.clone(), true));
     }
     product.work().await;
     assert_eq!(product.transport.sent().len(), 1);
     // Quotes around the key are not part of it.
-    assert!(product.post(&email(), Some("\"k1\"")).await.unwrap().1);
-    let (other, replayed) = product.post(&email(), Some("k2")).await.unwrap();
+    assert!(product.post_message(&email(), Some("\"k1\"")).await.unwrap().1);
+    let (other, replayed) = product.post_message(&email(), Some("k2")).await.unwrap();
     assert!(!replayed && other != first);
 }
 
 #[tokio::test]
 async fn a_key_belongs_to_its_request() {
     let product = Product::start().await;
-    product.post(&email(), Some("k")).await.unwrap();
-    assert_eq!(code(product.post(&with("subject", json!("other")), Some("k")).await), "idempotency_key_reused");
+    product.post_message(&email(), Some("k")).await.unwrap();
+    assert_eq!(code(product.post_message(&with("subject", json!("other")), Some("k")).await), "idempotency_key_reused");
     // The key is looked at before the body's meaning.
-    assert_eq!(code(product.post(&with("to", json!("nobody")), Some("k")).await), "idempotency_key_reused");
-    assert_eq!(code(product.post(&email(), Some("ü")).await), "invalid_idempotency_key");
+    assert_eq!(code(product.post_message(&with("to", json!("nobody")), Some("k")).await), "idempotency_key_reused");
+    assert_eq!(code(product.post_message(&email(), Some("ü")).await), "invalid_idempotency_key");
 }
 
 #[tokio::test]
 async fn a_refusal_leaves_the_key_free() {
     let product = Product::start().await;
-    product.post(&with("to", json!("nobody")), Some("k")).await.unwrap_err();
-    assert!(!product.post(&email(), Some("k")).await.unwrap().1);
+    product.post_message(&with("to", json!("nobody")), Some("k")).await.unwrap_err();
+    assert!(!product.post_message(&email(), Some("k")).await.unwrap().1);
 }
 
 #[tokio::test]
 async fn a_key_is_forgotten_after_a_day() {
     let product = Product::start().await;
-    let (first, _) = product.post(&email(), Some("k")).await.unwrap();
+    let (first, _) = product.post_message(&email(), Some("k")).await.unwrap();
     product.clock.advance(Duration::from_hours(24) - Duration::from_millis(1));
-    assert!(product.post(&email(), Some("k")).await.unwrap().1);
+    assert!(product.post_message(&email(), Some("k")).await.unwrap().1);
     product.clock.advance(Duration::from_millis(1));
-    let (second, replayed) = product.post(&email(), Some("k")).await.unwrap();
+    let (second, replayed) = product.post_message(&email(), Some("k")).await.unwrap();
     assert!(!replayed && second != first);
 }
 
 #[tokio::test]
 async fn a_replay_goes_before_what_changed_since() {
     let product = Product::start().await;
-    let (first, _) = product.post(&email(), Some("k")).await.unwrap();
+    let (first, _) = product.post_message(&email(), Some("k")).await.unwrap();
     let path = serde_json::from_value(json!({"workspace_id": product.workspace, "channel": "email"})).unwrap();
     product.app.run(DeleteChannel).path(path).by(&product.caller).await.unwrap();
-    assert_eq!(code(product.post(&email(), None).await), "channel_not_configured");
-    assert_eq!(product.post(&email(), Some("k")).await.unwrap(), (first, true));
+    assert_eq!(code(product.post_message(&email(), None).await), "channel_not_configured");
+    assert_eq!(product.post_message(&email(), Some("k")).await.unwrap(), (first, true));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -133,7 +132,7 @@ async fn a_hundred_requests_with_one_key_make_one_message() {
     let requests: Vec<_> = (0..100)
         .map(|_| {
             let product = Arc::clone(&product);
-            tokio::spawn(async move { product.post(&email(), Some("same")).await })
+            tokio::spawn(async move { product.post_message(&email(), Some("same")).await })
         })
         .collect();
     let mut ids = std::collections::BTreeSet::new();
@@ -180,5 +179,5 @@ async fn listings_page_and_refuse_foreign_cursors() {
 async fn a_full_or_closed_store_answers_unavailable() {
     let product = Product::start().await;
     product.store.close().await;
-    assert_eq!(code(product.post(&email(), Some("k")).await), "unavailable");
+    assert_eq!(code(product.post_message(&email(), Some("k")).await), "unavailable");
 }

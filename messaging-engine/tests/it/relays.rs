@@ -7,7 +7,6 @@ use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::soft_bounce;
-use messaging_core::ports::store::{Channels as _, SoftBounces as _, Suppressions as _};
 use messaging_transport::SmtpRelay;
 use messaging_transport::smtp::Timeouts;
 use messaging_transport::testing::{Action, ScriptedSmtpServer, Stage};

@@ -6,7 +6,6 @@ use messaging_core::domain::report::{Action, RecipientReport, Report};
 use messaging_core::domain::suppression::{Suppression, SuppressionReason};
 use messaging_core::ids::MessageId;
 use messaging_core::ports::inbound::ReturnAddress;
-use messaging_core::ports::store::{SoftBounces as _, Suppressions as _};
 use messaging_core::ports::transport::Response;
 use messaging_transport::testing::MemoryTransport;
 use serde_json::json;

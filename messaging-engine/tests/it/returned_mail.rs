@@ -197,7 +197,6 @@ async fn other_addresses_are_refused_and_other_letters_change_nothing() {
 
 #[tokio::test]
 async fn a_store_that_is_gone_acknowledges_nothing() {
-    use messaging_core::ports::Store as _;
     let receiving = Receiving::start().await;
     let message = receiving.delivered_to(TO).await;
     let address = receiving.product.return_to(ReturnPurpose::Bounce, message);

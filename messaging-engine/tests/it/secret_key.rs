@@ -10,18 +10,19 @@ use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
 use messaging_core::ids::IdSource;
 use messaging_core::ports::Store as _;
 use messaging_core::ports::clock::SystemEntropy;
-use messaging_core::ports::store::{Installation as _, Priority, SendingDomains as _};
+use messaging_core::ports::store::{Installation as _, Priority};
 use messaging_engine::vault::{KeyRefused, Vault};
 use messaging_engine::{App, SecretKey};
 use messaging_store::key_file::{self, KeyFileError};
 use messaging_store::{SqliteOptions, SqliteStore};
 
-use crate::support::{KEY, Product, beginning};
+use crate::bed::{KEY, START};
+use crate::support::Product;
 
 const OTHER: SecretKey = SecretKey::from_bytes([4; 32]);
 
 fn open(directory: &std::path::Path) -> Arc<SqliteStore> {
-    Arc::new(SqliteStore::open(SqliteOptions::new(directory.join("m.db"))).unwrap())
+    Arc::new(SqliteStore::open(SqliteOptions::new(directory.join("messaging.db"))).unwrap())
 }
 
 async fn build(store: &Arc<SqliteStore>, key: SecretKey) -> Result<App, KeyRefused> {
@@ -44,15 +45,15 @@ async fn an_older_database_keeps_the_key_that_opens_its_secrets() {
     // As versions wrote it that knew no check value.
     let entropy = SystemEntropy::default();
     let ids = IdSource::default();
-    let (id, workspace) = (ids.next(beginning(), &entropy), ids.next(beginning(), &entropy));
-    let mut domain = SendingDomain::new(id, workspace, "acme.com", beginning());
+    let (id, workspace) = (ids.next(START, &entropy), ids.next(START, &entropy));
+    let mut domain = SendingDomain::new(id, workspace, "acme.com", START);
     domain.dkim.push(DkimKey {
         selector: "mk01".to_owned(),
         algorithm: Algorithm::RsaSha256,
         public: String::new(),
         sealed: Vault::new(KEY.as_bytes()).seal(&DkimKey::place(id, "mk01"), "private", &entropy),
         check: Check::default(),
-        created_at: beginning(),
+        created_at: START,
         verified_at: None,
     });
     let write = Write::PutDomain(domain, Expect::Absent);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::ports::Store as _;
 use messaging_core::ports::store::StoreHealth;
 use messaging_engine::ops::health::GetHealth;
 use messaging_engine::work::Workers;
@@ -15,7 +14,7 @@ use crate::support::Product;
 
 /// Keeps everybody else from writing until it is dropped.
 fn lock(product: &Product) -> Connection {
-    let foreign = Connection::open(product.directory().join("m.db")).unwrap();
+    let foreign = Connection::open(product.directory.path().join("messaging.db")).unwrap();
     foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
     foreign
 }
@@ -44,7 +43,7 @@ async fn a_known_outcome_waits_for_the_store_and_nothing_is_sent_twice() {
     // Nothing may leave, not even what is about to: a transport asks right before MAIL.
     assert!(product.transport.sent()[0].last_look.is_held());
     let email = json!({"channel": "email", "to": "ben@example.com", "subject": "s", "text": "t"});
-    let refused = product.post(&email, None).await.unwrap_err();
+    let refused = product.post_message(&email, None).await.unwrap_err();
     assert!(matches!(refused, Error::Unavailable { retry_after: 1.. }), "{refused:?}");
     let health = product.app.run(GetHealth).by(&Caller::Anonymous).await;
     assert!(matches!(health, Err(Error::Unavailable { .. })), "{health:?}");
@@ -66,7 +65,7 @@ async fn workers_claim_nothing_meanwhile_and_go_on_by_themselves() {
     let id = product.send_to("ann@example.com").await;
     let foreign = lock(&product);
     let email = json!({"channel": "email", "to": "ben@example.com", "subject": "s", "text": "t"});
-    product.post(&email, None).await.unwrap_err();
+    product.post_message(&email, None).await.unwrap_err();
     assert_eq!(product.store.health(), StoreHealth::Locked);
     let workers = Workers::start(&product.app, &tokio::runtime::Handle::current());
     tokio::time::sleep(Duration::from_millis(300)).await;

@@ -1,46 +1,40 @@
-//! A whole product without its edges.
+//! A workspace that sends messages, and what became of them.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::Changes;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::dkim::{Algorithm, generate};
-use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
-use messaging_core::domain::settings::ChannelSettings;
-use messaging_core::domain::verification;
+use messaging_core::domain::dkim::Algorithm;
 use messaging_core::ids::{MessageId, WorkspaceId};
-use messaging_core::ports::Store as _;
 use messaging_core::ports::Transport;
-use messaging_core::ports::clock::{ManualClock, SeededEntropy};
 use messaging_core::ports::fetch::Fetch;
+use messaging_core::ports::resolver::NoResolver;
 use messaging_core::ports::store::Priority;
-use messaging_core::time::Timestamp;
 use messaging_engine::ops::attempts::ListAttempts;
 use messaging_engine::ops::messages::{GetMessage, MessagePath, MessageReport, SendMessage};
 use messaging_engine::ops::{Endpoint, Operation, Request};
-use messaging_engine::{App, Caller, Error, SecretKey, admin};
-use messaging_store::{SqliteOptions, SqliteStore};
+use messaging_engine::{App, Caller, Error, admin};
 use messaging_transport::testing::{MemoryFetch, MemoryTransport};
 use serde_json::Value;
 
-/// The key of every database here.
-pub(crate) const KEY: SecretKey = SecretKey::from_bytes([3; 32]);
+use crate::bed::Bed;
 
-/// A workspace that sends email through a [`MemoryTransport`], and its surroundings.
+/// A workspace that sends email through a [`MemoryTransport`], on its test bed.
 pub(crate) struct Product {
-    pub(crate) app: App,
-    pub(crate) clock: Arc<ManualClock>,
+    bed: Bed,
     pub(crate) transport: Arc<MemoryTransport>,
-    pub(crate) store: Arc<SqliteStore>,
     pub(crate) workspace: WorkspaceId,
     pub(crate) caller: Caller,
-    directory: tempfile::TempDir,
 }
 
-/// When every test begins: a Saturday morning.
-pub(crate) fn beginning() -> Timestamp {
-    "2026-01-31T09:15:00Z".parse().unwrap()
+impl Deref for Product {
+    type Target = Bed;
+
+    fn deref(&self) -> &Bed {
+        &self.bed
+    }
 }
 
 impl Product {
@@ -65,36 +59,20 @@ impl Product {
     }
 
     async fn build(transport: Arc<MemoryTransport>, carrier: Arc<dyn Transport>, fetch: Arc<dyn Fetch>) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("m.db"))).unwrap());
-        let clock = Arc::new(ManualClock::new(beginning()));
-        let app = App::builder(Arc::clone(&store) as _, KEY)
-            .clock(Arc::clone(&clock) as _)
-            .entropy(Arc::new(SeededEntropy::new(7)))
-            .transport(Channel::Email, "sandbox", carrier)
-            // Retries come exactly when the schedule says.
-            .settings(messaging_engine::Settings { message_retry_jitter: 0, ..messaging_engine::Settings::default() })
-            .fetch(fetch)
-            .build()
-            .await
-            .unwrap();
-        let workspace = prepare(&app).await;
-        let caller = Caller::Operator(Some(workspace));
-        Self { app, clock, transport, store, workspace, caller, directory }
-    }
-
-    /// Where the database is.
-    pub(crate) fn directory(&self) -> &std::path::Path {
-        self.directory.path()
+        let bed = Bed::build(Arc::new(NoResolver), fetch, vec![(Channel::Email, "sandbox", carrier)]);
+        admin::create_user(&bed.app, "owner@acme.com", None, None).await.unwrap();
+        let workspace = admin::create_workspace(&bed.app, "Acme", "owner@acme.com").await.unwrap().id;
+        admin::prepare_sandbox(&bed.app, workspace, &[Algorithm::Ed25519Sha256]).await.unwrap();
+        Self { bed, transport, workspace, caller: Caller::Operator(Some(workspace)) }
     }
 
     /// Calls `POST /messages` as a front end does.
-    pub(crate) async fn post(&self, body: &Value, key: Option<&str>) -> Result<(Value, bool), Error> {
+    pub(crate) async fn post_message(&self, body: &Value, key: Option<&str>) -> Result<(Value, bool), Error> {
         self.post_as(&self.app, body, key, false).await
     }
 
-    /// The same through another process, such as [`Product::beside`].
-    pub(crate) async fn post_through(
+    /// The same through another process, such as [`Bed::another_process`].
+    pub(crate) async fn post_message_through(
         &self,
         app: &App,
         body: &Value,
@@ -116,20 +94,9 @@ impl Product {
         Ok((serde_json::from_slice(&answer.body).unwrap(), answer.replayed))
     }
 
-    /// Another process on the same database.
-    pub(crate) async fn beside(&self) -> App {
-        App::builder(Arc::clone(&self.store) as _, KEY)
-            .clock(Arc::clone(&self.clock) as _)
-            .entropy(Arc::new(SeededEntropy::new(8)))
-            .transport(Channel::Email, "sandbox", Arc::clone(&self.transport) as _)
-            .build()
-            .await
-            .unwrap()
-    }
-
     /// Sends a message and answers its id.
     pub(crate) async fn send(&self, body: &Value) -> MessageId {
-        let (answer, _) = self.post(body, None).await.unwrap();
+        let (answer, _) = self.post_message(body, None).await.unwrap();
         answer["message_id"].as_str().unwrap().parse().unwrap()
     }
 
@@ -184,33 +151,4 @@ impl Product {
     pub(crate) async fn commit(&self, changes: Changes) {
         self.store.commit(changes, Priority::Foreground).await.unwrap();
     }
-}
-
-/// What `messaging dev` sets up, without what takes long: no password, and no RSA key.
-async fn prepare(app: &App) -> WorkspaceId {
-    admin::create_user(app, "owner@acme.com", None, None).await.unwrap();
-    let workspace = admin::create_workspace(app, "Acme", "owner@acme.com").await.unwrap().id;
-    let now = app.now();
-    let mut domain = SendingDomain::new(app.new_id(now), workspace, verification::SANDBOX_DOMAIN, now);
-    let key = generate(Algorithm::Ed25519Sha256, app.entropy());
-    let selector = "mk01234567".to_owned();
-    domain.dkim.push(DkimKey {
-        sealed: app.vault().seal(&DkimKey::place(domain.id, &selector), &key.private, app.entropy()),
-        selector,
-        algorithm: Algorithm::Ed25519Sha256,
-        public: key.public,
-        check: Check::default(),
-        created_at: now,
-        verified_at: None,
-    });
-    verification::publish(&mut domain, now);
-    let email = ChannelSettings {
-        workspace_id: workspace,
-        channel: Channel::Email,
-        provider: "sandbox".to_owned(),
-        config: serde_json::Map::new(),
-    };
-    let writes = [Write::PutDomain(domain, Expect::Absent), Write::PutChannel(email, Expect::Absent)];
-    app.store().commit(Changes::from_iter(writes), Priority::Foreground).await.unwrap();
-    workspace
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use messaging_core::domain::attachment::MessageBlob;
-use messaging_core::ports::store::{Blobs as _, Messages as _};
 use messaging_engine::work::sweep::sweep;
 use serde_json::json;
 
@@ -39,12 +38,12 @@ async fn content_and_files_are_kept_for_thirty_days_and_the_story_for_good() {
 async fn a_forgotten_reply_frees_its_key() {
     let product = Product::start().await;
     let email = json!({"channel": "email", "to": "ann@example.com", "subject": "s", "text": "t"});
-    let (first, _) = product.post(&email, Some("k")).await.unwrap();
+    let (first, _) = product.post_message(&email, Some("k")).await.unwrap();
     sweep(&product.app).await.unwrap();
-    assert!(product.post(&email, Some("k")).await.unwrap().1, "it is kept for a day");
+    assert!(product.post_message(&email, Some("k")).await.unwrap().1, "it is kept for a day");
     product.clock.advance(DAY);
     sweep(&product.app).await.unwrap();
-    let (second, replayed) = product.post(&email, Some("k")).await.unwrap();
+    let (second, replayed) = product.post_message(&email, Some("k")).await.unwrap();
     assert!(!replayed && second != first);
 }
 
@@ -88,13 +87,13 @@ async fn files(product: &Product) -> usize {
 #[tokio::test]
 async fn a_repeated_request_stores_no_file_again() {
     let product = Product::start().await;
-    let (first, _) = product.post(&with_file(), Some("k")).await.unwrap();
+    let (first, _) = product.post_message(&with_file(), Some("k")).await.unwrap();
     assert_eq!(files(&product).await, 1);
-    let again = product.post(&with_file(), Some("k")).await.unwrap();
+    let again = product.post_message(&with_file(), Some("k")).await.unwrap();
     assert_eq!(again, (first, true));
     let mut other = with_file();
     other["subject"] = json!("other");
-    assert_eq!(product.post(&other, Some("k")).await.unwrap_err().code(), "idempotency_key_reused");
+    assert_eq!(product.post_message(&other, Some("k")).await.unwrap_err().code(), "idempotency_key_reused");
     assert_eq!(files(&product).await, 1);
 }
 
@@ -102,12 +101,12 @@ async fn a_repeated_request_stores_no_file_again() {
 async fn a_request_that_loses_against_another_process_leaves_no_file() {
     const ROUNDS: usize = 30;
     let product = std::sync::Arc::new(Product::start().await);
-    let beside = product.beside().await;
+    let beside = product.another_process();
     for round in 0..ROUNDS {
         let key = format!("k{round}");
         let send = |app: &messaging_engine::App| {
             let (product, app, key) = (std::sync::Arc::clone(&product), app.clone(), key.clone());
-            tokio::spawn(async move { product.post_through(&app, &with_file(), Some(&key)).await })
+            tokio::spawn(async move { product.post_message_through(&app, &with_file(), Some(&key)).await })
         };
         let (one, other) = (send(&product.app), send(&beside));
         let (one, other) = (one.await.unwrap().unwrap(), other.await.unwrap().unwrap());

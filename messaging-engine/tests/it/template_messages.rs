@@ -39,7 +39,7 @@ fn by(template: &Value, variables: Value) -> Value {
 }
 
 async fn refused(product: &Product, body: &Value) -> String {
-    let error = product.post(body, None).await.unwrap_err().to_body("r");
+    let error = product.post_message(body, None).await.unwrap_err().to_body("r");
     let first = &error["error"]["details"]["errors"][0];
     match first["pointer"].as_str() {
         Some(pointer) => format!("{pointer} {}", first["code"].as_str().unwrap()),

@@ -14,20 +14,18 @@ use messaging_core::domain::report::{Action as ReportedAction, RecipientReport, 
 use messaging_core::domain::sending_domain::DomainStatus;
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::ids::MessageId;
-use messaging_core::ports::Store as _;
-use messaging_core::ports::store::{
-    Claim, Jobs as _, Messages as _, PageRequest, SendingDomains as _, Suppressions as _,
-};
+use messaging_core::ports::Store;
+use messaging_core::ports::store::{Claim, PageRequest};
 use messaging_core::ports::transport::{
     Acceptance, Admitted, Outcome, Outgoing, Reservation, Response, Route, Sent, Transport, TransportError,
 };
-use messaging_store::SqliteStore;
 use messaging_transport::testing::{Action, Gate, ScriptedSmtpServer, Stage, TestDns};
 use messaging_transport::{DirectDelivery, Dns, smtp::Timeouts};
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Notify};
 
-use crate::support::{Product, beginning};
+use crate::bed::START;
+use crate::support::Product;
 
 const ANN: &str = "ann@b.test";
 /// At the domain of Ann.
@@ -321,10 +319,10 @@ async fn jobs_of_earlier_versions_still_run() {
             payload["open"] = open;
         }
         let job = NewJob {
-            id: product.app.new_id(beginning()),
+            id: product.app.new_id(START),
             kind: "deliver_message",
             lane: "email:b.test".into(),
-            due_at: beginning(),
+            due_at: START,
             payload: payload.to_string().into(),
         };
         let done = own.into_iter().map(|job| Write::FinishJob(job.handle));
@@ -516,14 +514,14 @@ async fn copies_go_out_when_the_attempt_at_their_recipient_began_before_its_supp
     let working = tokio::spawn(async move { app.run_until_idle().await.unwrap() });
     transport.to_is_tried.notified().await;
     let suppression = Suppression {
-        id: product.app.new_id(beginning()),
+        id: product.app.new_id(START),
         workspace_id: product.workspace,
         channel: Channel::Email,
         address: ANN.to_owned(),
         reason: SuppressionReason::Manual,
         detail: None,
         source: SuppressionSource::Api,
-        created_at: beginning(),
+        created_at: START,
     };
     product.commit([Write::PutSuppression(suppression, Expect::Absent)].into_iter().collect()).await;
     transport.copy.notify_one();
@@ -547,7 +545,7 @@ async fn copies_go_out_when_the_attempt_at_their_recipient_began_before_its_supp
 /// Closes the store while it sends to one, and goes on with another.
 #[derive(Debug)]
 struct Closing {
-    store: OnceLock<Arc<SqliteStore>>,
+    store: OnceLock<Arc<dyn Store>>,
     both: Barrier,
     is_done: AtomicBool,
 }

@@ -46,9 +46,9 @@ async fn a_repetition_is_answered_as_the_first_call() {
         let body = json!({ "name": name });
         Call::new(&owner, Method::POST, &target).body(&body).key(key)
     };
-    let reply = bed.send(call("Customers", "list-1")).await;
+    let reply = bed.call(call("Customers", "list-1")).await;
     assert_eq!((reply.summary().as_str(), &reply.body), ("201 replayed", &serde_json::to_value(&first).unwrap()));
-    let reply = bed.send(call("Third", "list-3")).await;
+    let reply = bed.call(call("Third", "list-3")).await;
     let third = bed.app.run(CreateList).body(ListInput::new("Third")).workspace(workspace).idempotency_key("list-3");
     assert_eq!(serde_json::to_value(third.by(&owner).await.unwrap()).unwrap(), reply.body);
     let lists = bed.app.run(ListLists).workspace(workspace).by(&owner).await.unwrap();
@@ -183,7 +183,7 @@ async fn keys_of_operators_are_of_their_workspace() {
     let event = json!({"name": "signed_up", "contact": {"external_id": "u1"}});
     for workspace in [workspace, other] {
         let caller = Caller::Operator(Some(workspace));
-        let reply = bed.send(Call::new(&caller, Method::POST, "/events").body(&event).key("k")).await;
+        let reply = bed.call(Call::new(&caller, Method::POST, "/events").body(&event).key("k")).await;
         assert_eq!(reply.summary(), "202");
     }
 }

@@ -127,7 +127,7 @@ fn the_nearest_name_is_told_and_nothing_that_was_sent() {
 async fn comes_back(bed: &Bed, caller: &Caller, method: Method, path: &str) {
     let read = bed.get(caller, path).await;
     assert_eq!(read.status, 200, "{path} {}", read.summary());
-    let again = bed.send(Call::new(caller, method, path).body(&read.body)).await;
+    let again = bed.call(Call::new(caller, method, path).body(&read.body)).await;
     assert_eq!(again.summary(), "200", "{path} {}", again.body);
     let (mut before, mut after) = (read.body.clone(), bed.get(caller, path).await.body);
     for version in [&mut before, &mut after] {
@@ -154,7 +154,7 @@ async fn what_was_read_can_be_sent_back() {
         comes_back(&bed, &owner, method, &one).await;
     }
     let workspaces = bed.get(&owner, "/workspaces").await;
-    let again = bed.send(Call::new(&owner, Method::PATCH, &root).body(&workspaces["data"][0])).await;
+    let again = bed.call(Call::new(&owner, Method::PATCH, &root).body(&workspaces["data"][0])).await;
     assert_eq!((again.summary().as_str(), &again.body), ("200", &workspaces["data"][0]));
     // Also as an item of a bulk request.
     let contacts = bed.get(&owner, &format!("{root}/contacts")).await;
@@ -171,7 +171,7 @@ async fn items_of_bulk_requests_are_judged_like_bodies() {
     assert_eq!(reply["results"][0]["status"], "error", "{}", reply.body);
     assert!(reply["results"][0].to_string().contains("did you mean tags?"), "{}", reply.body);
     assert_eq!(reply["results"][1]["status"], "created", "{}", reply.body);
-    let reply = bed.send(Call::new(&owner, Method::POST, &path).body(&body).leniently()).await;
+    let reply = bed.call(Call::new(&owner, Method::POST, &path).body(&body).leniently()).await;
     assert_eq!(reply["results"][0]["status"], "created", "{}", reply.body);
 }
 
@@ -182,10 +182,10 @@ async fn a_lenient_request_ignores_what_it_does_not_know() {
     let body = json!({"name": "News", "nmae": "x", "deep": {"er": [1]}});
     let strict = bed.post(&owner, &path, body.clone()).await;
     assert_eq!(strict.summary(), "422 /deep unknown_field /nmae unknown_field");
-    let lenient = bed.send(Call::new(&owner, Method::POST, &path).body(&body).leniently()).await;
+    let lenient = bed.call(Call::new(&owner, Method::POST, &path).body(&body).leniently()).await;
     assert_eq!((lenient.summary().as_str(), &lenient["name"]), ("201", &json!("News")));
     // What is known is judged all the same.
-    let wrong = bed.send(Call::new(&owner, Method::POST, &path).body(&json!({"name": 1, "x": 1})).leniently()).await;
+    let wrong = bed.call(Call::new(&owner, Method::POST, &path).body(&json!({"name": 1, "x": 1})).leniently()).await;
     assert_eq!(wrong.summary(), "422 /name invalid_type");
 }
 

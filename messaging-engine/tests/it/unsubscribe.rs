@@ -3,7 +3,6 @@
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::suppression::{SuppressionReason, SuppressionSource};
 use messaging_core::domain::unsubscribe::UnsubscribeMethod::{Link, Mailto, OneClick};
-use messaging_core::ports::store::Suppressions as _;
 use messaging_engine::Error;
 
 use crate::support::Product;

@@ -5,7 +5,6 @@ use std::time::Duration;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::link_token::{Link, LinkKey, UrlKey};
 use messaging_core::ids::MessageId;
-use messaging_core::ports::store::{Messages as _, Store as _};
 use messaging_engine::App;
 use messaging_engine::services::{Click, Visitor};
 use serde_json::json;

@@ -106,7 +106,7 @@ async fn pausing_and_resuming_want_the_right_state() {
     let path = format!("/workspaces/{workspace}/webhooks");
     let created = create(&bed, &owner, &path, json!({"url": "https://acme.com/hook", "events": ["*"]})).await;
     let one = format!("{path}/{}", created["id"].as_str().unwrap());
-    let act = async |verb: &str| bed.send(Call::new(&owner, Method::POST, &format!("{one}/{verb}"))).await;
+    let act = async |verb: &str| bed.call(Call::new(&owner, Method::POST, &format!("{one}/{verb}"))).await;
     let refused = act("resume").await;
     assert_eq!(refused.summary(), "409 invalid_state");
     assert_eq!(refused["error"]["details"], json!({"status": "active", "allowed": ["paused", "disabled"]}));
@@ -126,7 +126,7 @@ async fn a_rotated_secret_is_another_and_is_remembered_sealed() {
     let created = create(&bed, &owner, &path, json!({"url": "https://acme.com/hook", "events": ["*"]})).await;
     let rotate = format!("{path}/{}/rotate-secret", created["id"].as_str().unwrap());
     let call = || Call::new(&owner, Method::POST, &rotate).key("once");
-    let (first, again) = (bed.send(call()).await, bed.send(call()).await);
+    let (first, again) = (bed.call(call()).await, bed.call(call()).await);
     assert_eq!((first.status, again.replayed), (200, true));
     assert_eq!(first["secret"], again["secret"]);
     assert_ne!(first["secret"], created["secret"]);

@@ -37,7 +37,7 @@ impl Crowd {
                 let (method, target, body) = request(n);
                 tokio::spawn(async move {
                     start.wait().await;
-                    bed.send(Call::new(&owner, method, &target).body(&body)).await
+                    bed.call(Call::new(&owner, method, &target).body(&body)).await
                 })
             })
             .collect();

@@ -8,8 +8,9 @@ use std::time::Duration;
 use messaging_core::time::Timestamp;
 use serde_json::json;
 
+use crate::bed::START;
 use crate::segments::Audience;
-use crate::support::{Product, beginning};
+use crate::support::Product;
 use crate::webhook_deliveries::Hooks;
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -17,7 +18,7 @@ const TEN_YEARS: Duration = Duration::from_hours(24 * 3653);
 
 /// Where the clock jumps to from the beginning.
 fn jumps() -> [Timestamp; 3] {
-    [beginning() + 2 * HOUR, beginning() - HOUR, beginning() + TEN_YEARS]
+    [START + 2 * HOUR, START - HOUR, START + TEN_YEARS]
 }
 
 #[tokio::test]
@@ -29,7 +30,7 @@ async fn a_message_in_work_is_not_begun_again_when_the_clock_is_set() {
         let app = product.app.clone();
         let working = tokio::spawn(async move { app.run_until_idle().await });
         product.transport.attempts(1).await;
-        for date in [date, beginning()] {
+        for date in [date, START] {
             product.clock.set(date);
             // Whoever claims now finds nothing.
             product.work().await;
@@ -37,7 +38,7 @@ async fn a_message_in_work_is_not_begun_again_when_the_clock_is_set() {
         product.clock.set(date);
         product.transport.release();
         working.await.unwrap().unwrap();
-        product.clock.set(beginning());
+        product.clock.set(START);
         product.pass(2 * HOUR).await;
         assert_eq!(product.transport.sent().len(), 1, "{date}");
         assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered", "{date}");
@@ -55,7 +56,7 @@ async fn a_claim_lasts_as_long_as_it_was_made_for_when_the_clock_is_set_back() {
     // Its worker is gone, and nobody says what became of the attempt.
     working.abort();
     assert!(working.await.unwrap_err().is_cancelled());
-    product.clock.set(beginning() - HOUR);
+    product.clock.set(START - HOUR);
     product.transport.release();
     product.pass(HOUR - Duration::from_secs(1)).await;
     assert_eq!(product.transport.sent().len(), 1, "the claim still holds");
@@ -70,7 +71,7 @@ async fn what_was_accepted_under_a_wrong_date_leaves_at_once() {
         let product = Product::start().await;
         product.clock.set(date);
         let wrong = product.send_to("ann@example.com").await;
-        product.clock.set(beginning());
+        product.clock.set(START);
         let right = product.send_to("bob@example.com").await;
         product.work().await;
         for id in [wrong, right] {
@@ -87,7 +88,7 @@ async fn what_was_accepted_before_the_clock_was_set_back_leaves_at_once() {
         let id = product.send_to("ann@example.com").await;
         product.clock.set(date);
         product.work().await;
-        product.clock.set(beginning());
+        product.clock.set(START);
         product.work().await;
         assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered", "{date}");
         assert_eq!(product.transport.sent().len(), 1, "{date}");
@@ -103,10 +104,10 @@ async fn a_retry_comes_after_its_wait_and_not_on_the_wrong_date() {
         let id = product.send_to("ann@example.com").await;
         product.work().await;
         assert_eq!(product.story(id).await, "deferred: Queued Deferred");
-        product.clock.set(beginning());
+        product.clock.set(START);
         product.work().await;
         let wait = product.app.settings().message_retry[0];
-        if date > beginning() {
+        if date > START {
             product.pass(wait - Duration::from_secs(1)).await;
             assert_eq!(product.transport.sent().len(), 1, "{date}: not before its time");
         }
@@ -127,7 +128,7 @@ async fn webhooks_hear_of_it_once_and_in_time() {
         product.send_to("ann@example.com").await;
         product.work().await;
         assert_eq!(hooks.fetch.take().len(), 1, "{date}");
-        product.clock.set(beginning());
+        product.clock.set(START);
         product.work().await;
         product.pass(product.app.settings().webhook_retry[0] * 2).await;
         product.pass(HOUR).await;
@@ -147,7 +148,7 @@ async fn segments_are_refreshed_in_time() {
         let soon = json!({"type": "attribute", "key": "trial_ends", "op": "next", "value": within});
         let segment = audience.segment(soon).await;
         audience.work().await;
-        clock.set(beginning());
+        clock.set(START);
         audience.work().await;
         clock.advance(Duration::from_mins(16));
         audience.work().await;

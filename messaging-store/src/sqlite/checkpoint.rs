@@ -203,12 +203,14 @@ fn run(shared: &Shared, connection: &Connection) {
         closed = shared.closed.lock().unwrap_or_else(PoisonError::into_inner);
     }
     drop(closed);
-    if shared.health.distrusts_log() {
+    let is_distrusted = shared.health.distrusts_log();
+    if is_distrusted || !has_room(shared, connection) {
         // SQLite would move it when the last connection is closed.
         if let Err(error) = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true) {
-            tracing::error!(%error, "the log may be moved into the database although a sync failed");
+            tracing::error!(%error, "SQLite may move the log into the database all the same");
         }
-        tracing::warn!("the log is left to the next start, because a sync failed");
+        let reason = if is_distrusted { "a sync failed" } else { "the disk is full" };
+        tracing::warn!(reason, "the log is left to the next start");
     } else if let Err(error) = checkpoint(connection, "PRAGMA wal_checkpoint(TRUNCATE)") {
         tracing::warn!(%error, "the last checkpoint failed; the next start does it");
     }
@@ -241,6 +243,14 @@ fn is_to_be_told(told: &mut Option<Instant>) -> bool {
 /// Moves what can be moved; `false` when that failed or somebody who reads held it up, and it is to be tried
 /// again.
 fn move_log(shared: &Shared, connection: &Connection, failure_told: &mut Option<Instant>) -> bool {
+    if !has_room(shared, connection) {
+        if is_to_be_told(failure_told) {
+            tracing::warn!(
+                "the disk has no room to move the write-ahead log into the database; looked at every second"
+            );
+        }
+        return false;
+    }
     for _ in 0..PASSES {
         let moved = match checkpoint(connection, "PRAGMA wal_checkpoint(PASSIVE)") {
             Ok(moved) => moved,
@@ -266,6 +276,12 @@ fn move_log(shared: &Shared, connection: &Connection, failure_told: &mut Option<
     // The writer may be idle by now; the next look then finds the log quiet. Not at once: while a reader holds
     // the log, every try makes commits wait.
     false
+}
+
+/// Whether the database can become as large as the log makes it.
+fn has_room(shared: &Shared, connection: &Connection) -> bool {
+    let pages = connection.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0));
+    pages.is_ok_and(|pages| shared.health.has_room_for(pages.unsigned_abs()))
 }
 
 /// Moves what is left and starts the log over; for the writer, between two transactions. Answers whether that

@@ -12,7 +12,7 @@ use messaging_core::changes::Changes;
 use messaging_core::ports::store::{StoreGauges, StoreHealth};
 use tokio::sync::watch;
 
-use super::connection::{WAL_LIMIT, log_path};
+use super::connection::{PAGE_SIZE, WAL_LIMIT, log_path};
 use super::fault::Fault;
 
 /// The least that is kept free unless the installation says otherwise (contract section 22).
@@ -21,6 +21,8 @@ const MIN_RESERVE: u64 = 32 << 20;
 const LOG_SHARE: u64 = 8;
 /// A log shorter than this is never called long.
 const MIN_LOG: u64 = 4 << 20;
+/// What may be added between two looks at the disk; see `LOOK_PAGES` of the checkpoints.
+const BETWEEN_LOOKS: u64 = 8 << 20;
 /// Stands for a free space that the system does not tell.
 const UNKNOWN: u64 = u64::MAX;
 
@@ -157,14 +159,25 @@ impl Health {
         let Some(free) = free_bytes(&self.database) else { return };
         self.free.store(free, Ordering::Relaxed);
         let reserve = self.reserve.unwrap_or_else(|| MIN_RESERVE.max(log.saturating_mul(2)));
+        // Whatever reserve is wanted: a log that cannot be moved into the database for want of space can never start
+        // over, and so not even outcomes could be stored.
+        let least = log.saturating_add(BETWEEN_LOOKS);
         let space = if free < reserve / 2 {
             StoreHealth::ReserveUsed
-        } else if free < reserve {
+        } else if free < reserve.max(least) {
             StoreHealth::BelowReserve
         } else {
             StoreHealth::Healthy
         };
         self.set(|parts| parts.space = space);
+    }
+
+    /// Whether the disk has room for a database of `pages` pages, which is what moving the log makes of it. Trying
+    /// without it would take the space that is left, where outcomes can still be stored, and move nothing.
+    pub(super) fn has_room_for(&self, pages: u64) -> bool {
+        let length = fs::metadata(&self.database).map_or(0, |metadata| metadata.len());
+        let growth = pages.saturating_mul(PAGE_SIZE.unsigned_abs()).saturating_sub(length);
+        growth == 0 || free_bytes(&self.database).is_none_or(|free| free >= growth)
     }
 
     /// From which length in bytes the log is long: it is kept short where there is little space.
@@ -214,6 +227,33 @@ mod tests {
         assert_eq!(state_with(|_| 0), StoreHealth::Healthy);
         assert_eq!(state_with(|free| free / 2 * 3), StoreHealth::BelowReserve);
         assert_eq!(state_with(|free| free * 3), StoreHealth::ReserveUsed);
+    }
+
+    #[test]
+    fn the_log_can_be_moved_whatever_the_reserve() {
+        let place = tempfile::tempdir().unwrap();
+        let database = place.path().join("messaging.db");
+        fs::File::create(&database).unwrap();
+        // Sparse: as long as all that is free, without taking it.
+        let log = fs::File::create(log_path(&database)).unwrap();
+        log.set_len(free_bytes(place.path()).unwrap()).unwrap();
+        assert_eq!(Health::new(&database, Some(0)).state(), StoreHealth::BelowReserve);
+        log.set_len(0).unwrap();
+        assert_eq!(Health::new(&database, Some(0)).state(), StoreHealth::Healthy);
+    }
+
+    #[test]
+    fn a_log_that_does_not_fit_is_not_moved() {
+        let place = tempfile::tempdir().unwrap();
+        let database = place.path().join("messaging.db");
+        let file = fs::File::create(&database).unwrap();
+        let health = Health::new(&database, Some(0));
+        let pages = free_bytes(place.path()).unwrap() / PAGE_SIZE.unsigned_abs();
+        assert!(health.has_room_for(pages / 2));
+        assert!(!health.has_room_for(pages * 2));
+        // What the database has already is not needed again.
+        file.set_len(pages * 2 * PAGE_SIZE.unsigned_abs()).unwrap();
+        assert!(health.has_room_for(pages * 2));
     }
 
     #[test]

@@ -659,7 +659,8 @@ mod guards {
                 (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a})[{b}:]")),
                 inner.clone().prop_map(|a| format!("({a})[:1][0]")),
                 inner.clone().prop_map(|a| format!("-{a}")),
-                inner.clone().prop_map(|a| format!("not {a}")),
+                // In parentheses: behind an operator the engine takes `not (…)` for the call of a function.
+                inner.clone().prop_map(|a| format!("(not {a})")),
                 (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("[{a}, {b}]")),
                 (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{{'k': {a}, 'l': {b}}}['k']")),
                 (inner.clone(), inner.clone(), inner.clone()).prop_map(|(a, b, c)| format!("({a} if {b} else {c})")),

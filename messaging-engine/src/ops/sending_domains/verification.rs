@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::ops::page::Page;
+use crate::services::dkim::ALGORITHMS;
 
 /// `POST /workspaces/{workspace_id}/sending-domains/{id}/verify`
 pub struct VerifySendingDomain;
@@ -100,14 +101,14 @@ impl Operation for RotateDkim {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<SendingDomainReport, Error> {
         let domain = find(cx, call.path).await?.record;
         refuse_fourth_pair(&domain)?;
-        let keys = cx.app.make_key_pair().await?;
+        let keys = cx.app.make_dkim_keys(ALGORITHMS).await?;
         // Read again, because making keys took its time.
         let Stored { record: mut domain, revision } = find(cx, call.path).await?;
         refuse_fourth_pair(&domain)?;
         // Which pair is the newer one must be certain.
         let newest = domain.dkim.iter().map(|key| key.created_at).max();
         let made_at = newest.map_or(cx.now, |newest| cx.now.max(newest + Duration::from_millis(1)));
-        domain.dkim.extend(cx.app.seal_key_pair(&keys, domain.id, made_at));
+        domain.dkim.extend(cx.app.seal_dkim_keys(&keys, domain.id, made_at));
         if is_exempt(&domain) {
             verification::publish(&mut domain, cx.now);
         }

@@ -48,7 +48,7 @@ async fn every_fault_is_named() {
     {
         let body = format!(r#"{{"name": "S", "filter": {}{{}}{}}}"#, r#"{"not":"#.repeat(depth), "}".repeat(depth));
         let path = format!("/workspaces/{}/segments", audience.workspace);
-        let reply = audience.bed.send(Call::new(&audience.key, http::Method::POST, &path).text(&body)).await;
+        let reply = audience.bed.call(Call::new(&audience.key, http::Method::POST, &path).text(&body)).await;
         assert_eq!(reply.summary(), expected);
     }
 
@@ -155,7 +155,7 @@ async fn a_lenient_request_ignores_unknown_members_of_a_filter_too() {
 
     let send = async |method: Method, rest: &str, body: &Value| {
         let path = format!("/workspaces/{}/{rest}", audience.workspace);
-        audience.bed.send(Call::new(&audience.key, method, &path).body(body).leniently()).await
+        audience.bed.call(Call::new(&audience.key, method, &path).body(body).leniently()).await
     };
     let created = send(Method::POST, "segments", &body).await;
     assert_eq!(created.summary(), "201");

@@ -50,7 +50,7 @@ async fn secrets_are_in_no_file() {
     hooks.message("ann@example.com").await;
     let rotated = hooks.act("rotate-secret", json!({})).await["secret"].as_str().unwrap().to_owned();
     messaging_core::ports::store::Store::close(&*hooks.product.store).await;
-    for entry in std::fs::read_dir(hooks.product.directory()).unwrap() {
+    for entry in std::fs::read_dir(hooks.product.directory.path()).unwrap() {
         let path = entry.unwrap().path();
         let Ok(bytes) = std::fs::read(&path) else { continue };
         for secret in [&hooks.secret, &rotated] {
