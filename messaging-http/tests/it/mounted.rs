@@ -19,6 +19,11 @@ async fn call(service: &ApiService, request: Request<Full<Bytes>>) -> (StatusCod
     (status, serde_json::from_slice(&body.to_bytes()).unwrap_or_default())
 }
 
+/// The path of the lists of the workspace.
+fn lists(server: &TestServer) -> String {
+    format!("/v1/workspaces/{}/lists", server.workspace)
+}
+
 fn get(path: &str, key: &str) -> Request<Full<Bytes>> {
     Request::get(path).header("authorization", format!("Bearer {key}")).body(Full::default()).unwrap()
 }
@@ -28,12 +33,13 @@ async fn the_prefix_is_taken_off_unless_the_router_did() {
     let server = TestServer::start().await;
     let key = server.key(&[Scope::All]).await;
     let service = ApiService::new(server.app.clone(), ServiceOptions::mounted_at("/mail/"));
-    for path in ["/mail/v1/lists", "/v1/lists"] {
-        let (status, body) = call(&service, get(path, &key)).await;
+    let lists = lists(&server);
+    for path in [format!("/mail{lists}"), lists.clone()] {
+        let (status, body) = call(&service, get(&path, &key)).await;
         assert_eq!((status, &body["data"]), (StatusCode::OK, &json!([])), "{path} {body}");
     }
-    assert_eq!(call(&service, get("/mailing/v1/lists", &key)).await.1["error"]["code"], "route_not_found");
-    assert_eq!(call(&service, get("/v1/lists", "mk_live_no")).await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(call(&service, get(&format!("/mailing{lists}"), &key)).await.1["error"]["code"], "route_not_found");
+    assert_eq!(call(&service, get(&lists, "mk_live_no")).await.0, StatusCode::UNAUTHORIZED);
     let (_, document) = call(&service, get("/mail/v1/openapi.json", "")).await;
     assert_eq!(document["servers"], json!([{"url": "/mail/v1"}]));
 }
@@ -43,8 +49,8 @@ async fn a_key_that_is_bound_to_addresses_needs_to_know_the_peer() {
     let server = TestServer::start().await;
     let key = server.key_with(&[Scope::All], |key| key.ip_allowlist = vec!["192.0.2.1".into()]).await;
     let service = ApiService::new(server.app.clone(), ServiceOptions::default());
-    assert_eq!(call(&service, get("/v1/lists", &key)).await.1["error"]["code"], "ip_not_allowed");
-    let mut request = get("/v1/lists", &key);
+    assert_eq!(call(&service, get(&lists(&server), &key)).await.1["error"]["code"], "ip_not_allowed");
+    let mut request = get(&lists(&server), &key);
     request.extensions_mut().insert(PeerAddress([192, 0, 2, 1].into()));
     assert_eq!(call(&service, request).await.0, StatusCode::OK);
 }
@@ -63,7 +69,7 @@ async fn hyper_serves_it_with_a_body_that_comes_in_pieces() {
     let pieces =
         ["{\"name\": ", "\"Customers\"}"].map(|piece| Ok::<_, std::io::Error>(http_body::Frame::data(piece.into())));
     let body = StreamBody::new(futures_util::stream::iter::<[Result<http_body::Frame<Bytes>, _>; 2]>(pieces));
-    let request = Request::post("/mail/v1/lists")
+    let request = Request::post(format!("/mail{}", lists(&server)))
         .header("host", "example.org")
         .header("authorization", format!("Bearer {key}"))
         .header("content-type", "application/json")
@@ -79,5 +85,5 @@ async fn hyper_serves_it_with_a_body_that_comes_in_pieces() {
     serving.await.unwrap().unwrap();
     // Clones and further services of an application see the same data.
     let other = ApiService::new(server.app.clone(), ServiceOptions::default());
-    assert_eq!(call(&other, get("/v1/lists", &key)).await.1["data"][0]["name"], "Customers");
+    assert_eq!(call(&other, get(&lists(&server), &key)).await.1["data"][0]["name"], "Customers");
 }
