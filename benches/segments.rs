@@ -18,7 +18,7 @@ use messaging_core::domain::segment::filter::{Condition, Filter};
 use messaging_core::domain::segment::parse::{Purpose, parse};
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{ContactId, Id as _, SegmentId};
-use messaging_core::ports::store::segments::MemberQuery;
+use messaging_core::ports::store::segments::{MemberQuery, MoveNotes};
 use messaging_core::ports::store::{Priority, Store};
 use messaging_core::violation::Violations;
 use rusqlite::{Connection, params};
@@ -92,12 +92,13 @@ async fn events(product: &Product, path: &Path, contacts: u64) -> Result<(), Box
     let ends = Arc::new(AtomicBool::new(false));
     let accepting = tokio::spawn(accept(product.clone(), Arc::clone(&ends)));
     let changing = tokio::spawn(change(product.clone(), Connection::open(path)?, contacts, Arc::clone(&ends)));
-    let (mut from, mut joined, began) = (Some(0), 0, Instant::now());
+    let (mut from, mut joined, began) = (Some(None), 0, Instant::now());
     let mut followed = 0;
     while let Some(next) = from {
-        let calculated = store.calculate_members(product.workspace, segment.id, &segment.query, next).await?;
+        let calculated =
+            store.calculate_members(product.workspace, segment.id, &segment.query, next, MoveNotes::Silent).await?;
         joined += calculated.joined;
-        from = calculated.next;
+        from = calculated.next.map(Some);
         followed += segment.follow().await?;
     }
     println!("calculation beside others: {:.1?}; {joined} members, {followed} moved meanwhile", began.elapsed());
@@ -167,10 +168,13 @@ impl Kept {
 
     /// Calculates all members; answers how many joined, and in how many steps.
     async fn calculate(&self) -> Result<(u64, u64), Box<dyn Error>> {
-        let (mut from, mut joined, mut steps) = (Some(0), 0, 0);
+        let (mut from, mut joined, mut steps) = (Some(None), 0, 0);
         while let Some(next) = from {
-            let calculated = self.store().calculate_members(self.product.workspace, self.id, &self.query, next).await?;
-            from = calculated.next;
+            let calculated = self
+                .store()
+                .calculate_members(self.product.workspace, self.id, &self.query, next, MoveNotes::Silent)
+                .await?;
+            from = calculated.next.map(Some);
             joined += calculated.joined;
             steps += 1;
         }

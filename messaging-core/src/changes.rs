@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::cursor::StoreCursor;
 use crate::domain::account::{Member, Session, User, Workspace};
 use crate::domain::api_key::ApiKey;
 use crate::domain::attachment::MessageBlob;
@@ -163,6 +164,12 @@ pub enum Write {
     PutSegment(Box<Segment>, Expect),
     /// Removes a segment; its members are let go later. No conflict when it is gone already.
     DeleteSegment(WorkspaceId, SegmentId),
+    /// Begins to keep who becomes or ceases to be a member of a segment, for whoever works that off; or ends it, and
+    /// lets go what was kept. A conflict when there is no such segment.
+    KeepMoves(WorkspaceId, SegmentId, bool),
+    /// Takes away the kept moves of a workspace up to and with the one at a place, because this commit works them off.
+    /// A conflict when that one is gone: somebody else has done it.
+    TakeMoves(WorkspaceId, StoreCursor),
     /// Creates or replaces a custom field. The key is unique in the workspace.
     PutField(CustomField, Expect),
     /// Removes a custom field; no conflict when it is gone already.
@@ -208,10 +215,13 @@ pub enum Write {
     /// Removes the target of redirected links, which lead nowhere from then on; no conflict when it is gone
     /// already.
     DeleteUrl(WorkspaceId, UrlKey),
-    /// Keeps bytes that were put before, because the message of this commit names them. A conflict when they are
-    /// gone; none when they are kept already.
+    /// Names bytes that were put before, because the message of this commit does. A conflict when they were abandoned.
+    /// Whoever commits keeps them afterwards in their [`BlobStore`](crate::ports::BlobStore).
     KeepBlob(MessageBlob),
-    /// Removes stored bytes; no conflict when they are gone already.
+    /// Gives up bytes that were put and that no commit has named: from now on none can. A conflict when their message
+    /// is there; none when they were abandoned already. Whoever commits removes them afterwards.
+    AbandonBlob(MessageBlob),
+    /// Names bytes that nobody needs any more. Whoever commits removes them afterwards.
     DeleteBlob(WorkspaceId, BlobId),
     /// Creates or replaces a webhook.
     PutWebhook(Box<Webhook>, Expect),
@@ -267,6 +277,7 @@ impl Write {
                 | Self::DeleteList(..)
                 | Self::LeaveList(..)
                 | Self::DeleteSegment(..)
+                | Self::TakeMoves(..)
                 | Self::DeleteField(..)
                 | Self::DeleteTemplate(..)
                 | Self::MoveMessage(..)
@@ -281,6 +292,7 @@ impl Write {
                 | Self::AppendAttempt(..)
                 | Self::PutUrl(..)
                 | Self::DeleteUrl(..)
+                | Self::AbandonBlob(..)
                 | Self::DeleteBlob(..)
                 | Self::DeleteWebhook(..)
                 | Self::NoteWebhookFailure(..)
@@ -297,6 +309,17 @@ impl Write {
                 | Self::ForgetSignIns(..)
                 | Self::Remember(..)
         )
+    }
+
+    /// The claim that the write proves to hold, if it is about a claimed job.
+    pub const fn claim(&self) -> Option<&JobHandle> {
+        match self {
+            Self::FinishJob(handle)
+            | Self::RescheduleJob(handle, _)
+            | Self::PutJobBack(handle, _)
+            | Self::SaveJob(handle, _) => Some(handle),
+            _ => None,
+        }
     }
 
     /// Creates or replaces one contact.

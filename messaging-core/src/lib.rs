@@ -30,6 +30,7 @@
 extern crate self as messaging_core;
 
 pub mod changes;
+pub mod cursor;
 pub mod domain;
 pub mod entropy;
 pub mod error;

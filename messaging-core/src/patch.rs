@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::validate::Length;
+use crate::validate::{Length, Validate};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -86,6 +86,12 @@ impl<T: Length> Length for Patch<T> {
     }
 }
 
+impl<T: Validate> Validate for Patch<T> {
+    fn broken_member(&self) -> Option<&'static str> {
+        self.as_value().and_then(T::broken_member)
+    }
+}
+
 /// What a PATCH says about a member that cannot be cleared: left out, or a value; `null` is refused.
 /// Use with `#[serde(default, skip_serializing_if = "Replace::is_absent")]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,5 +150,11 @@ impl<T: JsonSchema> JsonSchema for Replace<T> {
 impl<T: Length> Length for Replace<T> {
     fn length(&self) -> Option<u64> {
         self.0.length()
+    }
+}
+
+impl<T: Validate> Validate for Replace<T> {
+    fn broken_member(&self) -> Option<&'static str> {
+        self.0.broken_member()
     }
 }

@@ -1,14 +1,20 @@
 //! What core needs from outside, as traits.
 
+pub mod blobs;
 pub mod clock;
 pub mod fetch;
 pub mod inbound;
 pub mod resolver;
+pub mod settling;
 pub mod store;
 pub mod transport;
+pub mod uploads;
 
+pub use blobs::BlobStore;
 pub use clock::{Clock, Entropy};
 pub use fetch::Fetch;
 pub use resolver::Resolver;
+pub use settling::settle_blobs;
 pub use store::Store;
 pub use transport::Transport;
+pub use uploads::Uploads;

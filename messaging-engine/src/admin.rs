@@ -148,7 +148,7 @@ pub async fn revoke_key(app: &App, id: ApiKeyId) -> Result<ApiKeyView, Error> {
             key.revoked_at = Some(app.now());
             changes.push(Write::PutApiKey(key.clone(), Expect::Revision(revision)));
         }
-        let last_used_at = last_use(app, &key).await?;
+        let last_used_at = app.store().api_key_last_used(key.workspace_id, key.id).await?;
         Ok((changes, ApiKeyView::of(key, last_used_at)))
     })
     .await
@@ -322,14 +322,6 @@ async fn give_keys(app: &App, workspace: WorkspaceId, keys: Option<&NewKeys>) ->
     domain.dkim = app.seal_dkim_keys(keys, domain.id, now);
     verification::publish(&mut domain, now);
     Ok(Some(Write::PutDomain(domain, Expect::Revision(revision))))
-}
-
-/// When a key was last used; only the listing tells, so it is asked for the one item at the key's place.
-async fn last_use(app: &App, key: &ApiKey) -> Result<Option<Timestamp>, Error> {
-    let above = u128::from_be_bytes(key.id.to_bytes()).saturating_add(1);
-    let page = PageRequest { after: Some(above.to_be_bytes()), limit: 1 };
-    let slice = app.store().api_keys(key.workspace_id, page).await?;
-    Ok(slice.items.into_iter().find(|(found, _)| found.id == key.id).and_then(|(_, last_used_at)| last_used_at))
 }
 
 fn check_length(violations: &mut Violations, pointer: &str, text: &str, least: u64, most: u64) {

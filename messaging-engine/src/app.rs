@@ -35,7 +35,7 @@ use messaging_core::ids::{Id, IdSource, WebhookId, WorkspaceId};
 use messaging_core::ports::clock::{Clock, Entropy};
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::resolver::Resolver;
-use messaging_core::ports::{Store, Transport};
+use messaging_core::ports::{BlobStore, Store, Transport, Uploads};
 use messaging_core::time::{Monotonic, Timestamp};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
@@ -67,6 +67,8 @@ pub struct App(pub(crate) Arc<Shared>);
 
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) blobs: Arc<dyn BlobStore>,
+    pub(crate) uploads: Arc<dyn Uploads>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) resolver: Arc<dyn Resolver>,
@@ -104,7 +106,7 @@ pub(crate) struct Shared {
     /// Imports whose rows are read at one time.
     pub(crate) imports: Semaphore,
     /// Files that are received at one time.
-    pub(crate) uploads: FairSemaphore,
+    pub(crate) upload_places: FairSemaphore,
     /// Imports whose file is being received.
     pub(crate) receiving: Receiving,
 }
@@ -113,6 +115,16 @@ impl App {
     /// The store.
     pub fn store(&self) -> &dyn Store {
         self.0.store.as_ref()
+    }
+
+    /// Where the bytes of attachments are kept.
+    pub fn blobs(&self) -> &dyn BlobStore {
+        self.0.blobs.as_ref()
+    }
+
+    /// Where uploaded files are kept.
+    pub fn uploads(&self) -> &dyn Uploads {
+        self.0.uploads.as_ref()
     }
 
     /// What the installation was told.

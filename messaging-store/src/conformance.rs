@@ -1,14 +1,26 @@
 //! The cases that every store must pass.
 //!
-//! Public functions over `&dyn Store`, one file per aggregate; a case wants an empty store. A backend
-//! runs all of them with one line in its tests:
+//! Public functions over `&dyn Store`, one file per aggregate; a case wants an empty store. A backend runs all of them
+//! with a few lines in its tests:
 //!
 //! ```text
-//! messaging_store::conformance_tests!(open);
+//! mod one_handle { messaging_store::conformance_tests!(super::open); }
+//! mod two_handles { messaging_store::conformance_tests!(super::open_two_handles); }
+//! messaging_store::race_tests!(open_twice);
+//! messaging_store::blob_conformance_tests!(open_blobs);
+//! messaging_store::upload_conformance_tests!(open_uploads);
 //! ```
 //!
-//! where `open()` is a future of [`Opened`]. To add a case: write it, and name it in
-//! [`conformance_tests!`](crate::conformance_tests).
+//! where `open()` is a future of [`Opened`]. The cases of [`BlobStore`](messaging_core::ports::BlobStore) and
+//! [`Uploads`](messaging_core::ports::Uploads) stand alone, for implementations that come from elsewhere.
+//!
+//! **Two handles.** A database that several processes may open says so by running every case once more over
+//! [`TwoHandles`](two_handles::TwoHandles): what one handle writes is read through the other. Jobs are claimed and ended
+//! through the first, because all jobs of a lane are claimed by one process. A backend that allows no second handle
+//! leaves these lines out. [`races`] holds what two handles do at the same moment; [`Twice::claims`] states whether jobs
+//! are claimed through both.
+//!
+//! To add a case: write it, and name it in [`conformance_tests!`](crate::conformance_tests), or in the macro of its port.
 
 pub mod accounts;
 pub mod attempts;
@@ -18,6 +30,7 @@ pub mod commit;
 pub mod contacts;
 pub mod custom_fields;
 pub mod events;
+pub mod every_call;
 pub mod imports;
 pub mod installation;
 pub mod jobs;
@@ -25,8 +38,10 @@ pub mod keys;
 pub mod lanes;
 pub mod listings;
 pub mod lists;
+pub mod memory_files;
 pub mod messages;
 pub mod product_events;
+pub mod races;
 pub mod redaction;
 pub mod replies;
 pub mod sample;
@@ -37,6 +52,7 @@ pub mod sign_ins;
 pub mod soft_bounces;
 pub mod suppressions;
 pub mod templates;
+pub mod two_handles;
 pub mod uploads;
 pub mod urls;
 pub mod webhooks;
@@ -53,6 +69,35 @@ pub struct Opened {
     /// The store, empty.
     pub store: Arc<dyn Store>,
     /// What has to live as long as it, a directory for example.
+    pub keep: Box<dyn Any + Send>,
+}
+
+/// A database opened twice, for the cases of [`races`].
+#[derive(Debug)]
+pub struct Twice {
+    /// The handle through which jobs are claimed, over an empty database.
+    pub first: Arc<dyn Store>,
+    /// Another one of the same database.
+    pub second: Arc<dyn Store>,
+    /// Whether jobs may be claimed through the second one as well.
+    pub claims: bool,
+    /// What has to live as long as they, a directory for example.
+    pub keep: Box<dyn Any + Send>,
+}
+
+impl Twice {
+    /// One store whose calls alternate between the two.
+    pub fn alternating(self) -> Opened {
+        Opened { store: Arc::new(two_handles::TwoHandles::new(self.first, self.second)), keep: self.keep }
+    }
+}
+
+/// A blob store or a place for uploads, for one case.
+#[derive(Debug)]
+pub struct OpenedPort<P: ?Sized> {
+    /// It, empty.
+    pub port: Arc<P>,
+    /// What has to live as long as it.
     pub keep: Box<dyn Any + Send>,
 }
 
@@ -106,7 +151,7 @@ pub async fn all_pages<T>(
     }
 }
 
-/// Makes a test of every case, for stores opened by the named function, which answers a future of
+/// Makes a test of every case of a store, for stores opened by the named function, which answers a future of
 /// [`Opened`](crate::conformance::Opened).
 #[macro_export]
 macro_rules! conformance_tests {
@@ -116,8 +161,7 @@ macro_rules! conformance_tests {
                 owners_are_counted, listings_are_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             attempts: attempts_round_trip, old_attempts_are_forgotten,
                 attempts_dated_in_the_future_are_passed_over, only_the_last_attempts_are_kept;
-            blobs: bytes_come_back, deleted_blobs_are_gone, blobs_without_a_commit_are_settled, old_blobs_are_found_oldest_first,
-                other_workspaces_are_not_there;
+            blobs: blobs_without_a_commit_are_settled, an_abandoned_blob_is_named_by_no_commit;
             channels: settings_come_and_go;
             commit: dropped_changes_leave_nothing, a_failing_write_takes_the_others_with_it,
                 a_revision_is_used_once, absent_means_absent, conflicts_in_a_crowd_hurt_nobody_else,
@@ -176,7 +220,7 @@ macro_rules! conformance_tests {
                 a_calculation_goes_through_everybody, every_kind_of_change_is_followed,
                 new_contacts_join_dynamic_segments_alone, changes_are_followed_a_few_at_a_time,
                 a_removed_segment_lets_its_members_go, the_largest_filters_are_evaluated,
-                other_workspaces_are_not_there, kept_members_are_those_who_match;
+                moves_are_kept_until_they_are_taken, other_workspaces_are_not_there, kept_members_are_those_who_match;
             sending_domains: domains_round_trip, name_is_unique_in_its_workspace, a_deleted_name_is_free,
                 a_name_is_found_in_every_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
@@ -186,8 +230,6 @@ macro_rules! conformance_tests {
             suppressions: suppressions_round_trip, addresses_of_several_channels_are_looked_up,
                 address_is_unique_per_channel, suppressions_are_found_by_id_and_deleted, every_filter_narrows,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            uploads: a_file_is_read_once_it_is_kept, files_of_an_import_do_not_meet, removed_files_are_gone,
-                other_workspaces_are_not_there;
             urls: urls_round_trip_and_are_stored_once, targets_that_name_somebody_are_removed,
                 other_workspaces_are_not_there;
             templates: versions_round_trip, removed_templates_go_later,
@@ -207,4 +249,62 @@ macro_rules! conformance_tests {
             }
         )+}
     )+};
+}
+
+/// Makes a test of every case of two handles, for databases opened by the named function, which answers a future of
+/// [`Twice`](crate::conformance::Twice).
+#[macro_export]
+macro_rules! race_tests {
+    ($open:path) => {
+        $crate::race_tests! { $open; races: one_of_two_commits_conflicts, a_reply_is_remembered_once,
+            a_job_that_is_needed_once_is_there_once, a_job_that_ends_leaves_one_that_was_needed,
+            contacts_that_change_while_a_segment_is_made_are_followed, nobody_joins_or_acts_after_they_are_gone,
+            the_log_is_read_without_a_gap_while_both_write, a_listing_is_exact_while_the_other_writes,
+            blobs_are_kept_or_abandoned, jobs_are_claimed_once; }
+    };
+    ($open:path; $module:ident: $($case:ident),+;) => {
+        mod $module {$(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                let twice = $open().await;
+                $crate::conformance::$module::$case(&twice).await;
+                twice.second.close().await;
+                twice.first.close().await;
+            }
+        )+}
+    };
+}
+
+/// Makes a test of every case of a blob store, opened by the named function, which answers a future of
+/// [`OpenedPort`](crate::conformance::OpenedPort).
+#[macro_export]
+macro_rules! blob_conformance_tests {
+    ($open:path) => {
+        $crate::port_tests! { $open; blobs: bytes_come_back, removed_blobs_are_gone, pending_blobs_are_found_until_kept,
+        old_blobs_are_found_oldest_first, other_workspaces_are_not_there; }
+    };
+}
+
+/// The same for uploaded files.
+#[macro_export]
+macro_rules! upload_conformance_tests {
+    ($open:path) => {
+        $crate::port_tests! { $open; uploads: a_file_is_read_once_it_is_kept, files_of_an_import_do_not_meet,
+        removed_files_are_gone, other_workspaces_are_not_there; }
+    };
+}
+
+/// A module of tests of a port of its own.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! port_tests {
+    ($open:path; $module:ident: $($case:ident),+;) => {
+        mod $module {$(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                let opened = $open().await;
+                $crate::conformance::$module::$case(&*opened.port).await;
+            }
+        )+}
+    };
 }

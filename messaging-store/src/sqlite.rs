@@ -22,6 +22,7 @@ mod dating;
 mod due_rows;
 mod events;
 mod fault;
+mod file_blobs;
 mod flows;
 mod health;
 mod imports;
@@ -63,9 +64,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, Write};
-use messaging_core::domain::attachment::MessageBlob;
-use messaging_core::ids::{BlobId, MessageId, WorkspaceId};
+use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, Priority, Store, StoreError, StoreGauges, StoreHealth};
+use messaging_core::ports::{BlobStore, Uploads};
 use rusqlite::Connection;
 use tokio::sync::watch;
 
@@ -73,9 +74,11 @@ use self::blob_files::{BlobFiles, is_large};
 use self::checkpoint::Checkpoints;
 use self::due_rows::DueRows;
 use self::fault::Fault;
+use self::file_blobs::FileBlobs;
 use self::health::Health;
 use self::readers::Readers;
 use self::upload_files::UploadFiles;
+use self::uploads::FileUploads;
 use self::writer::Writer;
 
 /// A database in one SQLite file, with a directory of attachments beside it.
@@ -117,29 +120,29 @@ impl Store for SqliteStore {
             return Err(StoreError::Unavailable.into());
         }
         self.blobs.put_captures(&changes).await?;
-        let kept: Vec<_> = changes.writes().iter().filter_map(kept_blob).collect();
-        let deleted: Vec<_> = changes.writes().iter().filter_map(deleted_blob).collect();
         let redacted: Vec<_> = changes.writes().iter().filter_map(redacted_message).collect();
-        if kept.is_empty() && deleted.is_empty() && redacted.is_empty() {
+        if redacted.is_empty() {
             return self.writer.commit(changes, priority).await;
         }
-        let (writer, blobs) = (Arc::clone(&self.writer), self.blobs.clone());
-        // A task of its own, so that a caller that goes away leaves no file without a row, or under its first name.
+        let (writer, files) = (Arc::clone(&self.writer), self.blobs.clone());
+        // A task of its own, so that a caller that goes away leaves no file without a row.
         let task = tokio::spawn(async move {
             writer.commit(changes, priority).await?;
-            // What is committed is committed; a file that stays where it is is found by the sweep.
-            if let Err(error) = blobs.keep(kept).await {
-                tracing::warn!(%error, "a blob could not be moved to its place");
-            }
-            if let Err(error) = blobs.delete(deleted).await {
-                tracing::warn!(%error, "a blob could not be removed");
-            }
-            if let Err(error) = blobs.delete_captures(redacted).await {
+            // What is committed is committed.
+            if let Err(error) = files.delete_captures(redacted).await {
                 tracing::warn!(%error, "a captured source could not be removed");
             }
             Ok(())
         });
         task.await.map_err(|_| Fault::Panicked)?
+    }
+
+    fn blobs(&self) -> Arc<dyn BlobStore> {
+        Arc::new(FileBlobs::new(self.blobs.clone(), Arc::clone(&self.health)))
+    }
+
+    fn uploads(&self) -> Arc<dyn Uploads> {
+        Arc::new(FileUploads::new(self.uploads.clone(), Arc::clone(&self.health)))
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
@@ -220,20 +223,6 @@ fn redacted_message(write: &Write) -> Option<(WorkspaceId, MessageId)> {
             let capture = erasure.capture.as_ref().filter(|capture| !is_large(&capture.source))?;
             Some((capture.workspace_id, capture.message_id))
         }
-        _ => None,
-    }
-}
-
-fn kept_blob(write: &Write) -> Option<MessageBlob> {
-    match write {
-        Write::KeepBlob(blob) => Some(*blob),
-        _ => None,
-    }
-}
-
-fn deleted_blob(write: &Write) -> Option<(WorkspaceId, BlobId)> {
-    match write {
-        Write::DeleteBlob(workspace, id) => Some((*workspace, *id)),
         _ => None,
     }
 }

@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use messaging_core::changes::{Changes, JobHandle, Write};
 use messaging_core::domain::message::EventKind;
 use messaging_core::ids::Id as _;
-use messaging_core::ports::Store;
 use messaging_core::ports::store::{CommitError, Priority, StoreError, StoreGauges, StoreHealth};
+use messaging_core::ports::{BlobStore, Store, Uploads};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use tokio::sync::watch;
 
@@ -139,7 +139,7 @@ impl Database {
 }
 
 /// The store as one life of a process sees it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct FaultyStore {
     life: Arc<Life>,
     database: Arc<Database>,
@@ -204,7 +204,7 @@ impl FaultyStore {
         let world = &self.life.world;
         let rates = &world.plan.store;
         // The port promises that a conflict is one: a job that meets it knows that its claim or its message changed.
-        let is_of_a_job = changes.writes().iter().any(names_a_job);
+        let is_of_a_job = changes.writes().iter().any(|write| write.claim().is_some());
         if world.strikes(rates.commit_refused) {
             return Some(CommitFault::Refused);
         }
@@ -300,10 +300,6 @@ impl FaultyStore {
     }
 }
 
-const fn names_a_job(write: &Write) -> bool {
-    matches!(write, Write::FinishJob(..) | Write::RescheduleJob(..) | Write::PutJobBack(..) | Write::SaveJob(..))
-}
-
 const fn ends_a_job(write: &Write) -> bool {
     matches!(write, Write::FinishJob(..) | Write::RescheduleJob(..))
 }
@@ -316,6 +312,14 @@ impl Store for FaultyStore {
         self.life.note(format_args!("commit of {}: {outcome:?}", names(&changes)));
         self.life.point("committed").await;
         outcome
+    }
+
+    fn blobs(&self) -> Arc<dyn BlobStore> {
+        Arc::new(self.clone())
+    }
+
+    fn uploads(&self) -> Arc<dyn Uploads> {
+        Arc::new(self.clone())
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

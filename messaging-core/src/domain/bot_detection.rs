@@ -167,10 +167,9 @@ pub fn is_hasty(now: Timestamp, deliveries: impl IntoIterator<Item = Timestamp>)
 pub struct RecentClicks(HashMap<MessageId, Vec<(Timestamp, UrlKey)>>);
 
 impl RecentClicks {
-    /// Notes a click; tells whether it makes a burst. The clicks before it that made it one were taken for
-    /// a person's, since nothing was wrong with them then.
-    pub fn note(&mut self, message: MessageId, url: UrlKey, now: Timestamp) -> bool {
-        let is_recent = |at: Timestamp| at <= now && now.since(at) <= BURST_TIME;
+    /// Notes a click; answers the clicks of the message that this process saw lately, with this one.
+    pub fn note(&mut self, message: MessageId, url: UrlKey, now: Timestamp) -> Vec<(Timestamp, UrlKey)> {
+        let is_recent = |at: Timestamp| is_recent(at, now);
         if self.0.len() >= MAX_MESSAGES && !self.0.contains_key(&message) {
             self.0.retain(|_, clicks| clicks.iter().any(|(at, _)| is_recent(*at)));
             if self.0.len() >= MAX_MESSAGES {
@@ -183,8 +182,19 @@ impl RecentClicks {
             clicks.remove(0);
         }
         clicks.push((now, url));
-        clicks.iter().map(|(_, url)| url).collect::<HashSet<_>>().len() >= BURST_LINKS
+        clicks.clone()
     }
+}
+
+fn is_recent(at: Timestamp, now: Timestamp) -> bool {
+    at <= now && now.since(at) <= BURST_TIME
+}
+
+/// Whether clicks of a message are a burst at a time. Those before the last one that makes it one were taken for a person's,
+/// since nothing was wrong with them then.
+pub fn is_burst(now: Timestamp, clicks: impl IntoIterator<Item = (Timestamp, UrlKey)>) -> bool {
+    let recent = clicks.into_iter().filter(|(at, _)| is_recent(*at, now));
+    recent.map(|(_, url)| url).collect::<HashSet<_>>().len() >= BURST_LINKS
 }
 
 #[cfg(test)]
@@ -292,7 +302,10 @@ mod tests {
         let message: MessageId = "msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ".parse().unwrap();
         let other: MessageId = "msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGK".parse().unwrap();
         let mut clicks = RecentClicks::default();
-        let mut note = |message, url: &str, at| clicks.note(message, UrlKey::of(url), Timestamp::from_millis(at));
+        let mut note = |message, url: &str, at| {
+            let now = Timestamp::from_millis(at);
+            is_burst(now, clicks.note(message, UrlKey::of(url), now))
+        };
         assert!(!note(message, "a", 0));
         assert!(!note(message, "b", 400));
         assert!(!note(message, "b", 500));

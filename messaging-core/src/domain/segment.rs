@@ -9,6 +9,7 @@ pub mod matching;
 pub mod parse;
 pub mod reads;
 pub mod resolve;
+pub mod value_test;
 pub mod values;
 
 use std::sync::Arc;

@@ -5,13 +5,17 @@
 //! A tree that is written out again would change what mail programs make of half-broken markup, which is
 //! most of what is sent. Linear in the input.
 
+pub mod footer;
 mod markup;
 #[cfg(test)]
 mod tests;
 mod url_text;
+pub mod utm;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
+use crate::domain::campaign::settings::Utm;
 use crate::domain::link_token::{Link, LinkKey, UrlKey};
 use crate::domain::sending_domain::{RecordStatus, SendingDomain};
 use crate::ids::{MessageId, WorkspaceId};
@@ -82,7 +86,13 @@ pub fn base(domain: Option<&SendingDomain>, public_url: &str) -> String {
 
 /// Rewrites the links of an HTML part and adds the pixel.
 pub fn track(html: &str, links: &Links<'_>) -> Tracked {
-    if !links.open && !links.click {
+    rewrite(html, links, None)
+}
+
+/// Rewrites the links of an HTML part, adds the pixel, and adds to the targets what they lack of the parameters of a
+/// campaign; also where links are not redirected. Links that unsubscribe stay as they are.
+pub fn rewrite(html: &str, links: &Links<'_>, utm: Option<&Utm>) -> Tracked {
+    if !links.open && !links.click && utm.is_none() {
         return Tracked { html: html.to_owned(), urls: Vec::new() };
     }
     let found = markup::read(html);
@@ -95,20 +105,28 @@ pub fn track(html: &str, links: &Links<'_>) -> Tracked {
         if let Some((at, tag)) = pixel.take_if(|(at, _)| *at <= target.value.start) {
             writer.replace(at..at, &tag);
         }
-        let url = trimmed(&target.url);
-        if !links.click || rewritten == MAX_LINKS || !is_web(&url) || url.len() > MAX_URL || links.is_own(&url) {
+        let written = trimmed(&target.url);
+        if !is_web(&written) || links.is_own(&written) {
             continue;
         }
-        rewritten += 1;
-        let key = UrlKey::of(&url);
-        let href = links.click_url(key);
+        let url = utm.map_or(Cow::Borrowed(written.as_str()), |utm| utm::add(&written, utm));
+        let is_redirected = links.click && !target.untracked && rewritten < MAX_LINKS && url.len() <= MAX_URL;
+        let href = if is_redirected {
+            rewritten += 1;
+            let key = UrlKey::of(&url);
+            if seen.insert(key) {
+                urls.push(url.into_owned());
+            }
+            links.click_url(key)
+        } else if matches!(url, Cow::Owned(_)) {
+            attribute(&url)
+        } else {
+            continue;
+        };
         if target.quoted {
             writer.replace(target.value, &href);
         } else {
             writer.replace(target.value, &format!("\"{href}\""));
-        }
-        if seen.insert(key) {
-            urls.push(url);
         }
     }
     if let Some((at, tag)) = pixel {

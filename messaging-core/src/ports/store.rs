@@ -5,8 +5,8 @@
 //! the operations need, and a file of cases in the conformance suite that every store passes.
 //!
 //! What every method owes: the workspace comes first, and another workspace's row is not there. "Not
-//! there" is `None` or an empty list, never an error. Listings are newest first, take the key after
-//! which to continue, and stay exact while rows are inserted.
+//! there" is `None` or an empty list, never an error. Listings are newest first, go on from an opaque
+//! [`StoreCursor`], and stay exact while rows are inserted.
 
 pub mod accounts;
 pub mod attempts;
@@ -14,6 +14,7 @@ pub mod blobs;
 pub mod channels;
 pub mod contacts;
 pub mod custom_fields;
+pub mod error;
 pub mod events;
 pub mod health;
 pub mod imports;
@@ -31,15 +32,18 @@ pub mod sign_ins;
 pub mod soft_bounces;
 pub mod suppressions;
 pub mod templates;
-pub mod uploads;
 pub mod urls;
 pub mod webhooks;
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::watch;
 
+use super::{BlobStore, Uploads};
 use crate::changes::Changes;
 
+pub use crate::cursor::StoreCursor;
 pub use crate::revision::Stored;
 pub use accounts::Accounts;
 pub use attempts::Attempts;
@@ -47,6 +51,7 @@ pub use blobs::Blobs;
 pub use channels::Channels;
 pub use contacts::Contacts;
 pub use custom_fields::CustomFields;
+pub use error::{CommitError, StoreError};
 pub use events::{EventLog, LogPosition};
 pub use health::{StoreGauges, StoreHealth};
 pub use imports::Imports;
@@ -64,7 +69,6 @@ pub use sign_ins::SignIns;
 pub use soft_bounces::SoftBounces;
 pub use suppressions::Suppressions;
 pub use templates::Templates;
-pub use uploads::{UploadFile, Uploads};
 pub use urls::Urls;
 pub use webhooks::{ReplayRange, Webhooks};
 
@@ -112,7 +116,6 @@ pub trait Store:
     + SignIns
     + SoftBounces
     + Suppressions
-    + Uploads
     + Templates
     + Urls
     + Webhooks
@@ -128,6 +131,12 @@ pub trait Store:
     /// Nothing is promised of rows that were read and that no write names: another commit may have changed them. A
     /// read begun after a commit returned sees it; two reads may see two states, and a commit between them.
     async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError>;
+
+    /// Where the bytes of attachments are kept, unless the program that puts an application together says otherwise.
+    fn blobs(&self) -> Arc<dyn BlobStore>;
+
+    /// Where uploaded files are kept, unless the program that puts an application together says otherwise.
+    fn uploads(&self) -> Arc<dyn Uploads>;
 
     /// Whether the database answers; for `/health`.
     async fn ping(&self) -> Result<(), StoreError>;
@@ -161,57 +170,16 @@ pub enum Priority {
 pub struct Slice<T> {
     /// In order, at most as many as asked for.
     pub items: Vec<T>,
-    /// The key after which the rest begins; `None` at the end. A slice may be shorter than asked for,
+    /// Where the rest begins; `None` at the end. A slice may be shorter than asked for,
     /// even empty, and still have a rest: a store bounds how many rows one call looks at.
-    pub next: Option<[u8; 16]>,
+    pub next: Option<StoreCursor>,
 }
 
 /// Where a listing starts and how much of it is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRequest {
-    /// The key of the last item of the previous page.
-    pub after: Option<[u8; 16]>,
+    /// [`Slice::next`] of the previous page.
+    pub after: Option<StoreCursor>,
     /// At most this many.
     pub limit: usize,
-}
-
-/// A read failed.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// Nothing was done: too much work is waiting, the store is closing or not healthy (see
-    /// [`Store::health`]). A later try may work.
-    #[error("the store takes no more work at the moment")]
-    Unavailable,
-    /// The disk failed while the commit was made durable: whether it is kept is known after the next start.
-    /// Until then it is not seen.
-    #[error("the disk failed during the commit")]
-    OutcomeUnknown,
-    /// The database failed.
-    #[error("the database failed")]
-    Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
-}
-
-/// A commit failed; nothing was changed, except perhaps after [`StoreError::OutcomeUnknown`].
-#[derive(Debug, thiserror::Error)]
-pub enum CommitError {
-    /// Something was not as the changes expected it: read again, decide again.
-    #[error("the data changed meanwhile")]
-    Conflict,
-    /// A claim that the changes name is not held any more: somebody else has the job, or it is done. Nothing that was
-    /// decided under the claim counts, and deciding again is of no use.
-    #[error("the claim of the job was lost")]
-    LeaseLost,
-    /// Not committed for another reason.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl CommitError {
-    /// Why the store failed, for whoever has dealt with conflicts and names no claim.
-    pub fn into_store_error(self) -> StoreError {
-        match self {
-            Self::Store(error) => error,
-            other => StoreError::Failed(Box::new(other)),
-        }
-    }
 }

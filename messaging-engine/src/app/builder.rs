@@ -12,7 +12,7 @@ use messaging_core::ids::IdSource;
 use messaging_core::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
 use messaging_core::ports::fetch::{Fetch, NoFetch};
 use messaging_core::ports::resolver::{NoResolver, Resolver};
-use messaging_core::ports::{Store, Transport};
+use messaging_core::ports::{BlobStore, Store, Transport, Uploads};
 use tokio::sync::Semaphore;
 
 use super::caches::Lookups;
@@ -36,6 +36,8 @@ use crate::vault::{KeyRefused, Vault};
 /// Puts an [`App`] together.
 pub struct Builder {
     store: Arc<dyn Store>,
+    blobs: Option<Arc<dyn BlobStore>>,
+    uploads: Option<Arc<dyn Uploads>>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     resolver: Arc<dyn Resolver>,
@@ -55,6 +57,18 @@ impl Builder {
     /// Takes randomness from `entropy` instead of the operating system.
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
+        self
+    }
+
+    /// Keeps the bytes of attachments in `blobs` instead of where the store keeps them.
+    pub fn blobs(mut self, blobs: Arc<dyn BlobStore>) -> Self {
+        self.blobs = Some(blobs);
+        self
+    }
+
+    /// Keeps uploaded files in `uploads` instead of where the store keeps them.
+    pub fn uploads(mut self, uploads: Arc<dyn Uploads>) -> Self {
+        self.uploads = Some(uploads);
         self
     }
 
@@ -94,8 +108,12 @@ impl Builder {
     pub async fn build(self) -> Result<App, KeyRefused> {
         let vault = Vault::new(self.secret_key.as_bytes());
         vault.admit(self.store.as_ref(), self.entropy.as_ref()).await?;
+        let blobs = self.blobs.unwrap_or_else(|| self.store.blobs());
+        let uploads = self.uploads.unwrap_or_else(|| self.store.uploads());
         Ok(App(Arc::new(Shared {
             store: self.store,
+            blobs,
+            uploads,
             clock: self.clock,
             entropy: self.entropy,
             resolver: self.resolver,
@@ -127,7 +145,7 @@ impl Builder {
             file_memory: MemoryBudget::new(capacity::FILE_MEMORY),
             parts: Semaphore::new(capacity::PARTS_AT_A_TIME),
             imports: Semaphore::new(capacity::IMPORTS_AT_A_TIME),
-            uploads: capacity::uploads(),
+            upload_places: capacity::uploads(),
             receiving: Receiving::default(),
         })))
     }
@@ -139,6 +157,8 @@ impl App {
     pub fn builder(store: Arc<dyn Store>, secret_key: SecretKey) -> Builder {
         Builder {
             store,
+            blobs: None,
+            uploads: None,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy::default()),
             resolver: Arc::new(NoResolver),

@@ -1,5 +1,6 @@
 //! The erasure of a person from their messages.
 
+use messaging_core::cursor::StoreCursor;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
 use messaging_core::domain::lane::{JobClass, Lane};
@@ -15,12 +16,12 @@ pub(crate) enum Progress {
     Attributed,
     /// Messages that are known to copy one of its addresses.
     Copied,
-    /// Messages that may copy one without anybody having noted it, newer than the one with this key.
-    Unlisted(Option<[u8; 16]>),
-    /// Messages to its addresses, older than the one with this key.
-    Addressed(Option<[u8; 16]>),
-    /// Targets of links, after the one with this key.
-    Linked(Option<[u8; 16]>),
+    /// Messages that may copy one without anybody having noted it, from this place on.
+    Unlisted(Option<StoreCursor>),
+    /// Messages to its addresses, from this place on.
+    Addressed(Option<StoreCursor>),
+    /// Targets of links, from this place on.
+    Linked(Option<StoreCursor>),
     /// Once more messages attributed to the contact: some may have been accepted while it went.
     Again,
 }

@@ -180,7 +180,7 @@ async fn commit_with_files(app: &App, mut changes: Changes, files: Vec<NewFile>)
     for NewFile { blob, bytes } in files {
         stored.push(blob);
         changes.push(Write::KeepBlob(blob));
-        if let Err(error) = app.store().put_blob(blob, bytes).await {
+        if let Err(error) = app.blobs().put_blob(blob, bytes).await {
             outcome = Err(error.into());
             break;
         }
@@ -191,7 +191,7 @@ async fn commit_with_files(app: &App, mut changes: Changes, files: Vec<NewFile>)
     let may_be_done = matches!(outcome, Ok(()) | Err(CommitError::Store(StoreError::OutcomeUnknown)));
     if !may_be_done {
         for blob in stored {
-            if let Err(error) = app.store().discard_blob(blob).await {
+            if let Err(error) = app.blobs().discard_blob(blob).await {
                 tracing::warn!(error = %messaging_core::error::Chain(&error), "a file that nothing names was not removed");
             }
         }

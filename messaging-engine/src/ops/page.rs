@@ -1,12 +1,12 @@
 //! Pages of listings and their cursors.
 //!
-//! Contract section 1.5. A cursor is the key of the last item, sealed for the workspace, operation, path and
+//! Contract section 1.5. A cursor is a place as the store names it, sealed for the workspace, operation, path and
 //! filters of the listing ([`CursorKey`](messaging_core::domain::page_cursor::CursorKey)), so that it works nowhere else.
 
 use messaging_core::domain::page_cursor::CursorScope;
 use messaging_core::ids::Id as _;
 use messaging_core::input::PageQuery;
-use messaging_core::ports::store::{PageRequest, Slice};
+use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,13 +51,14 @@ impl Context<'_> {
     }
 
     /// The cursor of a place in this listing.
-    pub fn cursor(&self, key: [u8; 16]) -> String {
-        self.app.cursor_key().seal(&self.cursor_scope(), key)
+    pub fn cursor(&self, place: StoreCursor) -> String {
+        self.app.cursor_key().seal(&self.cursor_scope(), place.to_bytes())
     }
 
     /// The place that [`Context::cursor`] made a cursor of, for this listing; any other text is refused.
-    pub fn read_cursor(&self, text: &str) -> Result<[u8; 16], Error> {
-        self.app.cursor_key().open(&self.cursor_scope(), text).ok_or(Error::InvalidCursor)
+    pub fn read_cursor(&self, text: &str) -> Result<StoreCursor, Error> {
+        let place = self.app.cursor_key().open(&self.cursor_scope(), text).ok_or(Error::InvalidCursor)?;
+        Ok(StoreCursor::from_bytes(place))
     }
 
     /// What binds a cursor to its listing. A listing outside of workspaces is about whoever calls.

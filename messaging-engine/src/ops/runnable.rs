@@ -153,6 +153,10 @@ impl<O: Operation> Runnable for Typed<O> {
 }
 
 fn read_path<P: DeserializeOwned>(request: &Request<'_>) -> Result<P, Error> {
+    // No text that is kept holds it, so it names nothing.
+    if request.path_parameters.iter().any(|(_, value)| value.contains('\0')) {
+        return Err(Error::NotFound);
+    }
     let parameters = request.path_parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     P::deserialize(MapDeserializer::<_, ValueError>::new(parameters)).map_err(|_| Error::NotFound)
 }

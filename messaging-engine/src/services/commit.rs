@@ -1,7 +1,8 @@
 //! Committing, and what follows from a commit in this process.
 
 use messaging_core::changes::{Changes, Write};
-use messaging_core::ports::store::{CommitError, Priority};
+use messaging_core::error::Chain;
+use messaging_core::ports::store::{CommitError, Priority, StoreError};
 
 use crate::app::App;
 use crate::app::caches::CacheInvalidation;
@@ -35,7 +36,7 @@ impl App {
                 _ => None,
             })
             .min();
-        self.0.store.commit(changes, priority).await?;
+        self.commit_with_blobs(changes, priority).await?;
         self.0.lookups.forget(invalidation);
         self.0.known_urls.add(urls);
         self.0.known_urls.forget(removed_urls);
@@ -44,5 +45,39 @@ impl App {
             self.0.work.announce(due);
         }
         Ok(())
+    }
+
+    /// Commits, and does with the bytes that the changes name what has become of their messages.
+    async fn commit_with_blobs(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
+        let (mut kept, mut removed) = (Vec::new(), Vec::new());
+        for write in changes.writes() {
+            match write {
+                Write::KeepBlob(blob) => kept.push(*blob),
+                Write::DeleteBlob(workspace, id) => removed.push((*workspace, *id)),
+                _ => {}
+            }
+        }
+        if kept.is_empty() && removed.is_empty() {
+            return self.0.store.commit(changes, priority).await;
+        }
+        let app = self.clone();
+        // A task of its own, so that a caller that goes away leaves nothing half done.
+        let task = tokio::spawn(async move {
+            app.0.store.commit(changes, priority).await?;
+            // What is committed is committed; the sweep finds what stays pending, and what stays although it is not
+            // needed.
+            if !kept.is_empty()
+                && let Err(error) = app.blobs().keep_blobs(&kept).await
+            {
+                tracing::warn!(error = %Chain(&error), "a blob stays pending until a sweep");
+            }
+            if !removed.is_empty()
+                && let Err(error) = app.blobs().remove_blobs(&removed).await
+            {
+                tracing::warn!(error = %Chain(&error), "a blob could not be removed");
+            }
+            Ok(())
+        });
+        task.await.map_err(|error| StoreError::Failed(Box::new(error)))?
     }
 }

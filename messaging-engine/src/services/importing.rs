@@ -17,7 +17,8 @@ use messaging_core::domain::import::report::{self, RowErrors};
 use messaging_core::domain::import::row::{self, Read};
 use messaging_core::domain::import::{Cursor, Import, ImportState};
 use messaging_core::ids::{ImportId, ListId, WorkspaceId};
-use messaging_core::ports::store::{CommitError, Stored, UploadFile};
+use messaging_core::ports::store::{CommitError, Stored};
+use messaging_core::ports::uploads::UploadFile;
 
 use crate::app::App;
 use crate::services::upserting::{Upserted, named_lists};

@@ -11,7 +11,8 @@ use messaging_core::domain::caller_network::CallerNetwork;
 use messaging_core::domain::import::Import;
 use messaging_core::error::Chain;
 use messaging_core::ids::{ImportId, WorkspaceId};
-use messaging_core::ports::store::{StoreError, Stored, UploadFile};
+use messaging_core::ports::store::{StoreError, Stored};
+use messaging_core::ports::uploads::UploadFile;
 use ring::digest;
 
 use crate::app::App;
@@ -71,7 +72,7 @@ impl App {
         shares.extend(
             client.map(|address| Share { owner: Owner::Network(CallerNetwork::of(address)), cap: OF_ONE_NETWORK }),
         );
-        let place = self.0.uploads.try_acquire(shares, 1);
+        let place = self.0.upload_places.try_acquire(shares, 1);
         let place = place.map_err(|_| Error::Unavailable { retry_after: RETRY_AFTER })?;
         Ok(Uploading {
             app: self.clone(),
@@ -116,7 +117,7 @@ impl Uploading {
             return Err(Unprocessable::ChecksumMismatch.into());
         }
         self.store_piece().await?;
-        let kept = self.app.store().keep_upload(self.file).await;
+        let kept = self.app.uploads().keep_upload(self.file).await;
         self.unless_late(kept).await?;
         let app = self.app.clone();
         // The commit may be done although nobody hears of it, and then it names the file. One that nothing names is
@@ -147,7 +148,7 @@ impl Uploading {
         let piece: Bytes = self.piece.split().freeze();
         let at = self.received - piece.len() as u64;
         self.is_begun = true;
-        let stored = self.app.store().append_upload(self.file, at, piece).await;
+        let stored = self.app.uploads().append_upload(self.file, at, piece).await;
         self.unless_late(stored).await
     }
 
@@ -172,7 +173,7 @@ impl Drop for Uploading {
         // Without a runtime the process is ending, and the job that ends the import removes the file.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                if let Err(error) = app.store().remove_upload(file).await {
+                if let Err(error) = app.uploads().remove_upload(file).await {
                     tracing::warn!(error = %Chain(&error), "an unfinished upload could not be removed yet");
                 }
             });

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use messaging_core::domain::bot_detection::{self, Signs};
 use messaging_core::domain::contact::erasure;
 use messaging_core::domain::link_token::{Link, UrlKey};
-use messaging_core::domain::message::EventKind;
+use messaging_core::domain::message::{EventKind, MessageEvent};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use serde_json::{Map, Value, json};
@@ -69,7 +69,8 @@ impl App {
         visitor: &Visitor,
     ) -> Result<(), Error> {
         let is_machine = bot_detection::shows_itself(visitor.signs());
-        self.record(workspace, message, EventKind::Open, visitor.meta(None, is_machine)).await
+        let known = self.events_of(workspace, message, EventKind::Open).await?.len();
+        self.record(workspace, message, (EventKind::Open, known), visitor.meta(None, is_machine)).await
     }
 
     /// Records that a link was followed.
@@ -77,11 +78,14 @@ impl App {
         let Click { workspace, message, key, url } = click;
         let now = self.now();
         // Noted before anything is waited for: the clicks of a burst come at once.
-        let is_burst = self.recent_clicks(|clicks| clicks.note(*message, *key, now));
-        let is_machine = is_burst
+        let seen_here = self.recent_clicks(|clicks| clicks.note(*message, *key, now));
+        // What other processes saw, and this one before it started.
+        let known = self.events_of(*workspace, *message, EventKind::Click).await?;
+        let stored = known.iter().filter_map(|click| Some((click.at, UrlKey::of(click.meta.get("url")?.as_str()?))));
+        let is_machine = bot_detection::is_burst(now, seen_here.into_iter().chain(stored))
             || bot_detection::shows_itself(visitor.signs())
             || bot_detection::is_hasty(now, self.deliveries(*workspace, *message).await?);
-        self.record(*workspace, *message, EventKind::Click, visitor.meta(Some(url), is_machine)).await
+        self.record(*workspace, *message, (EventKind::Click, known.len()), visitor.meta(Some(url), is_machine)).await
     }
 
     /// When a message was delivered, or handed to a relay.
@@ -96,21 +100,30 @@ impl App {
         Ok(events.into_iter().map(|event| event.at).collect())
     }
 
-    async fn record(
+    /// The events of one kind that are recorded of a message.
+    async fn events_of(
         &self,
         workspace: WorkspaceId,
         message: MessageId,
         kind: EventKind,
+    ) -> Result<Vec<MessageEvent>, StoreError> {
+        self.store().message_events_of_kind(workspace, message, kind, MAX_OF_A_KIND).await
+    }
+
+    /// Records a visit, unless as many of its kind as are `known` are enough.
+    async fn record(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+        (kind, known): (EventKind, usize),
         mut meta: Map<String, Value>,
     ) -> Result<(), Error> {
-        let store = self.store();
-        let Some(visited) = store.message(workspace, message).await? else { return Ok(()) };
+        if known >= MAX_OF_A_KIND {
+            return Ok(());
+        }
+        let Some(visited) = self.store().message(workspace, message).await? else { return Ok(()) };
         if visited.is_redacted() {
             erasure::forget_visitor(&mut meta);
-        }
-        let known = store.message_events_of_kind(workspace, message, kind, MAX_OF_A_KIND).await?;
-        if known.len() >= MAX_OF_A_KIND {
-            return Ok(());
         }
         let writes = self.append_events(workspace, message, [(kind, meta)]).await?;
         self.commit(writes.into_iter().collect()).await.map_err(Error::internal)

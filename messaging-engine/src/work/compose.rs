@@ -202,7 +202,7 @@ fn parsed(text: &str) -> Result<EmailAddress, Impossible> {
 async fn attachments(app: &App, message: &Message, request: &RequestContent) -> Result<Vec<AttachedFile>, Unprepared> {
     let mut attachments = Vec::with_capacity(request.files.len());
     for file in &request.files {
-        let content = app.store().blob(message.workspace_id, file.blob).await?;
+        let content = app.blobs().blob(message.workspace_id, file.blob).await?;
         let content =
             content.ok_or_else(|| Impossible::new("attachment_error", "an attachment is no longer stored"))?;
         let (filename, content_type) = (file.filename.clone(), file.content_type.clone());

@@ -20,7 +20,7 @@ use messaging_core::domain::contact::erasure::{ErasedAddresses, Names};
 use messaging_core::domain::link_token::CopyKey;
 use messaging_core::domain::message::MessageFilter;
 use messaging_core::ids::MessageId;
-use messaging_core::ports::store::PageRequest;
+use messaging_core::ports::store::{PageRequest, StoreCursor};
 use messaging_core::time::Timestamp;
 
 use crate::jobs::erase_contact::{EraseContact, Progress};
@@ -145,7 +145,7 @@ impl EraseContact {
         Ok(self.after(cx, true, Progress::Addressed(None)))
     }
 
-    async fn addressed(&mut self, cx: &JobContext, after: Option<[u8; 16]>) -> Result<Step, JobError> {
+    async fn addressed(&mut self, cx: &JobContext, after: Option<StoreCursor>) -> Result<Step, JobError> {
         let page = PageRequest { after, limit: PAGE };
         let slice = cx.app.store().messages_to(self.workspace_id, &self.addresses, page).await?;
         let ids: Vec<MessageId> = slice.items.iter().map(|message| message.id).collect();
@@ -154,7 +154,7 @@ impl EraseContact {
         Ok(self.after(cx, is_done, progress))
     }
 
-    async fn unlisted(&mut self, cx: &JobContext, after: Option<[u8; 16]>) -> Result<Step, JobError> {
+    async fn unlisted(&mut self, cx: &JobContext, after: Option<StoreCursor>) -> Result<Step, JobError> {
         let names = Names::new(self.unmistakable().map(ToOwned::to_owned));
         let page = PageRequest { after, limit: PAGE };
         let slice = cx.app.store().unlisted_messages_naming(self.workspace_id, &names, page).await?;
@@ -164,7 +164,7 @@ impl EraseContact {
         Ok(self.after(cx, is_done, progress))
     }
 
-    async fn linked(&mut self, cx: &JobContext, after: Option<[u8; 16]>) -> Result<Step, JobError> {
+    async fn linked(&mut self, cx: &JobContext, after: Option<StoreCursor>) -> Result<Step, JobError> {
         let names = Names::new(self.unmistakable().map(ToOwned::to_owned));
         let page = PageRequest { after, limit: URLS };
         let slice = cx.app.store().urls_naming(self.workspace_id, &names, page).await?;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::ids::{BlobId, ImportId, WorkspaceId};
-use messaging_core::ports::store::{CommitError, StoreError, UploadFile};
+use messaging_core::ports::store::{CommitError, StoreError};
+use messaging_core::ports::uploads::UploadFile;
 
 use crate::app::App;
 use crate::jobs::imports::{ExpireImport, ImportContacts};
@@ -66,9 +67,9 @@ async fn remove_files(
     import_id: ImportId,
     but: Option<BlobId>,
 ) -> Result<(), StoreError> {
-    for upload_id in app.store().uploads(workspace_id, import_id).await? {
+    for upload_id in app.uploads().uploads(workspace_id, import_id).await? {
         if Some(upload_id) != but {
-            app.store().remove_upload(UploadFile { workspace_id, import_id, upload_id }).await?;
+            app.uploads().remove_upload(UploadFile { workspace_id, import_id, upload_id }).await?;
         }
     }
     Ok(())

@@ -12,6 +12,7 @@ use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::resolve::SegmentGraph;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus};
 use messaging_core::error::Chain;
+use messaging_core::ports::store::segments::MoveNotes;
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
 
 use crate::app::App;
@@ -51,19 +52,21 @@ impl Job for RecalculateSegment {
             Err(error) => return self.fail(cx, &error.to_string()).await,
         };
         let query = app.member_query(self.workspace_id, filter).await?;
+        let moves = if self.is_refresh { MoveNotes::Kept } else { MoveNotes::Silent };
         for _ in 0..PIECES {
             let turn = app.turn_at_segments(self.workspace_id).await;
             // Whoever asked for a later calculation works on the members after this piece, not during it.
             if self.wanted(app).await?.is_none() {
                 return Ok(cx.finish(Changes::default()).await?);
             }
-            let piece = app.store().calculate_members(self.workspace_id, self.segment_id, &query, self.from).await;
+            let store = app.store();
+            let piece = store.calculate_members(self.workspace_id, self.segment_id, &query, self.rest, moves).await;
             drop(turn);
             match piece {
                 Ok(piece) => {
                     self.failures = 0;
                     match piece.next {
-                        Some(next) => self.from = next,
+                        Some(next) => self.rest = Some(next),
                         None => return self.end(cx, &graph, &query.filter).await,
                     }
                 }
@@ -110,7 +113,7 @@ impl RecalculateSegment {
                 changes.extend(writes?);
             }
             let committed = if is_dynamic && filter.reads().present {
-                let again = Self { from: 0, failures: 0, ..self };
+                let again = Self { rest: None, is_refresh: true, failures: 0, ..self };
                 cx.again_at(now + app.settings().segment_refresh, &again, changes).await
             } else {
                 cx.finish(changes).await.map_err(JobError::from)

@@ -6,6 +6,7 @@ use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::product_event::UNIQUE_FOR;
 use messaging_core::domain::webhook::{HELD, KEPT};
 use messaging_core::error::Chain;
+use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::{CommitError, StoreError};
 use tokio::sync::watch;
 
@@ -69,7 +70,8 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
             + store.expire_deliveries(now - HELD, SLICE).await?
             + store.forget_deliveries(now - KEPT, SLICE).await?
             + store.forget_log(now - KEPT, SLICE).await?
-            + store.settle_blobs(now - FILES_WAIT, SLICE).await?
+            + settle_blobs(store, app.blobs(), now - FILES_WAIT, SLICE).await?
+            + store.forget_abandoned_blobs(old, SLICE).await?
             + forget_files(app, old).await?;
         if removed == 0 {
             break;
@@ -79,7 +81,7 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
 }
 
 async fn forget_files(app: &App, old: messaging_core::time::Timestamp) -> Result<u64, StoreError> {
-    let files = app.store().blobs_before(old, SLICE).await?;
+    let files = app.blobs().blobs_before(old, SLICE).await?;
     if files.is_empty() {
         return Ok(0);
     }

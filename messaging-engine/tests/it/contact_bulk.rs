@@ -183,7 +183,9 @@ async fn a_repetition_after_an_interruption_goes_on_where_it_was() {
         let repeated = bed.call(Call::new(&owner, http::Method::POST, &target).text(&body).key(&key)).await;
         let counts = ["created", "updated", "failed"].map(|name| repeated[name].as_u64().unwrap());
         assert_eq!(counts, [1000, 0, 0], "what was done is told, not done again");
-        assert_eq!(told(&repeated).len(), 1000);
+        // Replayed as a whole when all of it was done and only the answer was not told.
+        assert!(matches!(repeated.summary().as_str(), "200" | "200 replayed"), "{}", repeated.summary());
+        assert_eq!(repeated["results"].as_array().unwrap().len(), 1000);
         assert_eq!(bed.store.contact_count(workspace).await.unwrap(), before + 1000);
         if interrupted == 3 {
             break;

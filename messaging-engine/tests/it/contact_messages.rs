@@ -212,7 +212,7 @@ async fn erasure_leaves_status_and_statistics() {
         assert_eq!(product.store.attempts(product.workspace, message, page).await.unwrap().items, []);
     }
     let all_time = product.app.now() + Duration::from_hours(1);
-    assert_eq!(product.store.blobs_before(all_time, 10).await.unwrap(), [], "the attachment is gone");
+    assert_eq!(product.app.blobs().blobs_before(all_time, 10).await.unwrap(), [], "the attachment is gone");
     let report = product.report(full).await;
     assert_eq!((report.tags, report.metadata.len()), (vec!["order".to_owned()], 0));
     assert_eq!(product.last_meta(other).await["recipient"], "bob@example.com");

@@ -76,7 +76,7 @@ impl Desk {
     }
 }
 
-fn announcement(file: &[u8], more: Value) -> Value {
+pub(crate) fn announcement(file: &[u8], more: Value) -> Value {
     let mut body = json!({"filename": "contacts.csv", "size_bytes": file.len(), "sha256": sha256(file)});
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     body
@@ -92,7 +92,7 @@ fn token(import: &Value) -> String {
 }
 
 /// Sends a file as a server would pass it on, in small pieces.
-async fn upload(app: &App, import: &Value, file: &[u8]) -> Result<Value, Error> {
+pub(crate) async fn upload(app: &App, import: &Value, file: &[u8]) -> Result<Value, Error> {
     send(app, &token(import), file).await
 }
 

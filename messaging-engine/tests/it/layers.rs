@@ -28,7 +28,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     (
         "messaging-core",
         &[
-            &["entropy", "error", "ids", "patch", "revision", "scope", "time", "validate", "violation"],
+            &["cursor", "entropy", "error", "ids", "patch", "revision", "scope", "time", "validate", "violation"],
             &["domain", "input"],
             &["changes"],
             &["ports"],

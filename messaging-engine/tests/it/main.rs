@@ -22,6 +22,8 @@ mod lists;
 mod masking;
 mod members;
 mod messages;
+mod nul;
+mod own_files;
 mod pages;
 mod relays;
 mod reports;

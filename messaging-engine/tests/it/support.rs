@@ -23,7 +23,7 @@ use crate::bed::Bed;
 
 /// A workspace that sends email through a [`MemoryTransport`], on its test bed.
 pub(crate) struct Product {
-    bed: Bed,
+    pub(crate) bed: Bed,
     pub(crate) transport: Arc<MemoryTransport>,
     pub(crate) workspace: WorkspaceId,
     pub(crate) caller: Caller,

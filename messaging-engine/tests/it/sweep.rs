@@ -21,7 +21,7 @@ async fn content_and_files_are_kept_for_thirty_days_and_the_story_for_good() {
     product.work().await;
     let content = async || {
         let found = product.store.message_with_content(product.workspace, id).await.unwrap().unwrap();
-        let files = product.store.blobs_before(product.app.now(), 10).await.unwrap().len();
+        let files = product.app.blobs().blobs_before(product.app.now(), 10).await.unwrap().len();
         (found.1.is_some(), files)
     };
 
@@ -58,8 +58,8 @@ async fn a_file_that_no_commit_came_to_name_goes_after_an_hour() {
         message_id: product.app.new_id(now),
         id: product.app.new_id(now),
     };
-    product.store.put_blob(left, Bytes::from_static(b"x")).await.unwrap();
-    let is_there = async || product.store.blob(product.workspace, left.id).await.unwrap().is_some();
+    product.app.blobs().put_blob(left, Bytes::from_static(b"x")).await.unwrap();
+    let is_there = async || product.app.blobs().blob(product.workspace, left.id).await.unwrap().is_some();
 
     product.clock.advance(Duration::from_mins(59));
     sweep(&product.app).await.unwrap();
@@ -80,8 +80,8 @@ fn with_file() -> serde_json::Value {
 
 async fn files(product: &Product) -> usize {
     let all_time = product.app.now() + Duration::from_hours(24 * 365);
-    assert_eq!(product.store.settle_blobs(all_time, 1000).await.unwrap(), 0, "nothing waits to be kept");
-    product.store.blobs_before(all_time, 1000).await.unwrap().len()
+    assert_eq!(product.app.blobs().pending_blobs(all_time, 1000).await.unwrap(), [], "nothing waits to be kept");
+    product.app.blobs().blobs_before(all_time, 1000).await.unwrap().len()
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::bed::{Bed, Call};
 
 /// The schema of an operation's body, with what it refers to.
-fn body_schema(endpoint: &Endpoint) -> Value {
+pub(crate) fn body_schema(endpoint: &Endpoint) -> Value {
     let mut generator = SchemaGenerator::default();
     let mut schema = (endpoint.body_schema)(&mut generator).to_value();
     let definitions = generator.take_definitions(true);
@@ -22,7 +22,7 @@ fn body_schema(endpoint: &Endpoint) -> Value {
 }
 
 /// What a schema stands for: the target of a reference, of alternatives the one that is not null.
-fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
+pub(crate) fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     if let Some(target) = schema["$ref"].as_str().and_then(|link| link.strip_prefix('#')) {
         return resolved(root, root.pointer(target).unwrap());
     }
@@ -54,7 +54,7 @@ fn objects(root: &Value, schema: &Value, pointer: &str, wrap: &dyn Fn(Value) -> 
 }
 
 /// The operations that read a body.
-fn with_body() -> impl Iterator<Item = &'static Endpoint> {
+pub(crate) fn with_body() -> impl Iterator<Item = &'static Endpoint> {
     ops::all().iter().filter(|endpoint| endpoint.body != BodyKind::None)
 }
 

@@ -89,6 +89,26 @@ async fn clicks_right_after_delivery_are_a_machines() {
     assert_eq!(found, [true, true, false]);
 }
 
+/// The clicks of a burst may come to several processes, or before and after a start.
+#[tokio::test]
+async fn a_burst_over_two_processes_is_a_burst() {
+    let (product, message) = delivered().await;
+    let beside = product.another_process();
+    let mut found = Vec::new();
+    for (app, url) in [
+        (&product.app, "https://acme.com/1"),
+        (&beside, "https://acme.com/2"),
+        (&product.app, "https://acme.com/2"),
+        (&beside, "https://acme.com/3"),
+    ] {
+        let click = follow(app, &link(&product, message, url).await).await;
+        app.record_click(&click, &person()).await.unwrap();
+        found.push(product.last_meta(message).await["machine"] == true);
+        product.clock.advance(Duration::from_millis(100));
+    }
+    assert_eq!(found, [false, false, false, true]);
+}
+
 #[tokio::test]
 async fn three_links_at_once_are_a_machines_from_the_third_on() {
     let (product, message) = delivered().await;

@@ -68,7 +68,11 @@ pub async fn last_use_is_listed(store: &dyn Store) {
     put(store, [Write::TouchApiKey(used.id, at(90))]).await;
     put(store, [Write::TouchApiKey(used.id, at(70))]).await;
     let listed = store.api_keys(workspace, first(10)).await.unwrap().items;
-    assert_eq!(listed, [(used.clone(), Some(at(90))), (unused, None)]);
+    assert_eq!(listed, [(used.clone(), Some(at(90))), (unused.clone(), None)]);
+    for (key, last_used) in listed {
+        assert_eq!(store.api_key_last_used(workspace, key.id).await.unwrap(), last_used);
+    }
+    assert_eq!(store.api_key_last_used(id(), used.id).await.unwrap(), None);
     assert_eq!(store.api_key(workspace, used.id).await.unwrap().unwrap().revision, 1);
 }
 

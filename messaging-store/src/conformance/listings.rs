@@ -19,7 +19,7 @@ use messaging_core::domain::webhook::Webhook;
 use messaging_core::domain::webhook::delivery::DeliveryStatus;
 use messaging_core::ids::{UserId, WorkspaceId};
 use messaging_core::ports::store::segments::MemberQuery;
-use messaging_core::ports::store::{PageRequest, Slice, Store, StoreError};
+use messaging_core::ports::store::{PageRequest, Slice, Store, StoreCursor, StoreError};
 use messaging_core::scope::Role;
 
 use super::sample::{
@@ -61,7 +61,7 @@ pub struct World {
 struct Listed {
     listing: &'static str,
     items: Vec<String>,
-    next: Option<[u8; 16]>,
+    next: Option<StoreCursor>,
 }
 
 impl World {
@@ -217,11 +217,11 @@ fn listed<T: Debug>(listing: &'static str, slice: Result<Slice<T>, StoreError>) 
     Listed { listing, items: slice.items.iter().map(|item| format!("{item:?}")).collect(), next: slice.next }
 }
 
-/// A key as listings by number understand it.
-fn numbered(number: i64) -> [u8; 16] {
+/// A place as listings by number understand it.
+fn numbered(number: i64) -> StoreCursor {
     let mut key = [0; 16];
     key[8..].copy_from_slice(&number.to_be_bytes());
-    key
+    StoreCursor::from_bytes(key)
 }
 
 /// Whatever the key, a listing answers rows of its own workspace, and no row twice.
@@ -230,7 +230,7 @@ pub async fn a_forged_key_stays_in_its_workspace(store: &dyn Store) {
     for _ in 0..3 {
         worlds.push(World::populate(store).await);
     }
-    let mut forged = vec![[0; 16], [0xFF; 16], [0x7F; 16]];
+    let mut forged: Vec<_> = [[0; 16], [0xFF; 16], [0x7F; 16]].map(StoreCursor::from_bytes).into();
     forged.extend([0, 1, -1, 1 << 40, (1 << 40) + 1, 1 << 62, i64::MAX, i64::MIN].map(numbered));
     // Where other workspaces' pages end, of all their listings.
     for world in &worlds {

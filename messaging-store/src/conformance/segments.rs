@@ -15,12 +15,12 @@ use messaging_core::domain::segment::parse::{Purpose, parse};
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{ContactId, SegmentId, WorkspaceId};
-use messaging_core::ports::store::Store;
-use messaging_core::ports::store::segments::{MemberQuery, Moved};
+use messaging_core::ports::store::segments::{MemberQuery, MoveNotes, Moved};
+use messaging_core::ports::store::{Store, StoreCursor};
 use messaging_core::violation::Violations;
 use serde_json::{Value, json};
 
-use self::keeping::{calculate, follow};
+use self::keeping::{calculate, calculate_with, follow};
 use super::sample::{
     at, bare_message, contact, contact_list, event, id, insert, object, product_event, segment, suppression,
 };
@@ -37,7 +37,7 @@ fn read(sent: &Value) -> StoredFilter {
     StoredFilter::new(sent, tree.unwrap_or_else(|| panic!("{sent} is a filter, but {violations:?}")))
 }
 
-fn query(sent: &Value) -> MemberQuery {
+pub(super) fn query(sent: &Value) -> MemberQuery {
     MemberQuery { filter: Filter::clone(read(sent).tree()), now: at(0), zone: TimeZone::UTC }
 }
 
@@ -45,19 +45,19 @@ fn add(segment: &Segment) -> Write {
     Write::PutSegment(Box::new(segment.clone()), Expect::Absent)
 }
 
-fn add_contact(contact: &Contact) -> Write {
+pub(super) fn add_contact(contact: &Contact) -> Write {
     Write::put_contact(contact.clone(), Expect::Absent)
 }
 
 /// A dynamic segment with a filter, stored.
-async fn stored(store: &dyn Store, workspace: WorkspaceId, filter: &Value) -> SegmentId {
+pub(super) async fn stored(store: &dyn Store, workspace: WorkspaceId, filter: &Value) -> SegmentId {
     let segment = Segment { kind: SegmentKind::Dynamic, filter: read(filter), ..segment(workspace) };
     put(store, [add(&segment)]).await;
     segment.id
 }
 
 /// Follows all changes; answers who moved.
-async fn follow_all(
+pub(super) async fn follow_all(
     store: &dyn Store,
     workspace: WorkspaceId,
     segments: &[(SegmentId, MemberQuery)],
@@ -72,7 +72,7 @@ async fn follow_all(
     }
 }
 
-async fn members(store: &dyn Store, workspace: WorkspaceId, id: SegmentId) -> Vec<ContactId> {
+pub(super) async fn members(store: &dyn Store, workspace: WorkspaceId, id: SegmentId) -> Vec<ContactId> {
     let members = all_pages(2, async |page| store.segment_contacts(workspace, id, page).await, async || ()).await;
     members.into_iter().map(|contact| contact.id).collect()
 }
@@ -181,9 +181,7 @@ pub async fn a_calculation_goes_through_everybody(store: &dyn Store) {
     assert_eq!(calculate(store, workspace, segment, &everyone).await, (CONTACTS as u64, 0));
     assert_eq!(calculate(store, workspace, segment, &everyone).await, (0, 0));
     let nobody = query(&json!({"not": {"type": "tag", "op": "has_any", "values": ["vip"]}}));
-    let from = CONTACTS as u64 - 999;
-    let rest = store.calculate_members(workspace, segment, &nobody, from).await.unwrap();
-    assert_eq!((rest.joined, rest.left, rest.next), (0, 1000, None));
+    assert_eq!(calculate(store, workspace, segment, &nobody).await, (0, CONTACTS as u64));
     let preview = store.preview(workspace, &everyone, &[nobody.filter], 2).await.unwrap();
     assert_eq!((preview.size, preview.sizes, preview.sample.len()), (CONTACTS as u64, vec![0], 2));
 }
@@ -359,4 +357,67 @@ pub async fn kept_members_are_those_who_match(store: &dyn Store) {
     for seed in begin..begin + count.parse().unwrap_or(WORLDS) {
         kept::everybody_is_where_filters_say(store, seed).await;
     }
+}
+
+/// Who becomes or ceases to be a member is kept where it is wanted, in order, until it is taken; a calculation may be
+/// silent, and what nobody wants any more goes.
+pub async fn moves_are_kept_until_they_are_taken(store: &dyn Store) {
+    let workspace = id();
+    let filter = json!({"type": "tag", "op": "has_any", "values": ["vip"]});
+    let (watched, other) = (stored(store, workspace, &filter).await, stored(store, workspace, &filter).await);
+    let segments = [(watched, query(&filter)), (other, query(&filter))];
+    let [ann, bob, carl] = [(); 3].map(|()| Contact { tags: vec!["vip".to_owned()], ..contact(workspace) });
+    put(store, [add_contact(&ann)]).await;
+    follow_all(store, workspace, &segments).await;
+    assert_eq!(store.segment_moves(workspace, 9).await.unwrap(), [], "nobody wants them");
+
+    refuse(store, [Write::KeepMoves(workspace, id(), true)]).await;
+    refuse(store, [Write::KeepMoves(id(), watched, true)]).await;
+    put(store, [Write::KeepMoves(workspace, watched, true)]).await;
+    let tagless = |contact: &Contact| Contact { tags: Vec::new(), ..contact.clone() };
+    put(store, [add_contact(&bob)]).await;
+    follow_all(store, workspace, &segments).await;
+    put(store, [Write::put_contact(tagless(&ann), Expect::Revision(1))]).await;
+    follow_all(store, workspace, &segments).await;
+    let kept = store.segment_moves(workspace, 9).await.unwrap();
+    let moved = |contact: &Contact, member| Moved { segment: watched, contact: contact.id, member };
+    let told = |kept: &[(StoreCursor, Moved)]| kept.iter().map(|(_, moved)| *moved).collect::<Vec<_>>();
+    assert_eq!(told(&kept), [moved(&bob, true), moved(&ann, false)]);
+    assert_eq!(store.segment_moves(workspace, 1).await.unwrap(), kept[..1]);
+    assert_eq!(store.segment_moves(id(), 9).await.unwrap(), []);
+
+    // With what they lead to, once.
+    let take = |place| [Write::TakeMoves(workspace, place), add_contact(&tagless(&contact(workspace)))];
+    refuse(store, [Write::TakeMoves(id(), kept[0].0)]).await;
+    put(store, take(kept[0].0)).await;
+    refuse(store, take(kept[0].0)).await;
+    assert_eq!(store.segment_moves(workspace, 9).await.unwrap(), kept[1..]);
+    put(store, take(kept[1].0)).await;
+    refuse(store, take(kept[1].0)).await;
+    assert_eq!(store.segment_moves(workspace, 9).await.unwrap(), []);
+
+    // A calculation makes the same of everybody; whether it tells is said to it.
+    let nobody = query(&json!({"type": "tag", "op": "has_any", "values": ["nobody"]}));
+    for (moves, count) in [(MoveNotes::Silent, 0), (MoveNotes::Kept, 1)] {
+        let (_, left) = calculate_with(store, workspace, watched, &nobody, moves).await;
+        assert_eq!(left, 1);
+        assert_eq!(store.segment_moves(workspace, 9).await.unwrap().len(), count);
+        if moves == MoveNotes::Silent {
+            calculate(store, workspace, watched, &segments[0].1).await;
+        }
+    }
+    // A place that was taken is no place of what came later.
+    refuse(store, take(kept[1].0)).await;
+    put(store, [add_contact(&carl)]).await;
+    follow_all(store, workspace, &segments).await;
+    assert_eq!(store.segment_moves(workspace, 9).await.unwrap().len(), 2);
+    put(store, [Write::DeleteContact(workspace, carl.id)]).await;
+    assert_eq!(told(&store.segment_moves(workspace, 9).await.unwrap()), [moved(&bob, false)]);
+    put(store, [Write::KeepMoves(workspace, watched, false)]).await;
+    assert_eq!(store.segment_moves(workspace, 9).await.unwrap(), []);
+    put(store, [Write::KeepMoves(workspace, watched, true), add_contact(&Contact { id: id(), ..carl })]).await;
+    follow_all(store, workspace, &segments).await;
+    put(store, [Write::DeleteSegment(workspace, watched)]).await;
+    assert_eq!(store.segment_moves(workspace, 9).await.unwrap(), []);
+    while store.forget_segment_members(10).await.unwrap() > 0 {}
 }

@@ -7,8 +7,8 @@ use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::segments::ReadMasks;
 use super::{
-    accounts, attempts, channels, contacts, custom_fields, events, imports, installation_values, jobs, keys, lists,
-    messages, product_events, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions,
+    accounts, attempts, blobs, channels, contacts, custom_fields, events, imports, installation_values, jobs, keys,
+    lists, messages, product_events, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions,
     templates, urls, webhooks,
 };
 
@@ -53,6 +53,8 @@ pub(super) fn apply(
         Write::JoinList(workspace, list, contact) => lists::join(connection, read_masks, *workspace, *list, *contact),
         Write::LeaveList(workspace, list, contact) => lists::leave(connection, read_masks, *workspace, *list, *contact),
         Write::PutSegment(segment, expect) => segments::put(connection, read_masks, segment, *expect),
+        Write::KeepMoves(workspace, id, keeps) => segments::keep_moves(connection, *workspace, *id, *keeps),
+        Write::TakeMoves(workspace, place) => segments::take_moves(connection, *workspace, *place),
         Write::DeleteSegment(workspace, id) => segments::delete(connection, read_masks, *workspace, *id),
         Write::PutField(field, expect) => custom_fields::put(connection, field, *expect),
         Write::DeleteField(workspace, id) => custom_fields::delete(connection, *workspace, *id),
@@ -82,8 +84,10 @@ pub(super) fn apply(
         Write::InsertDelivery(delivery) => webhooks::insert_delivery(connection, delivery),
         Write::UpdateDelivery(update) => webhooks::update_delivery(connection, update),
         Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(connection, *workspace, *id),
-        // Their files are looked at by `WriteBatch::apply`, and change after the commit; see `SqliteStore::commit`.
-        Write::KeepBlob(..) | Write::DeleteBlob(..) => Ok(()),
+        Write::KeepBlob(blob) => blobs::name(connection, *blob),
+        Write::AbandonBlob(blob) => blobs::abandon(connection, *blob),
+        // Nothing is noted of kept ones.
+        Write::DeleteBlob(..) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, index, job),
         Write::EnqueueOnce(job) => jobs::enqueue_once(connection, index, job),
         Write::FinishJob(handle) => jobs::finish(connection, index, handle),

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use messaging_core::changes::{Changes, Write};
 
 use super::apply::apply;
-use super::blob_files::BlobFiles;
 use super::connection::Overwriting;
 use super::fault::Fault;
 use super::write_connection::WriteConnection;
@@ -25,8 +24,8 @@ const BACKGROUND_SLICE: Duration = Duration::from_millis(5);
 const RIDING_SLICE: Duration = Duration::from_millis(4);
 
 /// Commits what waits, many sets of changes at a time.
+#[derive(Default)]
 pub(super) struct WriteBatch {
-    blobs: BlobFiles,
     /// Kept for its capacity.
     batch: Vec<(Commit, Result<(), Fault>)>,
 }
@@ -40,10 +39,6 @@ enum ApplyFailure {
 }
 
 impl WriteBatch {
-    pub(super) fn new(blobs: BlobFiles) -> Self {
-        Self { blobs, batch: Vec::new() }
-    }
-
     /// Commits all of the foreground and as much of the background as fits, and answers.
     pub(super) fn commit(
         &mut self,
@@ -62,11 +57,11 @@ impl WriteBatch {
         }
         let mut batch = std::mem::take(&mut self.batch);
         let outcome = writing.begin().and_then(|()| {
-            let clean = self.apply_in_hope(writing, foreground, background, &mut batch);
+            let clean = Self::apply_in_hope(writing, foreground, background, &mut batch);
             if !clean {
                 writing.roll_back();
                 writing.begin()?;
-                self.apply_with_care(writing, &mut batch)?;
+                Self::apply_with_care(writing, &mut batch)?;
             }
             writing.index.settle(&writing.connection)?;
             writing.statement("COMMIT").map_err(Fault::of_commit)
@@ -95,7 +90,6 @@ impl WriteBatch {
     /// Applies everything without savepoints; `false` when something has to be undone. `batch` then
     /// holds what was taken, applied or not.
     fn apply_in_hope(
-        &self,
         writing: &mut WriteConnection,
         foreground: &mut VecDeque<Commit>,
         background: &mut VecDeque<Commit>,
@@ -103,7 +97,7 @@ impl WriteBatch {
     ) -> bool {
         let mut clean = true;
         let mut take = |writing: &mut WriteConnection, commit: Commit| {
-            let outcome = if clean { self.apply(writing, &commit.changes) } else { Ok(()) };
+            let outcome = if clean { Self::apply(writing, &commit.changes) } else { Ok(()) };
             let outcome = match outcome {
                 Ok(()) => Ok(()),
                 Err(ApplyFailure::Clean(fault)) => Err(fault),
@@ -129,14 +123,10 @@ impl WriteBatch {
     }
 
     /// Applies the batch with a savepoint around each set of changes.
-    fn apply_with_care(
-        &self,
-        writing: &mut WriteConnection,
-        batch: &mut [(Commit, Result<(), Fault>)],
-    ) -> Result<(), Fault> {
+    fn apply_with_care(writing: &mut WriteConnection, batch: &mut [(Commit, Result<(), Fault>)]) -> Result<(), Fault> {
         for (commit, outcome) in batch {
             writing.statement("SAVEPOINT one")?;
-            *outcome = match self.apply(writing, &commit.changes) {
+            *outcome = match Self::apply(writing, &commit.changes) {
                 Ok(()) => Ok(()),
                 Err(ApplyFailure::Clean(fault) | ApplyFailure::Dirty(fault)) if !writing.connection.is_autocommit() => {
                     writing.statement("ROLLBACK TO one")?;
@@ -151,16 +141,15 @@ impl WriteBatch {
     }
 
     /// Applies one set of changes.
-    fn apply(&self, writing: &mut WriteConnection, changes: &Changes) -> Result<(), ApplyFailure> {
+    fn apply(writing: &mut WriteConnection, changes: &Changes) -> Result<(), ApplyFailure> {
         let mark = writing.index.mark();
         let is_reply = |write: &&Write| matches!(write, Write::Remember(_));
         // The remembered reply is what conflicts most, and no other write reads it: tried first, its
         // conflict leaves nothing to undo.
         let (first, rest) = (changes.writes().iter().filter(is_reply), changes.writes().iter());
         for (done, write) in first.chain(rest.filter(|write| !is_reply(write))).enumerate() {
-            let applied = self
-                .look_for_file(write)
-                .and_then(|()| writing.overwrite(overwriting_for(write)))
+            let applied = writing
+                .overwrite(overwriting_for(write))
                 .and_then(|()| apply(&writing.connection, &mut writing.index, &mut writing.read_masks, write));
             if let Err(fault) = applied {
                 writing.index.undo_to(mark);
@@ -178,15 +167,6 @@ impl WriteBatch {
             }
         }
         Ok(())
-    }
-
-    /// What a commit names must be there. Looked at within the transaction, because
-    /// [`settle_blobs`](messaging_core::ports::store::Blobs::settle_blobs) removes within one.
-    fn look_for_file(&self, write: &Write) -> Result<(), Fault> {
-        match write {
-            Write::KeepBlob(blob) if !self.blobs.holds(*blob)? => Err(Fault::Conflict),
-            _ => Ok(()),
-        }
     }
 }
 

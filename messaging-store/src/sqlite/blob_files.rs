@@ -19,11 +19,9 @@ use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::message::Capture;
 use messaging_core::ids::{BlobId, Id, MessageId, WorkspaceId};
 use messaging_core::time::Timestamp;
-use rusqlite::Connection;
 
 use super::fault::Fault;
 use super::off_thread::off_thread;
-use super::query::one;
 use crate::files::{UNFINISHED, directory_above, in_directory, names, read, remove_file, write_durably};
 
 /// Sources up to this size are kept in their row.
@@ -116,11 +114,6 @@ impl BlobFiles {
         })
     }
 
-    /// Whether a blob is there, kept or not.
-    pub(super) fn holds(&self, blob: MessageBlob) -> io::Result<bool> {
-        Ok(self.pending_path(blob).try_exists()? || self.blob_path(blob.workspace_id, blob.id).try_exists()?)
-    }
-
     /// Where a blob is until a commit has kept it.
     pub(super) fn pending_path(&self, blob: MessageBlob) -> PathBuf {
         let MessageBlob { workspace_id, message_id, id } = blob;
@@ -150,20 +143,6 @@ impl BlobFiles {
             Some(bytes) => Ok(Some(bytes)),
             None => read(&place),
         }
-    }
-
-    /// Keeps blobs whose messages are there, and removes the others. Within a transaction: no commit that keeps one
-    /// of them is then under way.
-    pub(super) fn settle(&self, connection: &Connection, blobs: &[MessageBlob]) -> Result<u64, Fault> {
-        for blob in blobs {
-            let sql = "SELECT 1 FROM messages WHERE workspace = ?1 AND id = ?2";
-            let key = [blob.workspace_id.to_bytes(), blob.message_id.to_bytes()];
-            match one(connection, sql, key, |_| Ok(()))? {
-                Some(()) => self.keep_one(*blob)?,
-                None => remove_file(&self.pending_path(*blob))?,
-            }
-        }
-        Ok(blobs.len() as u64)
     }
 
     fn blob_path(&self, workspace: WorkspaceId, id: BlobId) -> PathBuf {

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use messaging_core::changes::LogEvent;
 use messaging_core::domain::message::{EventKind, Message, MessageEvent};
 use messaging_core::ids::{EventId, Id as _, MessageId, WorkspaceId};
-use messaging_core::ports::store::{EventLog, LogPosition, StoreError};
+use messaging_core::ports::store::{EventLog, LogPosition, StoreCursor, StoreError};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, params};
 
@@ -52,11 +52,11 @@ fn first_number(at: Timestamp) -> i64 {
 }
 
 fn position(number: i64) -> LogPosition {
-    u128::from(number.max(0).unsigned_abs()).to_be_bytes()
+    StoreCursor::from_bytes(u128::from(number.max(0).unsigned_abs()).to_be_bytes())
 }
 
 fn number(position: LogPosition) -> i64 {
-    i64::try_from(u128::from_be_bytes(position)).unwrap_or(i64::MAX)
+    i64::try_from(u128::from_be_bytes(position.to_bytes())).unwrap_or(i64::MAX)
 }
 
 /// An event and its message from the columns of `joined_columns`.

@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
-use super::row::{below, document, one_more, record, slice, stored};
+use super::row::{below, document, one_more, record, slice, stored, time};
 
 /// The digest leads the search. The prefix is compared with that of a key that has the secret, of no other.
 const BY_SECRET: &str =
@@ -79,6 +79,13 @@ impl ApiKeys for SqliteStore {
                 })?;
                 Ok(slice(items, page.limit, |(key, _): &(ApiKey, _)| key.id.to_bytes()))
             })
+            .await
+    }
+
+    async fn api_key_last_used(&self, workspace: WorkspaceId, id: ApiKeyId) -> Result<Option<Timestamp>, StoreError> {
+        const SQL: &str = "SELECT used_at FROM api_keys JOIN api_key_uses USING (id) WHERE workspace = ?1 AND id = ?2";
+        self.readers
+            .read(move |connection| one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| time(row, 0)))
             .await
     }
 }

@@ -92,7 +92,7 @@ impl SqliteStore {
         let checkpoints = Arc::new(checkpoints);
         let owner = if exclusive { Some(take_over(&connection)?) } else { None };
         let blobs = BlobFiles::new(blobs);
-        let mut batch = WriteBatch::new(blobs.clone());
+        let mut batch = WriteBatch::default();
         let writing = WriteConnection::new(connection, owner, Arc::clone(&checkpoints), Arc::clone(&health), reopen);
         let commit = move |writing: &mut WriteConnection, requests: &mut _, rest: &mut _| {
             batch.commit(writing, requests, rest);

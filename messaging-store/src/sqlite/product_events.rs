@@ -25,7 +25,7 @@ use super::due_rows::{Dated, WINDOW};
 use super::fault::{Fault, expect_one};
 use super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, contact_number, workspace_number};
 use super::query::{many, one};
-use super::row::{id, one_more, sql_limit, time};
+use super::row::{id, numbered_place, one_more, place_number, sql_limit, time};
 use super::segments::{ReadMasks, note};
 
 pub(super) use deleted::{delete, depart, relocate};
@@ -215,7 +215,7 @@ fn of_contact(
         return Ok(Slice { items: Vec::new(), next: None });
     };
     let start = match page.after {
-        Some(key) => i64::from_be_bytes(key[8..].try_into().map_err(|_| Fault::Malformed("a key of a page"))?),
+        Some(place) => place_number(place),
         None => i64::MAX,
     };
     let numbers: Vec<i64> = many(connection, NUMBERS, params![owner, start, one_more(page)], |row| Ok(row.get(0)?))?;
@@ -234,12 +234,7 @@ fn of_contact(
         })?);
     }
     let last = numbers.get(page.limit.wrapping_sub(1)).filter(|_| numbers.len() > page.limit);
-    let key = |n: &i64| {
-        let mut key = [0; 16];
-        key[8..].copy_from_slice(&n.to_be_bytes());
-        key
-    };
-    Ok(Slice { items, next: last.map(key) })
+    Ok(Slice { items, next: last.copied().map(numbered_place) })
 }
 
 #[async_trait]

@@ -1,7 +1,7 @@
 //! Between rows and core's types.
 
 use messaging_core::ids::Id;
-use messaging_core::ports::store::{PageRequest, Slice, Stored};
+use messaging_core::ports::store::{PageRequest, Slice, StoreCursor, Stored};
 use messaging_core::time::Timestamp;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
@@ -65,7 +65,7 @@ pub(super) fn number<T: PartialEq>(all: &[T], member: &T) -> i64 {
 
 /// The key below which a page begins.
 pub(super) fn below(page: &PageRequest) -> [u8; 16] {
-    page.after.unwrap_or(TOP)
+    page.after.map_or(TOP, StoreCursor::to_bytes)
 }
 
 /// A limit as SQLite takes it.
@@ -82,5 +82,18 @@ pub(super) fn one_more(page: &PageRequest) -> i64 {
 pub(super) fn slice<T>(mut items: Vec<T>, limit: usize, key: impl Fn(&T) -> [u8; 16]) -> Slice<T> {
     let more = items.len() > limit;
     items.truncate(limit);
-    Slice { next: if more { items.last().map(key) } else { None }, items }
+    Slice { next: if more { items.last().map(|item| StoreCursor::from_bytes(key(item))) } else { None }, items }
+}
+
+/// A place that is a number.
+pub(super) fn numbered_place(number: i64) -> StoreCursor {
+    let mut place = [0; 16];
+    place[8..].copy_from_slice(&number.to_be_bytes());
+    StoreCursor::from_bytes(place)
+}
+
+/// The number that is a place; of a foreign place, some number.
+pub(super) fn place_number(place: StoreCursor) -> i64 {
+    let [.., a, b, c, d, e, f, g, h] = place.to_bytes();
+    i64::from_be_bytes([a, b, c, d, e, f, g, h])
 }

@@ -1,6 +1,6 @@
 //! Segments and their members.
 //!
-//! What finds members is beside this: [`compile`] makes SQL of a filter, [`probe`] and [`json`] test values
+//! What finds members is beside this: [`compile`] makes SQL of a filter, [`probe`] tests values
 //! for it, [`evaluate`] runs it; [`members`] calculates a segment as a whole, [`outbox`] and [`follow`] keep
 //! it, [`preview`] counts without keeping. All of that runs on one thread of its own, in looks of some
 //! milliseconds, so that it never takes more than one processor and no other read waits for it.
@@ -8,12 +8,11 @@
 mod compile;
 mod evaluate;
 mod follow;
-mod json;
+mod kept_moves;
 mod members;
 mod outbox;
 mod preview;
 mod probe;
-mod rule;
 #[cfg(test)]
 mod tests;
 
@@ -27,8 +26,8 @@ use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{Id as _, SegmentId, WorkspaceId};
-use messaging_core::ports::store::segments::{Calculated, MemberQuery, Moved, Preview};
-use messaging_core::ports::store::{Contacts as _, PageRequest, Segments, Slice, StoreError, Stored};
+use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
+use messaging_core::ports::store::{Contacts as _, PageRequest, Segments, Slice, StoreCursor, StoreError, Stored};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, params};
 
@@ -41,6 +40,7 @@ use super::query::{many, one};
 use super::row::{below, count, id, number as stored_number, numbered, one_more, slice, sql_limit, time};
 
 pub(super) use follow::note_address;
+pub(super) use kept_moves::{set as keep_moves, take as take_moves};
 pub(super) use members::let_go;
 pub(super) use outbox::{ReadMasks, WorkspaceReadMask, note};
 
@@ -258,7 +258,8 @@ impl Segments for SqliteStore {
         workspace: WorkspaceId,
         id: SegmentId,
         query: &MemberQuery,
-        from: u64,
+        from: Option<StoreCursor>,
+        moves: MoveNotes,
     ) -> Result<Calculated, StoreError> {
         let query = query.clone();
         let found =
@@ -271,7 +272,9 @@ impl Segments for SqliteStore {
             let end = difference.moves.len().min(start + members::SLICE);
             let (joined, left) = self
                 .writer
-                .undurably(move |connection| members::write(connection, &difference, &difference.moves[start..end]))
+                .undurably(move |connection| {
+                    members::write(connection, &difference, &difference.moves[start..end], moves)
+                })
                 .await?;
             calculated.joined += joined;
             calculated.left += left;
@@ -316,6 +319,14 @@ impl Segments for SqliteStore {
         Ok((moved, more || is_more))
     }
 
+    async fn segment_moves(
+        &self,
+        workspace: WorkspaceId,
+        limit: usize,
+    ) -> Result<Vec<(StoreCursor, Moved)>, StoreError> {
+        self.readers.read(move |connection| kept_moves::oldest(connection, workspace, limit)).await
+    }
+
     async fn forget_segment_members(&self, limit: usize) -> Result<u64, StoreError> {
         let removed = self
             .readers
@@ -335,6 +346,7 @@ fn forget(connection: &Connection, segment: i64, limit: usize) -> Result<u64, Fa
         |row| Ok(row.get(0)?),
     )?;
     if members.is_empty() {
+        kept_moves::forget(connection, segment)?;
         let sql = "DELETE FROM segments WHERE n = ?1 AND removed = 1";
         return Ok(connection.prepare_cached(sql)?.execute([segment])? as u64);
     }

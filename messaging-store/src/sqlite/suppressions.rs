@@ -6,7 +6,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::suppression::{Suppression, SuppressionFilter};
 use messaging_core::ids::{Id as _, SuppressionId, WorkspaceId};
-use messaging_core::ports::store::{PageRequest, Slice, StoreError, Stored, Suppressions};
+use messaging_core::ports::store::{PageRequest, Slice, StoreCursor, StoreError, Stored, Suppressions};
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;
@@ -156,7 +156,7 @@ fn pick(
     }
     found.retain(|one| filter.matches(one) && one.id.to_bytes() < below(page));
     found.sort_unstable_by_key(|one| std::cmp::Reverse(one.id));
-    Ok(slice(found, page.limit, key))
+    Ok(slice(found, page.limit, |one: &Suppression| one.id.to_bytes()))
 }
 
 /// All rows from the newest on, as many as one call looks at.
@@ -177,15 +177,15 @@ fn scan(
         let matches = filter.matches(&suppression);
         if matches && items.len() == page.limit {
             // The row after the last tells that there is a rest.
-            return Ok(Slice { next: items.last().map(key), items });
+            return Ok(Slice { next: items.last().map(place), items });
         }
-        last = Some(key(&suppression));
+        last = Some(place(&suppression));
         items.extend(matches.then_some(suppression));
         scanned += 1;
     }
     Ok(Slice { next: if scanned == MAX_SCANNED { last } else { None }, items })
 }
 
-fn key(suppression: &Suppression) -> [u8; 16] {
-    suppression.id.to_bytes()
+fn place(suppression: &Suppression) -> StoreCursor {
+    StoreCursor::from_bytes(suppression.id.to_bytes())
 }

@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
-use super::row::{below, document, number, one_more, record, slice, sql_limit, stored};
+use super::row::{below, document, number, numbered_place, one_more, place_number, record, slice, sql_limit, stored};
 
 pub(super) fn put(connection: &Connection, template: &Template, expect: Expect) -> Result<(), Fault> {
     let (workspace, id) = (template.workspace_id.to_bytes(), template.id.to_bytes());
@@ -70,11 +70,6 @@ fn forget(connection: &Connection, before: Timestamp, limit: usize) -> Result<u6
         )?
         .execute(params![before.as_millis(), sql_limit(limit)])?;
     Ok((versions + templates) as u64)
-}
-
-/// The key of a version in a listing.
-fn key_of(version: u32) -> [u8; 16] {
-    u128::from(version).to_be_bytes()
 }
 
 #[async_trait]
@@ -139,11 +134,10 @@ impl Templates for SqliteStore {
              WHERE workspace = ?1 AND template = ?2 AND version < ?3 ORDER BY version DESC LIMIT ?4";
         self.readers
             .read(move |connection| {
-                let before =
-                    page.after.map_or(i64::MAX, |key| i64::try_from(u128::from_be_bytes(key)).unwrap_or(i64::MAX));
+                let before = page.after.map_or(i64::MAX, place_number);
                 let bounds = params![workspace.to_bytes(), id.to_bytes(), before, one_more(&page)];
                 let items = many(connection, SQL, bounds, |row| record(row, 0))?;
-                Ok(slice(items, page.limit, |template: &Template| key_of(template.version)))
+                Ok(slice(items, page.limit, |template: &Template| numbered_place(template.version.into()).to_bytes()))
             })
             .await
     }

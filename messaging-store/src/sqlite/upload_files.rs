@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use messaging_core::ids::{BlobId, ImportId, WorkspaceId};
-use messaging_core::ports::store::UploadFile;
+use messaging_core::ports::uploads::UploadFile;
 
 use crate::files::{UNFINISHED, make_directory_durably, names, private, remove_file, sync_directory};
 

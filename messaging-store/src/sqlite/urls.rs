@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::link_token::UrlKey;
 use messaging_core::ids::{Id as _, WorkspaceId};
-use messaging_core::ports::store::{PageRequest, Slice, StoreError, Urls};
+use messaging_core::ports::store::{PageRequest, Slice, StoreCursor, StoreError, Urls};
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;
@@ -39,7 +39,7 @@ fn naming(
     const REST: &str = "SELECT key, url FROM urls WHERE workspace = ?1 AND key > ?2 ORDER BY key";
     let mut statement = connection.prepare_cached(if page.after.is_some() { REST } else { ALL })?;
     let mut rows = match page.after {
-        Some(after) => statement.query(params![workspace.to_bytes(), after])?,
+        Some(after) => statement.query(params![workspace.to_bytes(), after.to_bytes()])?,
         None => statement.query([workspace.to_bytes()])?,
     };
     let (mut items, mut scanned): (Vec<UrlKey>, _) = (Vec::new(), 0);
@@ -47,13 +47,13 @@ fn naming(
         let url = row.get_ref(1)?.as_str().map_err(|_| Fault::Malformed("a target is not text"))?;
         if names.are_in(url) {
             if items.len() == page.limit {
-                return Ok(Slice { next: items.last().map(|key| key.0), items });
+                return Ok(Slice { next: items.last().map(|key| StoreCursor::from_bytes(key.0)), items });
             }
             items.push(UrlKey(row.get(0)?));
         }
         scanned += 1;
         if scanned == MAX_SCANNED {
-            return Ok(Slice { next: Some(row.get(0)?), items });
+            return Ok(Slice { next: Some(StoreCursor::from_bytes(row.get(0)?)), items });
         }
     }
     Ok(Slice { items, next: None })

@@ -72,8 +72,8 @@ async fn below_the_reserve_what_adds_is_refused_and_what_ends_is_not() {
     assert_eq!(store.health(), StoreHealth::BelowReserve);
     is_unavailable(&commit(&store, [insert(&bare_message(id()))]).await);
     let blob = MessageBlob { workspace_id: id(), message_id: id(), id: id() };
-    let put_file = messaging_core::ports::store::Blobs::put_blob(&store, blob, bytes::Bytes::from_static(b"x"));
-    assert!(matches!(put_file.await, Err(StoreError::Unavailable)));
+    let put_file = store.blobs().put_blob(blob, bytes::Bytes::from_static(b"x")).await;
+    assert!(matches!(put_file, Err(StoreError::Unavailable)));
     let claimed = store.claim(claim(0)).await.unwrap();
     assert_eq!(claimed.len(), 1);
     // What a job puts on record before something leaves, with what the record needs.

@@ -10,7 +10,9 @@ mod conformance {
     use std::future::{Ready, ready};
     use std::sync::Arc;
 
-    use messaging_store::conformance::Opened;
+    use messaging_core::ports::{BlobStore, Uploads};
+    use messaging_store::conformance::memory_files::MemoryFiles;
+    use messaging_store::conformance::{Opened, OpenedPort, Twice};
     use messaging_store::{SqliteOptions, SqliteStore};
 
     fn open() -> Ready<Opened> {
@@ -19,5 +21,51 @@ mod conformance {
         ready(Opened { store: Arc::new(store), keep: Box::new(directory) })
     }
 
-    messaging_store::conformance_tests!(super::open);
+    /// A server, and a program that works beside it and does no jobs.
+    fn open_twice() -> Ready<Twice> {
+        let directory = tempfile::tempdir().unwrap();
+        let server = SqliteOptions::new(directory.path().join("messaging.db"));
+        let beside = SqliteOptions { exclusive: false, ..server.clone() };
+        let (first, second) = (SqliteStore::open(server).unwrap(), SqliteStore::open(beside).unwrap());
+        let keep = Box::new(directory);
+        ready(Twice { first: Arc::new(first), second: Arc::new(second), claims: false, keep })
+    }
+
+    fn open_two_handles() -> Ready<Opened> {
+        ready(open_twice().into_inner().alternating())
+    }
+
+    fn open_blobs() -> Ready<OpenedPort<dyn BlobStore>> {
+        let opened = open().into_inner();
+        ready(OpenedPort { port: opened.store.blobs(), keep: Box::new(opened) })
+    }
+
+    fn open_uploads() -> Ready<OpenedPort<dyn Uploads>> {
+        let opened = open().into_inner();
+        ready(OpenedPort { port: opened.store.uploads(), keep: Box::new(opened) })
+    }
+
+    mod one_handle {
+        messaging_store::conformance_tests!(super::super::open);
+    }
+
+    mod two_handles {
+        messaging_store::conformance_tests!(super::super::open_two_handles);
+    }
+
+    messaging_store::race_tests!(super::open_twice);
+    messaging_store::blob_conformance_tests!(super::open_blobs);
+    messaging_store::upload_conformance_tests!(super::open_uploads);
+
+    /// The suite fits what is no directory.
+    mod in_memory {
+        use super::*;
+
+        fn open() -> Ready<OpenedPort<MemoryFiles>> {
+            ready(OpenedPort { port: Arc::default(), keep: Box::new(()) })
+        }
+
+        messaging_store::blob_conformance_tests!(super::open);
+        messaging_store::upload_conformance_tests!(super::open);
+    }
 }

@@ -9,10 +9,11 @@ use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::message::{EventKind, MessageFilter};
 use messaging_core::ids::{BlobId, Id as _, WorkspaceId};
+use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::jobs::Claim;
 use messaging_core::ports::store::{
-    Accounts as _, Blobs as _, CommitError, Jobs as _, Messages as _, PageRequest, Priority, Replies as _,
-    Sandbox as _, Store as _, StoreError,
+    Accounts as _, CommitError, Jobs as _, Messages as _, PageRequest, Priority, Replies as _, Sandbox as _,
+    Store as _, StoreError,
 };
 use messaging_store::conformance::sample::{
     at, bare_message, capture, claim, content, enqueue, event, finish, id, id_at, insert, job, message, monotonic,
@@ -87,7 +88,7 @@ async fn files_are_for_their_owner_alone() {
     let place = tempfile::tempdir().unwrap();
     let store = open(place.path());
     put(&store, [insert(&message(id()))]).await;
-    store.put_blob(blob_of(id(), id()), Bytes::from_static(b"bytes")).await.unwrap();
+    store.blobs().put_blob(blob_of(id(), id()), Bytes::from_static(b"bytes")).await.unwrap();
     let mut unseen = vec![place.path().join("data")];
     let mut seen = 0;
     while let Some(path) = unseen.pop() {
@@ -110,7 +111,7 @@ async fn reopening_finds_everything() {
     let large = capture(&message, vec![b'x'; 200_000]);
     let store = open(place.path());
     let file = MessageBlob { workspace_id: message.workspace_id, message_id: message.id, id: blob };
-    store.put_blob(file, Bytes::from_static(b"bytes")).await.unwrap();
+    store.blobs().put_blob(file, Bytes::from_static(b"bytes")).await.unwrap();
     let writes = [
         Write::PutUser(user.clone(), Expect::Absent),
         insert(&message),
@@ -126,7 +127,7 @@ async fn reopening_finds_everything() {
     let store = open(place.path());
     assert_eq!(store.user(user.id).await.unwrap().unwrap().record, user);
     assert_eq!(store.message(message.workspace_id, message.id).await.unwrap().as_ref(), Some(&message));
-    assert_eq!(store.blob(message.workspace_id, blob).await.unwrap(), Some(Bytes::from_static(b"bytes")));
+    assert_eq!(store.blobs().blob(message.workspace_id, blob).await.unwrap(), Some(Bytes::from_static(b"bytes")));
     assert_eq!(store.capture(message.workspace_id, message.id).await.unwrap(), Some(large));
     assert_eq!(store.reply(&reply("key", 0, 0).key, at(0)).await.unwrap(), Some(reply("key", 0, 100)));
     assert_eq!(next_due(&store).await, Some(at(0)));
@@ -278,12 +279,12 @@ async fn a_big_blob_comes_back_after_a_restart() {
     let (workspace, blob): (WorkspaceId, BlobId) = (id(), id());
     let bytes = Bytes::from((0..26_000_000_u32).map(|n| n.to_le_bytes()[1]).collect::<Vec<u8>>());
     let store = open(place.path());
-    store.put_blob(blob_of(workspace, blob), bytes.clone()).await.unwrap();
+    store.blobs().put_blob(blob_of(workspace, blob), bytes.clone()).await.unwrap();
     assert!(std::fs::metadata(options(place.path()).path).unwrap().len() < 1_000_000);
     drop(store);
     let store = open(place.path());
-    assert_eq!(store.blob(workspace, blob).await.unwrap(), Some(bytes));
-    put(&store, [Write::DeleteBlob(workspace, blob)]).await;
+    assert_eq!(store.blobs().blob(workspace, blob).await.unwrap(), Some(bytes));
+    store.blobs().remove_blobs(&[(workspace, blob)]).await.unwrap();
     let attachments = place.path().join("data").join("attachments");
     let left: Vec<_> = std::fs::read_dir(&attachments).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(left, [attachments.join("pending")]);
@@ -301,76 +302,25 @@ async fn a_file_that_a_kill_kept_from_its_place_is_read_and_put_there() {
     let message = bare_message(id());
     let blob = MessageBlob { workspace_id: message.workspace_id, message_id: message.id, id: id_at(0) };
     let store = open(place.path());
-    store.put_blob(blob, Bytes::from_static(b"bytes")).await.unwrap();
+    store.blobs().put_blob(blob, Bytes::from_static(b"bytes")).await.unwrap();
     let attachments = place.path().join("data").join("attachments");
     let pending = std::fs::read_dir(attachments.join("pending")).unwrap().next().unwrap().unwrap().path();
     let aside = place.path().join("aside");
     std::fs::hard_link(&pending, &aside).unwrap();
     put(&store, [insert(&message), Write::KeepBlob(blob)]).await;
+    store.blobs().keep_blobs(&[blob]).await.unwrap();
     drop(store);
     let kept = std::fs::read_dir(&attachments).unwrap().map(|entry| entry.unwrap().path());
     std::fs::remove_dir_all(kept.into_iter().find(|path| !path.ends_with("pending")).unwrap()).unwrap();
     std::fs::rename(aside, pending).unwrap();
 
     let store = open(place.path());
-    let read = async || store.blob(blob.workspace_id, blob.id).await.unwrap();
+    let read = async || store.blobs().blob(blob.workspace_id, blob.id).await.unwrap();
     assert_eq!(read().await, Some(Bytes::from_static(b"bytes")));
-    assert_eq!(store.blobs_before(at(1), 10).await.unwrap(), []);
-    assert_eq!(store.settle_blobs(at(1), 10).await.unwrap(), 1);
+    assert_eq!(store.blobs().blobs_before(at(1), 10).await.unwrap(), []);
+    assert_eq!(settle_blobs(&store, &*store.blobs(), at(1), 10).await.unwrap(), 1);
     assert_eq!(read().await, Some(Bytes::from_static(b"bytes")));
-    assert_eq!(store.blobs_before(at(1), 10).await.unwrap(), [(blob.workspace_id, blob.id)]);
-}
-
-/// However little a sweep waits, and whichever process sweeps: a message that was committed has its file.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_sweep_never_takes_the_file_of_a_commit_under_way() {
-    const ROUNDS: usize = 300;
-    let place = tempfile::tempdir().unwrap();
-    let store = std::sync::Arc::new(open(place.path()));
-    let visitor = std::sync::Arc::new(SqliteStore::open(beside(place.path())).unwrap());
-    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    // A sweep holds it; who takes it keeps the sweeps away.
-    let sweeps = std::sync::Arc::new(tokio::sync::Mutex::new(()));
-    let sweeping = {
-        let (store, visitor, stop, sweeps) = (store.clone(), visitor, stop.clone(), sweeps.clone());
-        tokio::spawn(async move {
-            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                let _sweeping = sweeps.lock().await;
-                store.settle_blobs(at(1), 100).await.unwrap();
-                visitor.settle_blobs(at(1), 100).await.unwrap();
-            }
-        })
-    };
-    let mut refused = 0;
-    for round in 0..ROUNDS {
-        let message = bare_message(id());
-        let blob = MessageBlob { workspace_id: message.workspace_id, message_id: message.id, id: id_at(0) };
-        // Most rounds race with the sweeps. One in ten keeps them away and one in ten sweeps in between, so that
-        // both ends are seen however the threads are scheduled.
-        let undisturbed = if round % 10 < 2 { Some(sweeps.lock().await) } else { None };
-        store.put_blob(blob, Bytes::from_static(b"bytes")).await.unwrap();
-        if round % 10 == 1 {
-            assert_eq!(store.settle_blobs(at(1), 100).await.unwrap(), 1);
-        }
-        let outcome = commit(&*store, [insert(&message), Write::KeepBlob(blob)]).await;
-        match round % 10 {
-            0 => assert!(outcome.is_ok(), "{outcome:?}"),
-            1 => assert!(matches!(outcome, Err(CommitError::Conflict)), "{outcome:?}"),
-            _ => {}
-        }
-        drop(undisturbed);
-        match outcome {
-            Ok(()) => assert!(store.blob(blob.workspace_id, blob.id).await.unwrap().is_some()),
-            Err(CommitError::Conflict) => {
-                refused += 1;
-                assert_eq!(store.message(message.workspace_id, message.id).await.unwrap(), None);
-            }
-            Err(other) => panic!("{other:?}"),
-        }
-    }
-    stop.store(true, std::sync::atomic::Ordering::Relaxed);
-    sweeping.await.unwrap();
-    assert!((ROUNDS / 10..=ROUNDS - ROUNDS / 10).contains(&refused), "{refused} commits refused");
+    assert_eq!(store.blobs().blobs_before(at(1), 10).await.unwrap(), [(blob.workspace_id, blob.id)]);
 }
 
 #[tokio::test]

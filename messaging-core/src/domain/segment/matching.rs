@@ -6,14 +6,13 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 use super::filter::{
     Condition, ConsentKind, ContactField, Count, EventLeaf, Filter, Leaf, MessageEventKind, MessageLeaf, Positive,
     Scalar, TagsNeeded, Test, When,
 };
-use super::values::{self, Dates, Moments};
+use super::values::{self, Dates, Moments, Present};
 use crate::domain::channel::Channel;
 use crate::domain::contact::Contact;
 use crate::ids::{AutomationId, CampaignId, SegmentId, TemplateId};
@@ -64,15 +63,6 @@ pub struct MessageFact {
     pub automation_id: Option<AutomationId>,
     /// The template of the message.
     pub template_id: Option<TemplateId>,
-}
-
-/// When and where somebody asks.
-#[derive(Debug, Clone)]
-pub struct Present {
-    /// The present.
-    pub now: Timestamp,
-    /// The workspace's time zone.
-    pub zone: TimeZone,
 }
 
 impl Filter {

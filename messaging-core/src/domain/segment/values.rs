@@ -19,6 +19,15 @@ use jiff::tz::TimeZone;
 use super::filter::{DateTest, Span, SpanUnit, When, Within};
 use crate::time::Timestamp;
 
+/// When and where somebody asks.
+#[derive(Debug, Clone)]
+pub struct Present {
+    /// The present.
+    pub now: Timestamp,
+    /// The workspace's time zone.
+    pub zone: TimeZone,
+}
+
 /// Moments in milliseconds since the Unix epoch.
 pub type Moments = RangeInclusive<i64>;
 

@@ -117,8 +117,13 @@ impl Program {
             return Err(RenderFault::TooLong);
         }
         outcome.map_err(|error| failed(&error))?;
-        String::from_utf8(out.bytes)
-            .map_err(|_| RenderFault::Failed(Fault::limit(None, "makes something that is not text")))
+        let text = String::from_utf8(out.bytes)
+            .map_err(|_| RenderFault::Failed(Fault::limit(None, "makes something that is not text")))?;
+        // No text that is accepted holds it, but a literal in a template may.
+        if text.contains('\0') {
+            return Err(RenderFault::Failed(Fault::limit(None, "makes U+0000, which no text may hold")));
+        }
+        Ok(text)
     }
 }
 

@@ -24,6 +24,15 @@ fn check(source: &str, values: Json, expected: &str) {
 }
 
 #[test]
+fn no_text_that_is_made_holds_u0000() {
+    for source in [r#"{{ "a\u0000" }}"#, r#"{{ "\u0000"[0] ~ x }}"#] {
+        let fault = render(source, Kind::Plain, &json!({"x": 1})).unwrap_err();
+        assert!(fault.to_string().contains("U+0000"), "{source}: {fault}");
+    }
+    check(r#"{{ "a\\u0000" }}"#, json!({}), r"a\u0000");
+}
+
+#[test]
 fn the_language_is_that_of_the_engine() {
     check("<p>Hi {{ name }}</p>", json!({"name": "Ann"}), "<p>Hi Ann</p>");
     check("{{ a.b.c }}|{{ missing }}|{{ a.b.c.d }}", json!({"a": {}}), "||");

@@ -25,6 +25,8 @@ pub(super) struct Target {
     pub(super) quoted: bool,
     /// The target, entities decoded.
     pub(super) url: String,
+    /// Whether the sender wants no redirect: `data-no-track`.
+    pub(super) untracked: bool,
 }
 
 /// Reads the markup.
@@ -151,11 +153,10 @@ impl<'a> Reader<'a> {
         }
         self.sound_end = end;
         if let Some((name_end, url)) = tag.href
-            && !tag.untracked
             && !url.is_empty()
             && let Some((value, quoted)) = value_after(self.html, name_end)
         {
-            self.targets.push(Target { value, quoted, url });
+            self.targets.push(Target { value, quoted, url, untracked: tag.untracked });
         }
     }
 

@@ -318,6 +318,43 @@ fn pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
+/// Links of a campaign without pixel, redirects shown as `[target]`.
+#[track_caller]
+fn check_campaign(html: &str, click: bool, expected: &str) {
+    let key = key();
+    let links = Links { open: false, click, ..links(&key) };
+    let utm = Utm { source: Some("news".to_owned()), ..Utm::default() };
+    let tracked = rewrite(html, &links, Some(&utm));
+    let redirect = |text: String, url: &String| text.replace(&links.click_url(UrlKey::of(url)), &format!("[{url}]"));
+    assert_eq!(tracked.urls.iter().fold(tracked.html.clone(), redirect), expected);
+}
+
+#[test]
+fn parameters_of_a_campaign_are_added_in_the_same_pass() {
+    let html = r#"<a href="https://a.co/?x=1&amp;y#f">x</a>"#;
+    check_campaign(html, true, r#"<a href="[https://a.co/?x=1&y&utm_source=news#f]">x</a>"#);
+    check_campaign(html, false, r#"<a href="https://a.co/?x=1&amp;y&amp;utm_source=news#f">x</a>"#);
+    check_campaign("<a href=https://a.co>x</a>", false, r#"<a href="https://a.co?utm_source=news">x</a>"#);
+    // No redirect was asked for; parameters are none.
+    let untracked = r#"<a data-no-track href="https://a.co">x</a>"#;
+    check_campaign(untracked, true, r#"<a data-no-track href="https://a.co?utm_source=news">x</a>"#);
+    for same in [
+        r#"<a data-no-track href="https://a.co?utm_source=own">x</a>"#,
+        r#"<a href="mailto:a@b.co">x</a>"#,
+        r#"<img src="https://a.co/i.png">"#,
+        "<p>https://a.co</p>",
+    ] {
+        check_campaign(same, true, same);
+        check_campaign(same, false, same);
+    }
+    let key = key();
+    let own = format!("<a href=\"{}\">stop</a>", links(&key).unsubscribe_url());
+    check_campaign(&own, true, &own);
+    // Too long with them to be redirected.
+    let long = format!("https://a.co/{}", "x".repeat(MAX_URL - 20));
+    check_campaign(&format!("<a href=\"{long}\">"), true, &format!("<a href=\"{long}?utm_source=news\">"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 

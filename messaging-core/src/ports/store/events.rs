@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 
-use super::StoreError;
+use super::{StoreCursor, StoreError};
 use crate::domain::message::{Message, MessageEvent};
 use crate::ids::{EventId, MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// A place in the log of a workspace's events. Opaque; larger is later.
-pub type LogPosition = [u8; 16];
+/// A place in the log of a workspace's events.
+pub type LogPosition = StoreCursor;
 
 /// Reads of the log, which holds the events that [`LogEvent`](crate::changes::LogEvent) entered.
 ///

@@ -25,4 +25,6 @@ pub trait ApiKeys {
         workspace: WorkspaceId,
         page: PageRequest,
     ) -> Result<Slice<(ApiKey, Option<Timestamp>)>, StoreError>;
+    /// When a key of the workspace was last used; `None` when it was not, or is not there.
+    async fn api_key_last_used(&self, workspace: WorkspaceId, id: ApiKeyId) -> Result<Option<Timestamp>, StoreError>;
 }

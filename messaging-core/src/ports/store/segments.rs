@@ -6,7 +6,7 @@
 
 use async_trait::async_trait;
 
-use super::{PageRequest, Slice, StoreError, Stored};
+use super::{PageRequest, Slice, StoreCursor, StoreError, Stored};
 use crate::domain::contact::Contact;
 use crate::domain::segment::Segment;
 use crate::domain::segment::filter::Filter;
@@ -42,11 +42,21 @@ pub struct Preview {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Calculated {
     /// Where the rest begins; `None` when all contacts were looked at.
-    pub next: Option<u64>,
+    pub next: Option<StoreCursor>,
     /// How many became members.
     pub joined: u64,
     /// How many ceased to be members.
     pub left: u64,
+}
+
+/// Whether a calculation tells who became or ceased to be a member, where that is kept
+/// ([`Write::KeepMoves`](crate::changes::Write::KeepMoves)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MoveNotes {
+    /// It does: time has made the difference.
+    Kept,
+    /// It does not: the segment is new, or its filter has changed, and nobody has done anything.
+    Silent,
 }
 
 /// A contact that became or ceased to be a member.
@@ -87,27 +97,39 @@ pub trait Segments {
         sample: usize,
     ) -> Result<Preview, StoreError>;
 
-    /// Makes members of a segment those who match, for the contacts from `from` on, as many as fit a slice.
+    /// Makes members of a segment those who match, for the contacts from `from` on, as many as fit a slice;
+    /// `None` begins with the first.
     ///
-    /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
+    /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere. Members, their
+    /// number and kept moves change in the same transactions.
     /// Nobody else may call it or [`Segments::follow_changes`] for the workspace at the same time.
     async fn calculate_members(
         &self,
         workspace: WorkspaceId,
         id: SegmentId,
         query: &MemberQuery,
-        from: u64,
+        from: Option<StoreCursor>,
+        moves: MoveNotes,
     ) -> Result<Calculated, StoreError>;
 
     /// Takes up to `limit` contacts that were noted as changed, makes them members of those of the segments whom
     /// they match now and of no others, and takes their notes away. Looks at a segment only for contacts of
-    /// whom something changed that its filter reads. Answers who moved and whether there are more.
+    /// whom something changed that its filter reads. Answers who moved and whether there are more;
+    /// kept moves ([`Segments::segment_moves`]) are part of the same transactions, and an answer may be lost.
     async fn follow_changes(
         &self,
         workspace: WorkspaceId,
         segments: &[(SegmentId, MemberQuery)],
         limit: usize,
     ) -> Result<(Vec<Moved>, bool), StoreError>;
+
+    /// The oldest kept moves of a workspace, in the order of their transactions, at most `limit`, each with its place.
+    /// Moves of contacts and segments that are gone are not there.
+    async fn segment_moves(
+        &self,
+        workspace: WorkspaceId,
+        limit: usize,
+    ) -> Result<Vec<(StoreCursor, Moved)>, StoreError>;
 
     /// Lets go up to `limit` members of segments that were removed; answers how many.
     ///

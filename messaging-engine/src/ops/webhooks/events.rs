@@ -107,7 +107,11 @@ impl Operation for ListWebhookEvents {
                 return Ok(EventPage { data: found.into_iter().filter_map(payload).collect(), next_cursor });
             }
             if Instant::now() >= deadline {
-                return Ok(EventPage { data: Vec::new(), next_cursor: cx.cursor(after.unwrap_or_default()) });
+                let place = match after {
+                    Some(place) => place,
+                    None => cx.store().log_position(workspace, Timestamp::from_millis(0)).await?,
+                };
+                return Ok(EventPage { data: Vec::new(), next_cursor: cx.cursor(place) });
             }
             tokio::select! {
                 goes_on = news.changed() => if !goes_on {

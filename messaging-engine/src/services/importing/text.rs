@@ -4,7 +4,8 @@ use csv::ByteRecord;
 use messaging_core::domain::import::columns::{Header, Mapping};
 use messaging_core::domain::import::table::{self, MAX_ROW_BYTES};
 use messaging_core::domain::import::{Cursor, MAX_ROWS, Unreadable};
-use messaging_core::ports::store::{CommitError, StoreError, UploadFile};
+use messaging_core::ports::store::{CommitError, StoreError};
+use messaging_core::ports::uploads::UploadFile;
 
 use crate::app::App;
 
@@ -171,7 +172,7 @@ impl<'a> Text<'a> {
         self.buffer.drain(..self.start);
         self.start = 0;
         let at = self.cursor.offset + self.buffer.len() as u64;
-        let read = self.app.store().read_upload(self.file, at, CHUNK).await?;
+        let read = self.app.uploads().read_upload(self.file, at, CHUNK).await?;
         match read {
             Some(bytes) if !bytes.is_empty() => self.buffer.extend_from_slice(&bytes),
             _ => return Err(Unreadable::Missing.into()),

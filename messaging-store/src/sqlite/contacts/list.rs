@@ -14,7 +14,7 @@ use rusqlite::{Connection, Rows, params};
 use super::super::fault::Fault;
 use super::super::numbers::{COUNT_BITS, list_number, segment_number, workspace_number};
 use super::super::query::one;
-use super::super::row::time;
+use super::super::row::{numbered_place, place_number, time};
 use super::rows::{contact, contact_columns, identified, numbered};
 use super::tags;
 
@@ -81,7 +81,7 @@ pub(super) fn contacts(
     // The contacts of the workspace, whatever the key says.
     let (lowest, end) = (workspace_number << COUNT_BITS, (workspace_number + 1) << COUNT_BITS);
     let start = match page.after {
-        Some(key) => i64::from_be_bytes(key[8..].try_into().map_err(|_| Fault::Malformed("a key of a page"))?).min(end),
+        Some(place) => place_number(place).min(end),
         None => end,
     };
     let wanted = Wanted { list, segment, filter };
@@ -112,13 +112,6 @@ fn identifier(filter: &ContactFilter) -> Option<Identifier> {
     external_id.or_else(email).or_else(|| filter.phone.clone().map(Identifier::Phone))
 }
 
-/// The key of a page that ends with a contact.
-fn key(n: i64) -> [u8; 16] {
-    let mut key = [0; 16];
-    key[8..].copy_from_slice(&n.to_be_bytes());
-    key
-}
-
 impl Wanted<'_> {
     fn collect(
         &self,
@@ -141,14 +134,14 @@ impl Wanted<'_> {
                 if self.matches(connection, n, &stored.record)? {
                     if items.len() == limit {
                         // The row after the last tells that there is a rest.
-                        return Ok(Slice { items, next: Some(key(last)) });
+                        return Ok(Slice { items, next: Some(numbered_place(last)) });
                     }
                     items.push(stored.record);
                     last = n;
                 }
             }
             if scanned == MAX_SCANNED {
-                return Ok(Slice { items, next: Some(key(row.get(0)?)) });
+                return Ok(Slice { items, next: Some(numbered_place(row.get(0)?)) });
             }
         }
         Ok(Slice { items, next: None })

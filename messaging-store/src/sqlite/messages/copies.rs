@@ -4,7 +4,7 @@ use messaging_core::changes::EraseCopy;
 use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::link_token::CopyKey;
 use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
-use messaging_core::ports::store::{PageRequest, Slice};
+use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
 use rusqlite::{Connection, params};
 
 use super::super::fault::{Fault, expect_one};
@@ -122,7 +122,7 @@ pub(super) fn unlisted(
         WHERE workspace = ?1 AND id > ?2 AND id <= (SELECT newest FROM unlisted_copies WHERE workspace = ?1)
         ORDER BY id";
     let mut statement = connection.prepare_cached(SQL)?;
-    let mut rows = statement.query(params![workspace.to_bytes(), page.after.unwrap_or_default()])?;
+    let mut rows = statement.query(params![workspace.to_bytes(), page.after.map_or([0; 16], StoreCursor::to_bytes)])?;
     let mut items: Vec<MessageId> = Vec::new();
     let mut searched = 0;
     while let Some(row) = rows.next()? {
@@ -134,7 +134,7 @@ pub(super) fn unlisted(
         }
         searched += 1;
         if searched == MAX_SEARCHED || items.len() == page.limit {
-            return Ok(Slice { items, next: Some(message.to_bytes()) });
+            return Ok(Slice { items, next: Some(StoreCursor::from_bytes(message.to_bytes())) });
         }
     }
     Ok(Slice { items, next: None })

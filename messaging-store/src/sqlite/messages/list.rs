@@ -7,7 +7,7 @@
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::{Message, MessageFilter, MessageStatus};
 use messaging_core::ids::{Id, WorkspaceId};
-use messaging_core::ports::store::{PageRequest, Slice};
+use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
 use rusqlite::{Connection, Row, params};
 
 use super::super::fault::Fault;
@@ -77,14 +77,17 @@ pub(super) fn messages(
         let matches = wanted.matches(row)?;
         if matches && items.len() == page.limit {
             // The row after the last tells that there is a rest.
-            return Ok(Slice { next: items.last().map(|message| message.id.to_bytes()), items });
+            return Ok(Slice {
+                next: items.last().map(|message| StoreCursor::from_bytes(message.id.to_bytes())),
+                items,
+            });
         }
         if matches {
             items.push(super::message(workspace, row)?);
         }
         scanned += 1;
         if scanned == MAX_SCANNED {
-            return Ok(Slice { next: Some(row.get(0)?), items });
+            return Ok(Slice { next: Some(StoreCursor::from_bytes(row.get(0)?)), items });
         }
     }
     Ok(Slice { items, next: None })

@@ -8,7 +8,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{Id as _, WorkspaceId};
-use messaging_core::ports::store::{PageRequest, Slice};
+use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
 use rusqlite::{Connection, params};
 
 use super::super::fault::{Fault, expect_one};
@@ -106,13 +106,16 @@ pub(super) fn messages_to(
         let address = address::normalize(message.channel, &message.to);
         if addresses.contains(&(message.channel, address)) {
             if items.len() == page.limit {
-                return Ok(Slice { next: items.last().map(|message| message.id.to_bytes()), items });
+                return Ok(Slice {
+                    next: items.last().map(|message| StoreCursor::from_bytes(message.id.to_bytes())),
+                    items,
+                });
             }
             items.push(message);
         }
         scanned += 1;
         if scanned == MAX_SCANNED {
-            return Ok(Slice { next: Some(row.get(0)?), items });
+            return Ok(Slice { next: Some(StoreCursor::from_bytes(row.get(0)?)), items });
         }
     }
     Ok(Slice { items, next: None })

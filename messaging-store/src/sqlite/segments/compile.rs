@@ -13,6 +13,7 @@ use messaging_core::domain::message::EventKind;
 use messaging_core::domain::segment::filter::{
     Condition, ConsentKind, ContactField, Count, EventLeaf, Filter, Leaf, MessageEventKind, MessageLeaf, Test, Within,
 };
+use messaging_core::domain::segment::values::Present;
 use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::ports::store::segments::MemberQuery;
 use rusqlite::types::Value;
@@ -23,7 +24,6 @@ use super::super::numbers::{list_number, segment_number, workspace_number};
 use super::super::query::one;
 use super::super::row::number;
 use super::probe::{Probe, Probes};
-use super::rule::Present;
 
 /// A condition over `contacts c`, what is bound to it, and the tests that it names by number.
 pub(super) struct Compiled {

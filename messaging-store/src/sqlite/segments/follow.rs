@@ -20,6 +20,7 @@ use super::super::query::{many, one};
 use super::super::row::{id, number, numbered, sql_limit};
 use super::compile::compile;
 use super::evaluate::Evaluation;
+use super::kept_moves::Destination;
 use super::members::{Moving, compare, count};
 use super::outbox::{WorkspaceReadMask, note};
 use super::probe;
@@ -138,7 +139,6 @@ pub(super) fn slice(followed: &[Followed], outbox: usize, moves: usize) -> usize
 /// Takes entries of the outbox away and writes what they lead to; answers who moved.
 pub(super) fn write(connection: &Connection, followed: &[Followed]) -> Result<Vec<Moved>, Fault> {
     let mut take = connection.prepare_cached("DELETE FROM changed_contacts WHERE contact = ?1 AND mark = ?2")?;
-    let mut is_there = connection.prepare_cached("SELECT 1 FROM segments WHERE n = ?1 AND removed = 0")?;
     // A contact that is gone has no note.
     let mut writing = Moving::new(connection, false)?;
     let mut moved = Vec::new();
@@ -147,7 +147,9 @@ pub(super) fn write(connection: &Connection, followed: &[Followed]) -> Result<Ve
             continue;
         }
         for (n, segment, member) in &one.moves {
-            if is_there.exists([n])? && writing.write(*n, one.contact, *member)? {
+            let Some(destination) = Destination::of(connection, *n)? else { continue };
+            if writing.write(*n, one.contact, *member)? {
+                destination.keep(connection, *n, one.contact, *member)?;
                 count(connection, *n, if *member { 1 } else { -1 })?;
                 moved.push(Moved { segment: *segment, contact: one.id, member: *member });
             }

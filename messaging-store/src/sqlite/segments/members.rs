@@ -8,14 +8,17 @@ use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
 use messaging_core::ids::{SegmentId, WorkspaceId};
-use messaging_core::ports::store::segments::MemberQuery;
+use messaging_core::ports::store::StoreCursor;
+use messaging_core::ports::store::segments::{MemberQuery, MoveNotes};
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::super::fault::Fault;
 use super::super::numbers::{COUNT_BITS, segment_number};
 use super::super::query::{many, one};
+use super::super::row::{numbered_place, place_number};
 use super::compile::compile;
 use super::evaluate::Evaluation;
+use super::kept_moves::Destination;
 
 /// How long one look at contacts may take: others wait for the thread meanwhile.
 const LOOK: Duration = Duration::from_millis(25);
@@ -35,7 +38,7 @@ pub(super) struct Difference {
     erased: i64,
     pub(super) workspace_number: i64,
     /// The count of the first contact that was not looked at.
-    pub(super) next: Option<u64>,
+    pub(super) next: Option<StoreCursor>,
 }
 
 /// How many contacts were made in a workspace, and how many of them were erased.
@@ -51,7 +54,7 @@ pub(super) fn difference(
     workspace: WorkspaceId,
     id: SegmentId,
     query: &MemberQuery,
-    from: u64,
+    from: Option<StoreCursor>,
 ) -> Result<Option<Difference>, Fault> {
     let connection = &*connection.unchecked_transaction()?;
     let Some(segment) = segment_number(connection, workspace, id)? else { return Ok(None) };
@@ -64,7 +67,7 @@ pub(super) fn difference(
         "SELECT contact FROM segment_members WHERE segment = ?1 AND contact BETWEEN ?2 AND ?3 ORDER BY contact",
     )?;
     let mut moves = Vec::new();
-    let mut start = first.saturating_add(i64::try_from(from).unwrap_or(i64::MAX));
+    let mut start = first.saturating_add(from.map_or(0, place_number).max(0));
     // What was needed before does not count, so that every look gets somewhere.
     let began = Instant::now();
     while start <= last && began.elapsed() < LOOK && moves.len() < MAX_MOVES {
@@ -73,7 +76,7 @@ pub(super) fn difference(
         compare(&wanted, &held(&mut members, segment, *range.start(), *range.end())?, &mut moves);
         start = range.end() + 1;
     }
-    let next = if start <= last { u64::try_from(start - first).ok() } else { None };
+    let next = (start <= last).then(|| numbered_place(start - first));
     Ok(Some(Difference { segment, moves, erased, workspace_number, next }))
 }
 
@@ -112,10 +115,11 @@ pub(super) fn write(
     connection: &Connection,
     difference: &Difference,
     moves: &[(i64, bool)],
+    notes: MoveNotes,
 ) -> Result<(u64, u64), Fault> {
-    let sql = "SELECT 1 FROM segments WHERE n = ?1 AND removed = 0";
-    if one(connection, sql, [difference.segment], |_| Ok(()))?.is_none() {
-        return Ok((0, 0));
+    let Some(mut destination) = Destination::of(connection, difference.segment)? else { return Ok((0, 0)) };
+    if notes == MoveNotes::Silent {
+        destination = Destination::NOWHERE;
     }
     // Looking for each contact costs more than adding it: only when somebody was erased meanwhile.
     let (_, erased) = population(connection, difference.workspace_number)?;
@@ -123,6 +127,7 @@ pub(super) fn write(
     let (mut joined, mut left) = (0, 0);
     for (contact, member) in moves {
         if writing.write(difference.segment, *contact, *member)? {
+            destination.keep(connection, difference.segment, *contact, *member)?;
             *(if *member { &mut joined } else { &mut left }) += 1;
         }
     }

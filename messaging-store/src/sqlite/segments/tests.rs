@@ -6,7 +6,7 @@ use messaging_core::domain::contact::Contact;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{ContactId, Id as _, SegmentId, WorkspaceId};
-use messaging_core::ports::store::segments::MemberQuery;
+use messaging_core::ports::store::segments::{MemberQuery, MoveNotes};
 use messaging_core::time::Timestamp;
 use rusqlite::Connection;
 use serde_json::json;
@@ -111,21 +111,21 @@ impl Place {
 #[test]
 fn a_contact_erased_during_a_calculation_does_not_come_back() {
     let place = Place::new();
-    let found = members::difference(&place.connection, place.workspace, place.segment, &place.query, 0);
+    let found = members::difference(&place.connection, place.workspace, place.segment, &place.query, None);
     let found = found.unwrap().unwrap();
     assert_eq!(found.moves.len(), 2);
     place.delete(1);
-    assert_eq!(members::write(&place.connection, &found, &found.moves).unwrap(), (1, 0));
+    assert_eq!(members::write(&place.connection, &found, &found.moves, MoveNotes::Kept).unwrap(), (1, 0));
     assert_eq!(place.members(), (1, 1));
 }
 
 #[test]
 fn a_segment_removed_during_a_calculation_gets_no_members() {
     let mut place = Place::new();
-    let found = members::difference(&place.connection, place.workspace, place.segment, &place.query, 0);
+    let found = members::difference(&place.connection, place.workspace, place.segment, &place.query, None);
     let found = found.unwrap().unwrap();
     super::delete(&place.connection, &mut place.read_masks, place.workspace, place.segment).unwrap();
-    assert_eq!(members::write(&place.connection, &found, &found.moves).unwrap(), (0, 0));
+    assert_eq!(members::write(&place.connection, &found, &found.moves, MoveNotes::Kept).unwrap(), (0, 0));
     assert_eq!(place.members(), (0, 0));
     // Nor does following give it any.
     let followed = place.look();

@@ -4,7 +4,7 @@ use messaging_core::changes::UpdateDelivery;
 use messaging_core::domain::webhook::EventType;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryError, DeliveryStatus, Replayed, Subject};
 use messaging_core::ids::{DeliveryId, Id, WebhookId, WorkspaceId};
-use messaging_core::ports::store::{PageRequest, ReplayRange, Slice};
+use messaging_core::ports::store::{PageRequest, ReplayRange, Slice, StoreCursor};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, params};
 
@@ -177,9 +177,9 @@ pub(super) fn list(
             while let Some(row) = rows.next()? {
                 let matches = row.get::<_, i64>(6)? == number(&S::ALL, &status);
                 if matches && items.len() == page.limit {
-                    return Ok(Slice { next: items.last().map(key), items });
+                    return Ok(Slice { next: items.last().map(key).map(StoreCursor::from_bytes), items });
                 }
-                last = Some(row.get(0)?);
+                last = Some(StoreCursor::from_bytes(row.get(0)?));
                 if matches {
                     items.push(delivery(receiver, row)?);
                 }

@@ -1,9 +1,11 @@
+use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::*;
 use crate::domain::contact::Consent;
 use crate::domain::contact::tests::bare;
 use crate::domain::segment::parse::{Purpose, parse};
+use crate::domain::segment::value_test::{TagsTest, ValueTest};
 use crate::violation::Violations;
 
 const LIST: &str = "lst_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
@@ -106,6 +108,70 @@ fn check(filter: &Value, expected: bool) {
         messages: &person.messages,
     };
     assert_eq!(filter.matches(facts, &present()), expected, "{filter:?}");
+    if let Filter::Where(Condition::Leaf(leaf)) = &filter
+        && let Some(passes) = prepared(leaf, &person)
+    {
+        assert_eq!(passes, expected, "as a store tests it: {filter:?}");
+    }
+}
+
+/// The outcome of the test that stores use, for what stands in a contact's own row or in one product event.
+fn prepared(leaf: &Leaf, person: &Person) -> Option<bool> {
+    let contact = &person.contact;
+    match leaf {
+        Leaf::Field(field, test) => {
+            let test = ValueTest::new(test, &present());
+            Some(match field {
+                ContactField::CreatedAt => test.of_time(contact.created_at.as_millis()),
+                ContactField::UpdatedAt => test.of_time(contact.updated_at.as_millis()),
+                ContactField::Email => test.of_email(contact.email.as_deref()),
+                ContactField::Phone => test.of_text(contact.phone.as_deref()),
+                ContactField::ExternalId => test.of_text(contact.external_id.as_deref()),
+                ContactField::Locale => test.of_text(contact.locale.as_deref()),
+                ContactField::Timezone => test.of_text(contact.timezone.as_deref()),
+            })
+        }
+        Leaf::Attribute(path, test) => {
+            let json = serde_json::to_string(&*contact.attributes).unwrap();
+            Some(ValueTest::new(test, &present()).of_member(Some(&json), path).unwrap())
+        }
+        Leaf::Tags { needs, values } => {
+            let json = serde_json::to_string(&contact.tags).unwrap();
+            Some(TagsTest::new(*needs, values).of_tags(Some(&json)).unwrap())
+        }
+        Leaf::Event(event) if event.within.is_none() => {
+            let passes = |fact: &&EventFact| {
+                let json = serde_json::to_string(&fact.properties).unwrap();
+                fact.name == event.name
+                    && event.properties.iter().all(|property| {
+                        let test = ValueTest::new(&property.test, &present());
+                        test.of_member(Some(&json), &property.path).unwrap()
+                    })
+            };
+            Some(event.count.holds(person.events.iter().filter(passes).count()))
+        }
+        _ => None,
+    }
+}
+
+/// What is not kept at all is missing: no object, no text, no tag.
+#[test]
+fn nothing_is_missing_for_stores_too() {
+    for negated in [false, true] {
+        for positive in [Positive::Exists, Positive::AtLeast(0.0), Positive::OneOf(vec![Scalar::Text(String::new())])] {
+            let test = ValueTest::new(&Test { positive, negated }, &present());
+            assert_eq!(test.of_text(None), negated);
+            assert_eq!(test.of_email(None), negated);
+            assert_eq!(test.of_member(None, &["a".to_owned()]).unwrap(), negated);
+            assert_eq!(test.of_member(Some("{}"), &["a".to_owned()]).unwrap(), negated);
+        }
+    }
+    for (needs, passes) in [(TagsNeeded::Any, false), (TagsNeeded::All, false), (TagsNeeded::None, true)] {
+        assert_eq!(TagsTest::new(needs, &["vip".to_owned()]).of_tags(None).unwrap(), passes);
+    }
+    assert!(ValueTest::contains("x").of_member(Some("[{"), &[]).is_err());
+    let url = |text: &str| ValueTest::contains("/sale").of_member(Some(text), &["url".to_owned()]).unwrap();
+    assert!(url(r#"{"url":"https://example.com/SALE"}"#) && !url(r#"{"url":"https://example.com/"}"#) && !url("{}"));
 }
 
 #[track_caller]

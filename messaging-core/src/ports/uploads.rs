@@ -1,9 +1,9 @@
-//! Files that are uploaded for imports, until they are read.
+//! The port to files that are uploaded for imports, until they are read.
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::StoreError;
+use super::store::StoreError;
 use crate::ids::{BlobId, ImportId, WorkspaceId};
 
 /// Names a file.
@@ -26,7 +26,7 @@ pub struct UploadFile {
 /// [`Changes`](crate::changes::Changes): a file without an import that counts on it is removed by the job
 /// that ends the import, so that a crash leaves none for good.
 #[async_trait]
-pub trait Uploads {
+pub trait Uploads: std::fmt::Debug + Send + Sync + 'static {
     /// Adds bytes at the end, which is at `at`; the first piece makes the file.
     async fn append_upload(&self, file: UploadFile, at: u64, bytes: Bytes) -> Result<(), StoreError>;
     /// Makes the file durable: a power cut changes nothing after. Only then it can be read.

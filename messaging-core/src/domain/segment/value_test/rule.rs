@@ -2,16 +2,9 @@
 
 use std::collections::HashSet;
 
-use messaging_core::domain::segment::filter::{Positive, Scalar, Test, When};
-use messaging_core::domain::segment::values::{Dates, fold, read_when};
-use messaging_core::time::Timestamp;
-
-/// When and where it is.
-#[derive(Debug, Clone)]
-pub(super) struct Present {
-    pub(super) now: Timestamp,
-    pub(super) zone: jiff::tz::TimeZone,
-}
+use super::super::filter::{Positive, Scalar, Test, When};
+use super::super::values::{Dates, Present, fold, read_when};
+use crate::time::Timestamp;
 
 /// What a value must be. The members of [`Positive`], prepared.
 #[derive(Debug)]

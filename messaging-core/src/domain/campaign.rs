@@ -1,0 +1,291 @@
+//! A campaign: one content for a whole audience, sent once.
+//!
+//! Contract section 12. The row is here; beside it: [`input`] holds what is sent to make or change one and
+//! [`check`] its rules, [`settings`] its settings, [`state`] which move is possible from where and [`refusal`] why not, [`schedule`] when it may begin,
+//! [`audience`] who gets it, [`split`] who gets which variant, [`winner`] which variant wins, [`outcome`] how it ended
+//! for one recipient and [`stats`] for all. When a recipient gets it is decided by
+//! [`recipient_time`](crate::domain::recipient_time).
+
+pub mod audience;
+pub mod check;
+pub mod input;
+pub mod outcome;
+pub mod refusal;
+pub mod schedule;
+pub mod settings;
+pub mod split;
+pub mod state;
+pub mod stats;
+pub mod winner;
+
+use jiff::civil::DateTime;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::settings::{Settings, Weight};
+use self::winner::Score;
+use crate::domain::channel::Channel;
+use crate::ids::{CampaignId, ListId, SegmentId, TemplateId, WorkspaceId};
+use crate::time::Timestamp;
+
+/// Variants of an A/B test, at least.
+pub const MIN_VARIANTS: u64 = 2;
+/// Variants of an A/B test, at most.
+pub const MAX_VARIANTS: u64 = 5;
+/// Lists or segments that one member of an audience names. The contract is silent; each is a scan of its own.
+pub const MAX_AUDIENCE_IDS: u64 = 100;
+
+/// A campaign as stored: what its author gave, and how far it has come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Campaign {
+    /// Its id.
+    pub id: CampaignId,
+    /// Workspace that sends it.
+    pub workspace_id: WorkspaceId,
+    /// What is sent to whom. Changes in drafts only.
+    #[serde(flatten)]
+    pub plan: Plan,
+    /// Where it stands.
+    pub status: CampaignStatus,
+    /// Where its A/B test stands.
+    pub phase: Option<CampaignPhase>,
+    /// When it is to begin, or to go on.
+    pub scheduled_at: Option<Timestamp>,
+    /// The wall-clock time at which each recipient is to get it in their own zone: `by_timezone`.
+    pub wall_time: Option<DateTime>,
+    /// When it was last scheduled; see [`Campaign::is_stale`].
+    pub schedule_called_at: Option<Timestamp>,
+    /// When it first began to send; its audience is frozen as of then.
+    pub started_at: Option<Timestamp>,
+    /// When it was sent, failed or was cancelled.
+    pub completed_at: Option<Timestamp>,
+    /// Who gets it; known when freezing ends.
+    pub recipients: Option<u64>,
+    /// When the last message of the test group left `waiting`: from then on `wait_minutes` run.
+    pub test_sent_at: Option<Timestamp>,
+    /// Place of the winner among the variants.
+    pub winner: Option<usize>,
+    /// What was known of each variant when the winner was chosen; empty before.
+    pub scores: Vec<Score>,
+    /// Why it is paused.
+    pub pause_reason: Option<PauseReason>,
+    /// Why it failed.
+    pub failure_reason: Option<FailureReason>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What the author of a campaign gives.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Its name; several campaigns may have one.
+    pub name: String,
+    /// The channel it is sent on.
+    pub channel: Channel,
+    /// Whether it compares variants.
+    pub kind: CampaignKind,
+    /// The template of those variants that name none.
+    pub template_id: TemplateId,
+    /// A template of the subject, in place of the template's own.
+    pub subject_override: Option<String>,
+    /// A template of the sender's display name.
+    pub from_name: Option<String>,
+    /// The sender.
+    pub from_email: Option<String>,
+    /// Where replies go.
+    pub reply_to: Option<String>,
+    /// Who is to get it.
+    pub audience: Audience,
+    /// What is compared; empty in a regular campaign.
+    pub variants: Vec<Variant>,
+    /// How it is sent.
+    pub settings: Settings,
+}
+
+/// Who is to get a campaign: members of any of the lists or segments, but of none of the excluded lists.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Audience {
+    /// Their members get it.
+    pub list_ids: Vec<ListId>,
+    /// Their members get it.
+    pub segment_ids: Vec<SegmentId>,
+    /// Their members do not.
+    pub exclude_list_ids: Vec<ListId>,
+}
+
+impl Audience {
+    /// Whether it names nobody who could get the campaign.
+    pub const fn is_empty(&self) -> bool {
+        self.list_ids.is_empty() && self.segment_ids.is_empty()
+    }
+}
+
+/// One of the things that an A/B test compares.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Variant {
+    /// Its name, unique in the campaign.
+    pub name: String,
+    /// Its share of the recipients, in relation to the others' weights.
+    pub weight: Weight,
+    /// A template of its subject, in place of the campaign's.
+    pub subject: Option<String>,
+    /// Its template, in place of the campaign's.
+    pub template_id: Option<TemplateId>,
+}
+
+impl Plan {
+    /// The template of a variant; without one the campaign's.
+    pub fn template_of(&self, variant: Option<usize>) -> TemplateId {
+        let own = variant.and_then(|place| self.variants.get(place)?.template_id);
+        own.unwrap_or(self.template_id)
+    }
+
+    /// What stands in place of the template's subject: the variant's, else the campaign's.
+    pub fn subject_of(&self, variant: Option<usize>) -> Option<&str> {
+        let own = variant.and_then(|place| self.variants.get(place)?.subject.as_deref());
+        own.or(self.subject_override.as_deref())
+    }
+
+    /// The weights of its variants; a regular campaign is one variant.
+    pub fn weights(&self) -> Vec<Weight> {
+        if self.variants.is_empty() {
+            return vec![Weight::ONE];
+        }
+        self.variants.iter().map(|variant| variant.weight).collect()
+    }
+
+    /// Everything that it names, with the pointer of each.
+    pub fn references(&self) -> Vec<(String, Reference)> {
+        let lists = |name: &str, ids: &[ListId]| -> Vec<_> {
+            let one = |(index, id): (usize, &ListId)| (format!("/audience/{name}/{index}"), Reference::List(*id));
+            ids.iter().enumerate().map(one).collect()
+        };
+        let segment =
+            |(index, id): (usize, &SegmentId)| (format!("/audience/segment_ids/{index}"), Reference::Segment(*id));
+        let of_variant = |(index, variant): (usize, &Variant)| {
+            variant.template_id.map(|id| (format!("/variants/{index}/template_id"), Reference::Template(id)))
+        };
+        let mut found = vec![("/template_id".to_owned(), Reference::Template(self.template_id))];
+        found.extend(lists("list_ids", &self.audience.list_ids));
+        found.extend(self.audience.segment_ids.iter().enumerate().map(segment));
+        found.extend(lists("exclude_list_ids", &self.audience.exclude_list_ids));
+        found.extend(self.variants.iter().enumerate().filter_map(of_variant));
+        found
+    }
+}
+
+/// Something of the workspace that a campaign names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reference {
+    /// A list.
+    List(ListId),
+    /// A segment.
+    Segment(SegmentId),
+    /// A template.
+    Template(TemplateId),
+}
+
+/// Whether a campaign compares variants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CampaignKind {
+    /// Everybody gets the same.
+    #[default]
+    Regular,
+    /// Some get one variant, some another.
+    AbTest,
+}
+
+/// Where a campaign stands (contract section 12.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CampaignStatus {
+    /// It is being written.
+    Draft,
+    /// It begins, or goes on, at its time.
+    Scheduled,
+    /// Its audience is frozen and gets it.
+    Sending,
+    /// Nothing of it is sent until it is scheduled again.
+    Paused,
+    /// Final: nobody waits for it.
+    Sent,
+    /// Final: it cannot be sent.
+    Failed,
+    /// Final: it was withdrawn.
+    Cancelled,
+}
+
+impl CampaignStatus {
+    /// All of them, in the order of the stored numbers.
+    pub const ALL: [Self; 7] =
+        [Self::Draft, Self::Scheduled, Self::Sending, Self::Paused, Self::Sent, Self::Failed, Self::Cancelled];
+
+    /// The text form.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Scheduled => "scheduled",
+            Self::Sending => "sending",
+            Self::Paused => "paused",
+            Self::Sent => "sent",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The status of a text form.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+
+    /// Whether it needs the lists, segments and templates that it names: they are `in_use`.
+    pub const fn holds_references(self) -> bool {
+        matches!(self, Self::Scheduled | Self::Sending | Self::Paused)
+    }
+
+    /// Whether nothing more happens to it.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Sent | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// Where the A/B test of a campaign stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CampaignPhase {
+    /// The test group gets its variants.
+    Testing,
+    /// The test group has them; opens and clicks are counted.
+    WaitingWinner,
+    /// Everybody else gets the winner.
+    Winner,
+}
+
+/// Why a campaign is paused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PauseReason {
+    /// Somebody asked for it.
+    User,
+    /// The database came from a copy.
+    Restored,
+    /// It was too late to go on without asking; see [`Campaign::is_stale`].
+    Stale,
+}
+
+/// Why a campaign failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureReason {
+    /// The sender's domain is not verified any more.
+    SenderDomainNotVerified,
+    /// Its template is gone.
+    TemplateMissing,
+    /// The channel has no settings any more.
+    ChannelNotConfigured,
+    /// A fault of ours; the log has it.
+    Internal,
+}

@@ -1,0 +1,260 @@
+//! Who gets a campaign: one verdict for each contact that its lists and segments name.
+//!
+//! Contract sections 12.3 and 12.5. An audience is found in pieces of 65,536 contact numbers, as sets of bits
+//! ([`bits`]): lists, segments and suppressions each give a set, and [`Piece::judge`] sorts everybody under the first
+//! verdict that applies. [`verdict`] is the same for one contact, and what the sets are measured by.
+
+pub mod bits;
+
+use std::ops::{Add, AddAssign};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::bits::Bits;
+use crate::domain::channel::Channel;
+use crate::domain::contact::Consent;
+
+/// Contacts of a piece: their numbers have all but the last 16 bits in common.
+pub const PIECE: u64 = 1 << 16;
+
+/// The piece that a contact's number belongs to, and its place in it.
+#[expect(clippy::cast_possible_truncation, reason = "the last 16 bits")]
+pub const fn place_of(number: u64) -> (u64, u16) {
+    (number / PIECE, number as u16)
+}
+
+/// The number of the contact at a place of a piece.
+pub const fn number_at(piece: u64, place: u16) -> u64 {
+    piece * PIECE + place as u64
+}
+
+/// What becomes of a contact that the lists and segments of a campaign name; the first that applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AudienceVerdict {
+    /// A list that is excluded names it.
+    Excluded,
+    /// It has no address for the channel.
+    NoAddress,
+    /// All its addresses are suppressed.
+    Suppressed,
+    /// It has not agreed to marketing on the channel.
+    NoConsent,
+    /// Contacts that were created before have all its addresses.
+    Duplicate,
+    /// It gets the campaign.
+    Recipient,
+}
+
+impl AudienceVerdict {
+    /// All of them, in the order in which they apply and of the stored numbers.
+    pub const ALL: [Self; 6] =
+        [Self::Excluded, Self::NoAddress, Self::Suppressed, Self::NoConsent, Self::Duplicate, Self::Recipient];
+}
+
+/// What the verdict on one contact depends on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own; together they are the whole input")]
+pub struct ContactFacts {
+    /// Whether an excluded list names it.
+    pub is_excluded: bool,
+    /// Whether it has an address for the channel.
+    pub has_address: bool,
+    /// Whether all its addresses for the channel are suppressed.
+    pub is_suppressed: bool,
+    /// Whether it agreed; see [`agrees`].
+    pub has_consent: bool,
+    /// Whether its addresses are all taken by contacts before it; see [`claim`].
+    pub is_duplicate: bool,
+}
+
+/// The verdict on one contact of the lists and segments.
+pub const fn verdict(facts: ContactFacts) -> AudienceVerdict {
+    match facts {
+        ContactFacts { is_excluded: true, .. } => AudienceVerdict::Excluded,
+        ContactFacts { has_address: false, .. } => AudienceVerdict::NoAddress,
+        ContactFacts { is_suppressed: true, .. } => AudienceVerdict::Suppressed,
+        ContactFacts { has_consent: false, .. } => AudienceVerdict::NoConsent,
+        ContactFacts { is_duplicate: true, .. } => AudienceVerdict::Duplicate,
+        _ => AudienceVerdict::Recipient,
+    }
+}
+
+/// Whether a contact agreed to marketing on a channel; push and telegram need no consent.
+pub fn agrees(channel: Channel, consent: Consent) -> bool {
+    match channel {
+        Channel::Email => consent.marketing_email == Some(true),
+        Channel::Sms | Channel::Whatsapp | Channel::Viber => consent.sms == Some(true),
+        Channel::Push | Channel::Telegram => true,
+    }
+}
+
+/// The addresses of a contact that no contact before it has; none left makes it a duplicate. Ask in the order of
+/// creation and only about contacts to which no other verdict applies: whoever gets nothing takes no address.
+pub fn claim(addresses: Vec<String>, mut is_taken: impl FnMut(&str) -> bool) -> Option<Vec<String>> {
+    let mut free: Vec<String> = Vec::with_capacity(addresses.len());
+    for address in addresses {
+        if !free.contains(&address) && !is_taken(&address) {
+            free.push(address);
+        }
+    }
+    (!free.is_empty()).then_some(free)
+}
+
+/// What is known of the contacts of a piece, a set for each fact. What a set says about contacts outside of
+/// `matched` does not matter.
+#[derive(Debug, Clone, Default)]
+pub struct Piece {
+    /// Members of the lists and segments.
+    pub matched: Bits,
+    /// Members of excluded lists.
+    pub excluded: Bits,
+    /// Those with an address for the channel.
+    pub addressed: Bits,
+    /// Those whose addresses are all suppressed.
+    pub suppressed: Bits,
+    /// Those who agreed.
+    pub consenting: Bits,
+    /// Those whose addresses are all taken by contacts before them.
+    pub duplicates: Bits,
+}
+
+/// A piece sorted by verdict: the sets have nothing in common, and together they are all that matched.
+#[derive(Debug, Clone, Default)]
+pub struct Judged {
+    sets: [Bits; AudienceVerdict::ALL.len()],
+}
+
+impl Piece {
+    /// Those to whom none of the first four verdicts applies: among them duplicates are looked for.
+    pub fn candidates(&self) -> Bits {
+        let mut left = self.matched.clone();
+        left.remove_all(&self.excluded);
+        left.keep_all(&self.addressed);
+        left.remove_all(&self.suppressed);
+        left.keep_all(&self.consenting);
+        left
+    }
+
+    /// Sorts everybody under the first verdict that applies.
+    pub fn judge(&self) -> Judged {
+        let mut left = self.matched.clone();
+        let mut take = |is_told: &dyn Fn(&mut Bits)| {
+            let mut told = left.clone();
+            is_told(&mut told);
+            left.remove_all(&told);
+            told
+        };
+        let excluded = take(&|bits| bits.keep_all(&self.excluded));
+        let no_address = take(&|bits| bits.remove_all(&self.addressed));
+        let suppressed = take(&|bits| bits.keep_all(&self.suppressed));
+        let no_consent = take(&|bits| bits.remove_all(&self.consenting));
+        let duplicates = take(&|bits| bits.keep_all(&self.duplicates));
+        Judged { sets: [excluded, no_address, suppressed, no_consent, duplicates, left] }
+    }
+}
+
+impl Judged {
+    /// Those under a verdict.
+    pub const fn set(&self, verdict: AudienceVerdict) -> &Bits {
+        &self.sets[verdict as usize]
+    }
+
+    /// The verdict on the contact at a place; `None` if it did not match.
+    pub fn verdict_at(&self, place: u16) -> Option<AudienceVerdict> {
+        AudienceVerdict::ALL.into_iter().find(|verdict| self.set(*verdict).contains(place))
+    }
+
+    /// How many there are of each.
+    pub fn counts(&self) -> AudienceCounts {
+        let of = |verdict| u64::from(self.set(verdict).len());
+        AudienceCounts {
+            recipients: of(AudienceVerdict::Recipient),
+            excluded: of(AudienceVerdict::Excluded),
+            no_address: of(AudienceVerdict::NoAddress),
+            suppressed: of(AudienceVerdict::Suppressed),
+            no_consent: of(AudienceVerdict::NoConsent),
+            duplicates: of(AudienceVerdict::Duplicate),
+        }
+    }
+}
+
+/// How many contacts there are under each verdict.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AudienceCounts {
+    /// Those who get the campaign.
+    pub recipients: u64,
+    /// Members of excluded lists.
+    pub excluded: u64,
+    /// Those without an address.
+    pub no_address: u64,
+    /// Those whose addresses are suppressed.
+    pub suppressed: u64,
+    /// Those who have not agreed.
+    pub no_consent: u64,
+    /// Those whose addresses others have.
+    pub duplicates: u64,
+}
+
+impl AudienceCounts {
+    /// Everybody whom the lists and segments name.
+    pub const fn matched(&self) -> u64 {
+        self.recipients + self.excluded + self.no_address + self.suppressed + self.no_consent + self.duplicates
+    }
+
+    /// The answer to a preview.
+    pub const fn estimate(&self) -> Estimate {
+        let Self { recipients, excluded, no_address, suppressed, no_consent, duplicates } = *self;
+        let breakdown = Breakdown { matched: self.matched(), excluded, no_address, suppressed, no_consent, duplicates };
+        Estimate { audience_estimate: recipients, breakdown }
+    }
+}
+
+impl AddAssign for AudienceCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.recipients += other.recipients;
+        self.excluded += other.excluded;
+        self.no_address += other.no_address;
+        self.suppressed += other.suppressed;
+        self.no_consent += other.no_consent;
+        self.duplicates += other.duplicates;
+    }
+}
+
+impl Add for AudienceCounts {
+    type Output = Self;
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
+    }
+}
+
+/// How many would get a campaign, and why the others would not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// How many would get it.
+    pub audience_estimate: u64,
+    /// What becomes of everybody whom lists and segments name.
+    pub breakdown: Breakdown,
+}
+
+/// What becomes of everybody whom lists and segments name: `matched` is the estimate and all others together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Breakdown {
+    /// Members of the lists and segments.
+    pub matched: u64,
+    /// Members of excluded lists.
+    pub excluded: u64,
+    /// Those without an address.
+    pub no_address: u64,
+    /// Those whose addresses are suppressed.
+    pub suppressed: u64,
+    /// Those who have not agreed.
+    pub no_consent: u64,
+    /// Those whose addresses others have.
+    pub duplicates: u64,
+}
+
+#[cfg(test)]
+mod tests;

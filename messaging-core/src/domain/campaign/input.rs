@@ -1,0 +1,305 @@
+//! What is sent to make or change a campaign, and the rules it must keep.
+//!
+//! Contract sections 12.1 and 12.5. A change replaces the top-level members that are given; what it makes of the
+//! campaign is judged as a whole, by the same rules as a new one. What a campaign names is looked up by the caller,
+//! who tells [`Plan::judge`] what was found.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::NOT_FOUND;
+use super::settings::{Settings, Weight};
+use super::{Audience, CampaignKind, MAX_AUDIENCE_IDS, MAX_VARIANTS, Plan, Variant};
+use crate::domain::channel::Channel;
+use crate::domain::limits::{MAX_DISPLAY_NAME, MAX_NAME, MAX_SUBJECT};
+use crate::ids::Id;
+use crate::input::Input;
+use crate::patch::{Patch, Replace};
+use crate::validate::Validate;
+use crate::violation::{FieldCode, Violations};
+
+/// A campaign to create.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct CampaignInput {
+    /// 1 to 200 characters; several campaigns may have one name.
+    #[validate(length(min = 1, max = MAX_NAME))]
+    pub name: String,
+    /// The channel it is sent on.
+    pub channel: Channel,
+    /// The template that is sent.
+    pub template_id: String,
+    /// Who is to get it.
+    #[validate(nested)]
+    pub audience: AudienceInput,
+    /// `ab_test` compares variants.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub kind: Patch<CampaignKind>,
+    /// Email and push: a template of the subject or title, in place of the template's own; at most 998 characters.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    #[validate(length(min = 1, max = MAX_SUBJECT))]
+    pub subject_override: Patch<String>,
+    /// Email only: a template of the sender's display name, at most 128 characters.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    #[validate(length(max = MAX_DISPLAY_NAME))]
+    pub from_name: Patch<String>,
+    /// Email only: the sender; belongs to a verified domain of the workspace.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub from_email: Patch<String>,
+    /// Email only: where replies go.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub reply_to: Patch<String>,
+    /// What an A/B test compares, 2 to 5 variants.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    #[validate(length(max = MAX_VARIANTS), nested)]
+    pub variants: Patch<Vec<VariantInput>>,
+    /// How it is sent.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    #[validate(nested)]
+    pub settings: Patch<Settings>,
+}
+
+/// What changes of a campaign. Members that are given replace those of the campaign; null clears.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct CampaignPatch {
+    /// 1 to 200 characters; several campaigns may have one name.
+    #[serde(default, skip_serializing_if = "Replace::is_absent")]
+    #[validate(length(min = 1, max = MAX_NAME))]
+    pub name: Replace<String>,
+    /// The channel it is sent on.
+    #[serde(default, skip_serializing_if = "Replace::is_absent")]
+    pub channel: Replace<Channel>,
+    /// The template that is sent.
+    #[serde(default, skip_serializing_if = "Replace::is_absent")]
+    #[validate(length(min = 1))]
+    pub template_id: Replace<String>,
+    /// Who is to get it.
+    #[serde(default, skip_serializing_if = "Replace::is_absent")]
+    #[validate(nested)]
+    pub audience: Replace<AudienceInput>,
+    /// `ab_test` compares variants.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub kind: Patch<CampaignKind>,
+    /// Email and push: a template of the subject or title, in place of the template's own; at most 998 characters.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    #[validate(length(min = 1, max = MAX_SUBJECT))]
+    pub subject_override: Patch<String>,
+    /// Email only: a template of the sender's display name, at most 128 characters.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    #[validate(length(max = MAX_DISPLAY_NAME))]
+    pub from_name: Patch<String>,
+    /// Email only: the sender; belongs to a verified domain of the workspace.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub from_email: Patch<String>,
+    /// Email only: where replies go.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub reply_to: Patch<String>,
+    /// What an A/B test compares, 2 to 5 variants.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    #[validate(length(max = MAX_VARIANTS), nested)]
+    pub variants: Patch<Vec<VariantInput>>,
+    /// How it is sent.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    #[validate(nested)]
+    pub settings: Patch<Settings>,
+}
+
+/// Who is to get a campaign: members of any of the lists or segments, but of none of the excluded lists.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct AudienceInput {
+    /// Lists whose members get it.
+    #[serde(default)]
+    #[validate(length(max = MAX_AUDIENCE_IDS))]
+    pub list_ids: Option<Vec<String>>,
+    /// Segments whose members get it.
+    #[serde(default)]
+    #[validate(length(max = MAX_AUDIENCE_IDS))]
+    pub segment_ids: Option<Vec<String>>,
+    /// Lists whose members do not get it.
+    #[serde(default)]
+    #[validate(length(max = MAX_AUDIENCE_IDS))]
+    pub exclude_list_ids: Option<Vec<String>>,
+}
+
+/// One of the things that an A/B test compares.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct VariantInput {
+    /// Its name, unique in the campaign; A, B, C and so on by its place when left out.
+    #[serde(default)]
+    #[validate(length(min = 1, max = MAX_NAME))]
+    pub name: Option<String>,
+    /// Its share of the recipients in relation to the others' weights, more than 0; 1 when left out.
+    #[serde(default)]
+    pub weight: Option<Weight>,
+    /// Email and push: a template of its subject or title, in place of the campaign's.
+    #[serde(default)]
+    #[validate(length(min = 1, max = MAX_SUBJECT))]
+    pub subject: Option<String>,
+    /// Its template, in place of the campaign's.
+    #[serde(default)]
+    pub template_id: Option<String>,
+}
+
+/// The body of an estimate: a campaign's, of which only the channel and the audience count.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct AudiencePreviewInput {
+    /// The channel.
+    pub channel: Channel,
+    /// Who is to get it.
+    #[validate(nested)]
+    pub audience: AudienceInput,
+}
+
+impl Input for AudiencePreviewInput {
+    const READ_ONLY: &'static [&'static str] = &[
+        "name",
+        "kind",
+        "template_id",
+        "subject_override",
+        "from_name",
+        "from_email",
+        "reply_to",
+        "variants",
+        "settings",
+    ];
+}
+
+/// A variant to declare the winner.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct WinnerInput {
+    /// Its name.
+    pub variant: String,
+}
+
+impl Input for WinnerInput {}
+
+impl Input for CampaignInput {
+    fn check(&self, violations: &mut Violations) {
+        self.clone().into_plan(violations);
+    }
+}
+
+impl Input for CampaignPatch {
+    /// What a change means can only be judged on the campaign: [`CampaignPatch::apply`].
+    fn check(&self, _: &mut Violations) {}
+}
+
+impl CampaignInput {
+    /// The campaign that was sent. Adds what is wrong with it; the plan then is none to store.
+    pub fn into_plan(self, violations: &mut Violations) -> Plan {
+        let blank = Plan {
+            name: self.name,
+            channel: self.channel,
+            kind: CampaignKind::default(),
+            template_id: id_or_nil(&self.template_id, "/template_id", violations),
+            subject_override: None,
+            from_name: None,
+            from_email: None,
+            reply_to: None,
+            audience: self.audience.read(violations),
+            variants: Vec::new(),
+            settings: Settings::default(),
+        };
+        let rest = CampaignPatch {
+            kind: self.kind,
+            subject_override: self.subject_override,
+            from_name: self.from_name,
+            from_email: self.from_email,
+            reply_to: self.reply_to,
+            variants: self.variants,
+            settings: self.settings,
+            ..CampaignPatch::default()
+        };
+        rest.apply(blank, violations)
+    }
+}
+
+impl CampaignPatch {
+    /// The campaign after the change. Adds what is wrong with it as a whole; the plan then is none to store.
+    pub fn apply(self, mut plan: Plan, violations: &mut Violations) -> Plan {
+        if let Some(name) = self.name.value() {
+            plan.name = name;
+        }
+        if let Some(channel) = self.channel.value() {
+            plan.channel = channel;
+        }
+        if let Some(template) = self.template_id.value() {
+            plan.template_id = id_or_nil(&template, "/template_id", violations);
+        }
+        if let Some(audience) = self.audience.value() {
+            plan.audience = audience.read(violations);
+        }
+        match self.kind {
+            Patch::Absent => {}
+            Patch::Null => plan.kind = CampaignKind::default(),
+            Patch::Set(kind) => plan.kind = kind,
+        }
+        self.subject_override.apply(&mut plan.subject_override);
+        self.from_name.apply(&mut plan.from_name);
+        self.from_email.apply(&mut plan.from_email);
+        self.reply_to.apply(&mut plan.reply_to);
+        match self.variants {
+            Patch::Absent => {}
+            Patch::Null => plan.variants = Vec::new(),
+            Patch::Set(sent) => {
+                let read = |(index, variant): (usize, VariantInput)| variant.read(index, violations);
+                plan.variants = sent.into_iter().enumerate().map(read).collect();
+            }
+        }
+        match self.settings {
+            Patch::Absent => {}
+            Patch::Null => plan.settings = Settings::default(),
+            Patch::Set(settings) => plan.settings = settings,
+        }
+        plan.check(violations);
+        plan
+    }
+}
+
+impl AudienceInput {
+    /// The ids in it. What is no id is `not_found`, like an id of nothing.
+    pub fn read(&self, violations: &mut Violations) -> Audience {
+        Audience {
+            list_ids: ids(self.list_ids.as_deref(), "list_ids", violations),
+            segment_ids: ids(self.segment_ids.as_deref(), "segment_ids", violations),
+            exclude_list_ids: ids(self.exclude_list_ids.as_deref(), "exclude_list_ids", violations),
+        }
+    }
+}
+
+fn ids<I: Id>(texts: Option<&[String]>, member: &str, violations: &mut Violations) -> Vec<I> {
+    let read = |(index, text): (usize, &String)| id_or_nil(text, &format!("/audience/{member}/{index}"), violations);
+    texts.unwrap_or_default().iter().enumerate().map(read).collect()
+}
+
+/// An id; one of nothing in place of what is none, so that what stands beside it is judged too.
+fn id_or_nil<I: Id>(text: &str, pointer: &str, violations: &mut Violations) -> I {
+    text.parse().unwrap_or_else(|_| {
+        violations.add(pointer, FieldCode::NotFound, NOT_FOUND);
+        I::from_bytes([0; 16])
+    })
+}
+
+impl VariantInput {
+    fn read(self, index: usize, violations: &mut Violations) -> Variant {
+        let by_place = || char::from(b'A' + u8::try_from(index % 26).unwrap_or_default()).to_string();
+        let template_id = self.template_id.map(|text| {
+            let pointer = format!("/variants/{index}/template_id");
+            id_or_nil(&text, &pointer, violations)
+        });
+        Variant {
+            name: self.name.unwrap_or_else(by_place),
+            weight: self.weight.unwrap_or_default(),
+            subject: self.subject,
+            template_id,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

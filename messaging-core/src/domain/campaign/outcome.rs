@@ -1,0 +1,154 @@
+//! How a campaign ended for one of those whom its lists and segments name: one line for each of them.
+//!
+//! Contract section 12.5.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::audience::AudienceVerdict;
+use crate::domain::message::MessageStatus;
+use crate::domain::tally::Seen;
+
+/// How a campaign ended for a contact, or stands. In the order in which they apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RecipientOutcome {
+    /// The recipient complained.
+    Complained,
+    /// The recipient unsubscribed by it.
+    Unsubscribed,
+    /// The recipient followed a link.
+    Clicked,
+    /// The recipient opened it.
+    Opened,
+    /// It was refused or came back.
+    Bounced,
+    /// It could not be sent.
+    Failed,
+    /// The address is suppressed, or the last look found another reason not to send.
+    Suppressed,
+    /// It was withdrawn.
+    Cancelled,
+    /// It arrived.
+    Delivered,
+    /// It was handed to a relay or provider.
+    Sent,
+    /// It has not been sent, or is tried again.
+    Waiting,
+    /// An excluded list names the contact.
+    Excluded,
+    /// The contact has no address.
+    NoAddress,
+    /// The contact has not agreed.
+    NoConsent,
+    /// Another contact has the address.
+    Duplicate,
+}
+
+impl RecipientOutcome {
+    /// The outcome of a message.
+    pub const fn of_message(status: MessageStatus, seen: Seen) -> Self {
+        if seen.has(Seen::COMPLAINED) {
+            return Self::Complained;
+        }
+        if seen.has(Seen::UNSUBSCRIBED) {
+            return Self::Unsubscribed;
+        }
+        if seen.has(Seen::CLICKED) {
+            return Self::Clicked;
+        }
+        if seen.has(Seen::OPENED) {
+            return Self::Opened;
+        }
+        match status {
+            MessageStatus::Complained => Self::Complained,
+            MessageStatus::Bounced => Self::Bounced,
+            MessageStatus::Failed => Self::Failed,
+            MessageStatus::Suppressed => Self::Suppressed,
+            MessageStatus::Cancelled => Self::Cancelled,
+            MessageStatus::Delivered => Self::Delivered,
+            MessageStatus::Sent => Self::Sent,
+            MessageStatus::Queued | MessageStatus::Sending | MessageStatus::Deferred => Self::Waiting,
+        }
+    }
+
+    /// The outcome of whoever has no message: the verdict of the freeze, and for recipients whether the campaign was
+    /// withdrawn before they had one.
+    pub const fn without_message(verdict: AudienceVerdict, is_withdrawn: bool) -> Self {
+        match verdict {
+            AudienceVerdict::Excluded => Self::Excluded,
+            AudienceVerdict::NoAddress => Self::NoAddress,
+            AudienceVerdict::Suppressed => Self::Suppressed,
+            AudienceVerdict::NoConsent => Self::NoConsent,
+            AudienceVerdict::Duplicate => Self::Duplicate,
+            AudienceVerdict::Recipient if is_withdrawn => Self::Cancelled,
+            AudienceVerdict::Recipient => Self::Waiting,
+        }
+    }
+
+    /// Of whom a listing by this outcome tells although their own is another: everybody of whom it was seen. `None`
+    /// where the outcome itself counts.
+    pub const fn seen(self) -> Option<Seen> {
+        match self {
+            Self::Complained => Some(Seen::COMPLAINED),
+            Self::Unsubscribed => Some(Seen::UNSUBSCRIBED),
+            Self::Clicked => Some(Seen::CLICKED),
+            Self::Opened => Some(Seen::OPENED),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_that_applies_counts() {
+        // What was seen outweighs what the status says, the worse the more.
+        let seen = [Seen::OPENED, Seen::CLICKED, Seen::UNSUBSCRIBED, Seen::COMPLAINED];
+        let mut all = Seen::MACHINE;
+        assert_eq!(RecipientOutcome::of_message(MessageStatus::Sent, all), RecipientOutcome::Sent);
+        for (one, expected) in seen.into_iter().zip([
+            RecipientOutcome::Opened,
+            RecipientOutcome::Clicked,
+            RecipientOutcome::Unsubscribed,
+            RecipientOutcome::Complained,
+        ]) {
+            all = all.with(one);
+            for status in [MessageStatus::Delivered, MessageStatus::Bounced] {
+                assert_eq!(RecipientOutcome::of_message(status, all), expected);
+            }
+            assert_eq!(expected.seen(), Some(one));
+        }
+        let bare = MessageStatus::ALL.map(|status| RecipientOutcome::of_message(status, Seen::default()));
+        let told: Vec<_> = bare.iter().map(|one| serde_json::to_value(one).unwrap()).collect();
+        assert_eq!(
+            told,
+            [
+                "waiting",
+                "waiting",
+                "sent",
+                "delivered",
+                "waiting",
+                "bounced",
+                "complained",
+                "failed",
+                "suppressed",
+                "cancelled"
+            ]
+        );
+    }
+
+    #[test]
+    fn whoever_has_no_message_has_a_verdict() {
+        let told = |is_withdrawn| {
+            AudienceVerdict::ALL.map(|verdict| {
+                let outcome = RecipientOutcome::without_message(verdict, is_withdrawn);
+                serde_json::to_value(outcome).unwrap().as_str().unwrap().to_owned()
+            })
+        };
+        assert_eq!(told(false), ["excluded", "no_address", "suppressed", "no_consent", "duplicate", "waiting"]);
+        assert_eq!(told(true)[5], "cancelled");
+    }
+}

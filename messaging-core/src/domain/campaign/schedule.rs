@@ -1,0 +1,248 @@
+//! When a campaign may begin, and whether it is ready to.
+//!
+//! Contract section 12.2. What the workspace has is looked up by the caller and given as [`Readiness`]; the order of
+//! the checks is here and in [`Campaign::schedule`].
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use crate::validate::Validate;
+use jiff::ToSpan;
+use jiff::civil::DateTime;
+use jiff::tz::{Offset, TimeZone};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::check::{Found, FoundAs};
+use super::refusal::Refusal;
+use super::{Campaign, CampaignStatus, Plan, Reference};
+use crate::domain::channel::Channel;
+use crate::domain::template::Parts;
+use crate::input::{BodyKind, Input};
+use crate::time::Timestamp;
+use crate::violation::{FieldCode, Violations};
+
+/// How far back `at` may lie: what a request needs to arrive, and clocks that differ.
+const PAST: Duration = Duration::from_mins(1);
+
+/// A start or a progress that is overdue by more than this waits for a person.
+pub const STALE: Duration = Duration::from_hours(6);
+
+/// When a campaign is to begin.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+pub struct ScheduleInput {
+    /// The time at which it begins, at most a year ahead.
+    #[serde(default)]
+    pub at: Option<WrittenTime>,
+    /// True: it begins at once.
+    #[serde(default)]
+    pub send_now: Option<bool>,
+    /// With `at`: each recipient gets it when their own clock shows that time.
+    #[serde(default)]
+    pub by_timezone: Option<bool>,
+}
+
+impl Input for ScheduleInput {
+    const BODY: BodyKind = BodyKind::Optional;
+
+    fn check(&self, violations: &mut Violations) {
+        if self.at.is_some() && self.is_now() {
+            violations.add("/at", FieldCode::Conflict, "give either at or send_now");
+        }
+        if self.by_timezone == Some(true) && self.at.is_none() {
+            violations.add("/by_timezone", FieldCode::Conflict, "needs at");
+        }
+    }
+}
+
+impl ScheduleInput {
+    fn is_now(&self) -> bool {
+        self.send_now == Some(true)
+    }
+
+    /// Adds what is wrong with it at `now`, besides what [`Input::check`] finds.
+    pub fn check_at(&self, now: Timestamp, violations: &mut Violations) {
+        if self.at.is_some_and(|at| at.instant > in_a_year(now)) {
+            violations.add("/at", FieldCode::OutOfRange, "must be at most a year ahead");
+        }
+    }
+}
+
+/// The same date and time of the next year in UTC.
+fn in_a_year(now: Timestamp) -> Timestamp {
+    let next = now.to_jiff().to_zoned(TimeZone::UTC).checked_add(1.year());
+    next.map_or(now, |next| next.timestamp().into())
+}
+
+/// An instant, and what the clock shows then at the offset it was written with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrittenTime {
+    /// The instant.
+    pub instant: Timestamp,
+    /// Date and time as written, without the offset.
+    pub wall: DateTime,
+}
+
+impl Serialize for WrittenTime {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let as_utc = TimeZone::UTC.to_timestamp(self.wall).map_or(0, jiff::Timestamp::as_millisecond);
+        let seconds = i32::try_from((as_utc - self.instant.as_millis()) / 1000).unwrap_or_default();
+        let offset = Offset::from_seconds(seconds).unwrap_or(Offset::UTC);
+        let zoned = self.instant.to_jiff().to_zoned(offset.to_time_zone());
+        serializer.collect_str(&zoned.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z"))
+    }
+}
+
+impl<'de> Deserialize<'de> for WrittenTime {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        let instant: Timestamp = text.parse().map_err(de::Error::custom)?;
+        // The parser of dates without offset refuses a Z, which is an offset of nothing.
+        let written = text.get(.."2026-01-31T09:15:00".len()).and_then(|wall| wall.parse::<DateTime>().ok());
+        let written = written.ok_or_else(|| de::Error::custom("not a date and time"))?;
+        let millis = i32::try_from(instant.as_millis().rem_euclid(1000)).unwrap_or_default();
+        let wall = written.with().subsec_nanosecond(millis * 1_000_000).build().map_err(de::Error::custom)?;
+        Ok(Self { instant, wall })
+    }
+}
+
+impl JsonSchema for WrittenTime {
+    fn schema_name() -> Cow<'static, str> {
+        "WrittenTime".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date-time"})
+    }
+}
+
+/// What the workspace has of all that a campaign needs.
+#[derive(Debug, Clone, Copy)]
+pub struct Readiness<'a> {
+    /// What was found of [`Plan::references`].
+    pub found: &'a [Found],
+    /// The sender, on email.
+    pub sender: SenderState,
+    /// Whether the channel has settings; email needs none.
+    pub channel_is_configured: bool,
+}
+
+/// Whether a campaign has a sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SenderState {
+    /// It belongs to a verified domain, or the channel has none.
+    Verified,
+    /// None was given and none can be derived.
+    Missing,
+    /// Its domain is not a verified domain of the workspace.
+    NotVerified,
+}
+
+/// When a campaign begins or goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Timing {
+    pub(super) at: Timestamp,
+    pub(super) wall: Option<DateTime>,
+}
+
+impl Campaign {
+    /// What is wrong with the campaign itself, and then the time at which it is to begin or go on.
+    pub(super) fn timing(
+        &self,
+        input: &ScheduleInput,
+        ready: &Readiness<'_>,
+        now: Timestamp,
+    ) -> Result<Timing, Refusal> {
+        let by_timezone = input.by_timezone == Some(true);
+        let mut violations = Violations::new();
+        if self.started_at.is_some() {
+            // Contract section 12.2: the frozen audience stays, with the times that its zones gave it.
+            if by_timezone {
+                let rule = "cannot be changed any more: the audience is frozen";
+                violations.add("/by_timezone", FieldCode::Conflict, rule);
+            }
+        } else {
+            self.plan.judge(ready.found, &mut violations);
+            self.plan.check_parts(ready.found, &mut violations);
+        }
+        violations.into_result()?;
+        let timing = match input.at {
+            Some(at) if at.instant < now - PAST => return Err(Refusal::ScheduleInPast),
+            Some(at) => Timing { at: at.instant, wall: by_timezone.then_some(at.wall) },
+            None if input.is_now() || self.status == CampaignStatus::Paused => Timing { at: now, wall: None },
+            None => return Err(Refusal::ScheduleTimeRequired),
+        };
+        if self.started_at.is_none() && self.plan.audience.is_empty() {
+            return Err(Refusal::AudienceEmpty);
+        }
+        match ready.sender {
+            SenderState::Verified => {}
+            SenderState::Missing => return Err(Refusal::SenderMissing),
+            SenderState::NotVerified => return Err(Refusal::SenderDomainNotVerified),
+        }
+        if ready.channel_is_configured { Ok(timing) } else { Err(Refusal::ChannelNotConfigured) }
+    }
+
+    /// When it begins or goes on, while it is scheduled: with `by_timezone` when the first zone on earth, UTC+14,
+    /// reaches its wall-clock time.
+    pub fn starts_at(&self) -> Option<Timestamp> {
+        let at = self.scheduled_at.filter(|_| self.status == CampaignStatus::Scheduled)?;
+        let first_zone = self.wall_time.filter(|_| self.started_at.is_none()).and_then(|wall| {
+            let east = Offset::constant(14).to_time_zone();
+            Some(east.to_timestamp(wall).ok()?.into())
+        });
+        Some(first_zone.unwrap_or(at))
+    }
+
+    /// Whether it is to begin or to go on.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.starts_at().is_some_and(|at| at <= now)
+    }
+
+    /// Whether its start is overdue by so much that a person must say whether it is still wanted. Counts from when
+    /// it was scheduled, if that was later: a time that had passed then was meant.
+    pub fn is_stale(&self, now: Timestamp) -> bool {
+        let since = self.starts_at().max(self.schedule_called_at.filter(|_| self.starts_at().is_some()));
+        since.is_some_and(|since| now.since(since) > STALE)
+    }
+}
+
+/// Whether a campaign that is sending has stood still for so long that a person must say whether it is still wanted.
+/// Waiting for quiet hours, zones, caps, the rate limit or a winner is progress, which the caller notes.
+pub fn has_stalled(last_progress: Timestamp, now: Timestamp) -> bool {
+    now.since(last_progress) > STALE
+}
+
+impl Plan {
+    /// Adds the templates that lack what a message of the channel needs, less what the campaign gives itself.
+    fn check_parts(&self, found: &[Found], violations: &mut Violations) {
+        let places: Vec<Option<usize>> =
+            if self.variants.is_empty() { vec![None] } else { (0..self.variants.len()).map(Some).collect() };
+        for place in places {
+            let template = Reference::Template(self.template_of(place));
+            let parts = found.iter().find_map(|found| match found.what {
+                FoundAs::Template { parts, .. } if found.reference == template => Some(parts),
+                _ => None,
+            });
+            let Some(parts) = parts else { continue };
+            let parts = Parts { subject: parts.subject || self.subject_of(place).is_some(), ..parts };
+            if !is_complete(self.channel, parts) {
+                let own = place.filter(|place| self.variants[*place].template_id.is_some());
+                let pointer =
+                    own.map_or_else(|| "/template_id".to_owned(), |place| format!("/variants/{place}/template_id"));
+                violations.add(pointer, FieldCode::Required, "the template lacks a subject or a body");
+            }
+        }
+    }
+}
+
+/// Whether parts are all that a message of a channel needs (contract section 11).
+const fn is_complete(channel: Channel, parts: Parts) -> bool {
+    match channel {
+        Channel::Email => parts.subject && (parts.html || parts.text),
+        _ => parts.text,
+    }
+}

@@ -1,0 +1,261 @@
+//! What came of a campaign: the answer of its statistics, from counters alone.
+//!
+//! Contract sections 12.4 and 12.5.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::audience::AudienceCounts;
+use super::settings::WinnerMetric;
+use super::winner::{Score, Trials, Verdict, scores};
+use super::{Campaign, CampaignStatus};
+use crate::domain::tally::{Counter, Counts, rate};
+use crate::ids::CampaignId;
+
+/// What came of a campaign.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CampaignStats {
+    /// The campaign.
+    pub campaign_id: CampaignId,
+    /// Contacts who get it; 0 until the audience is known.
+    pub recipients: u64,
+    /// Messages that were handed to the channel.
+    pub sent: u64,
+    /// Messages that arrived.
+    pub delivered: u64,
+    /// Times that people opened one.
+    pub opens: u64,
+    /// Messages that people opened.
+    pub unique_opens: u64,
+    /// Times that people followed a link.
+    pub clicks: u64,
+    /// Messages of which people followed a link.
+    pub unique_clicks: u64,
+    /// Messages that were refused or came back.
+    pub bounces: u64,
+    /// Messages that were complained of.
+    pub complaints: u64,
+    /// Messages by which people unsubscribed.
+    pub unsubscribes: u64,
+    /// Unique opens for each delivered message, rounded to 4 decimals.
+    pub open_rate: f64,
+    /// Unique clicks for each delivered message, rounded to 4 decimals.
+    pub click_rate: f64,
+    /// Times that machines opened one.
+    pub machine_opens: u64,
+    /// Recipients whose first attempt has not begun.
+    pub waiting: u64,
+    /// Messages with an attempt under way.
+    pub sending: u64,
+    /// Messages that are tried again.
+    pub deferred: u64,
+    /// Messages that could not be sent.
+    pub failed: u64,
+    /// Recipients from whom it was withdrawn.
+    pub cancelled: u64,
+    /// Contacts who were meant and do not get it.
+    pub skipped: Skipped,
+    /// The same by variant.
+    pub variants: Vec<VariantStats>,
+}
+
+/// Contacts who were meant and do not get a campaign, by reason: those whom the freeze found, and those whom the last
+/// look before the send found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Skipped {
+    /// The address is suppressed.
+    pub suppressed: u64,
+    /// The contact has not agreed.
+    pub no_consent: u64,
+    /// The contact has no address.
+    pub no_address: u64,
+    /// The contact has had its share.
+    pub frequency_cap: u64,
+    /// Another contact has the address.
+    pub duplicates: u64,
+}
+
+/// What came of a variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VariantStats {
+    /// Its name.
+    pub name: String,
+    /// Messages that were handed to the channel.
+    pub sent: u64,
+    /// Messages that arrived.
+    pub delivered: u64,
+    /// Messages that people opened.
+    pub unique_opens: u64,
+    /// Messages of which people followed a link.
+    pub unique_clicks: u64,
+    /// Unique opens for each delivered message.
+    pub open_rate: f64,
+    /// Unique clicks for each delivered message.
+    pub click_rate: f64,
+    /// The probability that it is the best; of the moment at which the winner was chosen, once there is one.
+    pub probability_best: f64,
+    /// Where its true rate lies with a probability of 95 %.
+    pub interval: (f64, f64),
+    /// What the probability amounts to.
+    pub verdict: Verdict,
+}
+
+/// What the variants are compared by: opens unless clicks are asked for.
+pub fn trials(campaign: &Campaign, variants: &[Counts]) -> Vec<Trials> {
+    let by_clicks = campaign.plan.settings.ab_test.is_some_and(|test| test.winner_metric == WinnerMetric::ClickRate);
+    let counter = if by_clicks { Counter::UniqueClicks } else { Counter::UniqueOpens };
+    let of = |counts: &Counts| Trials { delivered: counts.total(Counter::Delivered), successes: counts.total(counter) };
+    variants.iter().map(of).collect()
+}
+
+impl CampaignStats {
+    /// The statistics of a campaign from what the freeze counted and the counters of its variants, in their order; a
+    /// regular campaign has one.
+    pub fn of(campaign: &Campaign, audience: AudienceCounts, variants: &[Counts]) -> Self {
+        let all: Counts = variants.iter().copied().sum();
+        let total = |counter| all.total(counter);
+        // Recipients without a message yet.
+        let recipients = campaign.recipients.unwrap_or(0);
+        let unborn = recipients.saturating_sub(all.messages());
+        let is_withdrawn = matches!(campaign.status, CampaignStatus::Cancelled | CampaignStatus::Failed);
+        let (waiting, cancelled) = if is_withdrawn { (0, unborn) } else { (unborn, 0) };
+        let delivered = total(Counter::Delivered);
+        Self {
+            campaign_id: campaign.id,
+            recipients,
+            sent: total(Counter::Sent),
+            delivered,
+            opens: total(Counter::Opens),
+            unique_opens: total(Counter::UniqueOpens),
+            clicks: total(Counter::Clicks),
+            unique_clicks: total(Counter::UniqueClicks),
+            bounces: total(Counter::Bounces),
+            complaints: total(Counter::Complaints),
+            unsubscribes: total(Counter::Unsubscribes),
+            open_rate: rate(total(Counter::UniqueOpens), delivered),
+            click_rate: rate(total(Counter::UniqueClicks), delivered),
+            machine_opens: total(Counter::MachineOpens),
+            waiting: waiting + total(Counter::Waiting),
+            sending: total(Counter::Sending),
+            deferred: total(Counter::Deferred),
+            failed: total(Counter::Failed),
+            cancelled: cancelled + total(Counter::Cancelled),
+            skipped: Skipped {
+                suppressed: audience.suppressed + total(Counter::SkippedSuppressed),
+                no_consent: audience.no_consent + total(Counter::SkippedNoConsent),
+                no_address: audience.no_address,
+                frequency_cap: total(Counter::SkippedFrequencyCap),
+                duplicates: audience.duplicates,
+            },
+            variants: VariantStats::of(campaign, variants),
+        }
+    }
+}
+
+impl VariantStats {
+    fn of(campaign: &Campaign, variants: &[Counts]) -> Vec<Self> {
+        if campaign.plan.variants.is_empty() {
+            return Vec::new();
+        }
+        let counts: Vec<Counts> =
+            (0..campaign.plan.variants.len()).map(|place| variants.get(place).copied().unwrap_or_default()).collect();
+        let scores = if campaign.scores.len() == counts.len() {
+            campaign.scores.clone()
+        } else {
+            scores(&trials(campaign, &counts))
+        };
+        let one = |((variant, counts), score): ((&super::Variant, &Counts), Score)| {
+            let delivered = counts.total(Counter::Delivered);
+            Self {
+                name: variant.name.clone(),
+                sent: counts.total(Counter::Sent),
+                delivered,
+                unique_opens: counts.total(Counter::UniqueOpens),
+                unique_clicks: counts.total(Counter::UniqueClicks),
+                open_rate: rate(counts.total(Counter::UniqueOpens), delivered),
+                click_rate: rate(counts.total(Counter::UniqueClicks), delivered),
+                probability_best: score.probability_best,
+                interval: score.interval,
+                verdict: Verdict::of(score.probability_best),
+            }
+        };
+        campaign.plan.variants.iter().zip(&counts).zip(scores).map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::state::tests::{campaign, draft, test_plan};
+    use super::*;
+
+    fn counts(numbers: &[(Counter, i64)]) -> Counts {
+        numbers.iter().copied().collect()
+    }
+
+    #[test]
+    fn a_draft_answers_zeros() {
+        let stats = CampaignStats::of(&draft(), AudienceCounts::default(), &[]);
+        let shown = serde_json::to_value(&stats).unwrap();
+        let members = shown.as_object().unwrap();
+        let numbers =
+            members.iter().filter(|(name, _)| !["campaign_id", "skipped", "variants"].contains(&name.as_str()));
+        assert!(numbers.clone().all(|(_, value)| value.as_f64() == Some(0.0)), "{shown}");
+        assert_eq!(numbers.count(), 18);
+    }
+
+    #[test]
+    fn everybody_is_somewhere() {
+        let variant = counts(&[
+            (Counter::Waiting, 5),
+            (Counter::Sending, 1),
+            (Counter::Deferred, 2),
+            (Counter::Sent, 90),
+            (Counter::Delivered, 88),
+            (Counter::Bounces, 2),
+            (Counter::UniqueOpens, 40),
+            (Counter::Opens, 50),
+            (Counter::UniqueClicks, 10),
+            (Counter::SkippedNoConsent, 1),
+            (Counter::SkippedFrequencyCap, 3),
+        ]);
+        let audience = AudienceCounts { recipients: 120, no_consent: 4, no_address: 1, ..AudienceCounts::default() };
+        let sending = Campaign { recipients: Some(120), ..campaign(draft().plan, CampaignStatus::Sending) };
+        let stats = CampaignStats::of(&sending, audience, &[variant]);
+        assert_eq!((stats.open_rate, stats.click_rate), (0.4545, 0.1136));
+        assert_eq!((stats.waiting, stats.cancelled), (18 + 5, 0));
+        assert_eq!((stats.skipped.no_consent, stats.skipped.no_address, stats.skipped.frequency_cap), (5, 1, 3));
+        let by_last_look = 1 + 3;
+        let parts = stats.waiting + stats.sending + stats.deferred + stats.sent + stats.failed + stats.cancelled;
+        assert_eq!(parts + by_last_look, stats.recipients);
+        // What was never made into messages is withdrawn with the campaign.
+        let cancelled = Campaign { status: CampaignStatus::Cancelled, ..sending };
+        let stats = CampaignStats::of(&cancelled, audience, &[variant]);
+        assert_eq!((stats.waiting, stats.cancelled), (5, 18));
+    }
+
+    #[test]
+    fn variants_have_what_was_known_when_the_winner_was_chosen() {
+        let (a, b) = (
+            counts(&[(Counter::Delivered, 100), (Counter::UniqueOpens, 20), (Counter::UniqueClicks, 9)]),
+            counts(&[(Counter::Delivered, 100), (Counter::UniqueOpens, 40), (Counter::UniqueClicks, 1)]),
+        );
+        let testing = campaign(test_plan(), CampaignStatus::Sending);
+        let stats = CampaignStats::of(&testing, AudienceCounts::default(), &[a, b]);
+        assert_eq!((stats.variants[1].verdict, stats.variants[0].verdict), (Verdict::Clear, Verdict::Open));
+        assert_eq!((stats.variants[1].open_rate, stats.variants[1].click_rate), (0.4, 0.01));
+        let known = vec![Score { probability_best: 0.85, interval: (0.1, 0.3) }; 2];
+        let decided = Campaign { scores: known, ..testing.clone() };
+        let stats = CampaignStats::of(&decided, AudienceCounts::default(), &[a, b]);
+        assert_eq!((stats.variants[0].verdict, stats.variants[0].interval), (Verdict::Likely, (0.1, 0.3)));
+
+        let mut by_clicks = testing;
+        by_clicks.plan.settings = serde_json::from_value(
+            json!({"ab_test": {"test_percent": 20, "wait_minutes": 1, "winner_metric": "click_rate"}}),
+        )
+        .unwrap();
+        let stats = CampaignStats::of(&by_clicks, AudienceCounts::default(), &[a, b]);
+        assert_eq!(stats.variants[0].verdict, Verdict::Clear);
+    }
+}

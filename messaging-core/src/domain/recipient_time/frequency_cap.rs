@@ -1,0 +1,140 @@
+//! Frequency caps: how many marketing messages a contact gets on a channel in any 24 and in any 168 hours.
+
+use std::time::Duration;
+
+use crate::domain::campaign::settings::{FrequencyCap, WhenReached};
+use crate::time::Timestamp;
+
+/// The shorter window.
+const DAY: Duration = Duration::from_hours(24);
+
+/// The longer window: older sends count for no cap.
+pub const WEEK: Duration = Duration::from_hours(168);
+
+/// What a cap says about one more message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CapLook {
+    /// There is a place.
+    Free,
+    /// There is none, and the message does not wait for one.
+    Reached,
+    /// There is none before this.
+    FreeAt(Timestamp),
+    /// There is none before this, when the message gives up.
+    GivesUpAt(Timestamp),
+}
+
+impl FrequencyCap {
+    /// Looks for a place at `now`. `sends` are the times at which attempts began, in any order; `since` is when the
+    /// cap first held this message.
+    pub fn look(&self, sends: &[Timestamp], since: Option<Timestamp>, now: Timestamp) -> CapLook {
+        let Some(free) = self.free_at(sends, now) else { return CapLook::Free };
+        if self.when_reached == WhenReached::Suppress {
+            return CapLook::Reached;
+        }
+        let end = since.unwrap_or(now) + self.defer_hours.span();
+        match () {
+            () if now >= end => CapLook::Reached,
+            () if free > end => CapLook::GivesUpAt(end),
+            () => CapLook::FreeAt(free),
+        }
+    }
+
+    /// When a place comes free; `None` if there is one at `now`.
+    pub fn free_at(&self, sends: &[Timestamp], now: Timestamp) -> Option<Timestamp> {
+        let windows = [(self.per_day, DAY), (self.per_week, WEEK)];
+        // Once free, a window stays free until something is sent: the later of the two is when both are.
+        windows.into_iter().filter_map(|(most, window)| free_in(sends, most?, window, now)).max()
+    }
+}
+
+/// When fewer than `most` of the sends lie in the window that ends then; `None` if it is so at `now`.
+fn free_in(sends: &[Timestamp], most: u32, window: Duration, now: Timestamp) -> Option<Timestamp> {
+    // A send is in the window from its own instant until just before `window` has passed.
+    let mut ends: Vec<_> = sends.iter().map(|sent| *sent + window).filter(|end| *end > now).collect();
+    let most = usize::try_from(most).unwrap_or(usize::MAX).max(1);
+    let surplus = ends.len().checked_sub(most)?;
+    ends.sort_unstable();
+    ends.get(surplus).copied()
+}
+
+/// What is worth keeping of the sends: those of the longer window.
+pub fn remembered(sends: &[Timestamp], now: Timestamp) -> Vec<Timestamp> {
+    let mut kept: Vec<_> = sends.iter().copied().filter(|sent| *sent + WEEK > now).collect();
+    kept.sort_unstable();
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    const HOUR: i64 = 3_600_000;
+
+    fn cap(members: serde_json::Value) -> FrequencyCap {
+        serde_json::from_value(members).unwrap()
+    }
+
+    fn at(hours: i64) -> Timestamp {
+        Timestamp::from_millis(hours * HOUR)
+    }
+
+    #[test]
+    fn windows_roll() {
+        let daily = cap(json!({"per_day": 1}));
+        assert_eq!(daily.free_at(&[], at(0)), None);
+        assert_eq!(daily.free_at(&[at(0)], at(0)), Some(at(24)));
+        assert_eq!(daily.free_at(&[at(0)], at(24) - Duration::from_millis(1)), Some(at(24)));
+        assert_eq!(daily.free_at(&[at(0)], at(24)), None);
+        let both = cap(json!({"per_day": 2, "per_week": 3}));
+        assert_eq!(both.free_at(&[at(5), at(0)], at(6)), Some(at(24)));
+        assert_eq!(both.free_at(&[at(0), at(30), at(40)], at(41)), Some(at(168)));
+        assert_eq!(both.free_at(&[at(0), at(150), at(160)], at(161)), Some(at(174)));
+        // More than were allowed, as when the cap was lowered.
+        assert_eq!(daily.free_at(&[at(0), at(1), at(2)], at(3)), Some(at(26)));
+    }
+
+    #[test]
+    fn what_becomes_of_a_message_beyond_it() {
+        let sends = [at(0)];
+        assert_eq!(cap(json!({"per_day": 1})).look(&sends, None, at(1)), CapLook::Reached);
+        let patient = cap(json!({"per_day": 1, "when_reached": "defer"}));
+        assert_eq!(patient.look(&sends, None, at(1)), CapLook::FreeAt(at(24)));
+        assert_eq!(patient.look(&sends, Some(at(1)), at(24)), CapLook::Free);
+        let hasty = cap(json!({"per_day": 1, "when_reached": "defer", "defer_hours": 5}));
+        assert_eq!(hasty.look(&sends, None, at(1)), CapLook::GivesUpAt(at(6)));
+        assert_eq!(hasty.look(&sends, Some(at(1)), at(5)), CapLook::GivesUpAt(at(6)));
+        assert_eq!(hasty.look(&sends, Some(at(1)), at(6)), CapLook::Reached);
+        // A message that was withdrawn gave its place back.
+        assert_eq!(hasty.look(&[], Some(at(1)), at(6)), CapLook::Free);
+        assert_eq!(hasty.look(&sends, None, at(19)), CapLook::FreeAt(at(24)));
+    }
+
+    #[test]
+    fn a_week_is_remembered() {
+        assert_eq!(remembered(&[at(3), at(0), at(1)], at(168)), [at(1), at(3)]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Against counting: the answer is the first hour at which neither window is full.
+        #[test]
+        fn a_place_comes_free_when_counting_says_so(
+            sends in prop::collection::vec(0_i64..400, 0..12), now in 0_i64..400, day in 1_u32..4, week in 1_u32..6,
+        ) {
+            let times: Vec<_> = sends.iter().map(|hours| at(*hours)).collect();
+            let cap = cap(json!({"per_day": day, "per_week": week}));
+            let is_free = |hour: i64| {
+                let within = |span: i64| u32::try_from(sends.iter().filter(|sent| **sent > hour - span).count()).unwrap();
+                within(24) < day && within(168) < week
+            };
+            let expected = (now..1000).find(|hour| is_free(*hour)).unwrap();
+            let found = cap.free_at(&times, at(now));
+            prop_assert_eq!(found, (expected > now).then(|| at(expected)));
+        }
+    }
+}

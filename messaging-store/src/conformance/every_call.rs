@@ -1,0 +1,235 @@
+//! The methods of the ports, as a list for macros: for stores that hand calls on to another one.
+//!
+//! To add a method to a port: its line here. Commits, claims and what is not asynchronous are left to whoever hands on.
+
+/// What the list names.
+pub mod prelude {
+    pub use bytes::Bytes;
+    pub use messaging_core::changes::{Reply, ReplyKey};
+    pub use messaging_core::domain::account::{Member, Session, User, Workspace};
+    pub use messaging_core::domain::api_key::ApiKey;
+    pub use messaging_core::domain::attachment::MessageBlob;
+    pub use messaging_core::domain::attempt::MessageAttempt;
+    pub use messaging_core::domain::channel::Channel;
+    pub use messaging_core::domain::contact::erasure::Names;
+    pub use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
+    pub use messaging_core::domain::custom_field::CustomField;
+    pub use messaging_core::domain::digest::Digest;
+    pub use messaging_core::domain::import::Import;
+    pub use messaging_core::domain::import::report::RowErrors;
+    pub use messaging_core::domain::link_token::{CopyKey, UrlKey};
+    pub use messaging_core::domain::list::ContactList;
+    pub use messaging_core::domain::login_attempts::{SignInAttempt, SignInBlocks};
+    pub use messaging_core::domain::message::{
+        Capture, EventKind, Message, MessageContent, MessageEvent, MessageFilter,
+    };
+    pub use messaging_core::domain::product_event::ProductEvent;
+    pub use messaging_core::domain::product_event::event_deduplicator::Known;
+    pub use messaging_core::domain::segment::Segment;
+    pub use messaging_core::domain::segment::filter::Filter;
+    pub use messaging_core::domain::segment::reads::ReadMask;
+    pub use messaging_core::domain::sending_domain::SendingDomain;
+    pub use messaging_core::domain::settings::ChannelSettings;
+    pub use messaging_core::domain::soft_bounce::Streak;
+    pub use messaging_core::domain::suppression::{Suppression, SuppressionFilter};
+    pub use messaging_core::domain::template::Template;
+    pub use messaging_core::domain::webhook::Webhook;
+    pub use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
+    pub use messaging_core::ids::{
+        ApiKeyId, BlobId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId, ListId, MessageId, SegmentId,
+        SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
+    };
+    pub use messaging_core::ports::store::events::LogPosition;
+    pub use messaging_core::ports::store::installation::SealedSecret;
+    pub use messaging_core::ports::store::product_events::Named;
+    pub use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
+    pub use messaging_core::ports::store::webhooks::ReplayRange;
+    pub use messaging_core::ports::store::{
+        Accounts, ApiKeys, Attempts, Blobs, Channels, Contacts, CustomFields, EventLog, Imports, Installation, Lists,
+        Messages, PageRequest, ProductEvents, Replies, Sandbox, Segments, SendingDomains, SignIns, Slice, SoftBounces,
+        StoreCursor, StoreError, Stored, Suppressions, Templates, Urls, Webhooks,
+    };
+    pub use messaging_core::ports::uploads::UploadFile;
+    pub use messaging_core::ports::{BlobStore, Uploads};
+    pub use messaging_core::time::Timestamp;
+}
+
+/// Calls a macro with the reads and the upkeep of [`Store`](messaging_core::ports::Store), as
+/// `impl TRAIT { METHOD(ARGUMENT: TYPE, …) -> ANSWER; … } …`: each method is asynchronous and answers
+/// `Result<ANSWER, StoreError>`. The names of [`prelude`] must be in scope.
+#[macro_export]
+macro_rules! for_every_read {
+    ($then:ident) => {
+        $then! {
+            impl Accounts {
+                user(id: UserId) -> Option<Stored<User>>;
+                user_by_email(email: &str) -> Option<Stored<User>>;
+                session(token: &Digest) -> Option<Session>;
+                workspace(id: WorkspaceId) -> Option<Stored<Workspace>>;
+                workspaces_of(user: UserId, page: PageRequest) -> Slice<(Workspace, Member)>;
+                member(workspace: WorkspaceId, user: UserId) -> Option<Stored<Member>>;
+                members(workspace: WorkspaceId, page: PageRequest) -> Slice<(Member, User)>;
+                owner_count(workspace: WorkspaceId) -> u64;
+            }
+            impl Attempts {
+                attempts(workspace: WorkspaceId, message: MessageId, page: PageRequest) -> Slice<MessageAttempt>;
+                forget_attempts(before: Timestamp, limit: usize) -> u64;
+            }
+            impl Blobs {
+                forget_abandoned_blobs(before: Timestamp, limit: usize) -> u64;
+            }
+            impl Channels {
+                channel(workspace: WorkspaceId, channel: Channel) -> Option<Stored<ChannelSettings>>;
+                channels(workspace: WorkspaceId) -> Vec<ChannelSettings>;
+            }
+            impl Contacts {
+                contact(workspace: WorkspaceId, id: ContactId) -> Option<Stored<Contact>>;
+                contacts_identified(workspace: WorkspaceId, identifiers: Vec<Identifier>) -> Vec<Stored<Contact>>;
+                contact_identified(workspace: WorkspaceId, identifier: &Identifier) -> Option<ContactId>;
+                contacts(workspace: WorkspaceId, filter: &ContactFilter, page: PageRequest) -> Slice<Contact>;
+                contact_count(workspace: WorkspaceId) -> u64;
+            }
+            impl CustomFields {
+                custom_field(workspace: WorkspaceId, id: FieldId) -> Option<Stored<CustomField>>;
+                custom_fields(workspace: WorkspaceId, page: PageRequest) -> Slice<CustomField>;
+            }
+            impl EventLog {
+                event(workspace: WorkspaceId, message: MessageId, at: Timestamp, id: EventId) -> Option<(MessageEvent, Message)>;
+                events_after(workspace: WorkspaceId, after: Option<LogPosition>, limit: usize) -> Vec<(LogPosition, MessageEvent, Message)>;
+                log_position(workspace: WorkspaceId, time: Timestamp) -> LogPosition;
+                followed_until(workspace: WorkspaceId) -> Option<Timestamp>;
+                forget_log(before: Timestamp, limit: usize) -> u64;
+            }
+            impl Imports {
+                import(workspace: WorkspaceId, id: ImportId) -> Option<Stored<Import>>;
+                imports(workspace: WorkspaceId, page: PageRequest) -> Slice<Import>;
+                row_errors(workspace: WorkspaceId, id: ImportId, after: u64, limit: usize) -> Vec<RowErrors>;
+                forget_row_errors(before: Timestamp, limit: usize) -> u64;
+            }
+            impl Installation {
+                key_check() -> Option<String>;
+                sealed_secrets(limit: usize) -> Vec<SealedSecret>;
+            }
+            impl ApiKeys {
+                api_key_by_secret(secret: &Digest, prefix: &str) -> Option<ApiKey>;
+                api_key(workspace: WorkspaceId, id: ApiKeyId) -> Option<Stored<ApiKey>>;
+                api_key_anywhere(id: ApiKeyId) -> Option<Stored<ApiKey>>;
+                api_keys(workspace: WorkspaceId, page: PageRequest) -> Slice<(ApiKey, Option<Timestamp>)>;
+                api_key_last_used(workspace: WorkspaceId, id: ApiKeyId) -> Option<Timestamp>;
+            }
+            impl Lists {
+                list(workspace: WorkspaceId, id: ListId) -> Option<Stored<ContactList>>;
+                lists(workspace: WorkspaceId, page: PageRequest) -> Slice<ContactList>;
+                lists_among(workspace: WorkspaceId, ids: &[ListId]) -> Vec<ListId>;
+                memberships(workspace: WorkspaceId, list: ListId, contacts: &[ContactId]) -> Vec<(ContactId, bool)>;
+                forget_members(limit: usize) -> u64;
+            }
+            impl Messages {
+                message(workspace: WorkspaceId, id: MessageId) -> Option<Message>;
+                message_with_length(workspace: WorkspaceId, id: MessageId) -> Option<(Message, Option<u64>)>;
+                message_with_content(workspace: WorkspaceId, id: MessageId) -> Option<(Message, Option<MessageContent>)>;
+                message_events(workspace: WorkspaceId, id: MessageId, limit: usize) -> Vec<MessageEvent>;
+                message_events_of_kind(workspace: WorkspaceId, id: MessageId, kind: EventKind, limit: usize) -> Vec<MessageEvent>;
+                messages(workspace: WorkspaceId, filter: &MessageFilter, page: PageRequest) -> Slice<Message>;
+                messages_to(workspace: WorkspaceId, addresses: &[(Channel, String)], page: PageRequest) -> Slice<Message>;
+                messages_copying(workspace: WorkspaceId, key: CopyKey, limit: usize) -> Vec<MessageId>;
+                unlisted_messages_naming(workspace: WorkspaceId, names: &Names, page: PageRequest) -> Slice<MessageId>;
+                forget_contents(before: Timestamp, limit: usize) -> u64;
+            }
+            impl ProductEvents {
+                known_to_events(workspace: WorkspaceId, named: Named, since: Timestamp) -> Known;
+                product_events(workspace: WorkspaceId, contact: ContactId, page: PageRequest) -> Slice<ProductEvent>;
+                has_left_events(workspace: WorkspaceId, contact: ContactId) -> bool;
+                forget_unique_ids(before: Timestamp, limit: usize) -> u64;
+            }
+            impl Replies {
+                reply(key: &ReplyKey, now: Timestamp) -> Option<Reply>;
+                forget_expired(now: Timestamp, limit: usize) -> u64;
+            }
+            impl Sandbox {
+                capture(workspace: WorkspaceId, message: MessageId) -> Option<Capture>;
+                captures(workspace: WorkspaceId, page: PageRequest) -> Slice<Capture>;
+                trim_captures(keep: usize, limit: usize) -> u64;
+            }
+            impl Segments {
+                segment(workspace: WorkspaceId, id: SegmentId) -> Option<Stored<Segment>>;
+                segments(workspace: WorkspaceId, page: PageRequest) -> Slice<Segment>;
+                segment_read_mask(workspace: WorkspaceId) -> ReadMask;
+                segment_contacts(workspace: WorkspaceId, id: SegmentId, page: PageRequest) -> Slice<Contact>;
+                preview(workspace: WorkspaceId, query: &MemberQuery, conditions: &[Filter], sample: usize) -> Preview;
+                calculate_members(workspace: WorkspaceId, id: SegmentId, query: &MemberQuery, from: Option<StoreCursor>, moves: MoveNotes) -> Calculated;
+                follow_changes(workspace: WorkspaceId, segments: &[(SegmentId, MemberQuery)], limit: usize) -> (Vec<Moved>, bool);
+                segment_moves(workspace: WorkspaceId, limit: usize) -> Vec<(StoreCursor, Moved)>;
+                forget_segment_members(limit: usize) -> u64;
+            }
+            impl SendingDomains {
+                domain(workspace: WorkspaceId, id: DomainId) -> Option<Stored<SendingDomain>>;
+                domain_by_name(workspace: WorkspaceId, name: &str) -> Option<Stored<SendingDomain>>;
+                domains_named(name: &str, limit: usize) -> Vec<SendingDomain>;
+                domains(workspace: WorkspaceId, page: PageRequest) -> Slice<SendingDomain>;
+            }
+            impl SignIns {
+                sign_in_blocks(attempt: &SignInAttempt) -> SignInBlocks;
+                forget_sign_ins(now: Timestamp, limit: usize) -> u64;
+            }
+            impl SoftBounces {
+                soft_bounces(workspace: WorkspaceId, channel: Channel, address: &str) -> Streak;
+            }
+            impl Suppressions {
+                suppressed_anywhere(workspace: WorkspaceId, addresses: &[(Channel, String)]) -> Vec<Suppression>;
+                suppressed(workspace: WorkspaceId, channel: Channel, addresses: &[String]) -> Vec<Stored<Suppression>>;
+                suppression(workspace: WorkspaceId, id: SuppressionId) -> Option<Stored<Suppression>>;
+                suppressions(workspace: WorkspaceId, filter: &SuppressionFilter, page: PageRequest) -> Slice<Suppression>;
+            }
+            impl Templates {
+                template(workspace: WorkspaceId, id: TemplateId) -> Option<Stored<Template>>;
+                template_head(workspace: WorkspaceId, id: TemplateId) -> Option<Template>;
+                template_version(workspace: WorkspaceId, id: TemplateId, version: u32) -> Option<Template>;
+                templates(workspace: WorkspaceId, channel: Option<Channel>, page: PageRequest) -> Slice<Template>;
+                template_versions(workspace: WorkspaceId, id: TemplateId, page: PageRequest) -> Slice<Template>;
+                forget_templates(before: Timestamp, limit: usize) -> u64;
+            }
+            impl Urls {
+                url(workspace: WorkspaceId, key: UrlKey) -> Option<String>;
+                urls_naming(workspace: WorkspaceId, names: &Names, page: PageRequest) -> Slice<UrlKey>;
+            }
+            impl Webhooks {
+                webhook(workspace: WorkspaceId, id: WebhookId) -> Option<Stored<Webhook>>;
+                webhooks(workspace: WorkspaceId, page: PageRequest) -> Slice<Webhook>;
+                failing_since(workspace: WorkspaceId, id: WebhookId) -> Option<Timestamp>;
+                delivery(workspace: WorkspaceId, id: DeliveryId) -> Option<Delivery>;
+                deliveries(workspace: WorkspaceId, webhook: WebhookId, status: Option<DeliveryStatus>, page: PageRequest) -> Slice<Delivery>;
+                backlog(workspace: WorkspaceId, webhook: WebhookId, limit: usize) -> Vec<Delivery>;
+                replayable(workspace: WorkspaceId, webhook: WebhookId, range: &ReplayRange, limit: usize) -> Vec<Delivery>;
+                count_replayable(workspace: WorkspaceId, webhook: WebhookId, range: &ReplayRange, limit: usize) -> Option<(u64, DeliveryId)>;
+                expire_deliveries(before: Timestamp, limit: usize) -> u64;
+                forget_deliveries(before: Timestamp, limit: usize) -> u64;
+            }
+        }
+    };
+}
+
+/// The same for [`BlobStore`](messaging_core::ports::BlobStore) and [`Uploads`](messaging_core::ports::Uploads).
+#[macro_export]
+macro_rules! for_every_file_call {
+    ($then:ident) => {
+        $then! {
+            impl BlobStore {
+                put_blob(blob: MessageBlob, bytes: Bytes) -> ();
+                keep_blobs(blobs: &[MessageBlob]) -> ();
+                discard_blob(blob: MessageBlob) -> ();
+                remove_blobs(blobs: &[(WorkspaceId, BlobId)]) -> ();
+                blob(workspace: WorkspaceId, id: BlobId) -> Option<Bytes>;
+                pending_blobs(before: Timestamp, limit: usize) -> Vec<MessageBlob>;
+                blobs_before(before: Timestamp, limit: usize) -> Vec<(WorkspaceId, BlobId)>;
+            }
+            impl Uploads {
+                append_upload(file: UploadFile, at: u64, bytes: Bytes) -> ();
+                keep_upload(file: UploadFile) -> ();
+                read_upload(file: UploadFile, at: u64, length: usize) -> Option<Bytes>;
+                uploads(workspace: WorkspaceId, import: ImportId) -> Vec<BlobId>;
+                remove_upload(file: UploadFile) -> ();
+            }
+        }
+    };
+}

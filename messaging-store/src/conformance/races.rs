@@ -1,0 +1,313 @@
+//! What two handles of one database do at the same moment.
+//!
+//! A case cannot hold a commit open, so most do the same many times over, with both sides begun together.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::account::Workspace;
+use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::contact::Contact;
+use messaging_core::domain::message::EventKind;
+use messaging_core::ids::{ContactId, EventId};
+use messaging_core::ports::Store;
+use messaging_core::ports::settle_blobs;
+use messaging_core::ports::store::jobs::Claim;
+use messaging_core::ports::store::{CommitError, StoreCursor};
+use serde_json::json;
+
+use super::sample::{
+    at, bare_message, claim, contact, contact_list, enqueue, event, finish, handles, id, id_at, insert, job,
+    product_event, reply, workspace,
+};
+use super::segments::{add_contact, follow_all, members, query, stored};
+use super::{Twice, all_pages, commit, events, put, segments};
+
+/// How often a race is run.
+const ROUNDS: usize = 40;
+
+impl Twice {
+    fn both(&self) -> [&dyn Store; 2] {
+        [&*self.first, &*self.second]
+    }
+}
+
+/// Whether a commit was done; any refusal but a conflict fails the case.
+fn is_done(outcome: Result<(), CommitError>) -> bool {
+    match outcome {
+        Ok(()) => true,
+        Err(CommitError::Conflict) => false,
+        Err(error) => panic!("a conflict is expected, this came: {error:?}"),
+    }
+}
+
+/// Of two commits that expect the same, one is done, and both handles show it.
+pub async fn one_of_two_commits_conflicts(twice: &Twice) {
+    let [one, other] = twice.both();
+    let original = workspace();
+    put(one, [Write::PutWorkspace(original.clone(), Expect::Absent)]).await;
+    for revision in 1..=ROUNDS {
+        let read = u32::try_from(revision).unwrap();
+        let named = |name: &str| {
+            let renamed = Workspace { name: format!("{name} {revision}"), ..original.clone() };
+            [Write::PutWorkspace(renamed, Expect::Revision(read)), enqueue(name, 0)]
+        };
+        let (first, second) = tokio::join!(commit(one, named("first")), commit(other, named("second")));
+        let done = [is_done(first), is_done(second)];
+        assert_ne!(done[0], done[1], "round {revision}");
+        let expected = format!("{} {revision}", if done[0] { "first" } else { "second" });
+        for store in twice.both() {
+            let found = store.workspace(original.id).await.unwrap().unwrap();
+            assert_eq!((found.record.name.as_str(), found.revision), (expected.as_str(), read + 1));
+        }
+    }
+    assert_eq!(one.job_count().await.unwrap(), ROUNDS as u64, "nothing of the others is left");
+}
+
+/// Of two requests with one Idempotency-Key, one has an effect, and the other finds its reply.
+pub async fn a_reply_is_remembered_once(twice: &Twice) {
+    let [one, other] = twice.both();
+    for round in 0..ROUNDS {
+        let key = format!("key {round}");
+        let messages = [bare_message(id()), bare_message(id())];
+        let request = |of: usize| {
+            let mut reply = reply(&key, 0, 100);
+            reply.body = Bytes::from(messages[of].id.to_string());
+            [insert(&messages[of]), Write::Remember(Box::new(reply))]
+        };
+        let (first, second) = tokio::join!(commit(one, request(0)), commit(other, request(1)));
+        let done = [is_done(first), is_done(second)];
+        assert_ne!(done[0], done[1], "round {round}");
+        let kept = usize::from(done[1]);
+        for store in twice.both() {
+            let remembered = store.reply(&reply(&key, 0, 100).key, at(1)).await.unwrap().unwrap();
+            assert_eq!(remembered.body, messages[kept].id.to_string());
+            for (of, message) in messages.iter().enumerate() {
+                let found = store.message(message.workspace_id, message.id).await.unwrap();
+                assert_eq!(found.is_some(), of == kept);
+            }
+        }
+    }
+}
+
+/// Two that each want a job once leave one.
+pub async fn a_job_that_is_needed_once_is_there_once(twice: &Twice) {
+    let [one, other] = twice.both();
+    for round in 0..ROUNDS {
+        let once = || [Write::EnqueueOnce(job(&format!("lane {round}"), 0))];
+        tokio::join!(put(one, once()), put(other, once()));
+        let claimed = one.claim(claim(0)).await.unwrap();
+        assert_eq!(claimed.len(), 1, "round {round}");
+        put(one, finish(&claimed)).await;
+    }
+    assert_eq!(one.job_count().await.unwrap(), 0);
+}
+
+/// Whoever notes something and wants a job while one ends has one that ends later: the note is seen by what is read after
+/// the end, or there is another job.
+pub async fn a_job_that_ends_leaves_one_that_was_needed(twice: &Twice) {
+    let [one, other] = twice.both();
+    let workspace = id();
+    for round in 0..ROUNDS {
+        put(one, [Write::EnqueueOnce(job("lane", 0))]).await;
+        let claimed = one.claim(claim(0)).await.unwrap();
+        assert_eq!(claimed.len(), 1, "round {round}");
+        let note = contact_list(workspace);
+        let noted = [Write::PutList(note.clone(), Expect::Absent), Write::EnqueueOnce(job("lane", 0))];
+        let end = async {
+            put(one, finish(&claimed)).await;
+            one.list(workspace, note.id).await.unwrap().is_some()
+        };
+        let (is_seen, ()) = tokio::join!(end, put(other, noted));
+        let next = one.claim(claim(0)).await.unwrap();
+        assert!(is_seen || next.len() == 1, "round {round}: a note that nobody reads");
+        put(one, finish(&next)).await;
+        assert_eq!(one.job_count().await.unwrap(), 0, "round {round}");
+    }
+}
+
+/// Contacts that change through one handle while a segment is made and calculated through the other end up in it
+/// exactly if they match.
+pub async fn contacts_that_change_while_a_segment_is_made_are_followed(twice: &Twice) {
+    let [one, other] = twice.both();
+    let workspace = id();
+    let contacts: Vec<Contact> = (0..60).map(|_| Contact { tags: Vec::new(), ..contact(workspace) }).collect();
+    put(one, contacts.iter().map(add_contact).collect::<Vec<_>>()).await;
+    let filter = json!({"type": "tag", "op": "has_any", "values": ["vip"]});
+    let change = async {
+        for (n, contact) in contacts.iter().enumerate() {
+            let tags = if n % 3 == 0 { Vec::new() } else { vec!["vip".to_owned()] };
+            put(other, [Write::put_contact(Contact { tags, ..contact.clone() }, Expect::Revision(1))]).await;
+        }
+    };
+    let make = async {
+        let segment = stored(one, workspace, &filter).await;
+        segments::keeping::calculate(one, workspace, segment, &query(&filter)).await;
+        segment
+    };
+    let ((), segment) = tokio::join!(change, make);
+    follow_all(one, workspace, &[(segment, query(&filter))]).await;
+    let expected: HashSet<ContactId> =
+        contacts.iter().enumerate().filter(|(n, _)| n % 3 != 0).map(|(_, contact)| contact.id).collect();
+    for store in twice.both() {
+        let found = members(store, workspace, segment).await;
+        assert_eq!((found.len(), found.into_iter().collect::<HashSet<_>>()), (expected.len(), expected.clone()));
+    }
+}
+
+/// Whoever joins a list, or does something, while their contact goes: it is either done before, or a conflict.
+pub async fn nobody_joins_or_acts_after_they_are_gone(twice: &Twice) {
+    let [one, other] = twice.both();
+    let workspace = id();
+    let list = contact_list(workspace);
+    put(one, [Write::PutList(list.clone(), Expect::Absent)]).await;
+    for _ in 0..ROUNDS {
+        let contact = contact(workspace);
+        put(one, [add_contact(&contact)]).await;
+        let join = [Write::JoinList(workspace, list.id, contact.id)];
+        let act = [Write::AppendProductEvents(vec![product_event(&contact, "order_placed")])];
+        let go = [Write::DeleteContact(workspace, contact.id)];
+        let (joined, acted, gone) = tokio::join!(commit(other, join), commit(other, act), commit(one, go));
+        gone.unwrap();
+        let (_, has_acted) = (is_done(joined), is_done(acted));
+        for store in twice.both() {
+            assert_eq!(store.contact(workspace, contact.id).await.unwrap(), None);
+            assert_eq!(store.memberships(workspace, list.id, &[contact.id]).await.unwrap(), []);
+            assert_eq!(store.list(workspace, list.id).await.unwrap().unwrap().record.contact_count, 0);
+            assert_eq!(store.has_left_events(workspace, contact.id).await.unwrap(), has_acted);
+        }
+    }
+}
+
+/// Whoever reads the log from place to place while both handles write to it misses nothing and reads nothing twice.
+pub async fn the_log_is_read_without_a_gap_while_both_write(twice: &Twice) {
+    let [one, other] = twice.both();
+    let message = bare_message(id());
+    put(one, [insert(&message)]).await;
+    let write = async |store| {
+        let mut written = Vec::new();
+        for n in 0..ROUNDS {
+            // The times go backwards, so that only the order of commits is one.
+            let event = event(&message, EventKind::Open, 1_000 - i64::try_from(n).unwrap());
+            put(store, events::logged(&event)).await;
+            written.push(event.id);
+        }
+        written
+    };
+    let read = async {
+        let (mut found, mut after): (Vec<EventId>, Option<StoreCursor>) = (Vec::new(), None);
+        for turn in 0_usize.. {
+            let store = twice.both()[turn % 2];
+            let page = store.events_after(message.workspace_id, after, 7).await.unwrap();
+            after = page.last().map(|(place, _, _)| *place).or(after);
+            found.extend(page.iter().map(|(_, event, _)| event.id));
+            if found.len() >= 2 * ROUNDS {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        (found, after)
+    };
+    let (first, second, (found, end)) = tokio::join!(write(one), write(other), read);
+    assert_eq!(found.len(), 2 * ROUNDS);
+    for of_one in [first, second] {
+        let mut rest = found.iter();
+        assert!(of_one.iter().all(|written| rest.any(|read| read == written)), "in the order of its commits");
+    }
+    for store in twice.both() {
+        assert_eq!(store.events_after(message.workspace_id, end, 7).await.unwrap(), []);
+    }
+}
+
+/// A listing that is paged through one handle while the other adds rows shows every row that was there, once.
+pub async fn a_listing_is_exact_while_the_other_writes(twice: &Twice) {
+    let [one, other] = twice.both();
+    let workspace = id();
+    let mut expected = Vec::new();
+    for _ in 0..ROUNDS {
+        let contact = contact(workspace);
+        put(one, [add_contact(&contact)]).await;
+        expected.insert(0, contact.id);
+    }
+    let write = async {
+        for _ in 0..ROUNDS {
+            put(other, [add_contact(&contact(workspace))]).await;
+        }
+    };
+    let list = async {
+        let filter = messaging_core::domain::contact::ContactFilter::default();
+        let page = async |page| one.contacts(workspace, &filter, page).await;
+        all_pages(3, page, async || tokio::task::yield_now().await).await
+    };
+    let ((), listed) = tokio::join!(write, list);
+    let listed: Vec<_> = listed.into_iter().map(|contact| contact.id).collect();
+    let distinct: HashSet<_> = listed.iter().collect();
+    assert_eq!(distinct.len(), listed.len(), "a row was listed twice");
+    assert!(listed.ends_with(&expected), "a row was left out");
+}
+
+/// A blob whose commit comes while a sweep of the other process looks at it is kept, or the commit is a conflict.
+pub async fn blobs_are_kept_or_abandoned(twice: &Twice) {
+    let [one, other] = twice.both();
+    let (blobs, others) = (one.blobs(), other.blobs());
+    for round in 0..ROUNDS {
+        let message = bare_message(id());
+        let blob = MessageBlob { workspace_id: message.workspace_id, message_id: message.id, id: id_at(0) };
+        blobs.put_blob(blob, Bytes::from_static(b"bytes")).await.unwrap();
+        let name = async || {
+            let done = is_done(commit(one, [insert(&message), Write::KeepBlob(blob)]).await);
+            if done {
+                blobs.keep_blobs(&[blob]).await.unwrap();
+            }
+            done
+        };
+        let settle = async || settle_blobs(other, &*others, at(1), 10).await.unwrap();
+        // Some rounds have an order, so that both ends are seen whatever the threads do.
+        let done = match round % 4 {
+            0 => {
+                assert_eq!((name().await, settle().await), (true, 0));
+                true
+            }
+            1 => {
+                assert_eq!((settle().await, name().await), (1, false));
+                false
+            }
+            _ => tokio::join!(name(), settle()).0,
+        };
+        assert_eq!(one.message(message.workspace_id, message.id).await.unwrap().is_some(), done);
+        assert_eq!(others.blob(blob.workspace_id, blob.id).await.unwrap().is_some(), done);
+    }
+}
+
+/// Jobs that both handles add are claimed once each; where both claim, those of a lane by one of them.
+pub async fn jobs_are_claimed_once(twice: &Twice) {
+    let [one, other] = twice.both();
+    let lanes = ["a", "b", "c", "d", "e"];
+    let add = async |store| {
+        for n in 0..ROUNDS {
+            put(store, [enqueue(lanes[n % 5], 0)]).await;
+        }
+    };
+    let work = async |store: &dyn Store| {
+        let (mut seen, mut idle) = (Vec::new(), 0);
+        while idle < 20 {
+            let claimed = store.claim(Claim { max: 7, per_lane: 3, ..claim(1) }).await.unwrap();
+            idle = if claimed.is_empty() { idle + 1 } else { 0 };
+            seen.extend(handles(&claimed));
+            put(store, finish(&claimed)).await;
+            tokio::task::yield_now().await;
+        }
+        seen
+    };
+    tokio::join!(add(one), add(other));
+    let (first, second) =
+        if twice.claims { tokio::join!(work(one), work(other)) } else { (work(one).await, Vec::new()) };
+    let lanes_of = |seen: &[messaging_core::changes::JobHandle]| {
+        seen.iter().map(|handle| handle.lane.to_string()).collect::<HashSet<_>>()
+    };
+    assert!(lanes_of(&first).is_disjoint(&lanes_of(&second)), "a lane was at two handles");
+    let distinct: HashSet<_> = first.iter().chain(&second).map(|handle| handle.id).collect();
+    assert_eq!((distinct.len(), first.len() + second.len()), (2 * ROUNDS, 2 * ROUNDS));
+    assert_eq!(one.job_count().await.unwrap(), 0);
+}
