@@ -71,9 +71,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let dev = admin::prepare_dev(&app).await?;
     let caller = Caller::Operator(Some(dev.workspace_id));
-    let config = json!({"directory": mail, "token": "sealed at rest"});
-    let config: Map<String, Value> = serde_json::from_value(config)?;
-    let settings = ChannelInput { provider: "mail_directory".to_owned(), config: Some(config) };
+    let directory_name = mail.to_str().ok_or("a name in UTF-8")?;
+    let config = [("directory", directory_name), ("token", "sealed at rest")];
+    let config = config.map(|(name, value)| (name.to_owned(), Value::from(value)));
+    let settings = ChannelInput::new("mail_directory").config(Map::from_iter(config));
     let path = ChannelPath { workspace_id: dev.workspace_id, channel: Channel::Email };
     let shown = app.run(SetChannel).path(path).body(settings).by(&caller).await?;
     println!("token: {}", shown.config["token"]);

@@ -176,7 +176,7 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
         }
         Admin::SetName(set) => output.resource(&admin::set_installation_name(app, &set.name).await.map_err(refused)?),
         Admin::ListKeys(keys) => {
-            let page = PageQuery { limit: keys.limit, cursor: keys.cursor };
+            let page = PageQuery::of(keys.limit, keys.cursor);
             output.resource(&admin::list_keys(app, workspace(&keys.workspace)?, &page).await.map_err(refused)?)
         }
     }

@@ -4,15 +4,40 @@ mod help;
 pub(crate) mod operation;
 mod word;
 
+use std::ffi::OsString;
+
 use clap::Command;
 use messaging_engine::ops;
 
 use self::word::{Word, place};
 use crate::{admin, arguments, completions, dev, import, listen, serve, templates, watch};
 
+/// The words of the commands that run a server.
+const SERVERS: [&str; 2] = ["dev", "serve"];
+
+/// What a command line is parsed by: the whole tree, unless it runs a server. The options of operations are made of
+/// their schemas, and a server would keep what that takes for as long as it runs.
+pub(crate) fn root_for(arguments: &[OsString]) -> Command {
+    if arguments.get(1).is_some_and(|word| SERVERS.iter().any(|server| word == server)) {
+        return program().subcommands([dev::command(), serve::command()]);
+    }
+    root()
+}
+
 /// The whole command line.
 pub fn root() -> Command {
-    let mut root = Command::new("messaging")
+    let mut root = program().subcommands([dev::command(), serve::command(), admin::command()]);
+    let groups = tree();
+    let help = help::top(&root, &groups, &completions::command());
+    for noun in groups {
+        root = root.subcommand(noun.into_command());
+    }
+    root.subcommand(completions::command()).help_template(help)
+}
+
+/// The program without its commands.
+fn program() -> Command {
+    Command::new("messaging")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Self-hosted transactional email and campaigns: the server, and a command for everything it can do")
         .subcommand_required(true)
@@ -21,13 +46,6 @@ pub fn root() -> Command {
         .max_term_width(110)
         .disable_help_subcommand(true)
         .args(arguments::anywhere())
-        .subcommands([dev::command(), serve::command(), admin::command()]);
-    let groups = tree();
-    let help = help::top(&root, &groups, &completions::command());
-    for noun in groups {
-        root = root.subcommand(noun.into_command());
-    }
-    root.subcommand(completions::command()).help_template(help)
 }
 
 /// The operations by their words, in the order of the contract.
@@ -44,4 +62,26 @@ fn tree() -> Vec<Word> {
     }
     place(&mut nouns, listen::WORDS).convenience = Some(listen::command);
     nouns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_parsed_alike_without_the_operations() {
+        for server in SERVERS {
+            let line = ["messaging", server, "--listen", "127.0.0.1:0"].map(OsString::from);
+            let small = root_for(&line);
+            assert_eq!(small.get_subcommands().count(), SERVERS.len());
+            for mut command in [small, root()] {
+                let matches = command.try_get_matches_from_mut(&line).unwrap();
+                assert_eq!(matches.subcommand_name(), Some(server));
+                let refusal = command.try_get_matches_from_mut(["messaging", server, "--no"]).unwrap_err();
+                assert!(refusal.to_string().contains(&format!("Usage: messaging {server}")), "{refusal}");
+            }
+        }
+        let other = ["messaging", "--json", "serve"].map(OsString::from);
+        assert!(root_for(&other).find_subcommand("message").is_some());
+    }
 }

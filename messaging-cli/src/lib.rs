@@ -4,6 +4,11 @@
 //! Nothing here knows a path, a scope or a rule. The operation commands are made from
 //! [`messaging_engine::ops::all`]: [`command`] turns a row into a clap command, `request` turns what was typed
 //! into a request, `target` sends it to a server or runs it in this process, `output` prints the answer.
+//! ```
+//! let command = messaging_cli::command::root();
+//! assert!(command.find_subcommand("message").is_some_and(|message| message.find_subcommand("send").is_some()));
+//! ```
+//!
 //! Standard output belongs to `output` alone; everything that is not the answer goes to standard error.
 
 mod admin;
@@ -36,7 +41,8 @@ use crate::output::Output;
 
 /// Carries out a command line and says how the process shall end.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let matches = match command::root().try_get_matches_from(arguments) {
+    let arguments: Vec<_> = arguments.into_iter().collect();
+    let matches = match command::root_for(&arguments).try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => return output::usage(&error),
     };

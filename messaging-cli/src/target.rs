@@ -5,6 +5,7 @@ mod server;
 
 use std::future::Future;
 use std::path::Path;
+use std::pin::{Pin, pin};
 
 use clap::ArgMatches;
 use messaging_core::scope::Access;
@@ -143,5 +144,13 @@ fn list_workspaces() -> &'static Endpoint {
 
 /// Runs something that waits, on this thread.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
+    let mut result = None;
+    drive(pin!(async { result = Some(work.await) }))?;
+    Ok(result.expect("what was waited for has ended"))
+}
+
+/// Not generic, so that the runtime's loop is compiled once.
+fn drive(work: Pin<&mut dyn Future<Output = ()>>) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work);
+    Ok(())
 }

@@ -35,6 +35,7 @@ pub mod message_input;
 pub mod outcome;
 pub mod page_cursor;
 pub mod password;
+#[cfg(feature = "html")]
 pub mod plain_text;
 pub mod product_event;
 pub mod provider;
@@ -63,8 +64,10 @@ pub mod suppression;
 pub mod tag_list;
 pub mod tally;
 pub mod template;
+#[cfg(feature = "html")]
 pub mod tracking;
 pub mod unsubscribe;
+#[cfg(feature = "html")]
 pub mod unsubscribe_header;
 pub mod user_email;
 pub mod verification;

@@ -6,6 +6,15 @@ use std::sync::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
 
 /// Fills buffers with unpredictable bytes.
+///
+/// ```
+/// use messaging_core::entropy::{Entropy, SeededEntropy};
+///
+/// let (mut one, mut other) = ([0; 16], [0; 16]);
+/// SeededEntropy::new(7).fill(&mut one);
+/// SeededEntropy::new(7).fill(&mut other);
+/// assert_eq!(one, other);
+/// ```
 pub trait Entropy: Debug + Send + Sync {
     /// Fills the whole buffer.
     fn fill(&self, buffer: &mut [u8]);

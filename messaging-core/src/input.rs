@@ -1,6 +1,6 @@
 //! From bytes to a checked input: types and shapes by schema, meaning by the input's own `check`.
 //!
-//! The common case is one pass of serde, one of `validator`, one of `check`. Only when one of them
+//! The common case is one pass of serde, one of [`Validate`], one of `check`. Only when one of them
 //! refuses is the slow way taken: the body is walked beside its own JSON Schema, which knows every
 //! rule of the types and of their `validate` attributes, so that all faults are found at once, with
 //! pointers and without the rejected values. What is broken is cut out and the rest still gets its
@@ -18,11 +18,11 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use validator::Validate;
 
 use crate::domain::limits::MAX_PAGE_SIZE;
 use crate::error::DomainError;
 use crate::input::schema_check::{Place, SchemaCheck};
+use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations, escape};
 
 pub use schema_check::{JUDGED_ALONE, UnknownMembers};
@@ -60,7 +60,8 @@ impl Input for Empty {
 }
 
 /// The query of a listing (contract section 1.5).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, serde::Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, serde::Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
 pub struct PageQuery {
     /// At most this many items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,6 +70,13 @@ pub struct PageQuery {
     /// `next_cursor` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
+}
+
+impl PageQuery {
+    /// The part of a listing that a larger query asks for.
+    pub const fn of(limit: Option<u32>, cursor: Option<String>) -> Self {
+        Self { limit, cursor }
+    }
 }
 
 impl Input for PageQuery {}
@@ -93,7 +101,7 @@ pub fn body_with_faults<T: Input>(bytes: &[u8], unknown: UnknownMembers) -> Resu
     if is_object
         && !has_nul_escape(bytes)
         && let Ok(input) = serde_json::from_slice::<T>(bytes)
-        && input.validate().is_ok()
+        && input.is_valid()
     {
         let mut violations = Violations::new();
         input.check(&mut violations);
@@ -119,7 +127,7 @@ pub fn made_query<T: Input>(input: T) -> Result<T, DomainError> {
 }
 
 fn made<T: Input>(input: T, place: Place) -> Result<(T, Violations), DomainError> {
-    if !has_nul(&input) && input.validate().is_ok() {
+    if !has_nul(&input) && input.is_valid() {
         let mut violations = Violations::new();
         input.check(&mut violations);
         return Ok((input, if place == Place::Query { violations.of_parameters() } else { violations }));
@@ -163,7 +171,7 @@ pub fn query<T: Input>(query: &str) -> Result<T, DomainError> {
     let has_nul = object.values().any(|value| value.as_str().is_some_and(|text| text.contains('\0')));
     if !has_nul
         && let Ok(input) = serde_json::from_value::<T>(Value::Object(object.clone()))
-        && input.validate().is_ok()
+        && input.is_valid()
     {
         let mut violations = Violations::new();
         input.check(&mut violations);
@@ -189,51 +197,64 @@ fn explain<T: Input>(
     unknown: UnknownMembers,
 ) -> Result<(T, Violations), DomainError> {
     let schema = schema_of::<T>();
-    let mut check = SchemaCheck::new(&schema, place).ignoring(unknown, T::READ_ONLY);
+    let check = SchemaCheck::new(&schema, place).ignoring(unknown, T::READ_ONLY);
+    let read = |members: Map<String, Value>| serde_json::from_value::<T>(Value::Object(members)).ok();
+    let (rest, mut violations) = readable(&schema, check, object, place, &|members| read(members).is_some());
+    let Some(input) = read(rest) else {
+        if violations.is_empty() {
+            violations.add("", FieldCode::InvalidType, "has a member of the wrong type");
+        }
+        return Err(DomainError::Invalid(violations));
+    };
+    let mut meaning = Violations::new();
+    input.check(&mut meaning);
+    if meaning.is_empty()
+        && violations.is_empty()
+        && let Some(member) = input.broken_member()
+    {
+        // A rule that the schema does not show; name the member at least.
+        meaning.add(format!("/{member}"), FieldCode::InvalidFormat, "breaks a rule of this member");
+    }
+    violations.merge(if place == Place::Query { meaning.of_parameters() } else { meaning });
+    Ok((input, violations))
+}
+
+/// What is left of an input without its broken members, and what is broken. Not generic: there are some hundred inputs.
+fn readable(
+    schema: &Value,
+    mut check: SchemaCheck<'_>,
+    object: Map<String, Value>,
+    place: Place,
+    reads: &dyn Fn(Map<String, Value>) -> bool,
+) -> (Map<String, Value>, Violations) {
     let mut rest = check.object(object);
     let mut violations = check.finish();
-    stand_in(&schema, &mut rest);
-    name_unreadable::<T>(&schema, &mut rest, place, &mut violations);
-    match serde_json::from_value::<T>(Value::Object(rest)) {
-        Ok(input) => {
-            let mut meaning = Violations::new();
-            input.check(&mut meaning);
-            if meaning.is_empty()
-                && violations.is_empty()
-                && let Err(errors) = input.validate()
-            {
-                // A rule that the schema does not show; name the member at least.
-                for member in errors.errors().keys() {
-                    meaning.add(format!("/{member}"), FieldCode::InvalidFormat, "breaks a rule of this member");
-                }
-            }
-            violations.merge(if place == Place::Query { meaning.of_parameters() } else { meaning });
-            Ok((input, violations))
-        }
-        Err(_) if !violations.is_empty() => Err(DomainError::Invalid(violations)),
-        Err(_) => {
-            violations.add("", FieldCode::InvalidType, "has a member of the wrong type");
-            Err(DomainError::Invalid(violations))
-        }
-    }
+    stand_in(schema, &mut rest);
+    name_unreadable(schema, &mut rest, place, &mut violations, reads);
+    (rest, violations)
 }
 
 /// Takes out the members that their type refuses although the schema has nothing against them, and names them.
-fn name_unreadable<T: Input>(schema: &Value, rest: &mut Map<String, Value>, place: Place, violations: &mut Violations) {
-    let reads = |members: &Map<String, Value>| serde_json::from_value::<T>(Value::Object(members.clone())).is_ok();
-    if reads(rest) {
+fn name_unreadable(
+    schema: &Value,
+    rest: &mut Map<String, Value>,
+    place: Place,
+    violations: &mut Violations,
+    reads: &dyn Fn(Map<String, Value>) -> bool,
+) {
+    if reads(rest.clone()) {
         return;
     }
     let is_required =
         |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
     let (base, optional): (Map<_, _>, Map<_, _>) = rest.clone().into_iter().partition(|(name, _)| is_required(name));
-    if !reads(&base) {
+    if !reads(base.clone()) {
         return;
     }
     for (name, member) in optional {
         let mut alone = base.clone();
         alone.insert(name.clone(), member);
-        if !reads(&alone) {
+        if !reads(alone) {
             rest.remove(&name);
             let message = "cannot be read";
             match place {
@@ -277,7 +298,7 @@ pub fn schema_of<T: JsonSchema + 'static>() -> Arc<Value> {
 }
 
 /// A schema that is kept under a type, made once.
-pub fn schema_by(kind: TypeId, make: impl FnOnce(SchemaGenerator) -> Value) -> Arc<Value> {
+pub fn schema_by(kind: TypeId, make: fn(SchemaGenerator) -> Value) -> Arc<Value> {
     static SCHEMAS: LazyLock<Mutex<HashMap<TypeId, Arc<Value>>>> = LazyLock::new(Mutex::default);
     let mut schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
     Arc::clone(schemas.entry(kind).or_insert_with(|| Arc::new(make(SchemaGenerator::default()))))

@@ -5,6 +5,18 @@
 //! values and answer values. Stores and transports implement [`ports`]; `messaging-engine` reads through them,
 //! decides with [`domain`], and commits [`changes`].
 //!
+//! ```
+//! use messaging_core::domain::message_input::MessageInput;
+//! use messaging_core::input;
+//!
+//! let message = input::body::<MessageInput>(br#"{"channel": "email", "to": "ann", "subject": "Hi", "text": 7}"#);
+//! // All that is wrong is told at once: `/to` is no address, `/text` no text.
+//! assert_eq!(message.unwrap_err().to_string(), "2 fields are invalid");
+//!
+//! let message = MessageInput::email("ann@example.com").subject("Hi").text("Hello, Ann.");
+//! assert!(input::made_body(message).is_ok_and(|(_, violations)| violations.is_empty()));
+//! ```
+//!
 //! # How to add
 //!
 //! * **A rule**: a pure function in the module of [`domain`] that has the subject, with a table of cases beside it.
@@ -13,6 +25,9 @@
 //!   `messaging-store`, then the store itself with a migration.
 //! * **A member of a request**: the field with its `validate` attribute in the input type. Schema, document and the
 //!   check of all faults at once follow from it ([`input`]).
+
+// The derive names this crate, in here too.
+extern crate self as messaging_core;
 
 pub mod changes;
 pub mod cursor;
@@ -26,6 +41,7 @@ pub mod ports;
 pub mod revision;
 pub mod scope;
 pub mod time;
+pub mod validate;
 pub mod violation;
 
 pub use error::DomainError;

@@ -4,9 +4,9 @@
 
 use std::borrow::Cow;
 
+use crate::validate::{Length, Validate};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use validator::ValidateLength;
 
 /// What a PATCH says about one member. Use with `#[serde(default, skip_serializing_if = "Patch::is_absent")]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -80,9 +80,15 @@ impl<T: JsonSchema> JsonSchema for Patch<T> {
 }
 
 /// `validate(length(…))` concerns the value only.
-impl<T: ValidateLength<u64>> ValidateLength<u64> for Patch<T> {
+impl<T: Length> Length for Patch<T> {
     fn length(&self) -> Option<u64> {
-        self.as_value().and_then(ValidateLength::length)
+        self.as_value().and_then(Length::length)
+    }
+}
+
+impl<T: Validate> Validate for Patch<T> {
+    fn broken_member(&self) -> Option<&'static str> {
+        self.as_value().and_then(T::broken_member)
     }
 }
 
@@ -141,8 +147,14 @@ impl<T: JsonSchema> JsonSchema for Replace<T> {
     }
 }
 
-impl<T: ValidateLength<u64>> ValidateLength<u64> for Replace<T> {
+impl<T: Length> Length for Replace<T> {
     fn length(&self) -> Option<u64> {
         self.0.length()
+    }
+}
+
+impl<T: Validate> Validate for Replace<T> {
+    fn broken_member(&self) -> Option<&'static str> {
+        self.0.broken_member()
     }
 }

@@ -45,6 +45,7 @@ const PASSWORD_ALPHABET: &[u8] = b"abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWX
 
 /// A user as the `admin` commands show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct UserReport {
     /// Its id.
     pub id: UserId,
@@ -190,6 +191,7 @@ pub async fn list_keys(app: &App, workspace: WorkspaceId, page: &PageQuery) -> R
 /// What `messaging dev` works with. The secrets are there when this call created them: they are known
 /// to nobody else, and only to whoever writes them down.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DevSetup {
     /// The workspace.
     pub workspace_id: WorkspaceId,

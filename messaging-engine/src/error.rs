@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 /// A refused or failed operation.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The body is not a JSON object.
     #[error("the body is not a JSON object")]

@@ -133,7 +133,7 @@ impl FairSemaphore {
     }
 
     /// Takes permits if that is possible at once. More than there are counts as all of them.
-    pub fn try_acquire(&self, shares: Vec<Share>, permits: u64) -> Result<Permit, Overloaded> {
+    pub(crate) fn try_acquire(&self, shares: Vec<Share>, permits: u64) -> Result<Permit, Overloaded> {
         let permits = permits.min(self.0.bounds.permits);
         let mut state = self.0.lock();
         if state.free < permits || state.is_held_back(&shares, NEWCOMER, self.0.bounds.permits) {

@@ -3,8 +3,40 @@
 //! It opens no socket and no file: everything is reached through the ports of `messaging-core`. Front ends (HTTP,
 //! command line) call [`ops`]. Start reading at [`app`].
 //!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use messaging_core::domain::message::MessageStatus;
+//! use messaging_engine::ops::messages::{GetMessage, MessagePath};
+//! use messaging_engine::{App, Caller, Message, SecretKey, admin};
+//! use messaging_store::{SqliteOptions, SqliteStore};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("messaging.db");
+//! let store = Arc::new(SqliteStore::open(SqliteOptions::new(path))?);
+//! let app = App::builder(store, SecretKey::from_bytes([7; 32]))
+//!     .transports(messaging_transport::defaults(&messaging_transport::Options::new("localhost")))
+//!     .build()
+//!     .await?;
+//! // A workspace with a sending domain whose mail the sandbox keeps.
+//! let dev = admin::prepare_dev(&app).await?;
+//! let caller = Caller::Operator(Some(dev.workspace_id));
+//!
+//! let message = Message::email("ann@example.com").subject("Hi").text("Hello, Ann.");
+//! let accepted = app.send(message, &caller).await?;
+//! // A server has `work::Workers` for this.
+//! app.run_until_idle().await?;
+//!
+//! let report = app.run(GetMessage).path(MessagePath { id: accepted.message_id }).by(&caller).await?;
+//! assert_eq!(report.status, MessageStatus::Delivered);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! From below: [`app`] holds what is shared, [`services`] decide, [`ops`] and [`work`] are what callers and time ask
-//! for. `messaging-core/tests/imports.rs` fails when a file imports from above it.
+//! for. `tests/it/layers.rs` fails when a file imports from above it.
 
 pub mod admin;
 pub mod app;

@@ -24,30 +24,30 @@ use crate::jobs::upkeep::Upkeep;
 use crate::jobs::verify_domain::VerifyDomain;
 
 mod compose;
-pub mod deliver_message;
-pub mod deliver_webhook;
+mod deliver_message;
+mod deliver_webhook;
 mod delivery;
 mod delivery_progress;
-pub mod drain_webhook;
-pub mod erase_contact;
-pub mod follow_changes;
-pub mod import_contacts;
-pub mod job;
+mod drain_webhook;
+mod erase_contact;
+mod follow_changes;
+mod import_contacts;
+mod job;
 mod lanes;
-pub mod move_messages;
+mod move_messages;
 mod paused_lanes;
-pub mod recalculate_segment;
-pub mod replay_webhook;
+mod recalculate_segment;
+mod replay_webhook;
 mod runner;
-pub mod settle_receipt;
+mod settle_receipt;
 mod start;
 pub mod sweep;
 mod transaction_log;
 mod unprepared;
-pub mod verify_domain;
+mod verify_domain;
 mod webhook_attempt;
 
-pub use job::{Job, JobContext, JobError, JobType};
+pub(crate) use job::JobType;
 pub use runner::Workers;
 
 /// Every job type.

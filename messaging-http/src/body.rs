@@ -10,11 +10,11 @@
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body::Body;
+use bytes::{Buf as _, Bytes};
+use http_body::{Body, Frame, SizeHint};
 use messaging_core::domain::caller_network::CallerNetwork;
 use messaging_engine::Error;
 use messaging_engine::fair_semaphore::{Bounds, Cap, FairSemaphore, Overloaded, Owner, Permit, Share};
@@ -217,6 +217,36 @@ async fn in_time(permit: impl Future<Output = Result<Permit, Overloaded>>) -> Re
     match timeout(WAIT, permit).await {
         Ok(Ok(permit)) => Ok(permit),
         Ok(Err(_)) | Err(_) => Err(Error::Unavailable { retry_after: RETRY_AFTER }),
+    }
+}
+
+/// The body of a request, wherever it comes from.
+pub(crate) type RequestBody = dyn Body<Data = Bytes, Error = Broken> + Send + Unpin;
+
+/// A body that broke off. Why is known to nobody who could still be told.
+#[derive(Debug)]
+pub(crate) struct Broken;
+
+/// Any body as a [`RequestBody`].
+pub(crate) struct Erased<B>(pub(crate) B);
+
+impl<B: Body + Unpin> Body for Erased<B> {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        let frame = ready!(Pin::new(&mut self.0).poll_frame(cx));
+        // Nothing is copied where the data is `Bytes` already.
+        let whole = |frame: Frame<B::Data>| frame.map_data(|mut data| data.copy_to_bytes(data.remaining()));
+        Poll::Ready(frame.map(|frame| frame.map(whole).map_err(|_| Broken)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
     }
 }
 

@@ -267,10 +267,13 @@ mod tests {
 
     #[test]
     fn targets_are_filled_in() {
-        let query = PageQuery { limit: Some(2), cursor: Some("a b".to_owned()) };
-        assert_eq!(target::<ListWorkspaces>(&Empty {}, &query).unwrap(), "/workspaces?cursor=a+b&limit=2");
+        let query = PageQuery::new().limit(2).cursor("a b");
+        assert_eq!(target::<ListWorkspaces>(&Empty::default(), &query).unwrap(), "/workspaces?cursor=a+b&limit=2");
         let path = InWorkspace { workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap() };
-        assert_eq!(target::<UpdateWorkspace>(&path, &Empty {}).unwrap(), "/workspaces/wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH");
+        assert_eq!(
+            target::<UpdateWorkspace>(&path, &Empty::default()).unwrap(),
+            "/workspaces/wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH"
+        );
     }
 
     #[test]

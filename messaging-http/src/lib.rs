@@ -32,6 +32,8 @@ mod reply;
 mod request_id;
 mod router;
 mod server;
+mod service;
+mod service_options;
 pub mod settings;
 pub mod standalone;
 mod unsubscribe_page;
@@ -40,4 +42,6 @@ mod visits;
 
 pub use client::{Client, ClientError};
 pub use server::{Listener, Server, ServerOptions};
+pub use service::{Answering, ApiService, PeerAddress};
+pub use service_options::ServiceOptions;
 pub use settings::{Settings, SettingsArgs};

@@ -68,7 +68,7 @@ pub fn start(filter: &str, format: LogFormat) -> Result<LogGuard, LogError> {
 }
 
 /// How many log lines this process has dropped.
-pub fn dropped_lines() -> u64 {
+pub(crate) fn dropped_lines() -> u64 {
     DROPPED.load(Relaxed)
 }
 

@@ -19,13 +19,23 @@ const SCHEMAS: &str = "#/components/schemas/";
 
 /// The document as it is served and kept in `docs/openapi.json`.
 pub fn text() -> String {
-    let mut text = format!("{:#}", document());
+    text_at("")
+}
+
+/// The same of a server that is mounted at a path.
+pub(crate) fn text_at(prefix: &str) -> String {
+    let mut text = format!("{:#}", document_at(prefix));
     text.push('\n');
     text
 }
 
 /// The document.
 pub fn document() -> Value {
+    document_at("")
+}
+
+/// The same of a server that is mounted at a path.
+pub(crate) fn document_at(prefix: &str) -> Value {
     let mut inputs = generator(SchemaSettings::for_deserialize);
     let mut outputs = generator(SchemaSettings::for_serialize);
     let mut paths = BTreeMap::<&str, BTreeMap<String, Value>>::new();
@@ -69,7 +79,7 @@ pub fn document() -> Value {
             "description": "Transactional and campaign messaging. Every path is answered under `/v1` and `/api/v1` alike.",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
-        "servers": [{"url": BASE}],
+        "servers": [{"url": format!("{prefix}{BASE}")}],
         "tags": tags.iter().map(|name| json!({"name": name})).collect::<Vec<_>>(),
         "paths": paths,
         "components": {

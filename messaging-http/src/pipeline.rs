@@ -15,8 +15,9 @@ use futures_util::FutureExt as _;
 use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, EXPECT, HOST};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
+use http_body::Body as _;
 use http_body_util::Full;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Incoming;
 use ipnet::IpNet;
 use messaging_core::domain::caller_network::CallerNetwork;
 use messaging_core::error::Chain;
@@ -27,7 +28,7 @@ use messaging_engine::ops::{self, BodyKind, Endpoint};
 use messaging_engine::{Admitted, App, Caller, Error};
 use tokio::time::timeout;
 
-use crate::body::{BodyBudget, BodyError, BodyTimes, Received, Sender, drain};
+use crate::body::{BodyBudget, BodyError, BodyTimes, Erased, Received, RequestBody, Sender, drain};
 use crate::caller_address::caller_address;
 use crate::connection::activity::Activity;
 use crate::documents::Documents;
@@ -36,6 +37,7 @@ use crate::rate_limit::{RateLimiter, Standing};
 use crate::reply::{self, Reply, X_REQUEST_ID};
 use crate::request_id::request_id;
 use crate::router::{Found, Router, Slot, Target};
+use crate::service_options::ServiceOptions;
 use crate::uploads;
 use crate::visits::{self, Visit};
 
@@ -122,7 +124,7 @@ impl From<BodyError> for Refusal {
 }
 
 impl Pipeline {
-    pub(crate) fn new(app: App, budget: u64, times: BodyTimes, trusted_proxies: Vec<IpNet>) -> Self {
+    pub(crate) fn new(app: App, options: ServiceOptions) -> Self {
         let router = Router::new();
         let metrics = Metrics::new(router.targets());
         #[expect(clippy::cast_precision_loss, reason = "milliseconds since the epoch fit for a long time")]
@@ -131,31 +133,49 @@ impl Pipeline {
             app,
             router,
             metrics,
-            budget: BodyBudget::new(budget),
-            times,
-            trusted_proxies,
+            budget: BodyBudget::new(options.body_budget),
+            times: options.body_times(),
+            trusted_proxies: options.trusted_proxies,
             limiter: RateLimiter::default(),
-            documents: Documents::default(),
+            documents: Documents::new(options.prefix),
             started,
         }
     }
 
-    /// Answers a request.
+    /// Answers a request of a connection of ours.
     pub(crate) async fn serve(
         self: Arc<Self>,
         request: Request<Incoming>,
         peer: IpAddr,
         activity: Arc<Activity>,
     ) -> Result<Response<Full<Bytes>>, Infallible> {
+        let (head, body) = request.into_parts();
+        let form = check_form(&head);
+        Ok(self.answer(form, &head, &mut Erased(body), peer, activity).await)
+    }
+
+    /// Answers a request that another server has received.
+    pub(crate) async fn serve_mounted(&self, head: &Parts, body: &mut RequestBody, peer: IpAddr) -> Reply {
+        // Whether the form is right, above all the host, was for the other server to judge.
+        self.answer(check_length(head), head, body, peer, Arc::new(Activity::new())).await
+    }
+
+    async fn answer(
+        &self,
+        form: Result<(), Refusal>,
+        head: &Parts,
+        body: &mut RequestBody,
+        peer: IpAddr,
+        activity: Arc<Activity>,
+    ) -> Reply {
         let began = Instant::now();
-        let running = Arc::clone(&activity).begin(request.version());
+        let running = Arc::clone(&activity).begin(head.version);
         let in_flight = self.metrics.in_flight.enter();
-        let (head, mut body) = request.into_parts();
         let mut notes = Notes::default();
         let request_id = request_id(&head.headers, &self.app);
 
-        let outcome = match check_form(&head) {
-            Ok(()) => self.run(&head, &mut body, peer, &request_id, &activity, &mut notes).await,
+        let outcome = match form {
+            Ok(()) => self.run(head, body, peer, &request_id, &activity, &mut notes).await,
             Err(refusal) => Err(refusal),
         };
         let is_malformed = matches!(outcome, Err(Refusal::Malformed(_)));
@@ -163,9 +183,7 @@ impl Pipeline {
             Ok(reply) => reply,
             Err(refusal) => self.refuse(refusal, &request_id, &notes),
         };
-        if head.version != Version::HTTP_2
-            && (is_malformed || !notes.read && !self.skip(&head, &mut body, &activity).await)
-        {
+        if head.version < Version::HTTP_2 && (is_malformed || !notes.read && !self.skip(head, body, &activity).await) {
             activity.leave_unread();
             reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -179,20 +197,20 @@ impl Pipeline {
         self.metrics.answered(notes.slot, status, took);
         log(&head.method, status, &reply, took, log_id.to_str().unwrap_or_default(), &notes);
         drop((in_flight, running));
-        Ok(reply)
+        reply
     }
 
     async fn run(
         &self,
         head: &Parts,
-        body: &mut Incoming,
+        body: &mut RequestBody,
         peer: IpAddr,
         request_id: &HeaderValue,
         activity: &Activity,
         notes: &mut Notes,
     ) -> Result<Reply, Refusal> {
         // 1: the route.
-        let found = self.router.find(&head.method, head.uri.path())?;
+        let found = self.router.find(&head.method, self.documents.below_prefix(head.uri.path()))?;
         let client = caller_address(peer, &head.headers, &self.trusted_proxies);
         let origin = Origin { client, activity };
         notes.slot = Some(found.slot);
@@ -266,7 +284,7 @@ impl Pipeline {
         visit: Visit,
         found: &Found<'_>,
         head: &Parts,
-        body: &mut Incoming,
+        body: &mut RequestBody,
         origin: Origin<'_>,
         notes: &mut Notes,
     ) -> Result<Reply, Refusal> {
@@ -287,7 +305,7 @@ impl Pipeline {
     async fn upload(
         &self,
         found: &Found<'_>,
-        body: &mut Incoming,
+        body: &mut RequestBody,
         origin: Origin<'_>,
         notes: &mut Notes,
     ) -> Result<Reply, Refusal> {
@@ -299,7 +317,7 @@ impl Pipeline {
     }
 
     /// Gets a body out of the way that nobody wanted. Tells whether the next request can follow.
-    async fn skip(&self, head: &Parts, body: &mut Incoming, activity: &Activity) -> bool {
+    async fn skip(&self, head: &Parts, body: &mut RequestBody, activity: &Activity) -> bool {
         let _awaited = activity.await_body();
         // Who asked first whether to send the body shall not send it now.
         body.is_end_stream()
@@ -385,12 +403,14 @@ impl std::fmt::Display for Credential {
     }
 }
 
+fn check_length(head: &Parts) -> Result<(), Refusal> {
+    let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    if target > MAX_TARGET { Err(Refusal::Malformed(StatusCode::URI_TOO_LONG)) } else { Ok(()) }
+}
+
 /// What of the form of a request hyper leaves to us.
 fn check_form(head: &Parts) -> Result<(), Refusal> {
-    let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
-    if target > MAX_TARGET {
-        return Err(Refusal::Malformed(StatusCode::URI_TOO_LONG));
-    }
+    check_length(head)?;
     // RFC 9112 section 3.2. HTTP/1.0 knew no Host, and HTTP/2 has another place for it.
     let mut hosts = head.headers.get_all(HOST).iter();
     let is_fine = match (hosts.next(), hosts.next()) {

@@ -16,12 +16,12 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use crate::body::BodyTimes;
 use crate::connection::activity::Patience;
 use crate::connection::{self, Phase};
 use crate::connection_limiter::ConnectionLimiter;
 use crate::metrics::listener::MetricsListener;
 use crate::pipeline::Pipeline;
+use crate::service_options::ServiceOptions;
 
 /// Connections that the kernel keeps for us while we are busy.
 const BACKLOG: u32 = 1024;
@@ -40,9 +40,6 @@ const STREAM_WINDOW: u32 = 256 * 1024;
 
 /// The same for all requests of a connection.
 const CONNECTION_WINDOW: u32 = 1 << 20;
-
-/// Bytes a second that buy a body more time, beyond the first pause. What comes more slowly is cut off.
-const LEAST_BODY_RATE: u64 = 500;
 
 /// How a server listens and how patient it is.
 #[derive(Debug, Clone)]
@@ -73,18 +70,26 @@ pub struct ServerOptions {
 impl ServerOptions {
     /// The options of a server that listens at an address.
     pub fn new(listen: SocketAddr) -> Self {
+        let ServiceOptions { trusted_proxies, body_stall_timeout, body_timeout, body_budget, .. } =
+            ServiceOptions::default();
         Self {
             listen,
             metrics_listen: None,
-            trusted_proxies: Vec::new(),
+            trusted_proxies,
             max_connections: 4096,
             head_timeout: Duration::from_secs(15),
             idle_timeout: Duration::from_secs(75),
-            body_stall_timeout: Duration::from_secs(30),
-            body_timeout: Duration::from_mins(5),
-            body_budget: 64 << 20,
+            body_stall_timeout,
+            body_timeout,
+            body_budget,
             stop_grace: Duration::from_secs(10),
         }
+    }
+
+    /// What concerns requests and not connections.
+    fn service(&self) -> ServiceOptions {
+        let Self { trusted_proxies, body_stall_timeout, body_timeout, body_budget, .. } = self.clone();
+        ServiceOptions { prefix: String::new(), trusted_proxies, body_stall_timeout, body_timeout, body_budget }
     }
 }
 
@@ -126,9 +131,7 @@ impl Server {
     pub fn on(listener: Listener, app: App, options: ServerOptions) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let metrics = options.metrics_listen.map(MetricsListener::bind).transpose()?;
-        let times =
-            BodyTimes { stall: options.body_stall_timeout, total: options.body_timeout, least_rate: LEAST_BODY_RATE };
-        let pipeline = Pipeline::new(app, options.body_budget, times, options.trusted_proxies.clone());
+        let pipeline = Pipeline::new(app, options.service());
         Ok(Self { listener: listener.0, metrics, address, pipeline: Arc::new(pipeline), options })
     }
 

@@ -12,6 +12,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use messaging_core::ports::store::StoreHealth;
 use messaging_engine::App;
 use messaging_transport::inbound::{Inbound, InboundOptions};
@@ -41,15 +42,23 @@ pub struct Standalone {
 /// Runs a server until the process is told to stop (SIGTERM or SIGINT).
 ///
 /// Must be called within a tokio runtime; the workers get one of their own.
-pub async fn serve(settings: &Settings) -> Result<(), StartError> {
-    // Before anything else: a signal that comes while starting must not be lost.
-    let stop = stop_signal()?;
-    Standalone::start(settings).await?.run(stop).await
+pub fn serve(settings: &Settings) -> BoxFuture<'_, Result<(), StartError>> {
+    Box::pin(async {
+        // Before anything else: a signal that comes while starting must not be lost.
+        let stop = stop_signal()?;
+        Standalone::start(settings).await?.run(stop).await
+    })
 }
 
 impl Standalone {
     /// Opens everything and starts the workers. Requests are answered once it runs.
-    pub async fn start(settings: &Settings) -> Result<Self, StartError> {
+    ///
+    /// Boxed, like [`Self::run`], because the body of an async function is compiled into every crate that polls it.
+    pub fn start(settings: &Settings) -> BoxFuture<'_, Result<Self, StartError>> {
+        Box::pin(Self::open_all(settings))
+    }
+
+    async fn open_all(settings: &Settings) -> Result<Self, StartError> {
         let failed = |address| move |source| StartError::Listen { address, source };
         let listener = Listener::bind(settings.listen).map_err(failed(settings.listen))?;
         let address = listener.local_addr().map_err(failed(settings.listen))?;
@@ -94,7 +103,15 @@ impl Standalone {
 
     /// Answers until `stop` is done; then finishes what runs, requests and attempts side by side. Fails when the
     /// database cannot be written any more by this process.
-    pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), StartError> {
+    pub fn run<'a>(self, stop: impl Future<Output = ()> + Send + 'a) -> BoxFuture<'a, Result<(), StartError>> {
+        self.run_until(Box::pin(stop))
+    }
+
+    fn run_until(self, stop: BoxFuture<'_, ()>) -> BoxFuture<'_, Result<(), StartError>> {
+        Box::pin(self.answer_until(stop))
+    }
+
+    async fn answer_until(self, stop: BoxFuture<'_, ()>) -> Result<(), StartError> {
         let Self { app, server, background, inbound, database, listen_file, smtp_listen_file, metrics_listen_file } =
             self;
         if let Some(inbound) = &inbound {

@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use http_body::Body as _;
-use hyper::body::Incoming;
 use messaging_engine::App;
 use messaging_engine::ops::imports::ImportView;
 
-use crate::body::{BodyError, BodyTimes, Pieces};
+use crate::body::{BodyError, BodyTimes, Pieces, RequestBody};
 use crate::reply::{self, Reply};
 
 /// The path.
@@ -30,7 +29,7 @@ pub(crate) async fn answer(
     app: &App,
     token: &str,
     client: IpAddr,
-    body: &mut Incoming,
+    body: &mut RequestBody,
     times: BodyTimes,
     received: &mut u64,
 ) -> Result<Reply, BodyError> {

@@ -3,6 +3,21 @@
 //! Nothing is decided here: rows go in and come out as core's types. [`SqliteStore`] implements
 //! [`messaging_core::ports::store::Store`]; the module `conformance` (feature of the same name) holds
 //! the cases that a store of your own should pass as well.
+//!
+//! ```
+//! use messaging_core::ports::Store as _;
+//! use messaging_store::{SqliteOptions, SqliteStore};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("messaging.db");
+//! let store = SqliteStore::open(SqliteOptions::new(path))?;
+//! store.ping().await?;
+//! store.close().await;
+//! # Ok(())
+//! # }
+//! ```
 
 #[cfg(feature = "conformance")]
 pub mod conformance;

@@ -13,6 +13,14 @@
 //! * [`defaults`] lists what a server starts with: every channel and provider that needs no more than
 //!   the workspace's settings.
 //!
+//! ```
+//! use messaging_core::domain::channel::Channel;
+//! use messaging_transport::{Options, defaults};
+//!
+//! let transports = defaults(&Options::new("mail.example.org"));
+//! assert!(transports.iter().any(|(channel, provider, _)| (*channel, *provider) == (Channel::Email, "smtp")));
+//! ```
+//!
 //! # How to add a provider
 //!
 //! Its settings are a row of the table in core's `domain/provider.rs`. Here it is a folder of its name with four

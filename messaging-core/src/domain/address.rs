@@ -11,7 +11,7 @@ use crate::domain::channel::Channel;
 use crate::violation::{FieldCode, Violations};
 
 /// The longest address SMTP can carry (RFC 5321 section 4.5.3.1.3, less the angle brackets).
-pub const MAX_EMAIL_LENGTH: usize = 254;
+pub(crate) const MAX_EMAIL_LENGTH: usize = 254;
 
 /// An email address as it may appear in `to`, `cc`, `bcc`, `from_email`, `reply_to`.
 ///
@@ -60,11 +60,6 @@ impl EmailAddress {
     /// The domain as DNS spells it: lower case, A-labels.
     pub fn ascii_domain(&self) -> String {
         ascii_domain(self.domain()).unwrap_or_else(|| self.domain().to_ascii_lowercase())
-    }
-
-    /// How suppressions and contacts spell it; see [`normalize_email`].
-    pub fn normalized(&self) -> String {
-        normalize_email(&self.0)
     }
 
     /// What a caller without `pii:read` sees: `j***@example.org` (contract section 2.4).
@@ -161,7 +156,7 @@ pub fn check_sent(
 }
 
 /// Whether a text is what [`mask`] makes of an email address or of a phone number.
-pub fn has_masked_form(text: &str) -> bool {
+pub(crate) fn has_masked_form(text: &str) -> bool {
     let text = text.trim();
     if let Some((local, _)) = text.rsplit_once('@') {
         let mut characters = local.chars();
@@ -192,7 +187,7 @@ pub fn normalize_email(text: &str) -> String {
 
 /// The labels of a domain, or of a part of one, as [`normalize_email`] spells them: lower case, A-labels. A label
 /// that has no A-label, because it is cut off, is lower-cased only.
-pub fn normalize_labels(text: &str) -> String {
+pub(crate) fn normalize_labels(text: &str) -> String {
     let spelled = |label: &str| {
         let ascii = if label.is_ascii() { None } else { idna::domain_to_ascii_strict(label).ok() };
         ascii.unwrap_or_else(|| label.to_ascii_lowercase())
@@ -202,14 +197,14 @@ pub fn normalize_labels(text: &str) -> String {
 
 /// A letter in lower case, for finding addresses in texts. As in [`normalize_email`], no letter outside of ASCII
 /// becomes one within it; U+212A KELVIN SIGN is no `k`.
-pub fn fold_letter(letter: char) -> char {
+pub(crate) fn fold_letter(letter: char) -> char {
     let lower = letter.to_lowercase().next().unwrap_or(letter);
     if lower.is_ascii() && !letter.is_ascii() { letter } else { lower }
 }
 
 /// The spelling with the domain in letters that people read, where it is another than [`normalize_email`]
 /// answers.
-pub fn unicode_spelling(text: &str) -> Option<String> {
+pub(crate) fn unicode_spelling(text: &str) -> Option<String> {
     let (local, domain) = text.rsplit_once('@')?;
     let (readable, errors) = idna::domain_to_unicode(domain);
     (errors.is_ok() && readable != domain).then(|| format!("{local}@{readable}"))

@@ -5,22 +5,22 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::validate::Validate;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use validator::Validate;
 
 use crate::domain::limits::MAX_FILENAME;
 use crate::ids::{BlobId, MessageId, WorkspaceId};
 
 /// At most this many (contract section 20).
-pub const MAX_ATTACHMENTS: u64 = 10;
+pub(crate) const MAX_ATTACHMENTS: u64 = 10;
 /// Characters of the media type of an attachment.
 const MAX_CONTENT_TYPE: u64 = 255;
 /// Decoded, all together (contract section 20).
-pub const MAX_TOTAL_BYTES: usize = 15 << 20;
+pub(crate) const MAX_TOTAL_BYTES: usize = 15 << 20;
 
 /// A file as it is sent in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -138,7 +138,7 @@ pub fn content_type(file: &AttachmentInput) -> String {
 }
 
 /// `type/subtype`, optionally with parameters; printable ASCII, so that it fits a header.
-pub fn is_media_type(text: &str) -> bool {
+pub(crate) fn is_media_type(text: &str) -> bool {
     let essence = text.split(';').next().unwrap_or_default().trim_end();
     let token =
         |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b));

@@ -16,13 +16,13 @@ use crate::ids::MessageId;
 use crate::time::Timestamp;
 
 /// A click so soon after delivery is no person's.
-pub const HASTE: Duration = Duration::from_secs(2);
+pub(crate) const HASTE: Duration = Duration::from_secs(2);
 
 /// So many different links of a message ...
-pub const BURST_LINKS: usize = 3;
+pub(crate) const BURST_LINKS: usize = 3;
 
 /// ... within this time are no person's.
-pub const BURST_TIME: Duration = Duration::from_secs(1);
+pub(crate) const BURST_TIME: Duration = Duration::from_secs(1);
 
 /// Messages whose clicks are remembered; beyond that the memory starts anew.
 const MAX_MESSAGES: usize = 10_000;

@@ -135,7 +135,7 @@ impl Contact {
     }
 
     /// Whether anything names it.
-    pub const fn has_identifier(&self) -> bool {
+    pub(crate) const fn has_identifier(&self) -> bool {
         self.external_id.is_some() || self.email.is_some() || self.phone.is_some()
     }
 

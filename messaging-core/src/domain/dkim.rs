@@ -1,20 +1,28 @@
 //! DKIM keys: made, published, signed with.
 //!
 //! RFC 6376 and RFC 8463. Which octets are signed is the matter of whoever writes the message; here is
-//! the key that signs them.
+//! the key that signs them. Keys are made and used with the feature `dkim`.
 
 use std::fmt;
 
+#[cfg(feature = "dkim")]
 use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der, PublicKeyX509Der};
+#[cfg(feature = "dkim")]
 use aws_lc_rs::rand::SystemRandom;
+#[cfg(feature = "dkim")]
 use aws_lc_rs::rsa::KeySize;
+#[cfg(feature = "dkim")]
 use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair};
+#[cfg(feature = "dkim")]
 use base64::Engine as _;
+#[cfg(feature = "dkim")]
 use base64::engine::general_purpose::STANDARD;
+#[cfg(feature = "dkim")]
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "dkim")]
 use crate::entropy::Entropy;
 
 /// How a key signs (the `a=` tag).
@@ -61,6 +69,7 @@ impl fmt::Debug for NewKey {
 
 /// Makes a key pair. An RSA key, whose randomness is the library's own, takes some dozen milliseconds of
 /// processor time: not on a thread that answers requests.
+#[cfg(feature = "dkim")]
 pub fn generate(algorithm: Algorithm, entropy: &dyn Entropy) -> NewKey {
     match algorithm {
         Algorithm::RsaSha256 => {
@@ -88,6 +97,7 @@ pub fn generate(algorithm: Algorithm, entropy: &dyn Entropy) -> NewKey {
 pub struct Damaged;
 
 /// Signs for a domain with one key.
+#[non_exhaustive]
 pub struct Signer {
     /// The `d=` tag.
     pub domain: String,
@@ -95,14 +105,17 @@ pub struct Signer {
     pub selector: String,
     /// The `a=` tag.
     pub algorithm: Algorithm,
+    #[cfg(feature = "dkim")]
     key: Key,
 }
 
+#[cfg(feature = "dkim")]
 enum Key {
     Rsa(Box<RsaKeyPair>),
     Ed25519(Box<Ed25519KeyPair>),
 }
 
+#[cfg(feature = "dkim")]
 impl Signer {
     /// A signer with the private key that [`generate`] made, or any PKCS#8 document in base64.
     pub fn new(domain: &str, selector: &str, algorithm: Algorithm, private: &str) -> Result<Self, Damaged> {
@@ -141,7 +154,7 @@ impl fmt::Debug for Signer {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "dkim"))]
 mod tests {
     use ring::signature::{ED25519, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 

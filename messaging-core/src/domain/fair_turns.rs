@@ -10,7 +10,7 @@ use crate::domain::lane::{Flow, JobClass};
 use crate::ids::WorkspaceId;
 
 /// Of so many places that are given while both classes have work, one goes to bulk work.
-pub const BULK_SHARE: usize = 8;
+pub(crate) const BULK_SHARE: usize = 8;
 
 /// How many places there are, and for whom.
 #[derive(Debug, Clone, Copy)]

@@ -5,9 +5,9 @@
 /// At most this many (contract section 20).
 pub const MAX_HEADERS: u64 = 30;
 /// The longest name.
-pub const MAX_NAME_LENGTH: usize = 76;
+pub(crate) const MAX_NAME_LENGTH: usize = 76;
 /// The longest value in characters.
-pub const MAX_VALUE_LENGTH: usize = 998;
+pub(crate) const MAX_VALUE_LENGTH: usize = 998;
 
 /// Headers that we write, that steer mail systems, or that would forge where a message came from.
 const DENIED: &[&str] = &[

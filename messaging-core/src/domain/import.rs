@@ -6,7 +6,9 @@
 
 pub mod columns;
 pub mod report;
+#[cfg(feature = "imports")]
 pub mod row;
+#[cfg(feature = "imports")]
 pub mod table;
 mod unreadable;
 
@@ -28,7 +30,7 @@ pub const MAX_BYTES: u64 = 100 << 20;
 /// The most rows of a file, the header not counted (contract section 20).
 pub const MAX_ROWS: u64 = 1_000_000;
 /// How long a link for the upload works.
-pub const UPLOAD_WITHIN: Duration = Duration::from_hours(1);
+pub(crate) const UPLOAD_WITHIN: Duration = Duration::from_hours(1);
 
 /// A file of contacts, and how far it has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

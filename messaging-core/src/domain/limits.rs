@@ -20,13 +20,13 @@ pub const MAX_DISPLAY_NAME: u64 = 128;
 pub const MAX_SUBJECT: u64 = 998;
 
 /// Characters of a contact's id elsewhere.
-pub const MAX_EXTERNAL_ID: u64 = 255;
+pub(crate) const MAX_EXTERNAL_ID: u64 = 255;
 
 /// Characters of a tag of a contact.
-pub const MAX_TAG: usize = 64;
+pub(crate) const MAX_TAG: usize = 64;
 
 /// Tags of a contact.
-pub const MAX_CONTACT_TAGS: u64 = 100;
+pub(crate) const MAX_CONTACT_TAGS: u64 = 100;
 
 /// Characters of the name of a file.
 pub const MAX_FILENAME: u64 = 255;

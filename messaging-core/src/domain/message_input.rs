@@ -7,10 +7,10 @@ mod build;
 
 use std::collections::BTreeMap;
 
+use crate::validate::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use validator::Validate;
 
 use crate::domain::address;
 use crate::domain::attachment::{self, AttachmentInput, Base64};

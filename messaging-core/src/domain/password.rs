@@ -3,8 +3,11 @@
 //! Argon2id (RFC 9106) with the parameters OWASP recommends: 19 MiB, two passes, one lane. Both
 //! functions take tens of milliseconds on purpose; call them where that blocks nobody.
 
+#[cfg(feature = "passwords")]
 use argon2::Argon2;
+#[cfg(feature = "passwords")]
 use argon2::password_hash::phc::PasswordHash;
+#[cfg(feature = "passwords")]
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 
 /// The shortest password, in characters (NIST SP 800-63B section 3.1.1.2 asks for no other rule).
@@ -17,16 +20,18 @@ pub const NOBODYS: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// The hash of a password in PHC form.
+#[cfg(feature = "passwords")]
 pub fn hash(password: &str, salt: [u8; 16]) -> Result<String, argon2::password_hash::Error> {
     Argon2::default().hash_password_with_salt(password.as_bytes(), &salt).map(|hash| hash.to_string())
 }
 
 /// Whether `password` is the one that `hash` was made of. A hash that does not parse matches nothing.
+#[cfg(feature = "passwords")]
 pub fn matches(password: &str, hash: &str) -> bool {
     PasswordHash::new(hash).is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "passwords"))]
 mod tests {
     use super::*;
 

@@ -19,11 +19,11 @@ use crate::ids::{ContactId, EventId, Id as _, WorkspaceId};
 use crate::time::Timestamp;
 
 /// Characters of the id under which an event counts once.
-pub const MAX_UNIQUE_ID: u64 = 128;
+pub(crate) const MAX_UNIQUE_ID: u64 = 128;
 /// Characters of a name.
-pub const MAX_NAME_LENGTH: usize = 128;
+pub(crate) const MAX_NAME_LENGTH: usize = 128;
 /// All properties of an event, in bytes of JSON.
-pub const MAX_PROPERTY_BYTES: usize = 32 << 10;
+pub(crate) const MAX_PROPERTY_BYTES: usize = 32 << 10;
 /// A repetition within this time after the arrival of the first is noticed.
 pub const UNIQUE_FOR: Duration = Duration::from_hours(7 * 24);
 /// How far ahead of ours a caller's clock may be.
@@ -59,7 +59,7 @@ impl ProductEvent {
 }
 
 /// The earliest and the latest time that an event may have happened at when it arrives now.
-pub fn possible_times(now: Timestamp) -> (Timestamp, Timestamp) {
+pub(crate) fn possible_times(now: Timestamp) -> (Timestamp, Timestamp) {
     let today = now.to_jiff().to_zoned(TimeZone::UTC);
     let earliest = today.checked_sub(MAX_YEARS.years()).map_or(now, |then| then.timestamp().into());
     (earliest, now + MAX_AHEAD)

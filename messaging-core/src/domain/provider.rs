@@ -148,7 +148,7 @@ const MAX_TEXT: usize = 4096;
 const MAX_DOCUMENT: usize = 64 << 10;
 
 /// Every provider of every channel; the first of a channel is its default.
-pub static PROVIDERS: LazyLock<Vec<ProviderKind>> = LazyLock::new(|| {
+pub(crate) static PROVIDERS: LazyLock<Vec<ProviderKind>> = LazyLock::new(|| {
     vec![
         provider(Channel::Email, BUILTIN, vec![]),
         provider(

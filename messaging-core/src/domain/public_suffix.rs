@@ -12,7 +12,7 @@ pub fn organizational(domain: &str) -> &str {
 
 /// The public suffix of a name, if it is on the list.
 #[inline(never)]
-pub fn known_suffix(name: &str) -> Option<&str> {
+pub(crate) fn known_suffix(name: &str) -> Option<&str> {
     let suffix = psl::suffix(name.as_bytes()).filter(psl::Suffix::is_known)?;
     name.get(name.len() - suffix.as_bytes().len()..)
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::domain::address;
 use crate::domain::channel::Channel;
 
-pub use cross_out::cross_out;
+pub(crate) use cross_out::cross_out;
 
 /// What stands for what is not shown.
 const STARS: &str = "***";
@@ -105,7 +105,7 @@ fn mask_value(value: &mut Value, number: Option<&(String, String)>) {
 }
 
 /// The text with every email address and phone number masked, in time linear in its length.
-pub fn mask_text(text: &str) -> Cow<'_, str> {
+pub(crate) fn mask_text(text: &str) -> Cow<'_, str> {
     // Most texts have neither; `0xEF` begins the wide spellings of `@`.
     let may_have = |byte| matches!(byte, b'@' | b'%' | b'+' | b'=' | b'&' | b'\\' | 0xEF);
     if !text.bytes().any(may_have) {

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::validate::Length;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use validator::ValidateLength;
 
 /// A secret in clear. It is written where it is serialized, and nowhere else: `Debug` hides it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-impl ValidateLength<u64> for Secret {
+impl Length for Secret {
     fn length(&self) -> Option<u64> {
         self.0.length()
     }

@@ -31,7 +31,7 @@ pub fn value<'a>(tags: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
 }
 
 /// The value without the white space that may stand inside.
-pub fn without_white(value: &str) -> String {
+pub(crate) fn without_white(value: &str) -> String {
     value.chars().filter(|c| !is_white(*c)).collect()
 }
 

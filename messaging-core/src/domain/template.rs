@@ -6,26 +6,45 @@
 //! bounded in three places: [`gate`] before anything that calls itself sees a source, `guard` in what is
 //! compiled, [`budget`] in what is rendered.
 
+#[cfg(feature = "templates")]
 mod address;
+#[cfg(feature = "templates")]
 pub mod budget;
+#[cfg(feature = "templates")]
 pub mod compiled;
+#[cfg(feature = "templates")]
 pub mod css;
+#[cfg(feature = "templates")]
 pub mod engine;
+#[cfg(feature = "templates")]
 mod escape;
+#[cfg(feature = "templates")]
 pub mod fault;
+#[cfg(feature = "templates")]
 mod filters;
+#[cfg(feature = "templates")]
 pub mod gate;
+#[cfg(feature = "templates")]
 mod guard;
+#[cfg(feature = "templates")]
 pub mod import;
+#[cfg(feature = "templates")]
+mod lint;
+#[cfg(feature = "templates")]
 mod markup;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, feature = "templates", target_os = "linux"))]
 mod memory_tests;
+#[cfg(feature = "templates")]
 pub mod mjml;
+#[cfg(feature = "templates")]
 mod positions;
+#[cfg(feature = "templates")]
 pub mod saving;
-#[cfg(test)]
+#[cfg(all(test, feature = "templates"))]
 mod tests;
+#[cfg(feature = "templates")]
 pub mod values;
+#[cfg(feature = "templates")]
 pub mod variables;
 pub mod warning;
 
@@ -118,11 +137,6 @@ impl Template {
     pub fn head(&self) -> Self {
         let design = Design { html: None, mjml: None, text: None, ..self.design.clone() };
         Self { design, ready: None, ..self.clone() }
-    }
-
-    /// The HTML that is sent.
-    pub fn html_to_send(&self) -> Option<&str> {
-        self.ready.as_deref().or(self.design.html.as_deref())
     }
 
     /// Whether it has what a message of its channel needs (contract section 11).

@@ -12,11 +12,11 @@ use crate::ids::{DomainId, Id as _};
 use crate::time::Timestamp;
 
 /// How long a verified domain may be broken before it fails.
-pub const BROKEN_FOR: Duration = Duration::from_hours(72);
+pub(crate) const BROKEN_FOR: Duration = Duration::from_hours(72);
 
 /// How long a replaced key stays published after its successor was found published. Mail that waits in
 /// a queue or a mailbox is verified days after it was signed.
-pub const OLD_KEYS_STAY: Duration = Duration::from_hours(7 * 24);
+pub(crate) const OLD_KEYS_STAY: Duration = Duration::from_hours(7 * 24);
 
 /// Pairs of keys that a domain may have at a time.
 pub const MAX_KEY_PAIRS: usize = 3;

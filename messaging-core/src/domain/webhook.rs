@@ -19,7 +19,7 @@ use crate::time::Timestamp;
 pub const MAX_WEBHOOKS: usize = 200;
 
 /// How long the secret before the last one still signs (contract section 15.2).
-pub const ROTATION: Duration = Duration::from_hours(24);
+pub(crate) const ROTATION: Duration = Duration::from_hours(24);
 
 /// How long a receiver may fail at everything before its webhook is disabled (contract section 15.3).
 pub const PATIENCE: Duration = Duration::from_hours(5 * 24);

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
+use crate::validate::Length;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
-use validator::ValidateLength;
 
 use crate::error::DomainError;
 use crate::input::schema_check::JUDGED_ALONE;
@@ -92,7 +92,7 @@ impl<T: JsonSchema> JsonSchema for Items<T> {
     }
 }
 
-impl<T> ValidateLength<u64> for Items<T> {
+impl<T> Length for Items<T> {
     fn length(&self) -> Option<u64> {
         Some(self.raw.len() as u64)
     }

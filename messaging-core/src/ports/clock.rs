@@ -15,6 +15,20 @@ pub use crate::entropy::{Entropy, SeededEntropy, SystemEntropy};
 ///
 /// The date may be set, forward or back, by any amount and at any moment. What only measures how long something
 /// takes (leases, pauses, limits of rates) asks the monotonic clock.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use messaging_core::ports::clock::{Clock, ManualClock};
+/// use messaging_core::time::Timestamp;
+///
+/// let clock = ManualClock::new(Timestamp::from_millis(0));
+/// let before = clock.monotonic();
+/// clock.advance(Duration::from_secs(1));
+/// clock.set(Timestamp::from_millis(0));
+/// assert_eq!(clock.now(), Timestamp::from_millis(0));
+/// assert_eq!(clock.monotonic(), before + Duration::from_secs(1), "who sets the date lets no time pass");
+/// ```
 #[async_trait]
 pub trait Clock: Debug + Send + Sync {
     /// Now.

@@ -16,6 +16,31 @@ use crate::domain::webhook::delivery::DeliveryError;
 use crate::time::Timestamp;
 
 /// Sends requests to addresses that users gave.
+///
+/// One that lets nothing but a receiver of your own be called:
+///
+/// ```
+/// use async_trait::async_trait;
+/// use messaging_core::ports::fetch::{Fetch, FetchError, FetchRequest, Fetched, UrlFault};
+///
+/// #[derive(Debug)]
+/// struct Only(&'static str);
+///
+/// #[async_trait]
+/// impl Fetch for Only {
+///     fn check(&self, url: &str) -> Result<(), UrlFault> {
+///         if url == self.0 { Ok(()) } else { Err(UrlFault::NotAllowed) }
+///     }
+///
+///     async fn fetch(&self, request: FetchRequest) -> Result<Fetched, FetchError> {
+///         self.check(&request.url).map_err(|_| FetchError::Blocked)?;
+///         // Here is where a client of yours sends it.
+///         Err(FetchError::Blocked)
+///     }
+/// }
+///
+/// assert_eq!(Only("https://example.org/hook").check("https://example.org/"), Err(UrlFault::NotAllowed));
+/// ```
 #[async_trait]
 pub trait Fetch: Debug + Send + Sync {
     /// Whether the text of a URL alone breaks the rules: scheme, user info, an address that is not public.

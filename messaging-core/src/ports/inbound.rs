@@ -30,6 +30,34 @@ pub struct ReturnAddress {
 }
 
 /// Knows the return addresses, and keeps what reports say. The engine is one.
+///
+/// One that knows no address, and so takes no mail:
+///
+/// ```
+/// use async_trait::async_trait;
+/// use messaging_core::domain::report::Report;
+/// use messaging_core::ports::inbound::{InboundError, InboundSink, ReturnAddress};
+/// use messaging_core::ports::store::StoreError;
+///
+/// struct Closed;
+///
+/// #[async_trait]
+/// impl InboundSink for Closed {
+///     async fn return_address(&self, _: &str) -> Result<Option<ReturnAddress>, StoreError> {
+///         Ok(None)
+///     }
+///
+///     async fn receive(&self, _: &ReturnAddress, _: &Report) -> Result<(), InboundError> {
+///         Err(InboundError::new("nobody listens"))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), StoreError> {
+/// assert!(Closed.return_address("bounce@example.org").await?.is_none());
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait InboundSink: Send + Sync + 'static {
     /// What an address says, if it is a return address of ours.

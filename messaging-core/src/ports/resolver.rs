@@ -11,6 +11,42 @@ use async_trait::async_trait;
 ///
 /// An implementer owes: answers that are fresh, not from a cache, because somebody has just changed a
 /// record and wants to know; and bounded time.
+///
+/// One that knows a single record, for a test:
+///
+/// ```
+/// use std::net::IpAddr;
+///
+/// use async_trait::async_trait;
+/// use messaging_core::ports::resolver::{LookupError, Resolver};
+///
+/// #[derive(Debug)]
+/// struct Zone;
+///
+/// #[async_trait]
+/// impl Resolver for Zone {
+///     async fn txt(&self, name: &str) -> Result<Vec<String>, LookupError> {
+///         Ok((name == "example.org").then(|| "v=spf1 -all".to_owned()).into_iter().collect())
+///     }
+///     async fn mx(&self, _: &str) -> Result<Vec<(u16, String)>, LookupError> {
+///         Ok(Vec::new())
+///     }
+///     async fn cname(&self, _: &str) -> Result<Option<String>, LookupError> {
+///         Ok(None)
+///     }
+///     async fn addresses(&self, _: &str) -> Result<Vec<IpAddr>, LookupError> {
+///         Ok(Vec::new())
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), LookupError> {
+/// assert_eq!(Zone.txt("example.org").await?, ["v=spf1 -all"]);
+/// // A name without records is no error.
+/// assert!(Zone.txt("example.com").await?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait Resolver: Debug + Send + Sync {
     /// The TXT records of a name, the strings of each put together; empty when there are none.

@@ -77,6 +77,26 @@ pub use urls::Urls;
 pub use webhooks::{ReplayRange, Webhooks};
 
 /// A database.
+///
+/// What is read is in the traits below it, one for each subject; whatever changes goes through [`Store::commit`]. The
+/// suite `conformance` of `messaging-store` says what else a store owes.
+///
+/// ```
+/// use messaging_core::changes::{Changes, Expect, Write};
+/// use messaging_core::ids::WorkspaceId;
+/// use messaging_core::ports::Store;
+/// use messaging_core::ports::store::{CommitError, Priority};
+///
+/// async fn rename(store: &dyn Store, id: WorkspaceId, name: &str) -> Result<bool, CommitError> {
+///     let Some(stored) = store.workspace(id).await? else { return Ok(false) };
+///     let mut workspace = stored.record;
+///     workspace.name = name.to_owned();
+///     // Refused as a conflict when somebody else has changed it meanwhile.
+///     let write = Write::PutWorkspace(workspace, Expect::Revision(stored.revision));
+///     store.commit(Changes::from_iter([write]), Priority::Foreground).await?;
+///     Ok(true)
+/// }
+/// ```
 #[async_trait]
 pub trait Store:
     Accounts

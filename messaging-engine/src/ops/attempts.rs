@@ -18,6 +18,7 @@ use crate::ops::page::Page;
 /// The dialog with one peer during an attempt to deliver a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MessageAttempt")]
+#[non_exhaustive]
 pub struct AttemptReport {
     /// Which attempt of the message; one attempt may talk to several peers.
     pub attempt: u32,

@@ -11,11 +11,11 @@ use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::Access;
+use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::{FieldCode, Violations, escape, refuse, unknown_member};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use validator::Validate;
 
 use crate::app::App;
 use crate::app::account_pauses::PauseKind;
@@ -27,6 +27,7 @@ use crate::ops::page::Page;
 /// A channel's settings as shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ChannelSettings")]
+#[non_exhaustive]
 pub struct ChannelView {
     /// The channel.
     pub channel: Channel,
@@ -148,8 +149,9 @@ pub struct ChannelPath {
 }
 
 /// New settings of a channel; they replace the old ones as a whole.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ChannelInput {
     /// The provider's name.
     #[validate(length(min = 1))]

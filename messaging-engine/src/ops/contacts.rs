@@ -22,10 +22,10 @@ use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use validator::Validate;
 
 use crate::app::write_queues::ResourceKey;
 use crate::error::Error;
@@ -43,6 +43,7 @@ pub use merge::{MergeContacts, MergeInput};
 /// A contact as shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Contact")]
+#[non_exhaustive]
 pub struct ContactView {
     /// Its id.
     pub id: ContactId,
@@ -157,7 +158,8 @@ impl Operation for UpsertContact {
 }
 
 /// What `GET …/contacts` is narrowed to.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
 pub struct ContactQuery {
     /// The one with this email address, in clear.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,7 +227,7 @@ impl Operation for ListContacts {
             call.query;
         let email = email.map(|email| address::normalize(Channel::Email, &email));
         let filter = ContactFilter { email, external_id, phone, tag, list_id, segment_id, updated_since };
-        page(cx, call.path.workspace_id, &filter, &PageQuery { limit, cursor }).await
+        page(cx, call.path.workspace_id, &filter, &PageQuery::of(limit, cursor)).await
     }
 }
 

@@ -14,11 +14,11 @@ use messaging_core::patch::Patch;
 use messaging_core::ports::store::PageRequest;
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::context::Context;
@@ -28,6 +28,7 @@ use crate::ops::page::Page;
 /// A custom field as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CustomField")]
+#[non_exhaustive]
 pub struct CustomFieldView {
     /// Its id.
     pub id: FieldId,
@@ -72,8 +73,9 @@ impl Operation for ListCustomFields {
 }
 
 /// A new custom field.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct CustomFieldInput {
     /// The key of the attribute: 1 to 64 letters, digits, underscores and hyphens, not a digit first.
     #[validate(length(min = 1, max = 64))]
@@ -145,8 +147,9 @@ pub struct CustomFieldPath {
 }
 
 /// A change of a custom field.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct CustomFieldPatch {
     /// What people call it, 1 to 200 characters; null for nothing.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]

@@ -20,6 +20,7 @@ pub use bulk::{BulkEventsInput, BulkEventsReport, RefusedEvent, SendEvents};
 
 /// What taking an event answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TakenEvent {
     /// The event, the first one when this repeats it.
     pub event_id: EventId,

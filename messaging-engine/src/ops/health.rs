@@ -14,6 +14,7 @@ use crate::ops::operation::{Call, Operation};
 
 /// Whether the server can do its work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Health {
     /// `ok`.
     pub status: String,

@@ -17,10 +17,10 @@ use messaging_core::ids::{ImportId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::{FieldCode, Violations, escape};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::jobs::JobData as _;
@@ -44,6 +44,7 @@ const PIECES: usize = 20;
 /// An import as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Import")]
+#[non_exhaustive]
 pub struct ImportView {
     /// Its id.
     pub import_id: ImportId,
@@ -119,8 +120,9 @@ impl ImportView {
 }
 
 /// A file of contacts that will be uploaded.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ImportInput {
     /// What the file is called, 1 to 255 characters.
     #[validate(length(min = 1, max = MAX_FILENAME))]
@@ -172,11 +174,6 @@ impl Input for ImportInput {
 }
 
 impl ImportInput {
-    /// A file of this name and length, and its SHA-256 digest in hexadecimal digits.
-    pub fn new(filename: impl Into<String>, size_bytes: u64, sha256: impl Into<String>) -> Self {
-        Self { filename: filename.into(), size_bytes, sha256: sha256.into(), mapping: None, dedup_keys: None }
-    }
-
     fn into_import(self, id: ImportId, workspace_id: WorkspaceId, now: Timestamp) -> Result<Import, Error> {
         let understood = |(header, target): (String, Option<String>)| {
             Ok((header, target.map(Target::try_from).transpose().map_err(Error::internal)?))
@@ -306,7 +303,8 @@ impl Output for RowErrorReport {
 }
 
 /// Which refused rows are wanted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
 pub struct ErrorsQuery {
     /// Those after this row. A long report is answered in parts; the last line of a part says where to go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,6 +3,7 @@
 //! Nothing here is generic: there are some ninety operations, and this is compiled once.
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::{Method, StatusCode};
 use messaging_core::changes::{Changes, Reply, ReplyKey, Write};
 use messaging_core::ids::WorkspaceId;
@@ -40,7 +41,16 @@ pub(crate) struct Invocation<'a> {
 }
 
 /// Carries out a call. Answers it encoded where that is needed: of a call with bytes, and under an Idempotency-Key.
-pub(crate) async fn invoke(invocation: &Invocation<'_>, runnable: &mut dyn Runnable) -> Result<Option<Answer>, Error> {
+///
+/// Boxed, because the body of an async function is compiled into every crate that polls it.
+pub(crate) fn invoke<'a>(
+    invocation: &'a Invocation<'a>,
+    runnable: &'a mut dyn Runnable,
+) -> BoxFuture<'a, Result<Option<Answer>, Error>> {
+    Box::pin(carry_out(invocation, runnable))
+}
+
+async fn carry_out(invocation: &Invocation<'_>, runnable: &mut dyn Runnable) -> Result<Option<Answer>, Error> {
     let Invocation { app, endpoint, caller, request, .. } = *invocation;
     let method = (endpoint.method)();
     let key = match (request.idempotency_key, caller.credential()) {

@@ -12,10 +12,10 @@ use messaging_core::ids::{ApiKeyId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Role, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::FieldCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::context::Context;
@@ -28,6 +28,7 @@ pub(crate) const DEFAULT_RATE_LIMIT: u32 = 600;
 /// An API key as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ApiKey")]
+#[non_exhaustive]
 pub struct ApiKeyView {
     /// Its id.
     pub id: ApiKeyId,
@@ -97,8 +98,9 @@ impl Operation for ListApiKeys {
 }
 
 /// A new API key.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ApiKeyInput {
     /// 1 to 100 characters.
     #[validate(length(min = 1, max = 100))]
@@ -117,28 +119,6 @@ pub struct ApiKeyInput {
     /// When it shall stop working; in the future.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-}
-
-impl ApiKeyInput {
-    /// A key of this name and these scopes.
-    pub fn new(name: impl Into<String>, scopes: impl Into<Vec<Scope>>) -> Self {
-        Self { name: name.into(), scopes: scopes.into(), rate_limit: None, ip_allowlist: None, expires_at: None }
-    }
-
-    /// Requests a minute, 600 by default.
-    pub fn rate_limit(self, limit: u32) -> Self {
-        Self { rate_limit: Some(limit), ..self }
-    }
-
-    /// Addresses from which it shall work, everywhere by default.
-    pub fn ip_allowlist(self, blocks: impl Into<Vec<IpBlock>>) -> Self {
-        Self { ip_allowlist: Some(blocks.into()), ..self }
-    }
-
-    /// When it shall stop working, never by default.
-    pub fn expires_at(self, end: Timestamp) -> Self {
-        Self { expires_at: Some(end), ..self }
-    }
 }
 
 impl Input for ApiKeyInput {}

@@ -14,10 +14,10 @@ use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::Replace;
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::FieldCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::contacts::{self, ContactView};
@@ -28,6 +28,7 @@ use crate::ops::page::Page;
 /// A list as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "List")]
+#[non_exhaustive]
 pub struct ListView {
     /// Its id.
     pub id: ListId,
@@ -71,19 +72,13 @@ impl Operation for ListLists {
 }
 
 /// A new list.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ListInput {
     /// 1 to 200 characters; several lists may have one name.
     #[validate(length(min = 1, max = MAX_NAME))]
     pub name: String,
-}
-
-impl ListInput {
-    /// A list of this name.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into() }
-    }
 }
 
 impl Input for ListInput {}
@@ -152,8 +147,9 @@ impl Operation for GetList {
 }
 
 /// A change of a list.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ListPatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
@@ -242,8 +238,9 @@ impl Operation for ListListContacts {
 }
 
 /// Contacts to add to a list.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct MembersInput {
     /// 1 to 1000 contacts.
     #[validate(length(min = 1, max = MAX_BULK))]
@@ -254,6 +251,7 @@ impl Input for MembersInput {}
 
 /// What adding contacts to a list did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct MembersReport {
     /// How many are new on the list.
     pub added: usize,

@@ -13,9 +13,9 @@ use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::Replace;
 use messaging_core::scope::{Access, Role};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::app::write_queues::ResourceKey;
 use crate::caller::Caller;
@@ -27,6 +27,7 @@ use crate::ops::page::Page;
 /// A member as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Member")]
+#[non_exhaustive]
 pub struct MemberView {
     /// The person.
     pub user_id: UserId,
@@ -77,8 +78,9 @@ impl Operation for ListMembers {
 }
 
 /// A new member.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct MemberInput {
     /// The person's sign-in name. Where nobody has it, a user without password is created, who cannot
     /// sign in until `messaging admin create-user --email E --password P` sets one.
@@ -144,8 +146,9 @@ pub struct MemberPath {
 }
 
 /// A change of a membership.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct MemberPatch {
     /// What the person may do. Only an owner can change to or from owner.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]

@@ -11,10 +11,10 @@ use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, Templa
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::context::Context;
@@ -30,6 +30,7 @@ const MAX_EVENTS_SHOWN: usize = 1000;
 
 /// What accepting a message answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AcceptedMessage {
     /// The id to follow it by.
     pub message_id: MessageId,
@@ -73,6 +74,7 @@ impl Operation for SendMessage {
 
 /// What a message shows in a listing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct MessageSummary {
     /// Its id.
     pub message_id: MessageId,
@@ -103,6 +105,7 @@ pub struct MessageSummary {
 /// A message with everything that happened to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MessageStatusReport")]
+#[non_exhaustive]
 pub struct MessageReport {
     /// Its id.
     pub message_id: MessageId,
@@ -133,6 +136,7 @@ pub struct MessageReport {
 /// Something that happened to a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MessageEvent")]
+#[non_exhaustive]
 pub struct EventView {
     /// What happened.
     pub kind: EventKind,
@@ -200,7 +204,8 @@ pub(super) async fn report(cx: &Context<'_>, message: Message) -> Result<Message
 }
 
 /// What `GET /messages` is narrowed to.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
 pub struct MessageQuery {
     /// Of this campaign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -251,7 +256,7 @@ impl Operation for ListMessages {
         let workspace = cx.workspace()?;
         let MessageQuery { campaign_id, automation_id, contact_id, status, tag, channel, limit, cursor } = call.query;
         let filter = MessageFilter { campaign_id, automation_id, contact_id, status, tag, channel };
-        let page = cx.page(&PageQuery { limit, cursor })?;
+        let page = cx.page(&PageQuery::of(limit, cursor))?;
         let slice = cx.store().messages(workspace, &filter, page).await?;
         let redactor = cx.redactor();
         Ok(cx.answer_page(slice, |message| MessageSummary {

@@ -19,6 +19,7 @@ const DEFAULT_LIMIT: u32 = 50;
 /// A page.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PageOf{T}")]
+#[non_exhaustive]
 pub struct Page<T> {
     /// The items, newest first.
     pub data: Vec<T>,

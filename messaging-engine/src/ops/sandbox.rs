@@ -22,6 +22,7 @@ const EMAIL_SOURCE: &str = "message/rfc822";
 
 /// What the inbox shows of a captured message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct SandboxMessage {
     /// The message.
     pub message_id: MessageId,
@@ -80,6 +81,7 @@ pub struct SandboxPath {
 
 /// The bytes as they would have gone on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CapturedSource {
     /// Whether it is an email; other channels have JSON.
     pub is_email: bool,

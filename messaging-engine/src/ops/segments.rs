@@ -21,11 +21,11 @@ use messaging_core::patch::{Patch, Replace};
 use messaging_core::ports::store::Stored;
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::{FieldCode, Violations};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use validator::Validate;
 
 use crate::error::Error;
 use crate::jobs::JobData as _;
@@ -45,6 +45,12 @@ const MAX_NAMED: usize = 100;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FilterInput(pub Value);
+
+impl From<Value> for FilterInput {
+    fn from(filter: Value) -> Self {
+        Self(filter)
+    }
+}
 
 impl JsonSchema for FilterInput {
     fn schema_name() -> Cow<'static, str> {
@@ -70,6 +76,7 @@ impl JsonSchema for FilterInput {
 /// A segment as shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Segment")]
+#[non_exhaustive]
 pub struct SegmentView {
     /// Its id.
     pub id: SegmentId,
@@ -131,8 +138,9 @@ impl Operation for ListSegments {
 }
 
 /// A new segment.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SegmentInput {
     /// 1 to 200 characters.
     #[validate(length(min = 1, max = MAX_NAME))]
@@ -221,6 +229,7 @@ pub struct SegmentPath {
 
 /// A segment whose members are calculated anew.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RecalculatedSegment {
     /// The segment.
     #[serde(flatten)]
@@ -292,8 +301,9 @@ impl Operation for GetSegment {
 }
 
 /// A change of a segment.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SegmentPatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]

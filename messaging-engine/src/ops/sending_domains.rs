@@ -17,9 +17,9 @@ use messaging_core::scope::{Access, Scope};
 use messaging_core::violation::{FieldCode, Violations, refuse};
 
 use http::{Method, StatusCode};
+use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::jobs::verify_domain::VerifyDomain;
@@ -69,8 +69,9 @@ impl Operation for ListSendingDomains {
 }
 
 /// A new sending domain.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SendingDomainInput {
     /// A domain whose DNS records you can publish; no public suffix, and none of a mailbox provider.
     /// Senders may be at the domain or below it.
@@ -178,8 +179,9 @@ impl Operation for GetSendingDomain {
 }
 
 /// A change of a sending domain.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SendingDomainPatch {
     /// Whether HTML email gets a pixel.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]

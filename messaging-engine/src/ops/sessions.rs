@@ -17,9 +17,9 @@ use messaging_core::input::{Empty, Input};
 use messaging_core::ports::store::PageRequest;
 use messaging_core::scope::{Access, Role};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::app::App;
 use crate::caller::{Caller, SignedIn};
@@ -39,6 +39,7 @@ const MAX_MEMBERSHIPS: usize = 1000;
 /// A person as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "User")]
+#[non_exhaustive]
 pub struct UserView {
     /// Its id.
     pub id: UserId,
@@ -56,8 +57,9 @@ impl UserView {
 }
 
 /// What a person signs in with.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct LoginInput {
     /// The sign-in name, in any case of letters. What is no email is nobody's, and answered so.
     #[validate(length(min = 1, max = 254))]
@@ -72,6 +74,7 @@ impl Input for LoginInput {}
 /// A new session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Login")]
+#[non_exhaustive]
 pub struct LoginReport {
     /// The bearer token. It cannot be shown again.
     pub token: Secret,
@@ -149,6 +152,7 @@ impl Operation for Logout {
 
 /// A workspace that the caller is a member of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Membership {
     /// The workspace.
     pub workspace_id: WorkspaceId,
@@ -159,6 +163,7 @@ pub struct Membership {
 /// Who calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Me")]
+#[non_exhaustive]
 pub struct MeReport {
     /// The person.
     pub user: UserView,

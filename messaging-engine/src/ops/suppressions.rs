@@ -13,10 +13,10 @@ use messaging_core::ids::{SuppressionId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::Violations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::context::Context;
@@ -26,6 +26,7 @@ use crate::ops::page::Page;
 /// A suppression as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Suppression")]
+#[non_exhaustive]
 pub struct SuppressionView {
     /// Its id.
     pub id: SuppressionId,
@@ -54,8 +55,9 @@ impl SuppressionView {
 }
 
 /// An address to suppress.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SuppressionInput {
     /// The channel.
     pub channel: Channel,
@@ -128,7 +130,8 @@ impl Operation for CreateSuppression {
 }
 
 /// What `GET …/suppressions` is narrowed to.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
 pub struct SuppressionQuery {
     /// Of this channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,7 +171,7 @@ impl Operation for ListSuppressions {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<SuppressionView>, Error> {
         let SuppressionQuery { channel, address, reason, limit, cursor } = call.query;
-        let page = cx.page(&PageQuery { limit, cursor })?;
+        let page = cx.page(&PageQuery::of(limit, cursor))?;
         let filter = SuppressionFilter { channel, address, reason };
         let slice = cx.store().suppressions(call.path.workspace_id, &filter, page).await?;
         let redactor = cx.redactor();

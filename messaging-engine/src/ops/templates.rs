@@ -21,9 +21,9 @@ use messaging_core::time::Timestamp;
 use messaging_core::violation::{FieldCode, refuse};
 
 use http::{Method, StatusCode};
+use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::context::Context;
@@ -35,6 +35,7 @@ pub use input::TemplateInput;
 /// A template as shown. In listings without `html`, `mjml` and `text`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Template")]
+#[non_exhaustive]
 pub struct TemplateView {
     /// Its id.
     pub id: TemplateId,
@@ -100,6 +101,7 @@ impl TemplateView {
 
 /// A template in a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TemplateSummary {
     /// Its id.
     pub id: TemplateId,
@@ -200,7 +202,8 @@ async fn create(
 }
 
 /// What a listing of templates is narrowed to.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
 pub struct TemplateQuery {
     /// For this channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -234,7 +237,7 @@ impl Operation for ListTemplates {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<TemplateSummary>, Error> {
         let TemplateQuery { channel, limit, cursor } = call.query;
-        let page = cx.page(&PageQuery { limit, cursor })?;
+        let page = cx.page(&PageQuery::of(limit, cursor))?;
         let slice = cx.store().templates(call.path.workspace_id, channel, page).await?;
         Ok(cx.answer_page(slice, TemplateSummary::of))
     }

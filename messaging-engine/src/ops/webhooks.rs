@@ -20,9 +20,9 @@ use messaging_core::time::Timestamp;
 use messaging_core::violation::FieldCode;
 
 use http::{Method, StatusCode};
+use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::{Error, Unprocessable};
 use crate::ops::context::Context;
@@ -35,6 +35,7 @@ const MAX_TOPICS: u64 = 100;
 /// A webhook as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Webhook")]
+#[non_exhaustive]
 pub struct WebhookView {
     /// Its id.
     pub id: WebhookId,
@@ -64,6 +65,7 @@ impl WebhookView {
 
 /// A webhook after an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct WebhookAction {
     /// The webhook.
     #[serde(flatten)]
@@ -147,8 +149,9 @@ impl Operation for ListWebhooks {
 }
 
 /// A new webhook.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct WebhookInput {
     /// An absolute https URL of a public host.
     #[validate(length(min = 1, max = MAX_URL))]
@@ -270,8 +273,9 @@ impl Operation for DeleteWebhook {
 }
 
 /// A change of a webhook.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct WebhookPatch {
     /// An absolute https URL of a public host.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]

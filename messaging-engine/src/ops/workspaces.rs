@@ -11,10 +11,10 @@ use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::{Patch, Replace};
 use messaging_core::scope::{Access, Role};
 use messaging_core::time::{Timestamp, zone};
+use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::caller::Caller;
 use crate::error::Error;
@@ -25,6 +25,7 @@ use crate::ops::page::Page;
 /// A workspace as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Workspace")]
+#[non_exhaustive]
 pub struct WorkspaceView {
     /// Its id.
     pub id: WorkspaceId,
@@ -83,8 +84,9 @@ impl Operation for ListWorkspaces {
 }
 
 /// A new workspace.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct WorkspaceInput {
     /// 1 to 200 characters.
     #[validate(length(min = 1, max = MAX_NAME))]
@@ -122,8 +124,9 @@ impl Operation for CreateWorkspace {
 }
 
 /// A change of a workspace.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct WorkspacePatch {
     /// 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]

@@ -50,7 +50,7 @@ impl App {
     ///
     /// Conflict means that somebody else is reading the same file. Every commit is made under the claim, if there is
     /// one.
-    pub async fn advance_import(
+    pub(crate) async fn advance_import(
         &self,
         workspace: WorkspaceId,
         id: ImportId,

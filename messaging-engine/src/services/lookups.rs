@@ -137,7 +137,7 @@ impl App {
     }
 
     /// The declared types of a workspace's attributes.
-    pub async fn field_types(&self, workspace: WorkspaceId) -> Result<Arc<FieldTypes>, StoreError> {
+    pub(crate) async fn field_types(&self, workspace: WorkspaceId) -> Result<Arc<FieldTypes>, StoreError> {
         let page = PageRequest { after: None, limit: MAX_FIELDS };
         let load = async {
             let fields = self.store().custom_fields(workspace, page).await?.items;
@@ -159,7 +159,7 @@ impl App {
     }
 
     /// Whether the workspace has any contacts: where it has none, accepting a message looks for none.
-    pub async fn has_contacts(&self, workspace: WorkspaceId) -> Result<bool, StoreError> {
+    pub(crate) async fn has_contacts(&self, workspace: WorkspaceId) -> Result<bool, StoreError> {
         let load = async { Ok(Some(self.store().contact_count(workspace).await? > 0)) };
         let has = self.lookups().has_contacts.get(&workspace, self.now(), load).await?;
         Ok(has.unwrap_or(false))

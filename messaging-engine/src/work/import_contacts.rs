@@ -58,7 +58,7 @@ impl Job for ExpireImport {
 impl App {
     /// Does what the job of an import does, to the end: for a program that imports a file where no server
     /// works. The job then finds nothing left to do.
-    pub async fn run_import(&self, workspace: WorkspaceId, import: ImportId) -> Result<(), JobError> {
+    pub async fn run_import(&self, workspace: WorkspaceId, import: ImportId) -> Result<(), CommitError> {
         while self.advance_import(workspace, import, None).await? {}
         Ok(remove_files(self, workspace, import, None).await?)
     }

@@ -28,14 +28,14 @@ const LOG_EVERY: u32 = 16;
 /// `run` owes a last commit that finishes or reschedules the job, through [`JobContext::finish`] or
 /// [`JobContext::again_at`]. A job may run more than once, after a crash; while the process lives, an
 /// outcome that the store does not take is offered to it again until it does.
-pub trait Job: JobData {
+pub(crate) trait Job: JobData {
     /// Does the work.
     fn run(self, cx: &JobContext) -> impl Future<Output = Result<(), JobError>> + Send;
 }
 
 /// A job could not do its work or its commit. The runner puts it back for later.
 #[derive(Debug, thiserror::Error)]
-pub enum JobError {
+pub(crate) enum JobError {
     /// The payload is not what this version writes.
     #[error("the payload of a job cannot be read")]
     Payload(#[source] serde_json::Error),
@@ -49,7 +49,7 @@ pub enum JobError {
 
 /// The surroundings of one run of a job.
 #[derive(Debug, Clone)]
-pub struct JobContext {
+pub(crate) struct JobContext {
     /// The application.
     pub app: App,
     /// How many runs of the job before this one failed, in a row.
@@ -70,7 +70,7 @@ impl JobContext {
     ///
     /// Requests do not wait for each other's commits, and somebody waits for this one with a connection open, so
     /// it is not held back to gather company as the commits of background work are.
-    pub async fn save<J: Job>(&self, job: &J, mut changes: Changes) -> Result<(), JobError> {
+    pub(crate) async fn save<J: Job>(&self, job: &J, mut changes: Changes) -> Result<(), JobError> {
         let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
         changes.push(Write::SaveJob(self.handle.clone(), payload.into()));
         Ok(self.app.commit(changes).await?)
@@ -99,13 +99,18 @@ impl JobContext {
     ///
     /// Returns once it is committed, however long the disk is full or failing; a conflict, a claim that was
     /// lost, and a store that is closed or broken are the only other ends.
-    pub async fn finish(&self, mut changes: Changes) -> Result<(), CommitError> {
+    pub(crate) async fn finish(&self, mut changes: Changes) -> Result<(), CommitError> {
         changes.push(Write::FinishJob(self.handle.clone()));
         self.settle(changes).await
     }
 
     /// Commits the outcome and puts the job, changed, back for later. As persistent as [`JobContext::finish`].
-    pub async fn again_at<J: Job>(&self, due_at: Timestamp, job: &J, mut changes: Changes) -> Result<(), JobError> {
+    pub(crate) async fn again_at<J: Job>(
+        &self,
+        due_at: Timestamp,
+        job: &J,
+        mut changes: Changes,
+    ) -> Result<(), JobError> {
         let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
         changes.push(Write::RescheduleJob(
             self.handle.clone(),
@@ -204,7 +209,7 @@ fn jittered(app: &App, wait: Duration) -> Duration {
 
 /// A job type with its types erased.
 #[derive(Clone, Copy)]
-pub struct JobType {
+pub(crate) struct JobType {
     /// [`JobData::KIND`]
     pub kind: &'static str,
     /// Decodes the payload and runs.
@@ -213,7 +218,7 @@ pub struct JobType {
 
 impl JobType {
     /// The row of a job type.
-    pub const fn of<J: Job>() -> Self {
+    pub(crate) const fn of<J: Job>() -> Self {
         Self {
             kind: J::KIND,
             run: |cx, claimed| {

@@ -37,7 +37,7 @@ impl Product {
     }
 
     async fn set_again(&self) {
-        let input = ChannelInput { provider: "sandbox".to_owned(), config: None };
+        let input = ChannelInput::new("sandbox");
         self.app.run(SetChannel).path(self.path()).body(input).by(&self.caller).await.unwrap();
     }
 

@@ -4,13 +4,13 @@ use messaging_core::DomainError;
 use messaging_core::input::{self, BodyKind};
 use messaging_core::patch::{Patch, Replace};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::Validate;
 use messaging_core::violation::{FieldCode, Violations};
 use messaging_engine::Error;
 use messaging_engine::ops::Input;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use validator::Validate;
 
 use crate::bed::fault;
 

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 /// The crates from below. Each may depend on those of the lines before it, but stores and transports not on one
 /// another nor on the engine.
 const CRATES: &[(&str, &[&str])] = &[
-    ("messaging-core", &[]),
+    ("messaging-derive", &[]),
+    ("messaging-core", &["messaging-derive"]),
     ("messaging-engine", &["messaging-core"]),
     ("messaging-store", &["messaging-core"]),
     ("messaging-transport", &["messaging-core"]),
@@ -27,7 +28,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     (
         "messaging-core",
         &[
-            &["cursor", "entropy", "error", "ids", "patch", "revision", "scope", "time", "violation"],
+            &["cursor", "entropy", "error", "ids", "patch", "revision", "scope", "time", "validate", "violation"],
             &["domain", "input"],
             &["changes"],
             &["ports"],
@@ -235,7 +236,7 @@ fn reachable<'m>(from: &str, edges: &BTreeMap<&'m str, BTreeSet<&'m str>>) -> BT
 fn no_circle_of_files() {
     for (name, _) in CRATES {
         let modules = modules(&root().join(name).join("src"));
-        assert!(modules.len() > 5, "{name} was not found");
+        assert!(!modules.is_empty(), "{name} was not found");
         let edges = imports(&modules);
         let of_a_circle: Vec<_> = edges.keys().filter(|module| reachable(module, &edges).contains(*module)).collect();
         let shown = |module: &&&str| {

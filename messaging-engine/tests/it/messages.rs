@@ -158,19 +158,20 @@ async fn listings_page_and_refuse_foreign_cursors() {
     }
     sent.reverse();
     let list = async |query: MessageQuery| product.app.run(ListMessages).query(query).by(&product.caller).await;
-    let first = list(MessageQuery { limit: Some(3), ..MessageQuery::default() }).await.unwrap();
+    let first = list(MessageQuery::new().limit(3)).await.unwrap();
     let ids: Vec<_> = first.data.iter().map(|one| one.message_id).collect();
     assert_eq!(ids, sent[..3]);
-    let next = MessageQuery { limit: Some(3), cursor: first.next_cursor.clone(), ..MessageQuery::default() };
+    let cursor = first.next_cursor.unwrap();
+    let next = MessageQuery::new().limit(3).cursor(cursor.clone());
     let second = list(next).await.unwrap();
     let ids: Vec<_> = second.data.iter().map(|one| one.message_id).collect();
     assert_eq!((ids.as_slice(), second.next_cursor), (&sent[3..], None));
 
-    let even = list(MessageQuery { tag: Some("even".to_owned()), ..MessageQuery::default() }).await.unwrap();
+    let even = list(MessageQuery::new().tag("even")).await.unwrap();
     assert_eq!(even.data.len(), 3);
-    let foreign = MessageQuery { tag: Some("odd".to_owned()), cursor: first.next_cursor, ..MessageQuery::default() };
+    let foreign = MessageQuery::new().tag("odd").cursor(cursor);
     assert!(matches!(list(foreign).await, Err(Error::InvalidCursor)));
-    let nonsense = MessageQuery { cursor: Some("nonsense".to_owned()), ..MessageQuery::default() };
+    let nonsense = MessageQuery::new().cursor("nonsense");
     assert!(matches!(list(nonsense).await, Err(Error::InvalidCursor)));
 }
 

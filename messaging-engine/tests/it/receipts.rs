@@ -39,7 +39,7 @@ impl Product {
         let product = Self::with(MemoryTransport::new(Acceptance::Relayed)).await;
         for channel in [Channel::Sms, Channel::Telegram] {
             let path = ChannelPath { workspace_id: product.workspace, channel };
-            let input = ChannelInput { provider: "sandbox".to_owned(), config: None };
+            let input = ChannelInput::new("sandbox");
             product.app.run(SetChannel).path(path).body(input).by(&product.caller).await.unwrap();
         }
         product

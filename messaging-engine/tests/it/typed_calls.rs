@@ -129,7 +129,7 @@ async fn values_are_checked_like_bytes() {
     }
     // A backslash before the letters is no escape.
     app.run(CreateList).body(ListInput::new(r"a\u0000b")).by(caller).await.unwrap();
-    let query = PageQuery { limit: Some(0), cursor: None };
+    let query = PageQuery::new().limit(0);
     assert_eq!(summary(app.run(ListLists).query(query).by(caller).await), "422 validation_failed limit out_of_range");
 
     // What is found by looking it up is told together with what the rules find.

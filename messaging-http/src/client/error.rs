@@ -10,6 +10,7 @@ use crate::reply::X_REQUEST_ID;
 
 /// A call failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ClientError {
     /// The URL is none of a server.
     #[error("the URL must be http:// or https://, a host, and at most a path")]

@@ -5,7 +5,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::start_error::StartError;
 
 /// Done when the process is told to stop.
-pub fn stop_signal() -> Result<impl Future<Output = ()>, StartError> {
+pub fn stop_signal() -> Result<impl Future<Output = ()> + Send + use<>, StartError> {
     let listen = |kind| signal(kind).map_err(|source| StartError::System { attempt: "listen for signals", source });
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;

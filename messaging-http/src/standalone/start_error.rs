@@ -9,6 +9,7 @@ use messaging_store::{FileError, OpenError};
 
 /// Why the server could not be started.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// The data directory or a file in it cannot be used.
     #[error(transparent)]

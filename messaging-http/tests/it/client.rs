@@ -16,7 +16,7 @@ async fn operations_are_called_by_type() {
     let server = TestServer::start().await;
     let client = client(&server, &server.session(None).await);
     assert_eq!(client.run(GetHealth).send().await.unwrap().status, "ok");
-    let input = WorkspaceInput { name: "New".to_owned() };
+    let input = WorkspaceInput::new("New");
     let made = client.run(CreateWorkspace).body(input.clone()).idempotency_key("once").send().await.unwrap();
     let again = client.run(CreateWorkspace).body(input.clone()).idempotency_key("once").send().await.unwrap();
     assert_eq!(made, again);
@@ -29,7 +29,7 @@ async fn operations_are_called_by_type() {
 async fn refusals_are_told_with_everything() {
     let server = TestServer::start().await;
     let client = client(&server, &server.session(None).await);
-    let input = WorkspaceInput { name: "x".repeat(201) };
+    let input = WorkspaceInput::new("x".repeat(201));
     let error = client.run(CreateWorkspace).body(input).send().await.unwrap_err();
     let refusal = error.refusal().unwrap();
     assert_eq!((refusal.status.as_u16(), refusal.code.as_str()), (422, "validation_failed"));

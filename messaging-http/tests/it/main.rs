@@ -11,6 +11,7 @@ mod harness;
 mod limits;
 mod malformed;
 mod messages;
+mod mounted;
 mod openapi;
 mod standalone;
 mod uploads;

@@ -4,6 +4,7 @@ use std::error::Error;
 
 /// A database could not be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// Another program that does the jobs has it open.
     #[error("another messaging server works on this database")]

@@ -34,7 +34,7 @@ pub struct Timeouts {
 
 impl Timeouts {
     /// What a relay gets: there is no other peer to turn to.
-    pub const RELAY: Self = Self {
+    pub(crate) const RELAY: Self = Self {
         queue: Duration::from_mins(10),
         connect: Duration::from_secs(30),
         connect_in_all: Duration::from_mins(4),
@@ -50,7 +50,7 @@ impl Timeouts {
     };
 
     /// What a mail exchanger gets: others wait for the turn, and there may be another exchanger.
-    pub const DIRECT: Self = Self {
+    pub(crate) const DIRECT: Self = Self {
         queue: Duration::from_mins(1),
         connect: Duration::from_secs(15),
         connect_in_all: Duration::from_mins(1),

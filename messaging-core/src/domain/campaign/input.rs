@@ -6,7 +6,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::{Validate, ValidationError};
 
 use super::check::NOT_FOUND;
 use super::settings::{Settings, Weight};
@@ -16,6 +15,7 @@ use crate::domain::limits::{MAX_DISPLAY_NAME, MAX_NAME, MAX_SUBJECT};
 use crate::ids::Id;
 use crate::input::Input;
 use crate::patch::{Patch, Replace};
+use crate::validate::Validate;
 use crate::violation::{FieldCode, Violations};
 
 /// A campaign to create.
@@ -51,11 +51,11 @@ pub struct CampaignInput {
     pub reply_to: Patch<String>,
     /// What an A/B test compares, 2 to 5 variants.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
-    #[validate(length(max = MAX_VARIANTS), custom(function = "are_variants"))]
+    #[validate(length(max = MAX_VARIANTS), nested)]
     pub variants: Patch<Vec<VariantInput>>,
     /// How it is sent.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
-    #[validate(custom(function = "are_settings"))]
+    #[validate(nested)]
     pub settings: Patch<Settings>,
 }
 
@@ -76,7 +76,7 @@ pub struct CampaignPatch {
     pub template_id: Replace<String>,
     /// Who is to get it.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
-    #[validate(custom(function = "is_audience"))]
+    #[validate(nested)]
     pub audience: Replace<AudienceInput>,
     /// `ab_test` compares variants.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
@@ -97,11 +97,11 @@ pub struct CampaignPatch {
     pub reply_to: Patch<String>,
     /// What an A/B test compares, 2 to 5 variants.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
-    #[validate(length(max = MAX_VARIANTS), custom(function = "are_variants"))]
+    #[validate(length(max = MAX_VARIANTS), nested)]
     pub variants: Patch<Vec<VariantInput>>,
     /// How it is sent.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
-    #[validate(custom(function = "are_settings"))]
+    #[validate(nested)]
     pub settings: Patch<Settings>,
 }
 
@@ -177,24 +177,6 @@ pub struct WinnerInput {
 }
 
 impl Input for WinnerInput {}
-
-/// What is inside of a member that may be left out is validated here: `nested` knows nothing of [`Patch`].
-fn is_valid<T: Validate>(inner: Option<&T>) -> Result<(), ValidationError> {
-    let faults = inner.is_some_and(|inner| inner.validate().is_err());
-    if faults { Err(ValidationError::new("nested")) } else { Ok(()) }
-}
-
-fn are_settings(settings: &Patch<Settings>) -> Result<(), ValidationError> {
-    is_valid(settings.as_value())
-}
-
-fn are_variants(variants: &Patch<Vec<VariantInput>>) -> Result<(), ValidationError> {
-    variants.as_value().into_iter().flatten().try_for_each(|variant| is_valid(Some(variant)))
-}
-
-fn is_audience(audience: &Replace<AudienceInput>) -> Result<(), ValidationError> {
-    is_valid(audience.clone().value().as_ref())
-}
 
 impl Input for CampaignInput {
     fn check(&self, violations: &mut Violations) {

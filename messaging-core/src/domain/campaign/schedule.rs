@@ -6,12 +6,12 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use crate::validate::Validate;
 use jiff::ToSpan;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use validator::Validate;
 
 use super::check::{Found, FoundAs};
 use super::refusal::Refusal;

@@ -8,10 +8,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::validate::Validate;
 use jiff::civil::Time;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use validator::Validate;
 
 use crate::domain::limits::MAX_NAME;
 

@@ -13,9 +13,9 @@ use crate::domain::custom_field::FieldTypes;
 use crate::violation::{FieldCode, Violations, escape};
 
 /// Attributes of a contact.
-pub const MAX_ATTRIBUTES: usize = 200;
+pub(crate) const MAX_ATTRIBUTES: usize = 200;
 /// All attributes of a contact, in bytes of JSON.
-pub const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
+pub(crate) const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
 /// Objects within one another.
 pub const MAX_DEPTH: usize = 3;
 /// Characters of a key.
@@ -115,7 +115,7 @@ fn check_value(value: &Value, place: &dyn Fn() -> String, depth: usize, violatio
 }
 
 /// Checks what a request says about declared attributes against their types.
-pub fn check_types(sent: &Map<String, Value>, types: &FieldTypes, violations: &mut Violations) {
+pub(crate) fn check_types(sent: &Map<String, Value>, types: &FieldTypes, violations: &mut Violations) {
     if types.is_empty() {
         return;
     }

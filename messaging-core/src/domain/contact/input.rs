@@ -3,10 +3,10 @@
 //! Contract sections 6.1 and 6.2. The same members are sent to create or update a contact and to change
 //! one; they differ in what `list_ids` means and in whether an identifier has to be there.
 
+use crate::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use validator::Validate;
 
 use super::{Contact, Identifier, attributes};
 use crate::domain::address;
@@ -22,8 +22,9 @@ use crate::violation::{FieldCode, Violations};
 const MAX_LOCALE: u64 = 64;
 
 /// What is known of a contact. A member that is left out stays as it is; null clears it.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ContactInput {
     /// Your own name of the contact, 1 to 255 characters.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
@@ -60,8 +61,9 @@ pub struct ContactInput {
 }
 
 /// What a contact agreed to. A member that is left out stays as it is; null means never asked.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ConsentInput {
     /// Marketing by email.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
@@ -119,7 +121,7 @@ impl ContactInput {
 
     /// Section 6.2: a contact is created or updated by at least one identifier. One that is broken counts
     /// as given: it has a fault of its own.
-    pub fn require_identifier(&self, violations: &mut Violations) {
+    pub(crate) fn require_identifier(&self, violations: &mut Violations) {
         let is_given =
             [&self.external_id, &self.email, &self.phone].iter().any(|identifier| identifier.as_value().is_some());
         let is_broken = ["/external_id", "/email", "/phone"].iter().any(|pointer| violations.is_at(pointer));

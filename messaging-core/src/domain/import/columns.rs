@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "imports")]
 use super::Unreadable;
+#[cfg(feature = "imports")]
 use super::table::{BYTE_ORDER_MARK, DELIMITERS, MAX_ROW_BYTES, first_row};
 use crate::domain::contact::attributes;
 use crate::violation::escape;
@@ -67,6 +69,7 @@ const ATTRIBUTE: &str = "attributes.";
 pub struct UnknownTarget;
 
 impl Target {
+    #[cfg(feature = "imports")]
     /// The target that a header means by itself, in any case. Keys of attributes keep theirs.
     fn of_header(header: &str) -> Option<Self> {
         let known = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(header));
@@ -85,6 +88,7 @@ impl Target {
         }
     }
 
+    #[cfg(feature = "imports")]
     const fn is_identifier(&self) -> bool {
         matches!(self, Self::Email | Self::Phone | Self::ExternalId)
     }
@@ -138,6 +142,7 @@ pub struct Header {
 }
 
 impl Header {
+    #[cfg(feature = "imports")]
     /// Reads the header at the beginning of a file. The delimiter is the one that makes the most of it.
     pub fn read(bytes: &[u8], is_end: bool, mapping: &Mapping) -> Result<Self, Unreadable> {
         let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
@@ -173,7 +178,7 @@ impl Header {
     }
 
     /// The header of the column that a pointer into what is sent about a contact is about; empty for none.
-    pub fn column_of(&self, pointer: &str) -> &str {
+    pub(crate) fn column_of(&self, pointer: &str) -> &str {
         let covers = |column: &&Column| {
             pointer.strip_prefix(&column.pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
@@ -181,6 +186,7 @@ impl Header {
     }
 }
 
+#[cfg(feature = "imports")]
 fn columns(headers: Vec<String>, mapping: &Mapping) -> Vec<Column> {
     let mapped = |header: &str| mapping.iter().find(|(name, _)| name.trim() == header).map(|(_, target)| target);
     let by_mapping: Vec<&Target> = headers.iter().filter_map(|header| mapped(header)?.as_ref()).collect();

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+#[cfg(feature = "imports")]
 use serde_json::Value;
 
 use super::columns::Header;
@@ -135,6 +136,7 @@ fn cell(text: &str) -> String {
 }
 
 /// The lines as values, for programs that show some of them.
+#[cfg(feature = "imports")]
 pub fn parse(report: &[u8], limit: usize) -> Vec<Value> {
     let mut all = Vec::new();
     super::table::rows(report, true, b',', |record| {

@@ -3,9 +3,9 @@
 //! An empty cell says nothing: what the contact has stays. Spaces around a cell do not count, except in
 //! texts of attributes. Everything else follows the rules of a contact that is sent as JSON.
 
+use crate::validate::Validate as _;
 use csv::ByteRecord;
 use serde_json::{Map, Number, Value};
-use validator::Validate as _;
 
 use super::columns::{Header, Target};
 use crate::domain::contact::input::{ConsentInput, ContactInput};
@@ -79,7 +79,7 @@ pub fn unclosed() -> Violations {
 
 /// Judges what was read as if it had been sent.
 fn judge(input: ContactInput, mut faults: Violations, has_nul: bool) -> Read {
-    if !has_nul && input.validate().is_ok() {
+    if !has_nul && input.is_valid() {
         input.check(&mut faults);
         return Ok((input, faults));
     }

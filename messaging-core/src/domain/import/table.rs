@@ -9,10 +9,10 @@ use csv::{ByteRecord, ReaderBuilder};
 pub const MAX_ROW_BYTES: usize = 1 << 20;
 
 /// What separates cells, in the order in which it is guessed.
-pub const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
+pub(crate) const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
 
 /// What a file may begin with to say that it is UTF-8.
-pub const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Shows the whole rows at the beginning of some bytes, until `visit` has seen enough and answers `false`;
 /// `is_end` says that nothing follows the bytes. Answers how many bytes the rows took.

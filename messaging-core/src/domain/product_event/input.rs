@@ -3,9 +3,9 @@
 //! Contract section 5. Where it is silent: the length of a name is that after trimming; an identifier of the
 //! contact keeps the rules of a contact's own (section 6.1), and `null` counts as left out.
 
+use crate::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use super::{MAX_NAME_LENGTH, MAX_PROPERTY_BYTES, MAX_UNIQUE_ID, Properties};
 use crate::domain::address;
@@ -21,8 +21,9 @@ use crate::violation::{FieldCode, Violations};
 const RESERVED: char = '$';
 
 /// Something that a contact did.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ProductEventInput {
     /// What happened, 1 to 128 characters, not beginning with `$`; space around it is removed.
     #[validate(length(min = 1))]

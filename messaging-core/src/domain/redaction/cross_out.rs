@@ -10,7 +10,7 @@ const PIECE: usize = 16 << 10;
 
 /// Crosses out each of the addresses (letters as [`fold_letter`] answers them) wherever it stands as a whole, also in a return address that
 /// holds it, percent-encoded, or broken by quoted-printable; `None` when it stands nowhere.
-pub fn cross_out(text: &str, addresses: &[String]) -> Option<String> {
+pub(crate) fn cross_out(text: &str, addresses: &[String]) -> Option<String> {
     let patterns: Vec<Pattern> = addresses.iter().flat_map(|address| Pattern::all(address)).collect();
     let mut crossed: Option<String> = None;
     let mut done = 0;

@@ -21,7 +21,8 @@ use crate::domain::limits::MAX_TAG;
 use crate::ids::Id;
 use crate::violation::{FieldCode, Violations};
 
-pub use self::reader::{MAX_GROUPS, MAX_LEAVES, MAX_TEXT, MAX_VALUES, Purpose, Reference};
+pub(crate) use self::reader::{MAX_GROUPS, MAX_LEAVES, MAX_VALUES};
+pub use self::reader::{MAX_TEXT, Purpose, Reference};
 
 /// Conditions that are looked at, groups included: more than a filter within its limits can need.
 const MAX_CONDITIONS: usize = MAX_LEAVES * (MAX_GROUPS + 1);

@@ -26,7 +26,7 @@ impl Limits {
 }
 
 /// The longest part that a rendering makes, in bytes.
-pub const MAX_OUTPUT: usize = 2 << 20;
+pub(crate) const MAX_OUTPUT: usize = 2 << 20;
 
 /// An item of a list counts as so many bytes.
 const ITEM: u64 = 32;
@@ -39,7 +39,7 @@ const MAX_DEPTH: usize = 160;
 struct Left(u64);
 
 /// The name under which the limit is handed to the rendering.
-pub const WORK: &str = "_guard_work";
+pub(crate) const WORK: &str = "_guard_work";
 
 /// Spends.
 pub fn charge(state: &mut State<'_, '_>, cost: u64) -> Result<(), Error> {
@@ -83,7 +83,7 @@ fn too_much() -> Error {
 }
 
 /// Charges what a walk through a value costs.
-pub fn charge_tree(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+pub(crate) fn charge_tree(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     match cheap(value) {
         Some(cost) => charge(state, cost),
         None => walk(state, value, 0),
@@ -159,7 +159,7 @@ pub fn made(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
 }
 
 /// Whether a value is one of the engine's own objects.
-pub fn is_special(value: &Value) -> bool {
+pub(crate) fn is_special(value: &Value) -> bool {
     let special = |object: &DynObject| {
         let name = object.type_name();
         name.contains("Namespace") || name.contains("Macro") || name.contains("Loop") || name.contains("Module")

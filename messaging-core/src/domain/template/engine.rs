@@ -187,7 +187,7 @@ impl io::Write for Bounded {
 }
 
 /// Does what calls itself for nested input where there is room for it. The caller waits.
-pub fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("template".to_owned()).stack_size(STACK);
         let running = thread.spawn_scoped(scope, work).expect("the system has a thread");

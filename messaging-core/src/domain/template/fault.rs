@@ -25,7 +25,7 @@ impl Fault {
     }
 
     /// What the engine refused.
-    pub fn of_engine(error: &minijinja::Error, source: &str) -> Self {
+    pub(crate) fn of_engine(error: &minijinja::Error, source: &str) -> Self {
         let position = match (error.range(), error.line()) {
             (Some(range), _) => Some(Position::of(source, range.start)),
             (None, Some(line)) => Some(Position { line, column: 1 }),

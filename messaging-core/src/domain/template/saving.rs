@@ -3,8 +3,8 @@
 use super::compiled::Compiled;
 use super::engine::on_large_stack;
 use super::fault::Fault;
-use super::warning::{self, Warning, WarningCode};
-use super::{Design, Part, Parts, css, gate, mjml};
+use super::warning::{Warning, WarningCode};
+use super::{Design, Part, Parts, css, gate, lint, mjml};
 use crate::domain::channel::Channel;
 use crate::violation::{FieldCode, Violations};
 
@@ -42,7 +42,7 @@ fn made(channel: Channel, mut design: Design) -> Result<Made, Violations> {
     if let Some(source) = &design.mjml {
         match gate::tokens(source).and_then(|tokens| mjml::render(source, &tokens)) {
             Ok(rendered) => {
-                warnings.extend(warning::of_ignored(&rendered.ignored));
+                warnings.extend(lint::of_ignored(&rendered.ignored));
                 design.html = Some(rendered.html);
                 inline_styles = Some(rendered.inline_styles);
             }
@@ -65,7 +65,7 @@ fn made(channel: Channel, mut design: Design) -> Result<Made, Violations> {
                 let shown = design.mjml.as_deref().unwrap_or(html);
                 let sent = ready.as_deref().unwrap_or(html);
                 match gate::tokens(shown) {
-                    Ok(tokens) => warnings.extend(warning::of_html(sent, shown, &tokens, design.text.is_some())),
+                    Ok(tokens) => warnings.extend(lint::of_html(sent, shown, &tokens, design.text.is_some())),
                     Err(fault) => refuse(&mut violations, html_part, &fault),
                 }
             }
@@ -94,7 +94,7 @@ fn made(channel: Channel, mut design: Design) -> Result<Made, Violations> {
     };
     if !design.declared.is_empty() {
         let undeclared: Vec<_> = found.iter().filter(|name| !is_declared(name)).cloned().collect();
-        warnings.extend(warning::of_undeclared(&undeclared));
+        warnings.extend(lint::of_undeclared(&undeclared));
     }
     if channel == Channel::Email && design.html.is_some() && !compiled.uses_system("unsubscribe_url") {
         let message = "there is no unsubscribe_url; a template that is used for marketing needs one";

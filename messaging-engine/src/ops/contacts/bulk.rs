@@ -9,10 +9,10 @@ use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::input::items::Items;
 use messaging_core::input::{Empty, Input};
 use messaging_core::scope::{Access, Scope};
+use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use validator::Validate;
 
 use crate::app::write_queues::ResourceKey;
 use crate::error::Error;
@@ -27,8 +27,9 @@ const PART_ITEMS: usize = 500;
 const PART_BYTES: usize = 512 << 10;
 
 /// Contacts to create or update.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct BulkInput {
     /// 1 to 1000 contacts, done in order; each is refused or done alone.
     #[validate(length(min = 1, max = MAX_BULK))]
@@ -39,6 +40,7 @@ impl Input for BulkInput {}
 
 /// What became of the contacts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct BulkReport {
     /// How many are new.
     pub created: usize,
@@ -52,6 +54,7 @@ pub struct BulkReport {
 
 /// What became of one contact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ItemReport {
     /// Its place in the request, from 0.
     pub index: usize,
@@ -79,6 +82,7 @@ pub enum ItemStatus {
 
 /// Why one item of a list was refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ItemError {
     /// What went wrong; never changes.
     pub code: String,

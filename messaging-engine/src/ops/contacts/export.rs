@@ -29,6 +29,7 @@ const PAGE: usize = 200;
 
 /// Everything about one contact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ContactExport {
     /// The contact.
     pub contact: ContactView,
@@ -43,6 +44,7 @@ pub struct ContactExport {
 /// A product event as shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ProductEvent")]
+#[non_exhaustive]
 pub struct EventView {
     /// Its id.
     pub event_id: EventId,

@@ -8,10 +8,10 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::store::Stored;
 use messaging_core::scope::{Access, Scope};
+use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::FieldCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use super::{ContactView, view};
 use crate::error::Error;
@@ -21,8 +21,9 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
 
 /// Which contacts become one.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct MergeInput {
     /// The contact that stays.
     #[validate(length(min = 1))]

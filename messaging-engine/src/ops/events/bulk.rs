@@ -10,9 +10,9 @@ use messaging_core::domain::product_event::input::ProductEventInput;
 use messaging_core::input::items::Items;
 use messaging_core::input::{Empty, Input};
 use messaging_core::scope::{Access, Scope};
+use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::contacts::ItemError;
@@ -24,8 +24,9 @@ use crate::services::ingesting::{CheckedItem, IngestResult};
 const PART_BYTES: usize = 1 << 20;
 
 /// Product events.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct BulkEventsInput {
     /// 1 to 1000 events, done in order; each is refused or taken alone.
     #[validate(length(min = 1, max = MAX_BULK))]
@@ -36,6 +37,7 @@ impl Input for BulkEventsInput {}
 
 /// What became of the events.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct BulkEventsReport {
     /// How many are new.
     pub accepted: usize,
@@ -49,6 +51,7 @@ pub struct BulkEventsReport {
 
 /// An event that was refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RefusedEvent {
     /// Its place in the request, from 0.
     pub index: usize,

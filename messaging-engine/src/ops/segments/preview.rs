@@ -4,9 +4,9 @@ use http::{Method, StatusCode};
 use messaging_core::domain::segment::filter::{Condition, Filter};
 use messaging_core::input::{Empty, Input};
 use messaging_core::scope::{Access, Scope};
+use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::contacts::{self, ContactView};
@@ -20,8 +20,9 @@ const SAMPLE: usize = 20;
 const MAX_CONDITIONS: usize = 20;
 
 /// A filter to try out.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct PreviewInput {
     /// Whom to look for.
     pub filter: FilterInput,
@@ -31,6 +32,7 @@ impl Input for PreviewInput {}
 
 /// Whom a filter matches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PreviewReport {
     /// How many; an estimate where counting all would take longer than half a second.
     pub size_estimate: u64,
@@ -42,6 +44,7 @@ pub struct PreviewReport {
 
 /// How many contacts match one condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ConditionSize {
     /// Where it stands in the request.
     pub pointer: String,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 /// A sending domain as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "SendingDomain")]
+#[non_exhaustive]
 pub struct SendingDomainReport {
     /// Its id.
     pub id: DomainId,
@@ -45,6 +46,7 @@ pub struct SendingDomainReport {
 /// A record of a sending domain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "DnsRecord")]
+#[non_exhaustive]
 pub struct RecordReport {
     /// The value to publish.
     pub record: String,
@@ -62,6 +64,7 @@ pub struct RecordReport {
 /// The record of a signing key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "DkimRecord")]
+#[non_exhaustive]
 pub struct DkimReport {
     /// The label before `._domainkey`.
     pub selector: String,
@@ -81,6 +84,7 @@ pub struct DkimReport {
 /// A record to publish, in the listing of all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "SendingDomainRecord")]
+#[non_exhaustive]
 pub struct RecordItem {
     /// What it is for.
     pub purpose: Purpose,

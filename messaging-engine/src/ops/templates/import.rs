@@ -10,11 +10,11 @@ use messaging_core::domain::template::{Design, gate, import};
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::fetch::{FetchError, FetchRequest, Protocol, UrlFault};
 use messaging_core::scope::{Access, Scope};
+use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::{FieldCode, Violations, refuse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
-use validator::Validate;
 
 use super::{TemplateView, create};
 use crate::error::{Error, Unprocessable};
@@ -27,8 +27,9 @@ const BODY_LIMIT: usize = 2 << 20;
 const REDIRECTS: u8 = 3;
 
 /// HTML to make a template of.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ImportHtmlInput {
     /// 1 to 200 characters.
     #[validate(length(min = 1, max = MAX_NAME))]
@@ -87,8 +88,9 @@ impl Operation for ImportHtmlTemplate {
 }
 
 /// A page to make a template of.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ImportUrlInput {
     /// 1 to 200 characters.
     #[validate(length(min = 1, max = MAX_NAME))]

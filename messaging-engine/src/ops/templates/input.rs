@@ -6,14 +6,15 @@ use messaging_core::domain::limits::{MAX_DISPLAY_NAME, MAX_NAME, MAX_SUBJECT};
 use messaging_core::domain::template::{Design, MAX_DECLARED, MAX_PREHEADER, gate, mjml};
 use messaging_core::input::Input;
 use messaging_core::patch::Patch;
+use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use validator::Validate;
 
 /// A template to create, or what changes of one.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct TemplateInput {
     /// 1 to 200 characters; several templates may have one name.
     #[validate(length(min = 1, max = MAX_NAME))]

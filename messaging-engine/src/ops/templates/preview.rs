@@ -9,11 +9,11 @@ use messaging_core::domain::tracking::UNSUBSCRIBE_PATH;
 use messaging_core::ids::{Id as _, MessageId};
 use messaging_core::input::{BodyKind, Empty, Input};
 use messaging_core::scope::{Access, Scope};
+use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use validator::Validate;
 
 use super::TemplatePath;
 use crate::app::write_queues::ResourceKey;
@@ -23,8 +23,9 @@ use crate::ops::operation::{Call, Operation};
 use crate::services::templates::Unrendered;
 
 /// What a preview is made with.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct PreviewInput {
     /// Values for the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,6 +45,7 @@ impl Input for PreviewInput {
 
 /// What the template says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TemplatePreview {
     /// The subject.
     pub subject: Option<String>,

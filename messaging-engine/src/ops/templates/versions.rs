@@ -21,6 +21,7 @@ use crate::ops::page::Page;
 /// A version in a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "TemplateVersion")]
+#[non_exhaustive]
 pub struct VersionView {
     /// Its number.
     pub version: u32,
@@ -85,6 +86,7 @@ fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
 
 /// A template after an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RevertedTemplate {
     /// The template.
     #[serde(flatten)]

@@ -13,11 +13,11 @@ use messaging_core::input::{BodyKind, Empty, Input, PageQuery};
 use messaging_core::ports::store::ReplayRange;
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use validator::Validate;
 
 use super::{WebhookPath, find};
 use crate::app::write_queues::ResourceKey;
@@ -37,6 +37,7 @@ const MAX_PAYLOAD: usize = 64 << 10;
 /// A delivery as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Delivery")]
+#[non_exhaustive]
 pub struct DeliveryView {
     /// Its id.
     pub id: DeliveryId,
@@ -94,8 +95,9 @@ impl DeliveryView {
 }
 
 /// A test of a webhook.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct WebhookTestInput {
     /// What the test says has happened; `test` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,7 +153,8 @@ impl Operation for TestWebhook {
 }
 
 /// What a listing of deliveries is narrowed to.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
 pub struct DeliveryQuery {
     /// In this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -187,7 +190,7 @@ impl Operation for ListDeliveries {
         let WebhookPath { workspace_id, id } = call.path;
         find(cx, call.path).await?;
         let DeliveryQuery { status, limit, cursor } = call.query;
-        let page = cx.page(&PageQuery { limit, cursor })?;
+        let page = cx.page(&PageQuery::of(limit, cursor))?;
         let slice = cx.store().deliveries(workspace_id, id, status, page).await?;
         let redactor = cx.redactor();
         Ok(cx.answer_page(slice, |delivery| DeliveryView::of(delivery, redactor)))
@@ -254,8 +257,9 @@ fn require_recorded(webhook: &Webhook) -> Result<(), Error> {
 }
 
 /// What is to be replayed.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ReplayInput {
     /// Deliveries created at this time or later.
     pub since: Timestamp,
@@ -268,6 +272,7 @@ impl Input for ReplayInput {}
 
 /// How much is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ReplayReport {
     /// New deliveries, at most 100000; they are sent in the order of their events.
     pub replayed: u64,

@@ -15,10 +15,10 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{Empty, Input};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until};
-use validator::Validate;
 
 use crate::error::Error;
 use crate::ops::context::Context;
@@ -34,7 +34,8 @@ const DEFAULT_WAIT: u32 = 5;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Which events are asked for.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
 pub struct EventQuery {
     /// Those after the `next_cursor` of an earlier answer. Without it, and without `since`, from the oldest
     /// that is kept.
@@ -57,6 +58,7 @@ impl Input for EventQuery {}
 
 /// Events of a workspace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct EventPage {
     /// The events in the order in which they were recorded, as webhooks tell them.
     pub data: Vec<EventPayload>,

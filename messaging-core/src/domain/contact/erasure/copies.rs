@@ -62,7 +62,7 @@ impl ErasedAddresses {
 
     /// Takes the addresses out of every text of a value, the names of members included; answers whether there
     /// were any.
-    pub fn out_of_value(&self, value: &mut Value) -> bool {
+    pub(crate) fn out_of_value(&self, value: &mut Value) -> bool {
         match value {
             Value::String(text) => match self.out_of_text(text) {
                 Some(crossed) => {

@@ -4,13 +4,13 @@ use crate::ids::{AutomationId, CampaignId, ListId, SegmentId, TemplateId};
 use crate::violation::{FieldCode, Violations};
 
 /// Groups within one another.
-pub const MAX_GROUPS: usize = 8;
+pub(crate) const MAX_GROUPS: usize = 8;
 
 /// Leaves of a filter.
-pub const MAX_LEAVES: usize = 100;
+pub(crate) const MAX_LEAVES: usize = 100;
 
 /// Values of a leaf.
-pub const MAX_VALUES: usize = 1000;
+pub(crate) const MAX_VALUES: usize = 1000;
 
 /// Characters of a text that a value is compared with.
 pub const MAX_TEXT: usize = 1024;

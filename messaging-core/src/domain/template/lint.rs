@@ -1,0 +1,75 @@
+//! Looking for what a [`Warning`] is about.
+
+use super::fault::Position;
+use super::gate::Tokens;
+use super::markup::{self, Element};
+use super::warning::{Warning, WarningCode};
+
+/// Large providers cut an email off after this many bytes of HTML.
+const CLIPPED_AT: usize = 102 << 10;
+
+/// Images or names that one warning lists.
+const MAX_LISTED: usize = 5;
+
+/// Looks through the HTML of an email. `source` is what the author sees it as: HTML or MJML.
+pub(super) fn of_html(html: &str, source: &str, tokens: &Tokens<'_>, has_text: bool) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if html.len() > CLIPPED_AT {
+        let kib = html.len().div_ceil(1024);
+        let message = format!("the HTML has {kib} KiB; large providers cut off what is longer than 102 KiB");
+        warnings.push(Warning::new(WarningCode::HtmlTooLarge, message));
+    }
+    let painted = markup::painted(source, tokens);
+    if !has_text && crate::domain::plain_text::from_html(&painted_html(html)).trim().is_empty() {
+        let message = "there is no text, and none can be made of the HTML: it has nothing to read";
+        warnings.push(Warning::new(WarningCode::NoText, message));
+    }
+    let without_alt = |element: &&Element| {
+        matches!(element.name.as_str(), "img" | "mj-image" | "mj-carousel-image") && element.attribute("alt").is_none()
+    };
+    let markup = markup::read(&painted);
+    let lines: Vec<_> = markup
+        .elements
+        .iter()
+        .filter(without_alt)
+        .map(|element| Position::of(source, element.place.start).line.to_string())
+        .take(MAX_LISTED + 1)
+        .collect();
+    if !lines.is_empty() {
+        let message = format!("images without alt in {}", listed(&lines, "line", "lines"));
+        warnings.push(Warning::new(WarningCode::ImageWithoutAlt, message));
+    }
+    warnings
+}
+
+/// The HTML with its tags painted over, if it can be read at all.
+fn painted_html(html: &str) -> String {
+    super::gate::tokens(html).map_or_else(|_| html.to_owned(), |tokens| markup::painted(html, &tokens))
+}
+
+/// The declared names do not have these.
+pub(super) fn of_undeclared(undeclared: &[String]) -> Option<Warning> {
+    if undeclared.is_empty() {
+        return None;
+    }
+    let message = format!("used but not declared: {}", listed(undeclared, "", ""));
+    Some(Warning::new(WarningCode::UndeclaredVariable, message))
+}
+
+/// MJML ignored attributes at these places.
+pub(super) fn of_ignored(ignored: &[Position]) -> Option<Warning> {
+    if ignored.is_empty() {
+        return None;
+    }
+    let lines: Vec<_> = ignored.iter().map(|at| at.line.to_string()).collect();
+    let message = format!("MJML does not know an attribute in {}", listed(&lines, "line", "lines"));
+    Some(Warning::new(WarningCode::MjmlAttributeIgnored, message))
+}
+
+/// `lines 1, 2, 3 and more`
+fn listed(items: &[String], one: &str, many: &str) -> String {
+    let noun = if items.len() == 1 { one } else { many };
+    let shown = items.iter().take(MAX_LISTED).cloned().collect::<Vec<_>>().join(", ");
+    let more = if items.len() > MAX_LISTED { " and more" } else { "" };
+    format!("{noun} {shown}{more}").trim_start().to_owned()
+}

@@ -1,0 +1,104 @@
+//! The API without a listener: a service to be mounted in another server.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::{IpAddr, Ipv4Addr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use http_body_util::Full;
+use messaging_engine::App;
+
+use crate::body::Erased;
+use crate::pipeline::Pipeline;
+use crate::service_options::ServiceOptions;
+
+/// The address that a request comes from, to be put into its extensions by the server that a service is mounted in.
+///
+/// A request without one counts as one from 0.0.0.0: keys that are bound to addresses are refused, and all such
+/// requests share the places and the memory of one network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerAddress(pub IpAddr);
+
+/// What a service answers once it has the request.
+pub type Answering = Pin<Box<dyn Future<Output = Result<Response<Full<Bytes>>, Infallible>> + Send>>;
+
+/// The HTTP API as a service: a [`tower_service::Service`] and a [`hyper::service::Service`].
+///
+/// Clones share their rate limits and budgets. It never fails and is always ready. Connections, their time-outs and
+/// the size of heads are for the server that it is mounted in; so is to tell where a request comes from, by a
+/// [`PeerAddress`].
+///
+/// ```
+/// # async fn example(app: messaging_engine::App) {
+/// use http::Request;
+/// use http_body_util::Full;
+/// use messaging_http::{ApiService, ServiceOptions};
+/// use tower_service::Service as _;
+///
+/// let mut service = ApiService::new(app, ServiceOptions::mounted_at("/mail"));
+/// let request = Request::get("/mail/v1/health").body(Full::<bytes::Bytes>::default()).unwrap();
+/// let Ok(response) = service.call(request).await;
+/// assert_eq!(response.status(), 200);
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct ApiService(Arc<Pipeline>);
+
+impl ApiService {
+    /// The service of an application.
+    pub fn new(app: App, options: ServiceOptions) -> Self {
+        Self(Arc::new(Pipeline::new(app, options)))
+    }
+
+    /// The page for Prometheus.
+    pub async fn metrics(&self) -> String {
+        self.0.metrics_page().await
+    }
+
+    fn answer<B>(&self, request: Request<B>) -> Answering
+    where
+        B: Body<Data: Send> + Send + 'static,
+    {
+        let pipeline = Arc::clone(&self.0);
+        let (head, body) = request.into_parts();
+        let peer = head.extensions.get::<PeerAddress>();
+        let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0);
+        let mut body = Erased(Box::pin(body));
+        Box::pin(async move { Ok(pipeline.serve_mounted(&head, &mut body, peer).await) })
+    }
+}
+
+impl<B> tower_service::Service<Request<B>> for ApiService
+where
+    B: Body<Data: Send> + Send + 'static,
+{
+    type Response = Response<Full<Bytes>>;
+    type Error = Infallible;
+    type Future = Answering;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Answering {
+        self.answer(request)
+    }
+}
+
+impl<B> hyper::service::Service<Request<B>> for ApiService
+where
+    B: Body<Data: Send> + Send + 'static,
+{
+    type Response = Response<Full<Bytes>>;
+    type Error = Infallible;
+    type Future = Answering;
+
+    fn call(&self, request: Request<B>) -> Answering {
+        self.answer(request)
+    }
+}

@@ -1,0 +1,64 @@
+//! How requests are answered, whoever listens.
+
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use crate::body::BodyTimes;
+
+/// Bytes a second that buy a body more time, beyond the first pause. What comes more slowly is cut off.
+const LEAST_BODY_RATE: u64 = 500;
+
+/// How a service answers requests.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ServiceOptions {
+    /// The path that it is mounted at, such as `/mail`; empty for the root.
+    pub prefix: String,
+    /// Peers whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// How long a body may stand still.
+    pub body_stall_timeout: Duration,
+    /// How long a body may take in all.
+    pub body_timeout: Duration,
+    /// How many bytes of long bodies are in memory at a time; further requests wait.
+    pub body_budget: u64,
+}
+
+impl Default for ServiceOptions {
+    fn default() -> Self {
+        Self {
+            prefix: String::new(),
+            trusted_proxies: Vec::new(),
+            body_stall_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_mins(5),
+            body_budget: 64 << 20,
+        }
+    }
+}
+
+impl ServiceOptions {
+    /// The options of a service that is mounted at a path. The path is taken off requests that still have it, and
+    /// documents name it; links do by the `public_url` of the application's settings.
+    pub fn mounted_at(prefix: &str) -> Self {
+        let inner = prefix.trim_matches('/');
+        let prefix = if inner.is_empty() { String::new() } else { format!("/{inner}") };
+        Self { prefix, ..Self::default() }
+    }
+
+    /// Believes the `X-Forwarded-For` of these peers.
+    #[must_use]
+    pub fn trusted_proxies(self, trusted_proxies: impl IntoIterator<Item = IpNet>) -> Self {
+        Self { trusted_proxies: trusted_proxies.into_iter().collect(), ..self }
+    }
+
+    /// Bounds the memory of long bodies, in bytes.
+    #[must_use]
+    pub fn body_budget(self, body_budget: u64) -> Self {
+        Self { body_budget, ..self }
+    }
+
+    pub(crate) const fn body_times(&self) -> BodyTimes {
+        BodyTimes { stall: self.body_stall_timeout, total: self.body_timeout, least_rate: LEAST_BODY_RATE }
+    }
+}
