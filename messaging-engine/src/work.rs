@@ -8,7 +8,7 @@
 //! # How to add a job
 //!
 //! Its payload in [`jobs`](crate::jobs), a type that implements [`JobData`](crate::jobs::JobData); the work in a file
-//! here, as [`Job`] of that type; a line in `all`.
+//! here, as `Job` of that type; a line in `all`.
 
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::deliver_webhook::DeliverWebhook;

@@ -16,7 +16,7 @@ pub(crate) const MAX_EMAIL_LENGTH: usize = 254;
 /// An email address as it may appear in `to`, `cc`, `bcc`, `from_email`, `reply_to`.
 ///
 /// Invariant: one `@`, a local part of at most 64 octets without quoting, a domain of dot-separated
-/// labels that IDNA accepts, no control characters, no spaces, at most [`MAX_EMAIL_LENGTH`] octets.
+/// labels that IDNA accepts, no control characters, no spaces, at most `MAX_EMAIL_LENGTH` octets.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EmailAddress(String);
 

@@ -1,6 +1,6 @@
 //! Who gets the places of a claim: deficit round robin over flows, one class after the other.
 //!
-//! Transactional flows come first. While bulk flows have something due, one place of [`BULK_SHARE`] is theirs whatever
+//! Transactional flows come first. While bulk flows have something due, one place of `BULK_SHARE` is theirs whatever
 //! the others want, and all that the others leave. Within a class, workspaces take turns by weight: what one has due
 //! never changes when another is served.
 

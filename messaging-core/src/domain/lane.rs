@@ -21,7 +21,7 @@ pub enum JobClass {
     /// Somebody waits for it: a password reset, a webhook. Claimed first.
     Transactional,
     /// One of many that nobody waits for: a message of a campaign. Claimed with what is left, and at least with one
-    /// place of [`BULK_SHARE`](super::fair_turns::BULK_SHARE).
+    /// place of `BULK_SHARE`.
     Bulk,
 }
 

@@ -21,7 +21,7 @@ const PERSONAL: [&str; 3] = ["recipient", "ip", "user_agent"];
 /// Members that may name a person; where nobody knows the names any more they count as personal.
 const TEXTS: [&str; 3] = ["response", "message", "url"];
 
-/// Everything that names an erased person: addresses and identifiers, by letters as [`address::fold_letter`] answers
+/// Everything that names an erased person: addresses and identifiers, by letters as `fold_letter` answers
 /// them.
 #[derive(Debug, Clone)]
 pub struct Names(HashSet<String>);

@@ -43,7 +43,7 @@ pub struct Inlined {
 }
 
 /// Inlines the style sheets of a source, or `extra` instead of them where it is given. Needs no more
-/// stack than [`super::engine::on_large_stack`] gives.
+/// stack than `on_large_stack` gives.
 pub fn inline(source: &str, tokens: &Tokens<'_>, extra: Option<&str>) -> Inlined {
     let left = |reason| Inlined { html: source.to_owned(), left: reason };
     let painted = markup::painted(source, tokens);

@@ -79,7 +79,7 @@ impl Kind {
 }
 
 impl Program {
-    /// Compiles a source. Needs no more stack than [`on_large_stack`] gives.
+    /// Compiles a source. Needs no more stack than `on_large_stack` gives.
     pub fn compile(source: &str, kind: Kind) -> Result<Self, Fault> {
         let source_tokens = gate::tokens(source)?;
         let tree =

@@ -69,7 +69,7 @@ pub struct Rendered {
     pub ignored: Vec<Position>,
 }
 
-/// Renders a source. Needs no more stack than [`super::engine::on_large_stack`] gives.
+/// Renders a source. Needs no more stack than `on_large_stack` gives.
 pub fn render(source: &str, tokens: &Tokens<'_>) -> Result<Rendered, Fault> {
     if source.len() > MAX_MJML {
         return Err(Fault::limit(None, "is longer than 512 KiB"));

@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Nothing was done: too much work is waiting, the store is closing or not healthy (see
-    /// [`Store::health`]). A later try may work.
+    /// `Store::health`). A later try may work.
     #[error("the store takes no more work at the moment")]
     Unavailable,
     /// The disk failed while the commit was made durable: whether it is kept is known after the next start.
