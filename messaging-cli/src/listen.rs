@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::{Arg, ArgMatches, Command};
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
-use messaging_core::domain::signature::{SigningKey, new_secret};
+use messaging_core::domain::signature::{SigningKey, new_secret, signed_headers};
 use messaging_core::ports::clock::{Clock as _, SystemClock, SystemEntropy};
 use messaging_core::ports::fetch::{Fetch as _, FetchRequest, Protocol};
 use messaging_transport::{Dns, GuardedFetch};
@@ -203,14 +202,8 @@ impl Forward {
         let body = Bytes::from(event.to_string());
         let id = event["id"].as_str().unwrap_or_default();
         let timestamp = SystemClock.now().as_seconds();
-        let headers = [
-            (CONTENT_TYPE, "application/json".to_owned()),
-            (HeaderName::from_static("webhook-id"), id.to_owned()),
-            (HeaderName::from_static("webhook-timestamp"), timestamp.to_string()),
-            (HeaderName::from_static("webhook-signature"), self.key.sign(id, timestamp, &body)),
-        ];
-        let header = |(name, text): (HeaderName, String)| Some((name, HeaderValue::try_from(text).ok()?));
-        let headers: HeaderMap = headers.into_iter().filter_map(header).collect();
+        let headers = signed_headers(std::slice::from_ref(&self.key), id, timestamp, &body)
+            .ok_or_else(|| format!("an event whose id no header can have: {id:?}"))?;
         let request = FetchRequest {
             protocol: Protocol::Http1,
             method: Method::POST,

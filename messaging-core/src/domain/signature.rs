@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use ring::hmac;
 
 use crate::domain::secret::Secret;
@@ -49,6 +50,19 @@ pub fn new_secret(entropy: &dyn Entropy) -> Secret {
     let mut bytes = [0; SECRET_BYTES];
     entropy.fill(&mut bytes);
     Secret::from(format!("{SECRET_MARKER}{}", STANDARD.encode(bytes)))
+}
+
+/// The headers of a request with a JSON body, signed with each of the keys. `timestamp` is in seconds since 1970.
+/// `None` when the id has characters that a header cannot have.
+pub fn signed_headers(keys: &[SigningKey], id: &str, timestamp: i64, body: &[u8]) -> Option<HeaderMap> {
+    let signatures: Vec<_> = keys.iter().map(|key| key.sign(id, timestamp, body)).collect();
+    let headers = [
+        (CONTENT_TYPE, "application/json".to_owned()),
+        (HeaderName::from_static("webhook-id"), id.to_owned()),
+        (HeaderName::from_static("webhook-timestamp"), timestamp.to_string()),
+        (HeaderName::from_static("webhook-signature"), signatures.join(" ")),
+    ];
+    headers.into_iter().map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?))).collect()
 }
 
 impl SigningKey {

@@ -5,12 +5,12 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
-use http::{HeaderName, Method};
+use http::Method;
+use http::header::HeaderMap;
 use messaging_core::changes::{Expect, UpdateDelivery, Write};
 use messaging_core::domain::contact::erasure::ErasedAddresses;
 use messaging_core::domain::redaction::Redactor;
-use messaging_core::domain::signature::SigningKey;
+use messaging_core::domain::signature::{SigningKey, signed_headers};
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus, Subject};
 use messaging_core::domain::webhook::outcome::{self, Answer, Attempt, Consequence};
 use messaging_core::domain::webhook::payload::{self, EventPayload};
@@ -120,8 +120,7 @@ async fn prepare(app: &App, webhook: &Webhook, delivery: &Delivery) -> Result<Op
 /// The headers of a request, signed with every live secret; `None` when none can be read.
 fn sign(app: &App, webhook: &Webhook, delivery: &Delivery, body: &[u8]) -> Option<HeaderMap> {
     let now = app.now();
-    let id = delivery.event_id.to_string();
-    let mut signatures = Vec::new();
+    let mut keys = Vec::new();
     for sealed in webhook.live_secrets(now) {
         let secret = match app.vault().open(&webhook.secret_place(), sealed) {
             Ok(secret) => secret,
@@ -130,15 +129,9 @@ fn sign(app: &App, webhook: &Webhook, delivery: &Delivery, body: &[u8]) -> Optio
                 return None;
             }
         };
-        signatures.push(SigningKey::parse(&secret).ok()?.sign(&id, now.as_seconds(), body));
+        keys.push(SigningKey::parse(&secret).ok()?);
     }
-    let headers = [
-        (CONTENT_TYPE, "application/json".to_owned()),
-        (HeaderName::from_static("webhook-id"), id),
-        (HeaderName::from_static("webhook-timestamp"), now.as_seconds().to_string()),
-        (HeaderName::from_static("webhook-signature"), signatures.join(" ")),
-    ];
-    headers.into_iter().map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?))).collect()
+    signed_headers(&keys, &delivery.event_id.to_string(), now.as_seconds(), body)
 }
 
 fn answer(fetched: Result<Fetched, FetchError>, now: Timestamp, addresses: &ErasedAddresses) -> Answer {

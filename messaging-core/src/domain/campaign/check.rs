@@ -8,6 +8,7 @@ use super::{CampaignKind, MIN_VARIANTS, Plan, Reference, Variant};
 use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::template::Parts;
+#[cfg(feature = "templates")]
 use crate::domain::template::engine::{Kind, Program, on_large_stack};
 use crate::violation::{FieldCode, Violations};
 
@@ -93,18 +94,8 @@ impl Plan {
                 violations.add(pointer, FieldCode::InvalidFormat, rule);
             }
         }
-        // Compiling takes a thread of its own, and most subjects are plain.
-        if sources.iter().any(|(_, source)| source.contains('{')) {
-            let faults = on_large_stack(|| {
-                let compile = |(pointer, source): (String, String)| {
-                    Program::compile(&source, Kind::Plain).err().map(|fault| (pointer, fault))
-                };
-                sources.into_iter().filter_map(compile).collect::<Vec<_>>()
-            });
-            for (pointer, fault) in faults {
-                violations.add_at(&pointer, FieldCode::Syntax, &fault, fault.position);
-            }
-        }
+        #[cfg(feature = "templates")]
+        check_syntax(sources, violations);
     }
 
     /// Adds what is wrong with what was found under the ids that it names ([`Plan::references`]).
@@ -118,6 +109,22 @@ impl Plan {
                 FoundAs::Template { .. } | FoundAs::Other => {}
             }
         }
+    }
+}
+
+/// Compiles templates, each with the pointer of its member.
+#[cfg(feature = "templates")]
+fn check_syntax(sources: Vec<(String, String)>, violations: &mut Violations) {
+    // Compiling takes a thread of its own, and most subjects are plain.
+    if !sources.iter().any(|(_, source)| source.contains('{')) {
+        return;
+    }
+    let compile = |(pointer, source): (String, String)| {
+        Program::compile(&source, Kind::Plain).err().map(|fault| (pointer, fault))
+    };
+    let faults: Vec<_> = on_large_stack(|| sources.into_iter().filter_map(compile).collect());
+    for (pointer, fault) in faults {
+        violations.add_at(&pointer, FieldCode::Syntax, &fault, fault.position);
     }
 }
 
