@@ -200,6 +200,7 @@ fn outcomes(world: &World, message: &Message, events: &[MessageEvent], erased: &
     }
     let number = message.metadata.get("request").and_then(Value::as_u64);
     let Some(planned) = planned_as(world, number) else { return };
+    let has_erased = planned.call.recipients.iter().any(|recipient| erased.contains(recipient));
     for recipient in &planned.call.recipients {
         if erased.contains(recipient) {
             continue;
@@ -208,7 +209,11 @@ fn outcomes(world: &World, message: &Message, events: &[MessageEvent], erased: &
             Some(named) => named == recipient,
             None => is_about_all(message, event),
         };
-        let ends: Vec<_> = events.iter().filter(about).filter(|event| is_final(event.kind)).collect();
+        let mut ends: Vec<_> = events.iter().filter(about).filter(|event| is_final(event.kind)).collect();
+        if has_erased && ends.iter().any(|event| recipient_of(event).is_some()) {
+            // Those without a name had that of the erased recipient.
+            ends.retain(|event| recipient_of(event).is_some());
+        }
         let is_marked = events.iter().filter(about).any(is_ambiguous);
         let copies = ledger.contents_to(message.id, recipient).filter(|content| content.is_taken).count();
         let is_to = message.to == *recipient;

@@ -25,9 +25,9 @@ use crate::world::World;
 /// What is waited for after the last request before everything calms down.
 const AFTERMATH: Duration = Duration::from_mins(20);
 
-/// How long everything that is left may take once nothing goes wrong any more: longer than messages, webhooks and
-/// claims are kept waiting.
-const LONGEST_CALM: Duration = Duration::from_hours(30 * 24);
+/// How long everything that is left may take once nothing goes wrong any more: longer than messages, webhooks, claims
+/// and jobs from before a clock was set back by 30 days are kept waiting.
+const LONGEST_CALM: Duration = Duration::from_hours(31 * 24);
 
 /// What a run is to be.
 #[derive(Debug, Clone, Copy, Default)]
@@ -164,7 +164,8 @@ async fn wait_until_idle(world: &World, app: &App) {
     let began = world.clock.elapsed();
     loop {
         match app.store().job_count().await {
-            Ok(left) if left <= Sweep::ALL.len() as u64 => return,
+            // Fewer are there while no process could begin to work.
+            Ok(left) if left == Sweep::ALL.len() as u64 => return,
             Ok(left) if world.clock.elapsed() - began > LONGEST_CALM => {
                 world.ledger().broken(format!("{left} jobs are stuck"));
                 return;
