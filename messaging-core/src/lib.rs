@@ -9,8 +9,8 @@
 //! use messaging_core::domain::message_input::MessageInput;
 //! use messaging_core::input;
 //!
-//! let message = input::body::<MessageInput>(br#"{"channel": "email", "to": "ann", "subject": "Hi", "text": 7}"#);
-//! // All that is wrong is told at once: `/to` is no address, `/text` no text.
+//! let message = input::body::<MessageInput>(br#"{"channel": "email", "to": "ann", "subject": "Hi", "text": "t", "tags": 7}"#);
+//! // All that is wrong is told at once: `/to` is no address, `/tags` no list.
 //! assert_eq!(message.unwrap_err().to_string(), "2 fields are invalid");
 //!
 //! let message = MessageInput::email("ann@example.com").subject("Hi").text("Hello, Ann.");
