@@ -25,8 +25,9 @@ const QUOTES: &[&str] = &[" said:", "in reply to", "remote host", "remote server
 /// holds.
 const OTHERS: &[&str] = &["recipient", "receiv", "mailbox", "spf", "dkim", "dmarc", "you tried to reach"];
 
-/// What says that a reply is about us.
-const OURS: &[&str] = &[
+/// What says that we are not let in or have not paid: it is about us, and nothing goes over the account before
+/// somebody mends it.
+const REFUSED: &[&str] = &[
     "authentication required",
     "authentication is required",
     "must authenticate",
@@ -35,6 +36,13 @@ const OURS: &[&str] = &[
     "not authenticated",
     "login required",
     "log in first",
+    "credits exceeded",
+    "billing",
+    "your plan",
+];
+
+/// What else says that a reply is about us.
+const OURS: &[&str] = &[
     "must issue a starttls",
     "relay access denied",
     "unable to relay",
@@ -51,13 +59,10 @@ const OURS: &[&str] = &[
     "sending quota",
     "sending rate",
     "message quota",
-    "credits exceeded",
     "hourly limit",
     "daily limit",
     "monthly limit",
     "exceeded your",
-    "your plan",
-    "billing",
     "your account",
     "sending account",
     "sender's account",
@@ -69,19 +74,8 @@ const RELAYING: &[&str] = &["denied", "not permitted", "not allowed", "prohibite
 /// Enhanced codes of a login that is refused, and of an account that may not send any more.
 const LOGIN_CODES: &[(u16, u16)] = &[(7, 8), (7, 9), (7, 10), (7, 11), (7, 13), (7, 14)];
 
-/// What says that nothing goes over the account before somebody mends it.
-const ACCOUNT: &[&str] = &[
-    "authentication required",
-    "authentication is required",
-    "must authenticate",
-    "authenticate first",
-    "please authenticate",
-    "not authenticated",
-    "login required",
-    "log in first",
-    "credits exceeded",
-    "billing",
-    "your plan",
+/// What says that the account is closed.
+const CLOSED: &[&str] = &[
     "suspended",
     "account is disabled",
     "account has been disabled",
@@ -106,9 +100,9 @@ pub(super) fn of_us(response: Response) -> Outcome {
     let text = response.text.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let is_permanent = response.code.is_none_or(|code| code >= 500);
-    let is_login = matches!(response.code, Some(530 | 534 | 535 | 538))
-        || (is_permanent && detail(&response).is_some_and(|code| LOGIN_CODES.contains(&code)));
-    if is_login || has(ACCOUNT) || (is_permanent && has(&["authentication failed"])) {
+    let is_login =
+        is_login_code(&response) || (is_permanent && detail(&response).is_some_and(|code| LOGIN_CODES.contains(&code)));
+    if is_login || has(REFUSED) || has(CLOSED) || (is_permanent && has(&["authentication failed"])) {
         return Outcome::of(OutcomeClass::Auth, response);
     }
     let throttled = |wait| Answer::new(OutcomeClass::Throttled(Scope::Account), response.clone()).wait(wait).into();
@@ -147,7 +141,7 @@ fn is_about_message(response: &Response) -> bool {
 }
 
 fn is_about_account(response: &Response) -> bool {
-    if matches!(response.code, Some(530 | 534 | 535 | 538)) {
+    if is_login_code(response) {
         return true;
     }
     let text = response.text.to_lowercase();
@@ -160,7 +154,12 @@ fn is_about_account(response: &Response) -> bool {
     }
     // Postfix puts the refused address between "relay" and what it says of it.
     let is_relaying = text.contains("relay") && has(RELAYING);
-    is_relaying || (has(OURS) && !has(OTHERS))
+    is_relaying || ((has(REFUSED) || has(OURS)) && !has(OTHERS))
+}
+
+/// Codes of a login that is missing or refused (RFC 4954 section 6).
+fn is_login_code(response: &Response) -> bool {
+    matches!(response.code, Some(530 | 534 | 535 | 538))
 }
 
 /// Subject and detail of the enhanced code.
