@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::Changes;
 use messaging_core::domain::attempt::{AttemptOutcome, Dialog};
-use messaging_core::domain::channel::Channel;
 use messaging_core::domain::link_token::ReturnPurpose;
 use messaging_core::domain::report::{Action, RecipientReport, Report};
-use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
+use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::ports::transport::{Content, Outcome, Response};
 use serde_json::json;
 
-use crate::bed::START;
 use crate::support::Product;
 
 const ANN: &str = "ann@example.com";
@@ -126,17 +124,7 @@ async fn the_last_look_sees_who_was_suppressed_meanwhile() {
     let look = product.transport.take().remove(0).last_look;
     let recipients = ["Ann@Example.com".to_owned(), "bob@example.com".to_owned()];
     assert_eq!(look.suppressed(&recipients).await, [None, None]);
-    let record = Suppression {
-        id: product.app.new_id(START),
-        workspace_id: product.workspace,
-        channel: Channel::Email,
-        address: ANN.to_owned(),
-        reason: SuppressionReason::Manual,
-        detail: None,
-        source: SuppressionSource::Api,
-        created_at: START,
-    };
-    product.commit(Changes::from_iter([Write::PutSuppression(record, Expect::Absent)])).await;
+    product.commit(Changes::from_iter([product.suppression(ANN, SuppressionReason::Manual)])).await;
     assert_eq!(look.suppressed(&recipients).await, [Some(SuppressionReason::Manual), None]);
 
     product.transport.outcome_next("bob@example.com", Outcome::Suppressed(SuppressionReason::Complaint));

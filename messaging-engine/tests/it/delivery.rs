@@ -6,7 +6,7 @@ use messaging_core::changes::{Changes, Expect, MoveMessage, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::sending_domain::DomainStatus;
-use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
+use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::ports::store::PageRequest;
 use messaging_core::ports::transport::{Acceptance, Content, TransportError};
 use messaging_engine::ops::channels::{ChannelPath, DeleteChannel};
@@ -18,20 +18,6 @@ use crate::support::Product;
 
 const ANN: &str = "ann@example.com";
 const MINUTE: Duration = Duration::from_mins(1);
-
-fn suppression(product: &Product, address: &str, reason: SuppressionReason) -> Write {
-    let record = Suppression {
-        id: product.app.new_id(START),
-        workspace_id: product.workspace,
-        channel: Channel::Email,
-        address: address.to_owned(),
-        reason,
-        detail: None,
-        source: SuppressionSource::Api,
-        created_at: START,
-    };
-    Write::PutSuppression(record, Expect::Absent)
-}
 
 #[tokio::test]
 async fn an_accepted_message_is_sent_and_delivered() {
@@ -138,8 +124,8 @@ async fn a_hard_bounce_suppresses_the_address_and_nobody_else() {
 async fn a_suppressed_recipient_gets_nothing_unless_it_only_unsubscribed() {
     let product = Product::start().await;
     let listed = [
-        suppression(&product, "manual@example.com", SuppressionReason::Manual),
-        suppression(&product, "gone@example.com", SuppressionReason::Unsubscribe),
+        product.suppression("manual@example.com", SuppressionReason::Manual),
+        product.suppression("gone@example.com", SuppressionReason::Unsubscribe),
     ];
     product.commit(Changes::from_iter(listed)).await;
     let manual = product.send_to("Manual@Example.com").await;
@@ -152,7 +138,7 @@ async fn a_suppressed_recipient_gets_nothing_unless_it_only_unsubscribed() {
 #[tokio::test]
 async fn a_suppressed_copy_is_left_out_of_envelope_and_header() {
     let product = Product::start().await;
-    product.commit(Changes::from_iter([suppression(&product, "bob@example.com", SuppressionReason::Complaint)])).await;
+    product.commit(Changes::from_iter([product.suppression("bob@example.com", SuppressionReason::Complaint)])).await;
     let body = json!({"channel": "email", "to": ANN, "cc": ["bob@example.com", "cat@example.com"],
         "bcc": ["dan@example.com"], "subject": "s", "text": "t"});
     let id = product.send(&body).await;

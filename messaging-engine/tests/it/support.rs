@@ -4,9 +4,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::changes::Changes;
+use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::dkim::Algorithm;
+use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::Transport;
 use messaging_core::ports::fetch::Fetch;
@@ -19,7 +20,7 @@ use messaging_engine::{App, Caller, Error, admin};
 use messaging_transport::testing::{MemoryFetch, MemoryTransport};
 use serde_json::Value;
 
-use crate::bed::Bed;
+use crate::bed::{Bed, START};
 
 /// A workspace that sends email through a [`MemoryTransport`], on its test bed.
 pub(crate) struct Product {
@@ -148,6 +149,21 @@ impl Product {
     pub(crate) async fn pass(&self, span: Duration) {
         self.clock.advance(span);
         self.work().await;
+    }
+
+    /// What puts an address on the suppression list.
+    pub(crate) fn suppression(&self, address: &str, reason: SuppressionReason) -> Write {
+        let record = Suppression {
+            id: self.app.new_id(START),
+            workspace_id: self.workspace,
+            channel: Channel::Email,
+            address: address.to_owned(),
+            reason,
+            detail: None,
+            source: SuppressionSource::Api,
+            created_at: START,
+        };
+        Write::PutSuppression(record, Expect::Absent)
     }
 
     pub(crate) async fn commit(&self, changes: Changes) {

@@ -12,7 +12,7 @@ use messaging_core::changes::{Changes, Expect, NewJob, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::report::{Action as ReportedAction, RecipientReport, Report};
 use messaging_core::domain::sending_domain::DomainStatus;
-use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
+use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{Claim, PageRequest};
@@ -501,17 +501,7 @@ async fn copies_go_out_when_the_attempt_at_their_recipient_began_before_its_supp
     let app = product.app.clone();
     let working = tokio::spawn(async move { app.run_until_idle().await.unwrap() });
     transport.to_is_tried.notified().await;
-    let suppression = Suppression {
-        id: product.app.new_id(START),
-        workspace_id: product.workspace,
-        channel: Channel::Email,
-        address: ANN.to_owned(),
-        reason: SuppressionReason::Manual,
-        detail: None,
-        source: SuppressionSource::Api,
-        created_at: START,
-    };
-    product.commit([Write::PutSuppression(suppression, Expect::Absent)].into_iter().collect()).await;
+    product.commit([product.suppression(ANN, SuppressionReason::Manual)].into_iter().collect()).await;
     transport.copy.notify_one();
     // The job of the copy has put itself off before the other one ends.
     for _ in 0..100_000 {
