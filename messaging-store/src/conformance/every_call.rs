@@ -55,6 +55,17 @@ pub mod prelude {
     pub use messaging_core::time::Timestamp;
 }
 
+/// The error of a call in the lists below: that of reads, unless the list names another.
+#[macro_export]
+macro_rules! failure_of_call {
+    () => {
+        $crate::conformance::every_call::prelude::StoreError
+    };
+    ($error:ty) => {
+        $error
+    };
+}
+
 /// Calls a macro with the reads and the upkeep of [`Store`](messaging_core::ports::Store), as
 /// `impl TRAIT { METHOD(ARGUMENT: TYPE, …) -> ANSWER; … } …`: each method is asynchronous and answers
 /// `Result<ANSWER, StoreError>`, or the error after its comma. The names of [`prelude`] must be in scope.

@@ -12,7 +12,7 @@ use messaging_core::time::Monotonic;
 use tokio::sync::watch;
 
 use super::every_call::prelude::*;
-use crate::{for_every_file_call, for_every_read};
+use crate::{failure_of_call, for_every_file_call, for_every_read};
 
 /// A store whose calls alternate between two handles: commits and upkeep take turns, and reads go to the handle that
 /// did not write last, so that they see what the other has done. Jobs are claimed and ended through the first.
@@ -60,23 +60,13 @@ macro_rules! hand_on {
         #[async_trait]
         impl $trait for TwoHandles {
             $(
-                async fn $name(&self, $($argument: $type),*) -> Result<$answer, failure!($($error)?)> {
+                async fn $name(&self, $($argument: $type),*) -> Result<$answer, failure_of_call!($($error)?)> {
                     let $store = self.of_call(stringify!($name));
                     $target.$name($($argument),*).await
                 }
             )*
         }
     )*};
-}
-
-/// How a call fails: as reads do, unless the list says otherwise.
-macro_rules! failure {
-    () => {
-        StoreError
-    };
-    ($error:ty) => {
-        $error
-    };
 }
 
 macro_rules! hand_on_reads {

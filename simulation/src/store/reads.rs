@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use messaging_core::ports::Store as _;
 use messaging_store::conformance::every_call::prelude::*;
-use messaging_store::{for_every_file_call, for_every_read};
+use messaging_store::{failure_of_call, for_every_file_call, for_every_read};
 
 use super::FaultyStore;
 use crate::blocking::wait;
@@ -14,7 +14,7 @@ macro_rules! hand_on {
         #[async_trait]
         impl $trait for FaultyStore {
             $(
-                async fn $name(&self, $($argument: $type),*) -> Result<$answer, failure!($($error)?)> {
+                async fn $name(&self, $($argument: $type),*) -> Result<$answer, failure_of_call!($($error)?)> {
                     self.before(stringify!($name)).await?;
                     let $store = self.database();
                     let answer = wait($target.$name($($argument),*));
@@ -24,16 +24,6 @@ macro_rules! hand_on {
             )*
         }
     )*};
-}
-
-/// How a call fails: as reads do, unless the list says otherwise.
-macro_rules! failure {
-    () => {
-        StoreError
-    };
-    ($error:ty) => {
-        $error
-    };
 }
 
 macro_rules! hand_on_reads {
