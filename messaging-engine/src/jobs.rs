@@ -10,16 +10,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub mod deliver_message;
-pub mod deliver_webhook;
-pub mod drain_webhook;
-pub mod erase_contact;
-pub mod follow_changes;
+pub(crate) mod deliver_webhook;
+pub(crate) mod drain_webhook;
+pub(crate) mod erase_contact;
+pub(crate) mod follow_changes;
 pub mod imports;
 pub(crate) mod lanes;
-pub mod move_messages;
+pub(crate) mod move_messages;
 pub mod recalculate_segment;
-pub mod replay_webhook;
-pub mod settle_receipt;
+pub(crate) mod replay_webhook;
+pub(crate) mod settle_receipt;
 pub mod upkeep;
 pub mod verify_domain;
 

@@ -12,7 +12,7 @@ use crate::jobs::lanes;
 
 /// Delivers an event to a webhook.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct DeliverWebhook {
+pub(crate) struct DeliverWebhook {
     pub(crate) workspace: WorkspaceId,
     pub(crate) webhook: WebhookId,
     pub(crate) delivery: DeliveryId,
@@ -20,7 +20,7 @@ pub struct DeliverWebhook {
 
 impl DeliverWebhook {
     /// The job of a delivery.
-    pub const fn of(delivery: &Delivery) -> Self {
+    pub(crate) const fn of(delivery: &Delivery) -> Self {
         Self { workspace: delivery.workspace_id, webhook: delivery.webhook_id, delivery: delivery.id }
     }
 

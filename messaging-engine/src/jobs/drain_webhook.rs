@@ -10,7 +10,7 @@ use crate::jobs::lanes;
 
 /// Sends the backlog of a webhook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct DrainWebhook {
+pub(crate) struct DrainWebhook {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) webhook_id: WebhookId,
     /// Deliveries sent so far.
@@ -21,7 +21,7 @@ pub struct DrainWebhook {
 
 impl DrainWebhook {
     /// The job of a webhook whose backlog begins to be sent.
-    pub const fn of(webhook: &Webhook) -> Self {
+    pub(crate) const fn of(webhook: &Webhook) -> Self {
         Self { workspace_id: webhook.workspace_id, webhook_id: webhook.id, sent: 0, hangs: false }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) enum Stage {
 
 /// Follows the changes of the contacts of a workspace.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct FollowChanges {
+pub(crate) struct FollowChanges {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) stage: Stage,
     /// How often it failed in a row.
@@ -28,12 +28,12 @@ pub struct FollowChanges {
 
 impl FollowChanges {
     /// The job of a change; a workspace needs it once.
-    pub const fn announced(workspace_id: WorkspaceId) -> Self {
+    pub(crate) const fn announced(workspace_id: WorkspaceId) -> Self {
         Self { workspace_id, stage: Stage::Announced, failures: 0 }
     }
 
     /// The job for changes whose process did not know of a segment yet; a workspace needs it once.
-    pub const fn later(workspace_id: WorkspaceId) -> Self {
+    pub(crate) const fn later(workspace_id: WorkspaceId) -> Self {
         Self { workspace_id, stage: Stage::Later, failures: 0 }
     }
 }

@@ -11,7 +11,7 @@ pub(crate) const EVENTS_AT_A_TIME: usize = 500;
 
 /// Gives all messages and product events of one contact to another.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct MoveMessages {
+pub(crate) struct MoveMessages {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) from: ContactId,
     pub(crate) to: ContactId,
@@ -21,7 +21,7 @@ pub struct MoveMessages {
 
 impl MoveMessages {
     /// The job of a merge.
-    pub const fn new(workspace_id: WorkspaceId, from: ContactId, to: ContactId) -> Self {
+    pub(crate) const fn new(workspace_id: WorkspaceId, from: ContactId, to: ContactId) -> Self {
         Self { workspace_id, from, to, again: false }
     }
 }

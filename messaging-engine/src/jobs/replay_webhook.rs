@@ -10,7 +10,7 @@ use crate::jobs::lanes;
 
 /// Repeats deliveries to a webhook.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct ReplayWebhook {
+pub(crate) struct ReplayWebhook {
     /// Workspace that owns the webhook.
     pub(crate) workspace_id: WorkspaceId,
     /// The webhook.

@@ -14,7 +14,7 @@ const WAITS: [u64; 6] = [1, 5, 20, 60, 180, 600];
 
 /// Looks for the message of a receipt again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SettleReceipt {
+pub(crate) struct SettleReceipt {
     /// Which message it is about.
     pub(crate) about: ReceiptLink,
     /// What it says.

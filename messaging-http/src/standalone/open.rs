@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use messaging_engine::App;
-use messaging_engine::vault::KeyRefused;
+use messaging_engine::{App, KeyRefused};
 use messaging_store::{SqliteOptions, SqliteStore, key_file};
 use messaging_transport::{DirectDelivery, Dns, GuardedFetch};
 
@@ -47,15 +46,13 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
             .first()
             .map_or(DirectDelivery::REST, |first| (*first / 2).min(DirectDelivery::REST)),
     };
+    let public_url = settings.public_url.clone().unwrap_or_else(|| base.to_owned());
     let fetch = GuardedFetch::builder(transport.dns.clone()).allow_private(settings.allow_private_targets).build();
     let built = App::builder(store, key)
         .resolver(Arc::new(transport.dns.clone()))
         .fetch(Arc::new(fetch))
         .transports(messaging_transport::defaults(&transport))
-        .settings(messaging_engine::Settings {
-            public_url: settings.public_url.clone().unwrap_or_else(|| base.to_owned()),
-            ..settings.engine.clone()
-        })
+        .settings(settings.engine.clone().public_url(public_url))
         .build()
         .await;
     built.map_err(|refused| match refused {

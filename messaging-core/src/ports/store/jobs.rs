@@ -24,6 +24,26 @@ use crate::time::{Monotonic, Timestamp};
 /// Due times are dates, and dates may be wrong: when the clock is set back, a job that was dated while it was
 /// ahead would wait for that date. A store notices that and dates such jobs anew, as long after now as they were
 /// due after the moment they were added. Jobs in work are left alone.
+///
+/// ```
+/// use std::time::Duration;
+/// use messaging_core::changes::{Changes, Write};
+/// use messaging_core::ports::store::{Claim, CommitError, Priority};
+/// use messaging_core::ports::{Clock, Store};
+///
+/// /// Does what is due, one job at a time.
+/// async fn work(store: &dyn Store, clock: &dyn Clock) -> Result<(), CommitError> {
+///     loop {
+///         let mut claim = Claim::new(clock.now(), clock.monotonic(), Duration::from_secs(60));
+///         claim.max = 1;
+///         let Some(job) = store.claim(claim).await?.pop() else { return Ok(()) };
+///         println!("{}: {} bytes", job.kind, job.payload.len());
+///         // Its end and what it changes are one commit, which fails when the claim was lost meanwhile.
+///         let done = Changes::from_iter([Write::FinishJob(job.handle)]);
+///         store.commit(done, Priority::Background).await?;
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait Jobs {
     /// Claims due jobs.
