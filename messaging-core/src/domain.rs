@@ -22,6 +22,8 @@ pub mod domain_name;
 pub mod fair_turns;
 pub mod free_mail;
 pub mod headers;
+#[cfg(feature = "html")]
+mod html_events;
 pub mod import;
 pub mod inbound_message;
 pub mod ip_block;
