@@ -31,6 +31,9 @@ pub trait JobData: Serialize + DeserializeOwned + Send + Sized + 'static {
     /// What the job shares concurrency and pace with.
     fn lane(&self) -> Lane;
 
+    /// Takes what the payload does not repeat of the row that it stood in.
+    fn claimed_in(&mut self, _lane: &Lane) {}
+
     /// The row to enqueue.
     fn enqueue(&self, id: JobId, due_at: Timestamp) -> NewJob {
         let payload = serde_json::to_vec(self).expect("a job is plain data, which always serializes");

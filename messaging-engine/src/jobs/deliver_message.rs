@@ -15,6 +15,8 @@ use crate::jobs::{JobData, lanes};
 pub struct DeliverMessage {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) message_id: MessageId,
+    /// That of its row, where it stands already.
+    #[serde(default = "unclaimed", skip_serializing)]
     pub(crate) lane: Lane,
     /// Counts from 1.
     pub(crate) attempt: u32,
@@ -68,6 +70,15 @@ impl JobData for DeliverMessage {
     fn lane(&self) -> Lane {
         self.lane.clone()
     }
+
+    fn claimed_in(&mut self, lane: &Lane) {
+        self.lane = lane.clone();
+    }
+}
+
+/// The lane of a payload that nobody has claimed yet.
+fn unclaimed() -> Lane {
+    Lane::parse("")
 }
 
 /// What is known of one recipient whom the job still serves.

@@ -223,7 +223,8 @@ impl JobType {
             kind: J::KIND,
             run: |cx, claimed| {
                 Box::pin(async move {
-                    let job: J = serde_json::from_slice(&claimed.payload).map_err(JobError::Payload)?;
+                    let mut job: J = serde_json::from_slice(&claimed.payload).map_err(JobError::Payload)?;
+                    job.claimed_in(&claimed.handle.lane);
                     job.run(cx).await
                 })
             },
