@@ -20,6 +20,7 @@ pub mod dkim;
 pub mod dns_record;
 pub mod domain_name;
 pub mod fair_turns;
+pub mod fence;
 pub mod free_mail;
 pub mod headers;
 #[cfg(feature = "html")]

@@ -9,6 +9,7 @@ use messaging_core::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub mod cancel_waiting;
 pub mod deliver_message;
 pub(crate) mod deliver_webhook;
 pub(crate) mod drain_webhook;
@@ -23,10 +24,22 @@ pub(crate) mod settle_receipt;
 pub mod upkeep;
 pub mod verify_domain;
 
+/// Whether the work of a job leaves the installation. What does is not begun while the installation is fenced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// It changes the database and files, or asks the DNS.
+    Inside,
+    /// It sends messages, calls web addresses or providers, or prepares nothing but that. Its lane begins as one of
+    /// `LEAVING` in `jobs/lanes.rs`.
+    Outside,
+}
+
 /// A job as it is stored. The value itself is the payload.
 pub trait JobData: Serialize + DeserializeOwned + Send + Sized + 'static {
     /// The name in the store; never changes.
     const KIND: &'static str;
+    /// Whether its work leaves the installation.
+    const REACH: Reach;
 
     /// What the job shares concurrency and pace with.
     fn lane(&self) -> Lane;

@@ -35,6 +35,7 @@ pub mod segments;
 pub mod sending_domains;
 pub mod sessions;
 pub mod suppressions;
+pub mod system;
 pub mod templates;
 pub mod webhooks;
 pub mod workspaces;
@@ -156,7 +157,8 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<channels::ListChannels>(),
         Endpoint::of::<channels::SetChannel>(),
         Endpoint::of::<channels::DeleteChannel>(),
-        // Section 22, sandbox inbox.
+        // Section 22.
+        Endpoint::of::<system::GetSystem>(),
         Endpoint::of::<sandbox::ListSandboxMessages>(),
         Endpoint::of::<sandbox::GetSandboxMessage>(),
     ];

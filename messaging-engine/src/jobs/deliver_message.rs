@@ -8,7 +8,7 @@ use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::transport::Outcome;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, lanes};
+use crate::jobs::{JobData, Reach, lanes};
 
 /// Delivers a message to those of its recipients of one domain that are still open.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -66,6 +66,7 @@ impl DeliverMessage {
 
 impl JobData for DeliverMessage {
     const KIND: &'static str = "deliver_message";
+    const REACH: Reach = Reach::Outside;
 
     fn lane(&self) -> Lane {
         self.lane.clone()

@@ -7,7 +7,7 @@ use messaging_core::ids::{DeliveryId, JobId, WebhookId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::JobData;
+use crate::jobs::{JobData, Reach};
 use crate::jobs::lanes;
 
 /// Delivers an event to a webhook.
@@ -32,6 +32,7 @@ impl DeliverWebhook {
 
 impl JobData for DeliverWebhook {
     const KIND: &'static str = "deliver_webhook";
+    const REACH: Reach = Reach::Outside;
 
     /// One for each webhook, so that a receiver that hangs delays nobody else.
     fn lane(&self) -> Lane {

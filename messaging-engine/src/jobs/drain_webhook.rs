@@ -5,7 +5,7 @@ use messaging_core::domain::webhook::Webhook;
 use messaging_core::ids::{WebhookId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::JobData;
+use crate::jobs::{JobData, Reach};
 use crate::jobs::lanes;
 
 /// Sends the backlog of a webhook.
@@ -28,6 +28,7 @@ impl DrainWebhook {
 
 impl JobData for DrainWebhook {
     const KIND: &'static str = "drain_webhook";
+    const REACH: Reach = Reach::Outside;
 
     fn lane(&self) -> Lane {
         lanes::of_webhook(self.workspace_id, lanes::BACKLOG, self.webhook_id)

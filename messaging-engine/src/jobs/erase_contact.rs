@@ -7,7 +7,7 @@ use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::{ContactId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, lanes};
+use crate::jobs::{JobData, Reach, lanes};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -54,6 +54,7 @@ impl EraseContact {
 
 impl JobData for EraseContact {
     const KIND: &'static str = "erase_contact";
+    const REACH: Reach = Reach::Inside;
 
     fn lane(&self) -> Lane {
         Lane::new(JobClass::Transactional, self.workspace_id, lanes::CONTACTS)

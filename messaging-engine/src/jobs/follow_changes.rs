@@ -4,7 +4,7 @@ use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::WorkspaceId;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, lanes};
+use crate::jobs::{JobData, Reach, lanes};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,6 +40,7 @@ impl FollowChanges {
 
 impl JobData for FollowChanges {
     const KIND: &'static str = "follow_changes";
+    const REACH: Reach = Reach::Inside;
 
     fn lane(&self) -> Lane {
         let resource = match self.stage {

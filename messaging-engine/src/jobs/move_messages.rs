@@ -4,7 +4,7 @@ use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::{ContactId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, lanes};
+use crate::jobs::{JobData, Reach, lanes};
 
 /// Product events of one commit.
 pub(crate) const EVENTS_AT_A_TIME: usize = 500;
@@ -28,6 +28,7 @@ impl MoveMessages {
 
 impl JobData for MoveMessages {
     const KIND: &'static str = "move_messages";
+    const REACH: Reach = Reach::Inside;
 
     fn lane(&self) -> Lane {
         Lane::new(JobClass::Transactional, self.workspace_id, lanes::CONTACTS)

@@ -5,7 +5,7 @@ use messaging_core::domain::webhook::delivery::Replayed;
 use messaging_core::ids::{DeliveryId, WebhookId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::JobData;
+use crate::jobs::{JobData, Reach};
 use crate::jobs::lanes;
 
 /// Repeats deliveries to a webhook.
@@ -25,6 +25,7 @@ pub(crate) struct ReplayWebhook {
 
 impl JobData for ReplayWebhook {
     const KIND: &'static str = "replay_webhook";
+    const REACH: Reach = Reach::Outside;
 
     fn lane(&self) -> Lane {
         lanes::of_webhook(self.workspace_id, lanes::BACKLOG, self.webhook_id)

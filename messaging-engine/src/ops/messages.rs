@@ -7,6 +7,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
 use messaging_core::domain::message_input::MessageInput;
+use messaging_core::domain::recipient_time::HoldReason;
 use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, TemplateId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};
@@ -16,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::app::App;
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
@@ -100,6 +102,27 @@ pub struct MessageSummary {
     pub created_at: Timestamp,
     /// When its state last changed.
     pub updated_at: Timestamp,
+    /// What it waits for before its next attempt; null when that is up to its recipient's server or to its turn.
+    pub hold: Option<HoldView>,
+}
+
+/// What a message waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Hold")]
+#[non_exhaustive]
+pub struct HoldView {
+    /// Why it waits.
+    pub reason: HoldReason,
+    /// Until when; null until somebody acts.
+    pub until: Option<Timestamp>,
+}
+
+impl HoldView {
+    /// What a message waits for.
+    pub(crate) fn of(app: &App, message: &Message) -> Option<Self> {
+        let is_fenced = app.fence().is_some() && !message.status.is_settled();
+        is_fenced.then_some(Self { reason: HoldReason::Held, until: None })
+    }
 }
 
 /// A message with everything that happened to it.
@@ -129,6 +152,8 @@ pub struct MessageReport {
     pub created_at: Timestamp,
     /// When its state last changed.
     pub updated_at: Timestamp,
+    /// What it waits for before its next attempt; null when that is up to its recipient's server or to its turn.
+    pub hold: Option<HoldView>,
     /// What happened, in order.
     pub events: Vec<EventView>,
 }
@@ -188,6 +213,7 @@ pub(super) async fn report(cx: &Context<'_>, message: Message) -> Result<Message
         meta: redactor.meta(message.channel, event.meta),
     });
     Ok(MessageReport {
+        hold: HoldView::of(cx.app, &message),
         message_id: message.id,
         status: message.status,
         channel: message.channel,
@@ -258,8 +284,9 @@ impl Operation for ListMessages {
         let filter = MessageFilter { campaign_id, automation_id, contact_id, status, tag, channel };
         let page = cx.page(&PageQuery::of(limit, cursor))?;
         let slice = cx.store().messages(workspace, &filter, page).await?;
-        let redactor = cx.redactor();
+        let (redactor, app) = (cx.redactor(), cx.app);
         Ok(cx.answer_page(slice, |message| MessageSummary {
+            hold: HoldView::of(app, &message),
             message_id: message.id,
             status: message.status,
             channel: message.channel,

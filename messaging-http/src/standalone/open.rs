@@ -6,7 +6,7 @@ use messaging_engine::{App, KeyRefused};
 use messaging_store::{SqliteOptions, SqliteStore, key_file};
 use messaging_transport::{DirectDelivery, Dns, GuardedFetch};
 
-use super::data_directory;
+use super::data_directory::{self, EPOCH};
 use super::process::raise_file_limit;
 use super::start_error::StartError;
 use crate::settings::Settings;
@@ -29,6 +29,7 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
     let mut options = SqliteOptions::new(&settings.database);
     options.exclusive = role == Role::Server;
     options.disk_reserve = settings.disk_reserve;
+    options.epoch = Some(settings.data.join(EPOCH));
     let store = SqliteStore::open(options)
         .map_err(|source| StartError::Database { path: settings.database.clone(), source })?;
     let store = Arc::new(store);

@@ -1,13 +1,13 @@
 //! Jobs waiting to be done.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::StoreError;
-use crate::changes::JobHandle;
+use crate::changes::{JobHandle, JobPlace};
 use crate::domain::lane::{Flow, Lane};
 use crate::ids::WorkspaceId;
 use crate::time::{Monotonic, Timestamp};
@@ -53,6 +53,41 @@ pub trait Jobs {
     async fn next_due(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, StoreError>;
     /// How many jobs wait, claimed ones included; for metrics.
     async fn job_count(&self) -> Result<u64, StoreError>;
+    /// Up to `limit` jobs of some kinds, claimed or not, due or not, in an order of the store's own.
+    async fn jobs_of(&self, kinds: &[&'static str], limit: usize) -> Result<Vec<StoredJob>, StoreError>;
+    /// What waits, claimed or not: sums, and the `limit` longest lanes, the longest first. Looks at every job, so it is
+    /// for people who ask.
+    async fn queues(&self, limit: usize) -> Result<Queues, StoreError>;
+}
+
+/// A job as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredJob {
+    /// What names it.
+    pub place: JobPlace,
+    /// Which job type runs it.
+    pub kind: String,
+    /// The job's own data.
+    pub payload: Bytes,
+}
+
+/// What waits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Queues {
+    /// By the beginning of the lanes' resources, the text before a colon, in its order: `email` sums up `email:a.example`
+    /// and `email:b.example` of all workspaces.
+    pub sums: BTreeMap<String, Queued>,
+    /// The longest lanes.
+    pub lanes: Vec<(Lane, Queued)>,
+}
+
+/// How much waits, and since when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queued {
+    /// Jobs.
+    pub jobs: u64,
+    /// When the oldest was added.
+    pub oldest: Timestamp,
 }
 
 /// What is claimed.
@@ -81,9 +116,16 @@ pub struct Claim {
     /// Lanes to leave alone until a time: at their limit, or in back-off. A later claim that does not
     /// name a lane lets it go.
     pub hold: Vec<(Lane, Monotonic)>,
+    /// Lanes whose resource begins with one of these are left alone. A later claim without them lets them go.
+    pub withheld: &'static [&'static str],
 }
 
 impl Claim {
+    /// Whether the claim leaves a lane alone altogether.
+    pub fn withholds(&self, lane: &Lane) -> bool {
+        self.withheld.iter().any(|start| lane.resource().starts_with(start))
+    }
+
     /// A claim without limits.
     pub fn new(now: Timestamp, monotonic: Monotonic, lease: Duration) -> Self {
         Self {
@@ -98,6 +140,7 @@ impl Claim {
             per_lane: usize::MAX,
             shares: HashMap::new(),
             hold: Vec::new(),
+            withheld: &[],
         }
     }
 }

@@ -27,6 +27,8 @@ pub enum Topic {
     Links,
     /// The name of the installation.
     Name,
+    /// Whether the installation is fenced.
+    Fence,
     /// Jobs that may be due.
     Work,
     /// Events were logged.
@@ -35,7 +37,7 @@ pub enum Topic {
 
 impl Topic {
     /// Every topic.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Credentials,
         Self::Workspaces,
         Self::Domains,
@@ -47,6 +49,7 @@ impl Topic {
         Self::Listeners,
         Self::Links,
         Self::Name,
+        Self::Fence,
         Self::Work,
         Self::Events,
     ];
@@ -83,6 +86,7 @@ impl Topics {
                 Write::PutContacts(puts) if puts.iter().any(|put| put.expect == Expect::Absent) => Topic::Contacts,
                 Write::DeleteUrl(..) => Topic::Links,
                 Write::PutInstallationName(..) => Topic::Name,
+                Write::PutFence(..) => Topic::Fence,
                 _ => continue,
             };
             topics.insert(topic);
