@@ -16,6 +16,7 @@ use bytes::Bytes;
 use messaging_core::changes::{Changes, MoveMessage, NewJob, Reply, ReplyKey, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::lane::Lane;
+use messaging_core::domain::message::milestones::Milestones;
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageStatus};
 use messaging_core::ids::{IdSource, MessageId, WorkspaceId};
 use messaging_core::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
@@ -175,11 +176,14 @@ fn accept(bench: &Bench) -> Changes {
         contact_id: None,
         campaign_id: None,
         automation_id: None,
+        variant: None,
         template_id: None,
         tags: vec!["welcome".to_owned(), "onboarding".to_owned()],
         metadata: Map::new(),
         created_at: now,
         updated_at: now,
+        hold: None,
+        milestones: Milestones::default(),
     };
     let content = MessageContent { request: Bytes::from(vec![b'x'; 1024]) };
     let job = NewJob {

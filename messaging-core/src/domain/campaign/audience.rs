@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use self::bits::Bits;
 use crate::domain::channel::Channel;
 use crate::domain::contact::Consent;
+use crate::time::Timestamp;
 
 /// Contacts of a piece: their numbers have all but the last 16 bits in common.
 pub const PIECE: u64 = 1 << 16;
@@ -51,6 +52,17 @@ impl AudienceVerdict {
     /// All of them, in the order in which they apply and of the stored numbers.
     pub const ALL: [Self; 6] =
         [Self::Excluded, Self::NoAddress, Self::Suppressed, Self::NoConsent, Self::Duplicate, Self::Recipient];
+}
+
+/// What contacts of a frozen audience have in common: each set is stored apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AudienceSet {
+    /// They get nothing, because of this verdict, which is never [`AudienceVerdict::Recipient`].
+    Left(AudienceVerdict),
+    /// They get the campaign, not before this.
+    Recipients(Timestamp),
+    /// Those of the recipients, of any wave, who belong to the test group of an A/B test.
+    TestGroup,
 }
 
 /// What the verdict on one contact depends on.

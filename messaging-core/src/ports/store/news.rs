@@ -31,11 +31,13 @@ pub enum Topic {
     Work,
     /// Events were logged.
     Events,
+    /// Campaigns.
+    Campaigns,
 }
 
 impl Topic {
     /// Every topic.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Credentials,
         Self::Workspaces,
         Self::Domains,
@@ -49,6 +51,7 @@ impl Topic {
         Self::Name,
         Self::Work,
         Self::Events,
+        Self::Campaigns,
     ];
 }
 
@@ -81,6 +84,7 @@ impl Topics {
                 Write::PutTemplate(..) | Write::DeleteTemplate(..) => Topic::Templates,
                 Write::PutWebhook(..) | Write::DeleteWebhook(..) | Write::FollowEvents(..) => Topic::Listeners,
                 Write::PutContacts(puts) if puts.iter().any(|put| put.expect == Expect::Absent) => Topic::Contacts,
+                Write::PutCampaign(..) | Write::DeleteCampaign(..) => Topic::Campaigns,
                 Write::DeleteUrl(..) => Topic::Links,
                 Write::PutInstallationName(..) => Topic::Name,
                 _ => continue,
