@@ -53,6 +53,7 @@ mod segments;
 mod sending_domains;
 mod sign_ins;
 mod soft_bounces;
+mod spread;
 mod suppressions;
 mod templates;
 mod upload_files;
