@@ -8,8 +8,8 @@ use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::segments::ReadMasks;
 use super::{
-    accounts, attempts, blobs, campaigns, channels, contacts, custom_fields, events, imports, installation_values, jobs, keys,
-    lists, messages, product_events, provider_links, replies, sandbox, segments, sending_domains, sign_ins,
+    accounts, attempts, blobs, campaigns, channels, contacts, custom_fields, events, imports, installation_values,
+    jobs, keys, lists, messages, product_events, provider_links, replies, sandbox, segments, sending_domains, sign_ins,
     soft_bounces, suppressions, templates, urls, webhooks,
 };
 
@@ -98,9 +98,7 @@ pub(super) fn apply(
         Write::TakeWaiting(workspace, campaign, keys) => {
             campaigns::take_waiting(connection, *workspace, *campaign, keys)
         }
-        Write::PutWaiting(workspace, campaign, key) => {
-            campaigns::put_waiting(connection, *workspace, *campaign, *key)
-        }
+        Write::PutWaiting(workspace, campaign, key) => campaigns::put_waiting(connection, *workspace, *campaign, *key),
         Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(connection, sends, *expect),
         Write::PutWebhook(webhook, expect) => webhooks::put(connection, webhook, *expect),
         Write::DeleteWebhook(workspace, id) => webhooks::delete(connection, *workspace, *id),

@@ -8,6 +8,7 @@ use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::super::SqliteStore;
+use super::super::counters;
 use super::super::fault::Fault;
 use super::super::query::{many, one};
 use super::super::row::sql_limit;
@@ -20,14 +21,12 @@ const SLICE: usize = 500;
 const WINDOW: usize = 10_000;
 
 /// Removes rows of a removed campaign, `?1`, at most `?2`; tried in their order until one finds some.
-const OF_A_CAMPAIGN: [&str; 4] = [
+const OF_A_CAMPAIGN: [&str; 3] = [
     "DELETE FROM campaign_waiting WHERE (campaign, track, due_at, message) IN (
          SELECT campaign, track, due_at, message FROM campaign_waiting WHERE campaign = ?1 LIMIT ?2)",
     "DELETE FROM campaign_engagements WHERE (campaign, seen, message) IN (
          SELECT campaign, seen, message FROM campaign_engagements WHERE campaign = ?1 LIMIT ?2)",
     "DELETE FROM campaign_progress WHERE campaign = ?1 AND ?2 > 0",
-    // The last: its number is free from then on.
-    "DELETE FROM campaigns WHERE n = ?1 AND removed = 1 AND ?2 > 0",
 ];
 
 /// A row of sends: contact, channel, revision.
@@ -76,7 +75,12 @@ fn forget(connection: &Connection, n: i64, limit: usize) -> Result<u64, Fault> {
             return Ok(gone as u64);
         }
     }
-    Ok(0)
+    let gone = counters::forget_campaign(connection, n, limit)?;
+    if gone > 0 {
+        return Ok(gone as u64);
+    }
+    // The last: its number is free from then on.
+    Ok(connection.prepare_cached("DELETE FROM campaigns WHERE n = ?1 AND removed = 1")?.execute([n])? as u64)
 }
 
 /// Rows whose sends are all older than any cap counts, and the row that was looked at last.
@@ -109,8 +113,8 @@ fn stale_sends(
 }
 
 fn forget_sends(connection: &Connection, stale: &[SendsKey]) -> Result<u64, Fault> {
-    let mut delete = connection
-        .prepare_cached("DELETE FROM contact_sends WHERE contact = ?1 AND channel = ?2 AND revision = ?3")?;
+    let mut delete =
+        connection.prepare_cached("DELETE FROM contact_sends WHERE contact = ?1 AND channel = ?2 AND revision = ?3")?;
     let mut forgotten = 0;
     for (contact, channel, revision) in stale {
         forgotten += delete.execute([contact, channel, revision])? as u64;
