@@ -7,8 +7,8 @@ use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::segments::ReadMasks;
 use super::{
-    accounts, attempts, blobs, channels, contacts, custom_fields, events, imports, installation_values, jobs, keys,
-    lists, messages, product_events, provider_links, replies, sandbox, segments, sending_domains, sign_ins,
+    accounts, attempts, audiences, blobs, channels, contacts, custom_fields, events, imports, installation_values,
+    jobs, keys, lists, messages, product_events, provider_links, replies, sandbox, segments, sending_domains, sign_ins,
     soft_bounces, suppressions, templates, urls, webhooks,
 };
 
@@ -79,6 +79,11 @@ pub(super) fn apply(
         Write::PutCapture(capture) => sandbox::put(connection, capture),
         Write::PutUrl(workspace, url) => urls::put(connection, *workspace, url),
         Write::DeleteUrl(workspace, key) => urls::delete(connection, *workspace, *key),
+        Write::PutAudience(row) => audiences::put(connection, row),
+        Write::TakeAddresses(workspace, campaign, digests) => {
+            audiences::take(connection, *workspace, *campaign, digests)
+        }
+        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(connection, *workspace, *campaign),
         Write::PutWebhook(webhook, expect) => webhooks::put(connection, webhook, *expect),
         Write::DeleteWebhook(workspace, id) => webhooks::delete(connection, *workspace, *id),
         Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(connection, *workspace, *id, *at),
