@@ -10,6 +10,7 @@
 mod accounts;
 mod apply;
 mod attempts;
+mod audiences;
 mod batch;
 mod blob_files;
 mod blobs;
