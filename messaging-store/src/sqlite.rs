@@ -10,6 +10,7 @@
 mod accounts;
 mod apply;
 mod attempts;
+mod audiences;
 mod batch;
 mod blob_files;
 mod blobs;
@@ -54,7 +55,6 @@ mod segments;
 mod sending_domains;
 mod sign_ins;
 mod soft_bounces;
-mod spread;
 mod suppressions;
 mod templates;
 mod upload_files;

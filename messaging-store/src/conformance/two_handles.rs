@@ -144,35 +144,3 @@ impl Store for TwoHandles {
         }
     }
 }
-#[async_trait]
-impl messaging_core::ports::store::audiences::Audiences for TwoHandles {
-    async fn audience_piece(
-        &self,
-        _: WorkspaceId,
-        _: &Arc<messaging_core::ports::store::audiences::AudienceQuery>,
-        _: Option<u64>,
-    ) -> Result<messaging_core::ports::store::audiences::AudiencePiece, StoreError> {
-        unimplemented!()
-    async fn audience_rows(
-        &self,
-        _: WorkspaceId,
-        _: CampaignId,
-        _: messaging_core::domain::campaign::audience::AudienceSet,
-        _: u64,
-        _: usize,
-    ) -> Result<Vec<messaging_core::changes::AudienceRow>, StoreError> {
-        unimplemented!()
-    async fn audience_sets_of(
-        &self,
-        _: WorkspaceId,
-        _: CampaignId,
-        _: ContactId,
-    ) -> Result<Vec<messaging_core::domain::campaign::audience::AudienceSet>, StoreError> {
-        unimplemented!()
-    async fn campaign_recipients(
-        &self,
-        _: WorkspaceId,
-        _: Channel,
-        _: &[u64],
-    ) -> Result<Vec<messaging_core::ports::store::audiences::CampaignRecipient>, StoreError> {
-        unimplemented!()

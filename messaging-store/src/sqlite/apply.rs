@@ -8,9 +8,9 @@ use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::segments::ReadMasks;
 use super::{
-    accounts, attempts, blobs, campaigns, channels, contacts, custom_fields, events, imports, installation_values,
-    jobs, keys, lists, messages, product_events, provider_links, replies, sandbox, segments, sending_domains, sign_ins,
-    soft_bounces, suppressions, templates, urls, webhooks,
+    accounts, attempts, audiences, blobs, campaigns, channels, contacts, custom_fields, events, imports,
+    installation_values, jobs, keys, lists, messages, product_events, provider_links, replies, sandbox, segments,
+    sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks,
 };
 
 /// Applies a write inside the open transaction.
@@ -100,6 +100,11 @@ pub(super) fn apply(
         }
         Write::PutWaiting(workspace, campaign, key) => campaigns::put_waiting(connection, *workspace, *campaign, *key),
         Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(connection, sends, *expect),
+        Write::PutAudience(row) => audiences::put(connection, row),
+        Write::TakeAddresses(workspace, campaign, digests) => {
+            audiences::take(connection, *workspace, *campaign, digests)
+        }
+        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(connection, *workspace, *campaign),
         Write::PutWebhook(webhook, expect) => webhooks::put(connection, webhook, *expect),
         Write::DeleteWebhook(workspace, id) => webhooks::delete(connection, *workspace, *id),
         Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(connection, *workspace, *id, *at),

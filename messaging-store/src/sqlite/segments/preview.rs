@@ -17,7 +17,6 @@ use super::super::contacts::numbered;
 use super::super::fault::Fault;
 use super::super::numbers::COUNT_BITS;
 use super::super::query::one;
-use super::super::spread::spread;
 use super::compile::compile;
 use super::evaluate::Evaluation;
 
@@ -128,8 +127,22 @@ impl Found {
     }
 }
 
+/// Which of `all` pieces comes at some place of the order: the last one first, then far apart.
+pub(in super::super) fn spread(place: i64, all: i64) -> i64 {
+    // About the golden section, which leaves no part out for long.
+    let mut step = (all * 618 / 1000).max(1);
+    while greatest_common_divisor(step, all) != 1 {
+        step += 1;
+    }
+    all - 1 - place * step % all
+}
+
+const fn greatest_common_divisor(one: i64, other: i64) -> i64 {
+    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
+}
+
 /// What a count among some is among all, rounded.
-fn scaled(counted: u64, all: u64, seen: u64) -> u64 {
+pub(in super::super) fn scaled(counted: u64, all: u64, seen: u64) -> u64 {
     if seen == 0 {
         return 0;
     }
