@@ -3,6 +3,7 @@
 //! Nobody can forget to commit, no transaction is open while a socket is, and a dropped request leaves
 //! nothing half done. See ARCHITECTURE.md, "Read, decide, commit".
 
+mod campaigns;
 mod contacts;
 mod jobs;
 mod messages;
@@ -18,6 +19,8 @@ use crate::domain::account::{Member, Session, User, Workspace};
 use crate::domain::api_key::ApiKey;
 use crate::domain::attachment::MessageBlob;
 use crate::domain::attempt::MessageAttempt;
+use crate::domain::campaign::progress::CampaignProgress;
+use crate::domain::campaign::{Campaign, CampaignStatus, Reference};
 use crate::domain::channel::Channel;
 use crate::domain::contact::Contact;
 use crate::domain::custom_field::CustomField;
@@ -40,14 +43,15 @@ use crate::domain::template::Template;
 use crate::domain::webhook::delivery::Delivery;
 use crate::domain::webhook::{Webhook, WebhookStatus};
 use crate::ids::{
-    ApiKeyId, BlobId, ContactId, DeliveryId, DomainId, FieldId, ListId, MessageId, SegmentId, SuppressionId,
-    TemplateId, UserId, WebhookId, WorkspaceId,
+    ApiKeyId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, FieldId, ListId, MessageId, SegmentId,
+    SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
 };
 use crate::time::Timestamp;
 
+pub use self::campaigns::{AudienceRow, ContactSends, CountLink, Engagement, NewWaiting, WaitingKey};
 pub use self::contacts::{MoveProductEvents, PutContact};
 pub use self::jobs::{JobHandle, JobPlace, NewJob, PutBack, Reschedule};
-pub use self::messages::{AttributeMessage, EraseCopy, LogEvent, MoveMessage, RedactMessage};
+pub use self::messages::{AttributeMessage, CountMessages, EraseCopy, LogEvent, MoveMessage, RedactMessage, moves};
 pub use self::replies::{Reply, ReplyKey};
 pub use self::webhooks::UpdateDelivery;
 pub use crate::revision::Expect;
@@ -187,6 +191,12 @@ pub enum Write {
     InsertMessage(Box<Message>, MessageContent),
     /// Moves a message to another state.
     MoveMessage(MoveMessage),
+    /// Changes counters.
+    CountMessages(Box<CountMessages>),
+    /// Counts a click on a link.
+    CountLink(Box<CountLink>),
+    /// Notes that something was first seen of a message of a campaign; no conflict when it was noted already.
+    NoteEngagement(Engagement),
     /// Attributes a message to another contact.
     AttributeMessage(AttributeMessage),
     /// Removes whom a message went to and what it said: its content, attempts, capture.
@@ -226,6 +236,37 @@ pub enum Write {
     AbandonBlob(MessageBlob),
     /// Names bytes that nobody needs any more. Whoever commits removes them afterwards.
     DeleteBlob(WorkspaceId, BlobId),
+    /// Creates or replaces a campaign. While it holds what it names ([`CampaignStatus::holds_references`]), a conflict
+    /// when some of that is gone.
+    PutCampaign(Box<Campaign>, Expect),
+    /// Removes a campaign with its progress, its audience and its counters; its messages stay. No conflict when it is
+    /// gone already.
+    DeleteCampaign(WorkspaceId, CampaignId),
+    /// Changes nothing. A conflict when a campaign is not in the state that was read: what is made or released for one
+    /// that was paused or cancelled would be sent all the same.
+    ExpectCampaign(WorkspaceId, CampaignId, CampaignStatus),
+    /// Changes nothing. A conflict when a campaign, or an automation, holds this: with it in the same commit, nothing is
+    /// removed that somebody has begun to need.
+    ExpectUnused(WorkspaceId, Reference),
+    /// Creates or replaces the progress of a campaign.
+    PutCampaignProgress(Box<CampaignProgress>, Expect),
+    /// Keeps a set of contacts of a frozen audience, in place of an earlier one of the same piece and kind. Sets without
+    /// contacts are not kept.
+    PutAudience(Box<AudienceRow>),
+    /// Notes digests of addresses that a campaign has taken, so that whoever has them as well is a duplicate; not more
+    /// than those of a piece at a time.
+    TakeAddresses(WorkspaceId, CampaignId, Vec<u64>),
+    /// Forgets the digests of addresses that a campaign has taken, because its audience is complete.
+    ForgetAddresses(WorkspaceId, CampaignId),
+    /// Stores new messages of a campaign that wait to be released.
+    InsertWaiting(WorkspaceId, CampaignId, Vec<NewWaiting>),
+    /// Takes messages of a campaign off those that wait, because this commit releases or cancels them. A conflict when
+    /// one of them does not wait.
+    TakeWaiting(WorkspaceId, CampaignId, Vec<WaitingKey>),
+    /// Lets a message of a campaign wait again. A conflict when it does already.
+    PutWaiting(WorkspaceId, CampaignId, WaitingKey),
+    /// Creates or replaces what is known of the marketing messages to a contact; without times it is removed.
+    PutContactSends(ContactSends, Expect),
     /// Creates or replaces a webhook.
     PutWebhook(Box<Webhook>, Expect),
     /// Removes a webhook; its deliveries cannot be reached any more. No conflict when it is gone already.
@@ -296,6 +337,9 @@ impl Write {
                 | Self::DeleteField(..)
                 | Self::DeleteTemplate(..)
                 | Self::MoveMessage(..)
+                | Self::CountMessages(..)
+                | Self::CountLink(..)
+                | Self::NoteEngagement(..)
                 | Self::AttributeMessage(..)
                 | Self::RedactMessage(..)
                 | Self::EraseCopy(..)
@@ -310,6 +354,14 @@ impl Write {
                 | Self::DeleteUrl(..)
                 | Self::AbandonBlob(..)
                 | Self::DeleteBlob(..)
+                | Self::DeleteCampaign(..)
+                | Self::ExpectCampaign(..)
+                | Self::ExpectUnused(..)
+                | Self::PutCampaignProgress(..)
+                | Self::ForgetAddresses(..)
+                | Self::TakeWaiting(..)
+                | Self::PutWaiting(..)
+                | Self::PutContactSends(..)
                 | Self::DeleteWebhook(..)
                 | Self::NoteWebhookFailure(..)
                 | Self::EndWebhookFailures(..)

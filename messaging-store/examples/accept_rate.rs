@@ -16,6 +16,7 @@ use bytes::Bytes;
 use messaging_core::changes::{Changes, MoveMessage, NewJob, Reply, ReplyKey, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::lane::Lane;
+use messaging_core::domain::message::milestones::Milestones;
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageStatus};
 use messaging_core::ids::{IdSource, MessageId, WorkspaceId};
 use messaging_core::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
@@ -141,7 +142,15 @@ fn outcome(bench: &Bench, job: ClaimedJob) -> Changes {
         at,
         meta: Map::new(),
     };
-    let movement = MoveMessage { workspace_id, message_id, revision: 1, status: MessageStatus::Sent, at };
+    let movement = MoveMessage {
+        workspace_id,
+        message_id,
+        revision: 1,
+        status: MessageStatus::Sent,
+        at,
+        hold: None,
+        milestones: Milestones::default().reaching(MessageStatus::Sent, at),
+    };
     [Write::MoveMessage(movement), Write::AppendEvent(Box::new(event)), Write::FinishJob(job.handle)]
         .into_iter()
         .collect()
@@ -175,11 +184,14 @@ fn accept(bench: &Bench) -> Changes {
         contact_id: None,
         campaign_id: None,
         automation_id: None,
+        variant: None,
         template_id: None,
         tags: vec!["welcome".to_owned(), "onboarding".to_owned()],
         metadata: Map::new(),
         created_at: now,
         updated_at: now,
+        hold: None,
+        milestones: Milestones::default(),
     };
     let content = MessageContent { request: Bytes::from(vec![b'x'; 1024]) };
     let job = NewJob {

@@ -2,8 +2,15 @@
 
 use serde_json::{Map, Value};
 
+use super::Write;
+use super::campaigns::Engagement;
 use crate::domain::attempt::Dialog;
-use crate::domain::message::{Capture, MessageContent, MessageStatus};
+use crate::domain::channel::Channel;
+use crate::domain::message::hold::Hold;
+use crate::domain::message::milestones::Milestones;
+use crate::domain::message::{Capture, EventKind, Message, MessageContent, MessageSource, MessageStatus};
+use crate::domain::tally::buckets::Quarter;
+use crate::domain::tally::{self, Counts, Row};
 use crate::ids::{ContactId, EventId, MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -20,6 +27,98 @@ pub struct MoveMessage {
     pub status: MessageStatus,
     /// The time of the change.
     pub at: Timestamp,
+    /// What it waits for from now on.
+    pub hold: Option<Hold>,
+    /// What of it counts from now on.
+    pub milestones: Milestones,
+}
+
+impl MoveMessage {
+    /// What takes a message from one of its states to another. How that changes what is counted is
+    /// [`CountMessages::of_change`], a write of the same commit.
+    pub fn new(before: &Message, after: &Message) -> Self {
+        Self {
+            workspace_id: before.workspace_id,
+            message_id: before.id,
+            revision: before.revision,
+            status: after.status,
+            at: after.updated_at,
+            hold: after.hold,
+            milestones: after.milestones,
+        }
+    }
+}
+
+/// The writes that take a message from one of its states to another at a time, and count the change: with the visit
+/// that made it, an open or a click and whether a machine did it. Whoever changes a message changes it by these.
+pub fn moves(before: &Message, after: &Message, visit: Option<(EventKind, bool)>, at: Timestamp) -> Vec<Write> {
+    let mut writes = vec![Write::MoveMessage(MoveMessage::new(before, after))];
+    writes
+        .extend(CountMessages::of_change(before, after, visit, at).map(|count| Write::CountMessages(Box::new(count))));
+    if let Some(campaign_id) = before.campaign_id {
+        let new = after.milestones.seen.without(before.milestones.seen);
+        writes.extend(new.each().map(|seen| {
+            Write::NoteEngagement(Engagement {
+                workspace_id: before.workspace_id,
+                campaign_id,
+                seen,
+                message_id: before.id,
+                at,
+            })
+        }));
+    }
+    writes
+}
+
+/// By how much counters change.
+///
+/// Sums, so that it conflicts with nothing; the revision that guards the message of the same commit guards it too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CountMessages {
+    /// The workspace that sent the messages.
+    pub workspace_id: WorkspaceId,
+    /// Their channel.
+    pub channel: Channel,
+    /// Who sent them. Totals are kept of campaigns by variant, series of all.
+    pub source: MessageSource,
+    /// By how much the totals change.
+    pub totals: Counts,
+    /// By how much the series change, and in which quarters of an hour.
+    pub series: Vec<(Quarter, Counts)>,
+}
+
+impl CountMessages {
+    /// What a new message counts for; `None` where nothing counts it.
+    pub fn of_new(message: &Message) -> Option<Self> {
+        Self::of(message, tally::tally(&Row::from(message)), Vec::new())
+    }
+
+    /// What a change of a message counts for, with the event that made it, if that was an open or a click; `None` where
+    /// nothing counts it. `at` is when it happened.
+    pub fn of_change(
+        before: &Message,
+        after: &Message,
+        visit: Option<(EventKind, bool)>,
+        at: Timestamp,
+    ) -> Option<Self> {
+        let row = Row::from(before);
+        let visits = visit.map(|(kind, is_machine)| tally::of_event(kind, is_machine)).unwrap_or_default();
+        let totals = tally::change(&row, &Row::from(after)) + visits;
+        let series = tally::activity(&row, totals, at);
+        Self::of(before, totals, series)
+    }
+
+    fn of(message: &Message, totals: Counts, series: Vec<(Quarter, Counts)>) -> Option<Self> {
+        let source = message.source();
+        let has_totals = !totals.is_zero() && matches!(source, MessageSource::Campaign(..));
+        (has_totals || !series.is_empty()).then(|| Self {
+            workspace_id: message.workspace_id,
+            channel: message.channel,
+            source,
+            totals,
+            series,
+        })
+    }
 }
 
 /// Names an event in the log of its workspace.

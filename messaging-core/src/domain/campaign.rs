@@ -3,13 +3,14 @@
 //! Contract section 12. The row is here; beside it: [`input`] holds what is sent to make or change one and
 //! [`check`] its rules, [`settings`] its settings, [`state`] which move is possible from where and [`refusal`] why not, [`schedule`] when it may begin,
 //! [`audience`] who gets it, [`split`] who gets which variant, [`winner`] which variant wins, [`outcome`] how it ended
-//! for one recipient and [`stats`] for all. When a recipient gets it is decided by
+//! for one recipient and [`stats`] for all, and [`progress`] how far the work on it has come. When a recipient gets it is decided by
 //! [`recipient_time`](crate::domain::recipient_time).
 
 pub mod audience;
 pub mod check;
 pub mod input;
 pub mod outcome;
+pub mod progress;
 pub mod refusal;
 pub mod schedule;
 pub mod settings;

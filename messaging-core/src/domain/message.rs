@@ -2,10 +2,15 @@
 //!
 //! Contract section 4.2.
 
+pub mod hold;
+pub mod milestones;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use self::hold::Hold;
+use self::milestones::Milestones;
 use crate::domain::channel::Channel;
 use crate::ids::{AutomationId, CampaignId, ContactId, EventId, MessageId, TemplateId, WorkspaceId};
 use crate::time::Timestamp;
@@ -117,6 +122,8 @@ pub struct Message {
     pub campaign_id: Option<CampaignId>,
     /// The automation it belongs to.
     pub automation_id: Option<AutomationId>,
+    /// Its variant of the campaign, by place; 0 in a campaign that compares none.
+    pub variant: Option<u8>,
     /// The template it is rendered from.
     pub template_id: Option<TemplateId>,
     /// Tags of the sender.
@@ -127,6 +134,10 @@ pub struct Message {
     pub created_at: Timestamp,
     /// When the status last changed.
     pub updated_at: Timestamp,
+    /// What it waits for.
+    pub hold: Option<Hold>,
+    /// What of it counts besides the status.
+    pub milestones: Milestones,
 }
 
 impl Message {
@@ -134,6 +145,57 @@ impl Message {
     pub const fn is_redacted(&self) -> bool {
         self.to.is_empty()
     }
+
+    /// The same in another state, or in its own at another time. What it waited for is over once an attempt begins or
+    /// nothing more is attempted.
+    #[must_use]
+    pub fn moved(&self, status: MessageStatus, at: Timestamp) -> Self {
+        let waits = matches!(status, MessageStatus::Queued | MessageStatus::Deferred);
+        Self {
+            status,
+            updated_at: at,
+            revision: self.revision + 1,
+            hold: self.hold.filter(|_| waits),
+            milestones: self.milestones.reaching(status, at),
+            ..self.clone()
+        }
+    }
+
+    /// The same after events at a time: in another state if they led to one, and with what they show.
+    #[must_use]
+    pub fn after(
+        &self,
+        status: Option<MessageStatus>,
+        events: impl IntoIterator<Item = EventKind>,
+        at: Timestamp,
+    ) -> Self {
+        let (status, moved_at) = status.map_or((self.status, self.updated_at), |status| (status, at));
+        let mut after = self.moved(status, moved_at);
+        for kind in events {
+            after.milestones = after.milestones.showing(kind, false);
+        }
+        after
+    }
+
+    /// Who it counts for.
+    pub fn source(&self) -> MessageSource {
+        match (self.campaign_id, self.automation_id) {
+            (Some(campaign), _) => MessageSource::Campaign(campaign, self.variant.unwrap_or_default()),
+            (None, Some(automation)) => MessageSource::Automation(automation),
+            (None, None) => MessageSource::Transactional,
+        }
+    }
+}
+
+/// Who sent a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MessageSource {
+    /// A request.
+    Transactional,
+    /// A campaign; which of its variants, by place.
+    Campaign(CampaignId, u8),
+    /// An automation.
+    Automation(AutomationId),
 }
 
 /// What the sender asked for, stored once and never changed.

@@ -11,35 +11,13 @@ pub mod quiet_hours;
 pub mod wall_clock;
 pub mod waves;
 
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use self::frequency_cap::CapLook;
 use crate::domain::campaign::settings::{FrequencyCap, QuietHours};
+use crate::domain::message::hold::HoldReason;
 use crate::domain::suppression::SuppressionReason;
 use crate::time::{Timestamp, zone};
-
-/// What a message waits for (contract section 4.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum HoldReason {
-    /// Its time, `send_at`.
-    Scheduled,
-    /// The wall-clock time in the recipient's zone.
-    ByTimezone,
-    /// The end of the quiet hours.
-    QuietHours,
-    /// A free place under the frequency cap.
-    FrequencyCap,
-    /// Its turn: the rate limit of the campaign, or what the recipient's domain takes.
-    DomainPace,
-    /// Somebody who lets the campaign go on.
-    Paused,
-    /// Somebody who lets the server send again.
-    Held,
-}
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 
 /// Why a marketing message is not sent at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

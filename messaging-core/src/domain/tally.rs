@@ -14,58 +14,10 @@ use std::ops::{Add, AddAssign, Neg, Sub};
 use serde::{Deserialize, Serialize};
 
 use self::buckets::Quarter;
-use crate::domain::message::{EventKind, MessageStatus};
+use crate::domain::message::milestones::{Milestones, Seen, Skip};
+use crate::domain::message::{EventKind, Message, MessageStatus};
 use crate::domain::recipient_time::SuppressCause;
 use crate::time::Timestamp;
-
-/// What was seen of a message, each at least once.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Seen(u8);
-
-impl Seen {
-    /// A person opened it.
-    pub const OPENED: Self = Self(1);
-    /// A person followed a link.
-    pub const CLICKED: Self = Self(1 << 1);
-    /// The recipient complained.
-    pub const COMPLAINED: Self = Self(1 << 2);
-    /// The recipient unsubscribed by it.
-    pub const UNSUBSCRIBED: Self = Self(1 << 3);
-    /// A machine opened it.
-    pub const MACHINE: Self = Self(1 << 4);
-
-    /// The bits, as stored; unknown ones are dropped.
-    pub const fn from_bits(bits: u8) -> Self {
-        Self(bits & 0b1_1111)
-    }
-
-    /// The bits, as stored.
-    pub const fn bits(self) -> u8 {
-        self.0
-    }
-
-    /// Both.
-    pub const fn with(self, more: Self) -> Self {
-        Self(self.0 | more.0)
-    }
-
-    /// Whether all of the other was seen.
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// What an event shows; nothing where it concerns the status only.
-    pub const fn of_event(kind: EventKind, is_machine: bool) -> Self {
-        match (kind, is_machine) {
-            (EventKind::Open, false) => Self::OPENED,
-            (EventKind::Open, true) => Self::MACHINE,
-            (EventKind::Click, false) => Self::CLICKED,
-            (EventKind::Complaint, _) => Self::COMPLAINED,
-            (EventKind::Unsubscribe, _) => Self::UNSUBSCRIBED,
-            _ => Self(0),
-        }
-    }
-}
 
 /// What of a message counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,16 +34,11 @@ pub struct Row {
     pub delivered_at: Option<Timestamp>,
 }
 
-/// Why a message was suppressed by the last look, as statistics tell it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Skip {
-    /// The address is suppressed, for whatever reason.
-    Suppressed,
-    /// The contact has not agreed.
-    NoConsent,
-    /// The contact has had its share.
-    FrequencyCap,
+impl From<&Message> for Row {
+    fn from(message: &Message) -> Self {
+        let Milestones { seen, skip, sent_at, delivered_at, links: _ } = message.milestones;
+        Self { status: message.status, seen, skip, sent_at, delivered_at }
+    }
 }
 
 impl From<SuppressCause> for Skip {

@@ -10,9 +10,12 @@
 
 pub mod accounts;
 pub mod attempts;
+pub mod audiences;
 pub mod blobs;
+pub mod campaigns;
 pub mod channels;
 pub mod contacts;
+pub mod counters;
 pub mod custom_fields;
 pub mod error;
 pub mod events;
@@ -49,9 +52,12 @@ pub use crate::cursor::StoreCursor;
 pub use crate::revision::Stored;
 pub use accounts::Accounts;
 pub use attempts::Attempts;
+pub use audiences::{AudiencePiece, AudiencePreview, AudienceQuery, Audiences, CampaignRecipient};
 pub use blobs::Blobs;
+pub use campaigns::{Campaigns, Wanted};
 pub use channels::Channels;
 pub use contacts::Contacts;
+pub use counters::{Counters, LinkCounts, SeriesOf};
 pub use custom_fields::CustomFields;
 pub use error::{CommitError, StoreError};
 pub use events::{EventLog, LogPosition};
@@ -102,9 +108,12 @@ pub trait Store:
     Accounts
     + ApiKeys
     + Attempts
+    + Audiences
     + Blobs
+    + Campaigns
     + Channels
     + Contacts
+    + Counters
     + CustomFields
     + EventLog
     + Imports

@@ -5,9 +5,9 @@
 use http::{Method, StatusCode};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
+use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
 use messaging_core::domain::message_input::MessageInput;
-use messaging_core::domain::recipient_time::HoldReason;
 use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, TemplateId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};

@@ -5,7 +5,7 @@
 use http::{Method, StatusCode};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::fence::FenceState;
-use messaging_core::domain::recipient_time::HoldReason;
+use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::input::Empty;
 use messaging_core::ports::store::Queues;
 use messaging_core::scope::Access;

@@ -13,6 +13,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::{Contact, Identifier};
 use messaging_core::domain::content::TemplateUse;
 use messaging_core::domain::link_token::CopyKey;
+use messaging_core::domain::message::milestones::Milestones;
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::domain::message_input::MessageInput;
 use messaging_core::domain::sending_domain::SendingDomain;
@@ -97,11 +98,14 @@ impl App {
             contact_id,
             campaign_id,
             automation_id,
+            variant: None,
             template_id: template.as_ref().map(|template| template.id),
             tags: input.tags.clone().unwrap_or_default(),
             metadata: input.metadata.clone().unwrap_or_default(),
             created_at: now,
             updated_at: now,
+            hold: None,
+            milestones: Milestones::default(),
         };
         let message_id = message.id;
         let copies = copy_keys(self, workspace_id, &input);

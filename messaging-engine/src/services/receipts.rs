@@ -4,7 +4,7 @@
 //! nobody knows is kept as a job, which looks again for some minutes.
 
 use futures_util::future::try_join_all;
-use messaging_core::changes::{Changes, MoveMessage, Write};
+use messaging_core::changes::{Changes, Write, moves};
 use messaging_core::domain::receipt::{self, Receipt, Receipted};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::inbound::ReceiptLink;
@@ -75,14 +75,9 @@ impl App {
         }
         // Where the state stays, the revision moves all the same: of two receipts at once that say the same, one
         // decides again and finds the other's event.
-        let (status, at) = judgment.status.map_or((message.status, message.updated_at), |status| (status, self.now()));
-        let mut changes = Changes::from_iter([Write::MoveMessage(MoveMessage {
-            workspace_id: workspace,
-            message_id: id,
-            revision: message.revision,
-            status,
-            at,
-        })]);
+        let now = self.now();
+        let after = message.after(judgment.status, judgment.events.iter().map(|(kind, _)| *kind), now);
+        let mut changes = Changes::from_iter(moves(&message, &after, None, now));
         changes.extend(self.append_events(workspace, id, judgment.events.clone()).await?);
         changes.extend(self.address_writes(&message, &judgment).await?);
         Ok(changes)

@@ -5,7 +5,7 @@
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
-use messaging_core::changes::{Changes, MoveMessage, Write};
+use messaging_core::changes::{Changes, moves};
 use messaging_core::domain::inbound_message::InboundMessage;
 use messaging_core::domain::link_token::ReturnPurpose;
 use messaging_core::domain::message::{Message, MessageContent};
@@ -110,14 +110,8 @@ impl App {
         let now = self.now();
         // Where the state stays, the revision moves all the same: of two mails at once that say the
         // same, one decides again and finds the other's event.
-        let (status, at) = judgment.status.map_or((message.status, message.updated_at), |status| (status, now));
-        let mut changes = Changes::from_iter([Write::MoveMessage(MoveMessage {
-            workspace_id: message.workspace_id,
-            message_id: message.id,
-            revision: message.revision,
-            status,
-            at,
-        })]);
+        let after = message.after(judgment.status, judgment.events.iter().map(|(kind, _)| *kind), now);
+        let mut changes = Changes::from_iter(moves(&message, &after, None, now));
         changes.extend(self.append_events(message.workspace_id, message.id, judgment.events.clone()).await?);
         for write in self.address_writes(&message, &judgment).await? {
             changes.push(write);

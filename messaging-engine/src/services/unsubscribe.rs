@@ -2,7 +2,7 @@
 //!
 //! Contract section 10, "Unsubscribe". The link, one click and the mail all end here.
 
-use messaging_core::changes::{Changes, MoveMessage, Write};
+use messaging_core::changes::{Changes, moves};
 use messaging_core::domain::address;
 use messaging_core::domain::message::EventKind;
 use messaging_core::domain::suppression::{SuppressionReason, SuppressionSource};
@@ -47,16 +47,11 @@ impl App {
                 self.suppress(workspace, message.channel, SuppressionSource::Recipient, vec![listing]).await?;
             // The message stays in its state. But of two requests at once only one finds it at this
             // revision, and the other decides again.
-            let guard = Write::MoveMessage(MoveMessage {
-                workspace_id: workspace,
-                message_id: message.id,
-                revision: message.revision,
-                status: message.status,
-                at: message.updated_at,
-            });
+            let now = self.now();
+            let guard = moves(&message, &message.after(None, [EventKind::Unsubscribe], now), None, now);
             let meta = serde_json::Map::from_iter([("method".to_owned(), json!(method))]);
             let event = self.append_events(workspace, message.id, [(EventKind::Unsubscribe, meta)]).await?;
-            Ok((std::iter::once(guard).chain(event).chain(listing).chain(consent).collect(), true))
+            Ok((guard.into_iter().chain(event).chain(listing).chain(consent).collect(), true))
         })
         .await
     }

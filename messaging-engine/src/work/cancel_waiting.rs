@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use messaging_core::changes::{Changes, MoveMessage, UpdateDelivery, Write};
+use messaging_core::changes::{Changes, UpdateDelivery, Write, moves};
 use messaging_core::domain::fence::{Fence, FenceState};
 use messaging_core::domain::message::{EventKind, MessageStatus};
 use messaging_core::domain::webhook::delivery::DeliveryStatus;
@@ -135,17 +135,12 @@ impl App {
     ///
     /// No webhook is told: its receiver may have heard from the other server what became of the message.
     async fn cancel_message(&self, workspace: WorkspaceId, id: MessageId) -> Result<Vec<Write>, StoreError> {
-        let Some(message) = self.store().message(workspace, id).await?.filter(|found| !found.status.is_settled()) else {
+        let Some(message) = self.store().message(workspace, id).await?.filter(|found| !found.status.is_settled())
+        else {
             return Ok(Vec::new());
         };
-        let movement = MoveMessage {
-            workspace_id: workspace,
-            message_id: id,
-            revision: message.revision,
-            status: MessageStatus::Cancelled,
-            at: self.now(),
-        };
-        let mut writes = vec![Write::MoveMessage(movement)];
+        let now = self.now();
+        let mut writes = moves(&message, &message.moved(MessageStatus::Cancelled, now), None, now);
         writes.extend(self.append_untold_event(workspace, id, EventKind::Cancelled));
         Ok(writes)
     }

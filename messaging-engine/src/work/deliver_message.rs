@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, MoveMessage, Write};
+use messaging_core::changes::{Changes, Write, moves};
 use messaging_core::domain::address::normalize_email;
 use messaging_core::domain::attempt::{Dialog, MessageAttempt};
 use messaging_core::domain::channel::Channel;
@@ -21,7 +21,6 @@ use messaging_core::domain::recipients::{self, Recipient, RecipientKey, Recipien
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::ports::transport::{Outcome, Reservation};
-use messaging_core::time::Timestamp;
 
 use crate::jobs::deliver_message::{DeliverMessage, RecipientProgress, Transaction};
 use crate::jobs::lanes;
@@ -373,16 +372,6 @@ impl Run {
         Ok(told)
     }
 
-    fn movement(&self, status: MessageStatus, at: Timestamp) -> Write {
-        Write::MoveMessage(MoveMessage {
-            workspace_id: self.message.workspace_id,
-            message_id: self.message.id,
-            revision: self.message.revision,
-            status,
-            at,
-        })
-    }
-
     fn attempt(&self, cx: &JobContext, dialog: &Dialog) -> MessageAttempt {
         let at = cx.app.now();
         MessageAttempt {
@@ -401,7 +390,8 @@ impl Run {
         if let Some(status) = judgment.status
             && (message.status.may_become(status) || moves_through_sending(message.status, status))
         {
-            changes.push(self.movement(status, cx.app.now()));
+            let now = cx.app.now();
+            changes.extend(moves(message, &message.moved(status, now), None, now));
         }
         if changes.is_empty() && !self.copies.is_empty() {
             // Somebody who is copied may have been erased since the message was read.

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::changes::{Changes, MoveMessage, Write};
+use messaging_core::changes::{Changes, Write, moves};
 use messaging_core::domain::content;
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::domain::suppression::SuppressionReason;
@@ -88,15 +88,9 @@ impl TransactionLog {
         for _ in 0..MAX_COMMITS {
             let (app, message) = (&self.cx.app, &mut state.message);
             let mut changes = Changes::default();
-            let is_moved = has_to && message.status.may_become(MessageStatus::Sending);
+            let (is_moved, now) = (has_to && message.status.may_become(MessageStatus::Sending), app.now());
             if is_moved {
-                changes.push(Write::MoveMessage(MoveMessage {
-                    workspace_id: message.workspace_id,
-                    message_id: message.id,
-                    revision: message.revision,
-                    status: MessageStatus::Sending,
-                    at: app.now(),
-                }));
+                changes.extend(moves(message, &message.moved(MessageStatus::Sending, now), None, now));
             } else {
                 // It may have been cancelled since it was read, or somebody who is copied was erased.
                 changes.push(Write::ExpectMessage(message.workspace_id, message.id, message.revision));
@@ -105,8 +99,7 @@ impl TransactionLog {
             match self.cx.save(&job, changes).await {
                 Ok(()) => {
                     if is_moved {
-                        message.status = MessageStatus::Sending;
-                        message.revision += 1;
+                        *message = message.moved(MessageStatus::Sending, now);
                     }
                     state.job = job;
                     state.urls.clear();

@@ -3,6 +3,7 @@
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::link_token::{Link, UrlKey};
+use messaging_core::domain::message::milestones::Milestones;
 use messaging_core::domain::message::{Message, MessageContent, MessageStatus};
 use messaging_core::domain::tracking::{Links, track};
 use messaging_core::ids::MessageId;
@@ -43,11 +44,14 @@ impl Mailed {
             contact_id: None,
             campaign_id: None,
             automation_id: None,
+            variant: None,
             template_id: None,
             tags: Vec::new(),
             metadata: serde_json::Map::new(),
             created_at: now,
             updated_at: now,
+            hold: None,
+            milestones: Milestones::default(),
         };
         let id = message.id;
         let content = MessageContent { request: "{}".into() };

@@ -220,14 +220,12 @@ impl<R: Read> ArchiveReader<R> {
 
 /// Name, length and time of a header.
 fn parse(block: &[u8; BLOCK]) -> Option<(String, u64, u64)> {
-    let octal = |at: usize, length: usize| u64::from_str_radix(std::str::from_utf8(&block[at..at + length]).ok()?, 8).ok();
+    let octal =
+        |at: usize, length: usize| u64::from_str_radix(std::str::from_utf8(&block[at..at + length]).ok()?, 8).ok();
     let end = block[..MAX_NAME].iter().position(|byte| *byte == 0).unwrap_or(MAX_NAME);
     let name = std::str::from_utf8(&block[..end]).ok().filter(|name| !name.is_empty())?;
-    let length = if block[124] == 0x80 {
-        u64::from_be_bytes(block[128..136].try_into().ok()?)
-    } else {
-        octal(124, 11)?
-    };
+    let length =
+        if block[124] == 0x80 { u64::from_be_bytes(block[128..136].try_into().ok()?) } else { octal(124, 11)? };
     Some((name.to_owned(), length, octal(136, 11)?))
 }
 

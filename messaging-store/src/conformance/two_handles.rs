@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::lane::Lane;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{
     Claim, ClaimedJob, Jobs, News, Priority, Queues, StoreGauges, StoreHealth, StoredJob,
@@ -105,6 +106,10 @@ impl Jobs for TwoHandles {
 
     async fn queues(&self, limit: usize) -> Result<Queues, StoreError> {
         self.of_call("queues").queues(limit).await
+    }
+
+    async fn lane_lengths(&self, lanes: &[Lane], most: usize) -> Result<Vec<u64>, StoreError> {
+        self.of_call("lane_lengths").lane_lengths(lanes, most).await
     }
 }
 

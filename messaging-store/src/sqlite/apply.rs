@@ -3,19 +3,21 @@
 use messaging_core::changes::Write;
 use rusqlite::Connection;
 
+use super::counters::{self, CounterDeltas};
 use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::segments::ReadMasks;
 use super::{
-    accounts, attempts, blobs, channels, contacts, custom_fields, events, imports, installation_values, jobs, keys,
-    lists, messages, product_events, provider_links, replies, sandbox, segments, sending_domains, sign_ins,
-    soft_bounces, suppressions, templates, urls, webhooks,
+    accounts, attempts, audiences, blobs, campaigns, channels, contacts, custom_fields, events, imports,
+    installation_values, jobs, keys, lists, messages, product_events, provider_links, replies, sandbox, segments,
+    sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks,
 };
 
 /// Applies a write inside the open transaction.
 pub(super) fn apply(
     connection: &Connection,
     index: &mut LaneIndex,
+    deltas: &mut CounterDeltas,
     read_masks: &mut ReadMasks,
     write: &Write,
 ) -> Result<(), Fault> {
@@ -45,10 +47,10 @@ pub(super) fn apply(
         Write::DeleteSuppression(workspace, id) => suppressions::delete(connection, read_masks, *workspace, *id),
         Write::PutContacts(puts) => contacts::put(connection, read_masks, puts),
         Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
-        Write::AppendProductEvents(events) => product_events::append(connection, read_masks, events),
-        Write::MoveProductEvents(change) => product_events::relocate(connection, read_masks, change),
+        Write::AppendProductEvents(events) => product_events::append(connection, deltas, read_masks, events),
+        Write::MoveProductEvents(change) => product_events::relocate(connection, deltas, read_masks, change),
         Write::DeleteProductEvents(workspace, contact, limit) => {
-            product_events::delete(connection, *workspace, *contact, *limit)
+            product_events::delete(connection, deltas, *workspace, *contact, *limit)
         }
         Write::PutList(list, expect) => lists::put(connection, list, *expect),
         Write::DeleteList(workspace, id) => lists::delete(connection, *workspace, *id),
@@ -66,6 +68,12 @@ pub(super) fn apply(
         Write::DeleteTemplate(workspace, id, at) => templates::delete(connection, *workspace, *id, *at),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
+        Write::CountMessages(count) => {
+            deltas.add(count);
+            Ok(())
+        }
+        Write::CountLink(click) => counters::count_link(connection, click),
+        Write::NoteEngagement(engagement) => counters::note_engagement(connection, engagement),
         Write::AttributeMessage(change) => messages::attribute(connection, read_masks, change),
         Write::RedactMessage(redaction) => messages::redact(connection, read_masks, redaction),
         Write::EraseCopy(erasure) => messages::erase_copy(connection, read_masks, erasure),
@@ -80,6 +88,24 @@ pub(super) fn apply(
         Write::PutCapture(capture) => sandbox::put(connection, capture),
         Write::PutUrl(workspace, url) => urls::put(connection, *workspace, url),
         Write::DeleteUrl(workspace, key) => urls::delete(connection, *workspace, *key),
+        Write::PutCampaign(campaign, expect) => campaigns::put(connection, campaign, *expect),
+        Write::DeleteCampaign(workspace, id) => campaigns::delete(connection, *workspace, *id),
+        Write::ExpectCampaign(workspace, id, status) => campaigns::expect(connection, *workspace, *id, *status),
+        Write::ExpectUnused(workspace, what) => campaigns::expect_unused(connection, *workspace, *what),
+        Write::PutCampaignProgress(progress, expect) => campaigns::put_progress(connection, progress, *expect),
+        Write::InsertWaiting(workspace, campaign, waiting) => {
+            campaigns::insert_waiting(connection, *workspace, *campaign, waiting)
+        }
+        Write::TakeWaiting(workspace, campaign, keys) => {
+            campaigns::take_waiting(connection, *workspace, *campaign, keys)
+        }
+        Write::PutWaiting(workspace, campaign, key) => campaigns::put_waiting(connection, *workspace, *campaign, *key),
+        Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(connection, sends, *expect),
+        Write::PutAudience(row) => audiences::put(connection, row),
+        Write::TakeAddresses(workspace, campaign, digests) => {
+            audiences::take(connection, *workspace, *campaign, digests)
+        }
+        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(connection, *workspace, *campaign),
         Write::PutWebhook(webhook, expect) => webhooks::put(connection, webhook, *expect),
         Write::DeleteWebhook(workspace, id) => webhooks::delete(connection, *workspace, *id),
         Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(connection, *workspace, *id, *at),

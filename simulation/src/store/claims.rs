@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use messaging_core::changes::JobHandle;
+use messaging_core::domain::lane::Lane;
 use messaging_core::ids::JobId;
 use messaging_core::ports::store::{Claim, ClaimedJob, Jobs, Queues, StoreError, StoredJob};
 use messaging_core::time::{Monotonic, Timestamp};
@@ -91,5 +92,11 @@ impl Jobs for FaultyStore {
     async fn queues(&self, limit: usize) -> Result<Queues, StoreError> {
         let database = self.database();
         wait(database.queues(limit))
+    }
+
+    async fn lane_lengths(&self, lanes: &[Lane], most: usize) -> Result<Vec<u64>, StoreError> {
+        self.before("lane_lengths").await?;
+        let database = self.database();
+        wait(database.lane_lengths(lanes, most))
     }
 }

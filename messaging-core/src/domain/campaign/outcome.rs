@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::audience::AudienceVerdict;
 use crate::domain::message::MessageStatus;
-use crate::domain::tally::Seen;
+use crate::domain::message::milestones::Seen;
 
 /// How a campaign ended for a contact, or stands. In the order in which they apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]

@@ -152,6 +152,7 @@ pub fn sample(event_type: EventType) -> EventData {
 mod tests {
     use super::*;
     use crate::domain::message::EventKind;
+    use crate::domain::message::milestones::Milestones;
 
     fn payload(to: &str, clear: bool) -> EventPayload {
         let message_id = MessageId::from_bytes([1; 16]);
@@ -168,11 +169,14 @@ mod tests {
             contact_id: None,
             campaign_id: None,
             automation_id: None,
+            variant: None,
             template_id: None,
             tags: vec!["order".to_owned()],
             metadata: json!({"order_id": 17}).as_object().cloned().unwrap(),
             created_at: at,
             updated_at: at,
+            hold: None,
+            milestones: Milestones::default(),
         };
         let meta = json!({"bounce_type": "hard", "recipient": "ann@example.com", "smtp_code": 550});
         let event = MessageEvent {

@@ -33,11 +33,13 @@ pub enum Topic {
     Work,
     /// Events were logged.
     Events,
+    /// Campaigns.
+    Campaigns,
 }
 
 impl Topic {
     /// Every topic.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Credentials,
         Self::Workspaces,
         Self::Domains,
@@ -52,6 +54,7 @@ impl Topic {
         Self::Fence,
         Self::Work,
         Self::Events,
+        Self::Campaigns,
     ];
 }
 
@@ -84,6 +87,7 @@ impl Topics {
                 Write::PutTemplate(..) | Write::DeleteTemplate(..) => Topic::Templates,
                 Write::PutWebhook(..) | Write::DeleteWebhook(..) | Write::FollowEvents(..) => Topic::Listeners,
                 Write::PutContacts(puts) if puts.iter().any(|put| put.expect == Expect::Absent) => Topic::Contacts,
+                Write::PutCampaign(..) | Write::DeleteCampaign(..) => Topic::Campaigns,
                 Write::DeleteUrl(..) => Topic::Links,
                 Write::PutInstallationName(..) => Topic::Name,
                 Write::PutFence(..) => Topic::Fence,

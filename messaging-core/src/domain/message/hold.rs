@@ -1,0 +1,50 @@
+//! What a message waits for.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::time::Timestamp;
+
+/// Why a message is not attempted yet, and until when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hold {
+    /// What it waits for.
+    pub reason: HoldReason,
+    /// When it is looked at again; `None` until somebody acts.
+    pub until: Option<Timestamp>,
+    /// When it was first held for this reason.
+    pub since: Timestamp,
+}
+
+/// What a message waits for (contract section 4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldReason {
+    /// Its time, `send_at`.
+    Scheduled,
+    /// The wall-clock time in the recipient's zone.
+    ByTimezone,
+    /// The end of the quiet hours.
+    QuietHours,
+    /// A free place under the frequency cap.
+    FrequencyCap,
+    /// Its turn: the rate limit of the campaign, or what the recipient's domain takes.
+    DomainPace,
+    /// Somebody who lets the campaign go on.
+    Paused,
+    /// Somebody who lets the server send again.
+    Held,
+}
+
+impl HoldReason {
+    /// All of them, in the order of the stored numbers.
+    pub const ALL: [Self; 7] = [
+        Self::Scheduled,
+        Self::ByTimezone,
+        Self::QuietHours,
+        Self::FrequencyCap,
+        Self::DomainPace,
+        Self::Paused,
+        Self::Held,
+    ];
+}
