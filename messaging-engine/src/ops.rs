@@ -18,6 +18,7 @@ pub(crate) mod parts;
 mod progress;
 pub(crate) mod runnable;
 
+pub mod analytics;
 pub mod attempts;
 pub mod channels;
 pub mod contacts;
@@ -129,6 +130,8 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<templates::import::ImportHtmlTemplate>(),
         Endpoint::of::<templates::import::ImportUrlTemplate>(),
         Endpoint::of::<templates::preview::PreviewTemplate>(),
+        // Section 12.
+        Endpoint::of::<analytics::campaigns::GetCampaignStats>(),
         // Section 14.
         Endpoint::of::<sending_domains::ListSendingDomains>(),
         Endpoint::of::<sending_domains::CreateSendingDomain>(),
@@ -156,6 +159,11 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<channels::ListChannels>(),
         Endpoint::of::<channels::SetChannel>(),
         Endpoint::of::<channels::DeleteChannel>(),
+        // Section 17.
+        Endpoint::of::<analytics::GetOverview>(),
+        Endpoint::of::<analytics::campaigns::ListStartedCampaigns>(),
+        Endpoint::of::<analytics::campaigns::GetCampaignActivity>(),
+        Endpoint::of::<analytics::events::GetEventActivity>(),
         // Section 22, sandbox inbox.
         Endpoint::of::<sandbox::ListSandboxMessages>(),
         Endpoint::of::<sandbox::GetSandboxMessage>(),

@@ -15,8 +15,8 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::{Consent, Contact};
 use messaging_core::domain::segment::{Segment, SegmentKind};
 use messaging_core::ids::{CampaignId, ContactId, ListId, WorkspaceId};
-use messaging_core::ports::store::audiences::{AudiencePiece, AudiencePreview, AudienceQuery};
 use messaging_core::ports::store::Store;
+use messaging_core::ports::store::audiences::{AudiencePiece, AudiencePreview, AudienceQuery};
 use messaging_core::time::Timestamp;
 use serde_json::json;
 
@@ -63,11 +63,7 @@ async fn pieces(store: &dyn Store, workspace: WorkspaceId, query: &AudienceQuery
 }
 
 /// Everybody in an audience, by number, with the verdict.
-async fn verdicts(
-    store: &dyn Store,
-    workspace: WorkspaceId,
-    query: &AudienceQuery,
-) -> Vec<(u64, AudienceVerdict)> {
+async fn verdicts(store: &dyn Store, workspace: WorkspaceId, query: &AudienceQuery) -> Vec<(u64, AudienceVerdict)> {
     let mut all = Vec::new();
     for piece in pieces(store, workspace, query).await {
         let judged = piece.facts.judge();
@@ -135,12 +131,18 @@ pub async fn each_verdict_is_found(store: &dyn Store) {
     let counted = AudiencePreview { counts, exact: true, knows_duplicates: true };
     assert_eq!(preview(store, workspace, &query).await, counted);
     let zones = pieces(store, workspace, &query).await.remove(0).zones;
-    assert_eq!(zones.iter().map(|(zone, bits)| (zone.as_str(), bits.len())).collect::<Vec<_>>(), [("Europe/Berlin", 5)]);
+    assert_eq!(
+        zones.iter().map(|(zone, bits)| (zone.as_str(), bits.len())).collect::<Vec<_>>(),
+        [("Europe/Berlin", 5)]
+    );
 
     // The phone is another address with a consent of its own.
     let by_phone = AudienceQuery { channel: Channel::Viber, ..query.clone() };
     let expected = [NoConsent, NoConsent, Recipient, NoConsent, Excluded];
-    assert_eq!(told(store, workspace, &by_phone).await.iter().map(|(_, verdict)| *verdict).collect::<Vec<_>>(), expected);
+    assert_eq!(
+        told(store, workspace, &by_phone).await.iter().map(|(_, verdict)| *verdict).collect::<Vec<_>>(),
+        expected
+    );
 
     // A static segment and a filter name contacts as well; what is gone names nobody.
     let kept = Segment { kind: SegmentKind::Static, ..segment(workspace) };
@@ -171,9 +173,16 @@ pub async fn the_first_of_those_with_an_address_gets_it(store: &dyn Store) {
     let workspace = id();
     let list = contact_list(workspace);
     put(store, [Write::PutList(list.clone(), Expect::Absent)]).await;
-    let with = |tokens: &[&str]| Contact { attributes: object(&json!({"push_token": tokens})).into(), ..contact(workspace) };
-    let contacts =
-        [with(&["gone"]), with(&["a", "gone"]), with(&["b", "a"]), with(&["a", "b"]), with(&["a", "gone"]), with(&["c", "b"])];
+    let with =
+        |tokens: &[&str]| Contact { attributes: object(&json!({"push_token": tokens})).into(), ..contact(workspace) };
+    let contacts = [
+        with(&["gone"]),
+        with(&["a", "gone"]),
+        with(&["b", "a"]),
+        with(&["a", "b"]),
+        with(&["a", "gone"]),
+        with(&["c", "b"]),
+    ];
     put(store, contacts.iter().map(add_contact)).await;
     put(store, contacts.iter().map(|contact| join(workspace, list.id, contact))).await;
     put(store, [Write::PutSuppression(suppression(workspace, Channel::Push, "gone"), Expect::Absent)]).await;
@@ -231,7 +240,7 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     refuse(store, [Write::PutAudience(Box::new(row))]).await;
     refuse(store, [Write::TakeAddresses(home, campaign_away, vec![1])]).await;
     put(store, [Write::TakeAddresses(home, ours, vec![1, 2]), Write::ForgetAddresses(away, ours)]).await;
-    assert_eq!(store.taken_addresses(away, ours, vec![1]).await.unwrap(), []);
+    assert!(store.taken_addresses(away, ours, vec![1]).await.unwrap().is_empty());
     assert_eq!(store.taken_addresses(home, ours, vec![1]).await.unwrap(), [1]);
 }
 
@@ -323,8 +332,11 @@ pub async fn taken_addresses_are_found(store: &dyn Store) {
     let workspace = id();
     let [campaign, other] = [stored_campaign(store, workspace).await, stored_campaign(store, workspace).await];
     put(store, [Write::TakeAddresses(workspace, campaign, vec![9, 3, u64::MAX, 3])]).await;
-    put(store, [Write::TakeAddresses(workspace, campaign, vec![]), Write::TakeAddresses(workspace, campaign, vec![4, 0])])
-        .await;
+    put(
+        store,
+        [Write::TakeAddresses(workspace, campaign, vec![]), Write::TakeAddresses(workspace, campaign, vec![4, 0])],
+    )
+    .await;
     put(store, [Write::TakeAddresses(workspace, other, vec![5])]).await;
     let taken = async |digests: &[u64]| {
         let mut taken = store.taken_addresses(workspace, campaign, digests.to_vec()).await.unwrap();
@@ -332,10 +344,10 @@ pub async fn taken_addresses_are_found(store: &dyn Store) {
         taken
     };
     assert_eq!(taken(&[8, 9, 5, 4, 3, u64::MAX, 1, 0, 0]).await, [0, 3, 4, 9, u64::MAX]);
-    assert_eq!(taken(&[1, 2, 5]).await, []);
-    assert_eq!(taken(&[]).await, []);
+    assert!(taken(&[1, 2, 5]).await.is_empty());
+    assert!(taken(&[]).await.is_empty());
     put(store, [Write::ForgetAddresses(workspace, campaign), Write::ForgetAddresses(workspace, id())]).await;
-    assert_eq!(taken(&[9, 3, 4, 0]).await, []);
+    assert!(taken(&[9, 3, 4, 0]).await.is_empty());
     assert_eq!(store.taken_addresses(workspace, other, vec![5]).await.unwrap(), [5]);
 }
 
@@ -374,7 +386,7 @@ pub async fn a_removed_campaign_lets_its_audience_go(store: &dyn Store) {
     put(store, [Write::TakeAddresses(workspace, campaign, vec![1])]).await;
     put(store, [Write::DeleteCampaign(workspace, campaign)]).await;
     assert_eq!(store.audience_rows(workspace, campaign, AudienceSet::TestGroup, 0, 9).await.unwrap(), []);
-    assert_eq!(store.taken_addresses(workspace, campaign, vec![1]).await.unwrap(), []);
+    assert!(store.taken_addresses(workspace, campaign, vec![1]).await.unwrap().is_empty());
     let mut forgotten = 0;
     loop {
         let gone = store.forget_campaign_rows(at(0), 2).await.unwrap();

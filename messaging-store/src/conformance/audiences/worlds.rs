@@ -8,7 +8,7 @@ use messaging_core::domain::campaign::audience::{
 };
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::segment::filter::Filter;
-use messaging_core::domain::segment::{SegmentKind, StoredFilter};
+use messaging_core::domain::segment::StoredFilter;
 use messaging_core::ids::ContactId;
 use messaging_core::ports::store::Store;
 use messaging_core::ports::store::audiences::{AudiencePreview, AudienceQuery};
@@ -37,9 +37,15 @@ pub(super) async fn verdicts_are_those_of_the_rules(store: &dyn Store, seed: u64
         assert_eq!(told(store, workspace, &query).await, expected, "{place}");
         let counted = AudiencePreview { counts: counts(&expected), exact: true, knows_duplicates: true };
         assert_eq!(preview(store, workspace, &query).await, counted, "{place}");
-        let zoned = pieces(store, workspace, &query).await.iter().flat_map(|piece| &piece.zones).map(|(_, bits)| bits.len()).sum::<u32>();
+        let zoned = pieces(store, workspace, &query)
+            .await
+            .iter()
+            .flat_map(|piece| &piece.zones)
+            .map(|(_, bits)| bits.len())
+            .sum::<u32>();
         let matched: HashSet<_> = expected.iter().map(|(contact, _)| *contact).collect();
-        let with_zone = everybody.iter().filter(|one| matched.contains(&one.contact.id) && one.contact.timezone.is_some());
+        let with_zone =
+            everybody.iter().filter(|one| matched.contains(&one.contact.id) && one.contact.timezone.is_some());
         assert_eq!(zoned as usize, if query.wants_zones { with_zone.count() } else { 0 }, "{place}");
     }
 }
@@ -78,11 +84,8 @@ async fn rules(world: &World<'_>, query: &AudienceQuery, everybody: &[Told]) -> 
         if !matches {
             continue;
         }
-        let addresses: Vec<String> = contact
-            .addresses(query.channel)
-            .iter()
-            .map(|address| address::normalize(query.channel, address))
-            .collect();
+        let addresses: Vec<String> =
+            contact.addresses(query.channel).iter().map(|address| address::normalize(query.channel, address)).collect();
         let held = world.store.suppressed(world.workspace, query.channel, &addresses).await.unwrap();
         let free: Vec<String> = addresses
             .iter()
