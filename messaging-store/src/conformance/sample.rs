@@ -7,6 +7,8 @@ use bytes::Bytes;
 use messaging_core::changes::{Expect, JobHandle, MoveMessage, NewJob, Reply, ReplyKey, Write};
 use messaging_core::domain::account::{Member, Session, User, Workspace};
 use messaging_core::domain::api_key::ApiKey;
+use messaging_core::domain::campaign::settings::Settings;
+use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignStatus, Plan};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::{Consent, Contact, IdentifierKind};
 use messaging_core::domain::custom_field::{CustomField, FieldType};
@@ -272,6 +274,42 @@ pub fn bare_message(workspace_id: WorkspaceId) -> Message {
         hold: None,
         milestones: Milestones::default(),
         ..message(workspace_id)
+    }
+}
+
+/// A draft of a campaign.
+pub fn campaign(workspace_id: WorkspaceId) -> Campaign {
+    Campaign {
+        id: id(),
+        workspace_id,
+        plan: Plan {
+            name: "Spring «1»".to_owned(),
+            channel: Channel::Email,
+            kind: CampaignKind::Regular,
+            template_id: id(),
+            subject_override: Some("Hello {{ name }}".to_owned()),
+            from_name: None,
+            from_email: Some("news@acme.example".to_owned()),
+            reply_to: None,
+            audience: Audience { list_ids: vec![id()], segment_ids: vec![id()], exclude_list_ids: vec![id()] },
+            variants: Vec::new(),
+            settings: Settings::default(),
+        },
+        status: CampaignStatus::Draft,
+        phase: None,
+        scheduled_at: None,
+        wall_time: None,
+        schedule_called_at: None,
+        started_at: None,
+        completed_at: None,
+        recipients: None,
+        test_sent_at: None,
+        winner: None,
+        scores: Vec::new(),
+        pause_reason: None,
+        failure_reason: None,
+        created_at: at(35),
+        updated_at: at(36),
     }
 }
 
