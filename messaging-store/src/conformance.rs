@@ -29,6 +29,7 @@ pub mod blobs;
 pub mod channels;
 pub mod commit;
 pub mod contacts;
+pub mod counters;
 pub mod custom_fields;
 pub mod events;
 pub mod every_call;
@@ -177,6 +178,10 @@ macro_rules! conformance_tests {
                 contacts_are_put_in_order, identifiers_change_hands_in_one_commit, a_removed_contact_leaves_nothing, every_filter_narrows,
                 listing_is_exact_while_rows_are_inserted, a_page_goes_on_after_its_last_contact_is_gone,
                 one_of_many_gets_an_address, other_workspaces_are_not_there;
+            counters: totals_and_series_are_sums, what_conflicts_counts_nothing, counts_of_a_crowd_add_up,
+                a_series_is_of_a_span, links_are_counted_by_variant_and_number, a_removed_campaign_has_no_counts,
+                events_are_counted_by_name, contacts_of_events_are_counted_once, other_workspaces_are_not_there,
+                whatever_happens_counters_equal_a_recount;
             custom_fields: fields_round_trip, key_is_unique_in_its_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             events: events_are_logged_in_the_order_of_commits, a_position_of_a_time_divides_the_log,
