@@ -17,6 +17,7 @@ mod channels;
 mod checkpoint;
 mod connection;
 mod contacts;
+mod counters;
 mod custom_fields;
 mod dating;
 mod due_rows;

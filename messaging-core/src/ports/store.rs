@@ -57,7 +57,7 @@ pub use blobs::Blobs;
 pub use campaigns::{Campaigns, Wanted};
 pub use channels::Channels;
 pub use contacts::Contacts;
-pub use counters::{Counters, KeptCounts, LinkCounts, SeriesFilter};
+pub use counters::{Counters, LinkCounts, SeriesOf};
 pub use custom_fields::CustomFields;
 pub use error::{CommitError, StoreError};
 pub use events::{EventLog, LogPosition};

@@ -32,12 +32,14 @@ pub mod prelude {
     pub use messaging_core::domain::settings::ChannelSettings;
     pub use messaging_core::domain::soft_bounce::Streak;
     pub use messaging_core::domain::suppression::{Suppression, SuppressionFilter};
+    pub use messaging_core::domain::tally::Counts;
+    pub use messaging_core::domain::tally::buckets::Quarter;
     pub use messaging_core::domain::template::Template;
     pub use messaging_core::domain::webhook::Webhook;
     pub use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
     pub use messaging_core::ids::{
-        ApiKeyId, BlobId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId, ListId, MessageId, SegmentId,
-        SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
+        ApiKeyId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId, ListId, MessageId,
+        SegmentId, SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
     };
     pub use messaging_core::ports::store::events::LogPosition;
     pub use messaging_core::ports::store::installation::SealedSecret;
@@ -45,10 +47,10 @@ pub mod prelude {
     pub use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
     pub use messaging_core::ports::store::webhooks::ReplayRange;
     pub use messaging_core::ports::store::{
-        Accounts, ApiKeys, Attempts, Blobs, Channels, CommitError, Contacts, CustomFields, EventLog, Imports,
-        Installation, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, Replies, Sandbox, Segments,
-        SendingDomains, SignIns, Slice, SoftBounces, StoreCursor, StoreError, Stored, Suppressions, Templates, Urls,
-        Webhooks,
+        Accounts, ApiKeys, Attempts, Blobs, Channels, CommitError, Contacts, Counters, CustomFields, EventLog, Imports,
+        Installation, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, Replies, Sandbox,
+        Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, StoreCursor, StoreError, Stored, Suppressions,
+        Templates, Urls, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};
@@ -100,6 +102,11 @@ macro_rules! for_every_read {
                 contact_identified(workspace: WorkspaceId, identifier: &Identifier) -> Option<ContactId>;
                 contacts(workspace: WorkspaceId, filter: &ContactFilter, page: PageRequest) -> Slice<Contact>;
                 contact_count(workspace: WorkspaceId) -> u64;
+            }
+            impl Counters {
+                campaign_counts(workspace: WorkspaceId, campaign: CampaignId) -> Vec<Counts>;
+                series(workspace: WorkspaceId, of: SeriesOf, from: Quarter, to: Quarter) -> Vec<(Quarter, Counts)>;
+                campaign_links(workspace: WorkspaceId, campaign: CampaignId) -> Vec<LinkCounts>;
             }
             impl CustomFields {
                 custom_field(workspace: WorkspaceId, id: FieldId) -> Option<Stored<CustomField>>;

@@ -3,6 +3,7 @@
 use messaging_core::changes::Write;
 use rusqlite::Connection;
 
+use super::counters::{self, CounterDeltas};
 use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::segments::ReadMasks;
@@ -16,6 +17,7 @@ use super::{
 pub(super) fn apply(
     connection: &Connection,
     index: &mut LaneIndex,
+    deltas: &mut CounterDeltas,
     read_masks: &mut ReadMasks,
     write: &Write,
 ) -> Result<(), Fault> {
@@ -65,6 +67,12 @@ pub(super) fn apply(
         Write::DeleteTemplate(workspace, id, at) => templates::delete(connection, *workspace, *id, *at),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
+        Write::CountMessages(count) => {
+            deltas.add(count);
+            Ok(())
+        }
+        Write::CountLink(click) => counters::count_link(connection, click),
+        Write::NoteEngagement(engagement) => counters::note_engagement(connection, engagement),
         Write::AttributeMessage(change) => messages::attribute(connection, read_masks, change),
         Write::RedactMessage(redaction) => messages::redact(connection, read_masks, redaction),
         Write::EraseCopy(erasure) => messages::erase_copy(connection, read_masks, erasure),
