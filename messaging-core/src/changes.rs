@@ -27,6 +27,7 @@ use crate::domain::custom_field::CustomField;
 use crate::domain::digest::Digest;
 use crate::domain::import::Import;
 use crate::domain::import::report::RowErrors;
+use crate::domain::lane::Lane;
 use crate::domain::link_token::{CopyKey, UrlKey};
 use crate::domain::list::ContactList;
 use crate::domain::login_attempts::SignInAttempt;
@@ -280,6 +281,9 @@ pub enum Write {
     Enqueue(NewJob),
     /// Adds a job unless its lane has one, claimed or not.
     EnqueueOnce(NewJob),
+    /// Makes the jobs of a lane due, those that are in work as soon as they are put back; `at` is the present. Nothing
+    /// happens when there are none.
+    WakeLane(Lane, Timestamp),
     /// Removes a claimed job. `LeaseLost` when the claim is not held.
     FinishJob(JobHandle),
     /// Puts a claimed job back for later. `LeaseLost` when the claim is not held.
@@ -357,6 +361,7 @@ impl Write {
                 | Self::MarkReplayed(..)
                 | Self::Enqueue(..)
                 | Self::EnqueueOnce(..)
+                | Self::WakeLane(..)
                 | Self::FinishJob(..)
                 | Self::RescheduleJob(..)
                 | Self::PutJobBack(..)

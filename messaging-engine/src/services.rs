@@ -4,6 +4,7 @@
 //! They know no operation and no job; a job is enqueued as data ([`jobs`](crate::jobs)).
 
 pub(crate) mod acceptance;
+pub(crate) mod campaigns;
 mod commit;
 mod consent;
 pub(crate) mod dkim;
