@@ -48,7 +48,7 @@ use crate::ids::{
 };
 use crate::time::Timestamp;
 
-pub use self::campaigns::{AudienceRow, ContactSends, CountLink, Engagement, NewWaiting, WaitingKey};
+pub use self::campaigns::{AudienceRow, ContactSends, CountLink, Engagement, NewWaiting, WaitingKey, track_of};
 pub use self::contacts::{MoveProductEvents, PutContact};
 pub use self::jobs::{JobHandle, NewJob, PutBack, Reschedule};
 pub use self::messages::{AttributeMessage, CountMessages, EraseCopy, LogEvent, MoveMessage, RedactMessage, moves};
