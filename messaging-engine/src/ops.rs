@@ -133,11 +133,13 @@ pub const fn all() -> &'static [Endpoint] {
         // Section 12.
         Endpoint::of::<campaigns::ListCampaigns>(),
         Endpoint::of::<campaigns::CreateCampaign>(),
+        Endpoint::of::<campaigns::preview::PreviewAudience>(),
         Endpoint::of::<campaigns::GetCampaign>(),
         Endpoint::of::<campaigns::UpdateCampaign>(),
         Endpoint::of::<campaigns::actions::ScheduleCampaign>(),
         Endpoint::of::<campaigns::actions::PauseCampaign>(),
         Endpoint::of::<campaigns::actions::CancelCampaign>(),
+        Endpoint::of::<campaigns::recipients::ListRecipients>(),
         Endpoint::of::<campaigns::actions::UnscheduleCampaign>(),
         Endpoint::of::<campaigns::actions::DeclareWinner>(),
         Endpoint::of::<campaigns::DeleteCampaign>(),

@@ -1,10 +1,12 @@
 //! Campaigns.
 //!
 //! Contract section 12. Which move is possible from where is decided in [`messaging_core::domain::campaign`]. Beside
-//! this file: what is shown ([`CampaignView`]) and [`actions`] that move a campaign. What follows from a move is done
-//! by jobs.
+//! this file: what is shown ([`CampaignView`]), [`actions`] that move a campaign, who would get it ([`preview`]) and
+//! who got it ([`recipients`]). What follows from a move is done by jobs.
 
 pub mod actions;
+pub mod preview;
+pub mod recipients;
 mod view;
 
 use http::{Method, StatusCode};
@@ -101,7 +103,7 @@ impl Operation for CreateCampaign {
         let mut found = Violations::new();
         let plan = call.body.into_plan(&mut found);
         cx.app.compile_sources(&plan, &mut found).await?;
-        let references = cx.app.find_references(workspace, &plan).await?;
+        let references = cx.app.find_references(workspace, plan.references()).await?;
         plan.judge(&references, &mut found);
         refuse(cx, found)?;
         let campaign = Campaign {
@@ -195,7 +197,7 @@ impl Operation for UpdateCampaign {
         let mut found = Violations::new();
         let plan = call.body.apply(campaign.plan.clone(), &mut found);
         cx.app.compile_sources(&plan, &mut found).await?;
-        let mut references = cx.app.find_references(campaign.workspace_id, &plan).await?;
+        let mut references = cx.app.find_references(campaign.workspace_id, plan.references()).await?;
         references.retain(|one| !matches!(one.what, FoundAs::Nothing) || given.has(one));
         plan.judge(&references, &mut found);
         refuse(cx, found)?;

@@ -35,9 +35,12 @@ impl FoundReadiness {
 }
 
 impl App {
-    /// Looks up everything that a plan names.
-    pub(crate) async fn find_references(&self, workspace: WorkspaceId, plan: &Plan) -> Result<Vec<Found>, StoreError> {
-        let references = plan.references();
+    /// Looks up what a plan or an audience names.
+    pub(crate) async fn find_references(
+        &self,
+        workspace: WorkspaceId,
+        references: Vec<(String, Reference)>,
+    ) -> Result<Vec<Found>, StoreError> {
         let list = |(_, reference): &(String, Reference)| match reference {
             Reference::List(id) => Some(*id),
             _ => None,
@@ -76,7 +79,7 @@ impl App {
         plan: &Plan,
     ) -> Result<FoundReadiness, StoreError> {
         Ok(FoundReadiness {
-            found: self.find_references(workspace, plan).await?,
+            found: self.find_references(workspace, plan.references()).await?,
             sender: self.campaign_sender(workspace, plan).await?,
             channel_is_configured: self.has_transport(workspace, plan.channel).await?,
         })

@@ -102,14 +102,19 @@ impl Plan {
 
     /// Adds what is wrong with what was found under the ids that it names ([`Plan::references`]).
     pub fn judge(&self, found: &[Found], violations: &mut Violations) {
-        for Found { pointer, what, .. } in found {
-            match what {
-                FoundAs::Nothing => violations.add(pointer, FieldCode::NotFound, NOT_FOUND),
-                FoundAs::Template { channel, .. } if *channel != self.channel => {
-                    violations.add(pointer, FieldCode::Conflict, "the template is for another channel");
-                }
-                FoundAs::Template { .. } | FoundAs::Other => {}
+        judge_found(self.channel, found, violations);
+    }
+}
+
+/// Adds what is wrong with what was found under ids that a campaign of a channel names.
+pub fn judge_found(channel: Channel, found: &[Found], violations: &mut Violations) {
+    for Found { pointer, what, .. } in found {
+        match what {
+            FoundAs::Nothing => violations.add(pointer, FieldCode::NotFound, NOT_FOUND),
+            FoundAs::Template { channel: own, .. } if *own != channel => {
+                violations.add(pointer, FieldCode::Conflict, "the template is for another channel");
             }
+            FoundAs::Template { .. } | FoundAs::Other => {}
         }
     }
 }
