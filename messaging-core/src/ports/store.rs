@@ -52,7 +52,7 @@ pub use crate::cursor::StoreCursor;
 pub use crate::revision::Stored;
 pub use accounts::Accounts;
 pub use attempts::Attempts;
-pub use audiences::{AudiencePiece, AudienceQuery, Audiences, CampaignRecipient};
+pub use audiences::{AudiencePiece, AudiencePreview, AudienceQuery, Audiences, CampaignRecipient};
 pub use blobs::Blobs;
 pub use campaigns::{Campaigns, Wanted};
 pub use channels::Channels;

@@ -4,12 +4,15 @@
 
 /// What the list names.
 pub mod prelude {
+    pub use std::sync::Arc;
+
     pub use bytes::Bytes;
-    pub use messaging_core::changes::{JobHandle, Reply, ReplyKey};
+    pub use messaging_core::changes::{AudienceRow, JobHandle, Reply, ReplyKey};
     pub use messaging_core::domain::account::{Member, Session, User, Workspace};
     pub use messaging_core::domain::api_key::ApiKey;
     pub use messaging_core::domain::attachment::MessageBlob;
     pub use messaging_core::domain::attempt::MessageAttempt;
+    pub use messaging_core::domain::campaign::audience::AudienceSet;
     pub use messaging_core::domain::channel::Channel;
     pub use messaging_core::domain::contact::erasure::Names;
     pub use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
@@ -47,9 +50,10 @@ pub mod prelude {
     pub use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
     pub use messaging_core::ports::store::webhooks::ReplayRange;
     pub use messaging_core::ports::store::{
-        Accounts, ApiKeys, Attempts, Blobs, Channels, CommitError, Contacts, Counters, CustomFields, EventLog, Imports,
-        Installation, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, Replies, Sandbox,
-        Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, StoreCursor, StoreError, Stored, Suppressions,
+        Accounts, ApiKeys, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, Blobs,
+        CampaignRecipient, Channels, CommitError, Contacts, Counters, CustomFields, EventLog, Imports, Installation,
+        LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, Replies, Sandbox, Segments,
+        SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, StoreCursor, StoreError, Stored, Suppressions,
         Templates, Urls, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
@@ -88,6 +92,14 @@ macro_rules! for_every_read {
             impl Attempts {
                 attempts(workspace: WorkspaceId, message: MessageId, page: PageRequest) -> Slice<MessageAttempt>;
                 forget_attempts(before: Timestamp, limit: usize) -> u64;
+            }
+            impl Audiences {
+                audience_piece(workspace: WorkspaceId, query: &Arc<AudienceQuery>, piece: Option<u64>) -> AudiencePiece;
+                taken_addresses(workspace: WorkspaceId, campaign: CampaignId, digests: Vec<u64>) -> Vec<u64>;
+                preview_audience(workspace: WorkspaceId, query: &Arc<AudienceQuery>) -> AudiencePreview;
+                audience_rows(workspace: WorkspaceId, campaign: CampaignId, set: AudienceSet, from: u64, limit: usize) -> Vec<AudienceRow>;
+                audience_sets_of(workspace: WorkspaceId, campaign: CampaignId, contact: ContactId) -> Vec<AudienceSet>;
+                campaign_recipients(workspace: WorkspaceId, channel: Channel, numbers: &[u64]) -> Vec<CampaignRecipient>;
             }
             impl Blobs {
                 forget_abandoned_blobs(before: Timestamp, limit: usize) -> u64;

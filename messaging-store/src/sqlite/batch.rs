@@ -165,6 +165,9 @@ impl WriteBatch {
                         | Write::AppendProductEvents(..)
                         | Write::PutList(..)
                         | Write::PutSegment(..)
+                        | Write::PutCampaign(..)
+                        | Write::InsertWaiting(..)
+                        | Write::TakeWaiting(..)
                 );
                 let clean = done == 0 && one_statement && matches!(fault, Fault::Conflict);
                 return Err(if clean { ApplyFailure::Clean(fault) } else { ApplyFailure::Dirty(fault) });
