@@ -7,12 +7,14 @@ pub mod prelude {
     pub use std::sync::Arc;
 
     pub use bytes::Bytes;
-    pub use messaging_core::changes::{AudienceRow, JobHandle, Reply, ReplyKey};
+    pub use messaging_core::changes::{AudienceRow, ContactSends, JobHandle, Reply, ReplyKey, WaitingKey};
     pub use messaging_core::domain::account::{Member, Session, User, Workspace};
     pub use messaging_core::domain::api_key::ApiKey;
     pub use messaging_core::domain::attachment::MessageBlob;
     pub use messaging_core::domain::attempt::MessageAttempt;
     pub use messaging_core::domain::campaign::audience::AudienceSet;
+    pub use messaging_core::domain::campaign::progress::CampaignProgress;
+    pub use messaging_core::domain::campaign::{Campaign, CampaignStatus, Reference};
     pub use messaging_core::domain::channel::Channel;
     pub use messaging_core::domain::contact::erasure::Names;
     pub use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
@@ -44,6 +46,7 @@ pub mod prelude {
         ApiKeyId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId, ListId, MessageId,
         SegmentId, SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
     };
+    pub use messaging_core::ports::store::campaigns::Wanted;
     pub use messaging_core::ports::store::events::LogPosition;
     pub use messaging_core::ports::store::installation::SealedSecret;
     pub use messaging_core::ports::store::product_events::Named;
@@ -51,9 +54,9 @@ pub mod prelude {
     pub use messaging_core::ports::store::webhooks::ReplayRange;
     pub use messaging_core::ports::store::{
         Accounts, ApiKeys, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, Blobs,
-        CampaignRecipient, Channels, CommitError, Contacts, Counters, CustomFields, EventLog, Imports, Installation,
-        LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, Replies, Sandbox, Segments,
-        SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, StoreCursor, StoreError, Stored, Suppressions,
+        CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters, CustomFields, EventLog, Imports,
+        Installation, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, Replies, Sandbox,
+        Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, StoreCursor, StoreError, Stored, Suppressions,
         Templates, Urls, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
@@ -103,6 +106,19 @@ macro_rules! for_every_read {
             }
             impl Blobs {
                 forget_abandoned_blobs(before: Timestamp, limit: usize) -> u64;
+            }
+            impl Campaigns {
+                campaign(workspace: WorkspaceId, id: CampaignId) -> Option<Stored<Campaign>>;
+                campaigns(workspace: WorkspaceId, status: Option<CampaignStatus>, page: PageRequest) -> Slice<Campaign>;
+                open_campaigns(page: PageRequest) -> Slice<Campaign>;
+                campaigns_holding(workspace: WorkspaceId, what: Reference, limit: usize) -> Vec<CampaignId>;
+                campaign_progress(workspace: WorkspaceId, id: CampaignId) -> Option<Stored<CampaignProgress>>;
+                due_messages(workspace: WorkspaceId, campaign: CampaignId, track: u8, now: Timestamp, limit: usize) -> Vec<WaitingKey>;
+                waiting_tracks(workspace: WorkspaceId, campaign: CampaignId) -> Vec<(u8, Timestamp)>;
+                campaign_messages(workspace: WorkspaceId, campaign: CampaignId, wanted: Wanted, page: PageRequest) -> Slice<Message>;
+                campaign_message_of(workspace: WorkspaceId, campaign: CampaignId, contact: ContactId) -> Option<MessageId>;
+                contact_sends(workspace: WorkspaceId, contact: ContactId, channel: Channel) -> Option<Stored<ContactSends>>;
+                forget_campaign_rows(now: Timestamp, limit: usize) -> u64;
             }
             impl Channels {
                 channel(workspace: WorkspaceId, channel: Channel) -> Option<Stored<ChannelSettings>>;

@@ -22,7 +22,7 @@ use rusqlite::{Connection, Row, params};
 use self::rows::note_contact;
 use super::SqliteStore;
 use super::due_rows::{Dated, DueRows};
-use super::fault::{Fault, expect_one};
+use super::fault::Fault;
 use super::query::{many, one};
 use super::row::{self, document, number, numbered, or_empty, sql_limit, time};
 use super::segments::ReadMasks;

@@ -2,7 +2,7 @@
 
 use messaging_core::changes::{ContactSends, Expect};
 use messaging_core::domain::channel::Channel;
-use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
+use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::ports::store::Stored;
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};

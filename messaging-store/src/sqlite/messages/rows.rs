@@ -6,7 +6,7 @@ use messaging_core::domain::message::hold::{Hold, HoldReason};
 use messaging_core::domain::message::milestones::{Milestones, Seen, Skip};
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::domain::segment::reads::ReadMask;
-use messaging_core::ids::{ContactId, Id as _, MessageId, WorkspaceId};
+use messaging_core::ids::{ContactId, Id, MessageId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use rusqlite::{CachedStatement, Connection, Row, params};
 
