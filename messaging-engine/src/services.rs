@@ -7,6 +7,7 @@ pub(crate) mod acceptance;
 mod audiences;
 mod campaign_readiness;
 pub(crate) mod campaigns;
+mod campaign_stats;
 mod commit;
 mod consent;
 pub(crate) mod dkim;

@@ -68,7 +68,7 @@ impl RunCampaign {
             return Ok(released);
         }
         let lanes: Vec<Lane> = open.iter().map(|track| track.lane.clone()).collect();
-        let lengths = cx.app.store().lane_lengths(&lanes, now).await?;
+        let lengths = cx.app.store().lane_lengths(&lanes, now, usize::from(TOGETHER)).await?;
         for (track, length) in open.iter_mut().zip(lengths) {
             let length = usize::try_from(length).unwrap_or(usize::MAX);
             track.room = usize::from(self.adapt(track.number, length)).saturating_sub(length);

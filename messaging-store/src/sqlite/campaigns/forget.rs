@@ -75,13 +75,11 @@ fn forget(connection: &Connection, n: i64, limit: usize) -> Result<u64, Fault> {
             return Ok(gone as u64);
         }
     }
-    let gone = counters::forget_campaign(connection, n, limit)?;
-    if gone > 0 {
-        return Ok(gone as u64);
-    }
-    let gone = audiences::forget_campaign(connection, n, limit)?;
-    if gone > 0 {
-        return Ok(gone as u64);
+    for forget in [counters::forget_campaign, audiences::forget_campaign] {
+        let gone = forget(connection, n, limit)?;
+        if gone > 0 {
+            return Ok(gone as u64);
+        }
     }
     // The last: its number is free from then on.
     Ok(connection.prepare_cached("DELETE FROM campaigns WHERE n = ?1 AND removed = 1")?.execute([n])? as u64)
