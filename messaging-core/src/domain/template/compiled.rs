@@ -6,9 +6,10 @@ use super::budget::Limits;
 use super::engine::{Kind, Program, RenderFault, on_large_stack};
 use super::fault::Fault;
 use super::values::{PREHEADER, Values};
-use super::{Design, Part, Template};
+use super::{Design, Part, Template, gate, links};
 use crate::domain::channel::Channel;
 use crate::domain::plain_text;
+use crate::domain::tracking::NumberedLink;
 
 /// The compiled parts of a version.
 #[derive(Debug)]
@@ -18,8 +19,20 @@ pub struct Compiled {
     preheader: Option<Program>,
     html: Option<Program>,
     text: Option<Program>,
+    from_name: Option<Program>,
+    /// The addresses of its numbered links.
+    links: Vec<String>,
     /// Bytes of source.
     size: usize,
+}
+
+/// What a campaign puts in place of parts of its template (contract section 12.3): templates too.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Replaced {
+    /// The subject.
+    pub subject: Option<String>,
+    /// The sender's display name, which in a template itself is plain text.
+    pub from_name: Option<String>,
 }
 
 /// What a template says to one recipient.
@@ -33,12 +46,45 @@ pub struct Rendering {
     pub html: Option<String>,
     /// The text; of an email made of the HTML where the template has none.
     pub text: Option<String>,
+    /// The sender's display name, one line; of a campaign that has one.
+    pub from_name: Option<String>,
+    /// Where the numbered links stand in the HTML, in order; of a campaign.
+    pub links: Vec<NumberedLink>,
 }
 
 impl Compiled {
     /// Compiles a stored version. Needs a thread for itself for a moment.
     pub fn of(template: &Template) -> Result<Self, Vec<(Part, Fault)>> {
         on_large_stack(|| Self::of_design(&template.design, template.ready.as_deref(), template.channel))
+    }
+
+    /// Compiles a stored version as a campaign sends it: with its links numbered. Needs a thread for itself for a moment.
+    pub fn of_campaign(template: &Template, replaced: &Replaced) -> Result<Self, Vec<(Part, Fault)>> {
+        let design = Design { html: None, mjml: None, ..template.design.clone() };
+        let html = template.ready.as_ref().or(template.design.html.as_ref());
+        let design = Design { subject: replaced.subject.clone().or(design.subject), html: html.cloned(), ..design };
+        on_large_stack(|| {
+            let mut compiled = Self::of_design(&design, None, template.channel)?;
+            compiled.number_links(&design);
+            if let Some(source) = &replaced.from_name {
+                let program = Program::compile(source, Kind::Plain);
+                compiled.from_name = Some(program.map_err(|fault| vec![(Part::FromName, fault)])?);
+                compiled.size += source.len();
+            }
+            Ok(compiled)
+        })
+    }
+
+    /// Compiles the HTML once more with marks before its links. Where that breaks a limit by a hair, links have no numbers.
+    fn number_links(&mut self, design: &Design) {
+        let Some(html) = html_source(design.html.as_deref(), design) else { return };
+        let Ok(tokens) = gate::tokens(&html) else { return };
+        let marked = links::marked(&html, &tokens);
+        if !marked.urls.is_empty()
+            && let Ok(program) = Program::compile_marked(&marked.source)
+        {
+            (self.html, self.links) = (Some(program), marked.urls);
+        }
     }
 
     /// Compiles a design; `ready` is the HTML that is sent instead of the design's. Answers all faults.
@@ -54,21 +100,25 @@ impl Compiled {
         };
         let subject = compile(Part::Subject, design.subject.as_deref(), Kind::Plain);
         let preheader = compile(Part::Preheader, design.preheader.as_deref(), Kind::Plain);
-        let html = ready.or(design.html.as_deref());
-        let html = match (html, &design.preheader) {
-            (Some(html), Some(_)) => Some(with_preheader(html)),
-            (html, _) => html.map(ToOwned::to_owned),
-        };
+        let html = html_source(ready.or(design.html.as_deref()), design);
         let size =
             [&design.subject, &design.preheader, &html, &design.text].into_iter().flatten().map(String::len).sum();
         let html = compile(Part::Html, html.as_deref(), Kind::Markup);
         let text = compile(Part::Text, design.text.as_deref(), Kind::Plain);
-        if faults.is_empty() { Ok(Self { channel, subject, preheader, html, text, size }) } else { Err(faults) }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        Ok(Self { channel, subject, preheader, html, text, from_name: None, links: Vec::new(), size })
     }
 
     /// Bytes of source; what is compiled of it is some times as large.
     pub const fn size(&self) -> usize {
         self.size
+    }
+
+    /// The addresses of its numbered links, by number, as they stand in the template; of a campaign.
+    pub fn links(&self) -> &[String] {
+        &self.links
     }
 
     fn programs(&self) -> impl Iterator<Item = (Part, &Program)> {
@@ -77,6 +127,7 @@ impl Compiled {
             (Part::Preheader, &self.preheader),
             (Part::Html, &self.html),
             (Part::Text, &self.text),
+            (Part::FromName, &self.from_name),
         ];
         parts.into_iter().filter_map(|(part, program)| Some((part, program.as_ref()?)))
     }
@@ -120,6 +171,7 @@ impl Compiled {
         let subject = one(Part::Subject, &self.subject, &plain)?.map(|subject| one_line(&subject));
         let preheader = one(Part::Preheader, &self.preheader, &plain)?.map(|preheader| one_line(&preheader));
         let text = one(Part::Text, &self.text, &plain)?;
+        let from_name = one(Part::FromName, &self.from_name, &plain)?.map(|name| one_line(&name));
         let html = match &preheader {
             None => one(Part::Html, &self.html, &plain)?,
             Some(preheader) => {
@@ -127,14 +179,21 @@ impl Compiled {
                 one(Part::Html, &self.html, &Value::from_object(values))?
             }
         };
+        let (html, links) = html.map(links::take_marks).unzip();
         let text = match (&html, text) {
             (Some(html), text) if self.channel == Channel::Email && text.as_ref().is_none_or(String::is_empty) => {
                 Some(plain_text::from_html(html))
             }
             (_, text) => text,
         };
-        Ok(Rendering { subject, preheader, html, text })
+        Ok(Rendering { subject, preheader, html, text, from_name, links: links.unwrap_or_default() })
     }
+}
+
+/// The HTML that is compiled, with the place of the preheader if there is one.
+fn html_source(html: Option<&str>, design: &Design) -> Option<String> {
+    let html = html?;
+    Some(if design.preheader.is_some() { with_preheader(html) } else { html.to_owned() })
 }
 
 /// A subject is one header field, so line ends in a value become spaces.
@@ -147,7 +206,7 @@ fn one_line(text: &str) -> String {
 
 /// The HTML with a place for the preheader right after `<body>`, or in front where there is none.
 fn with_preheader(html: &str) -> String {
-    let end_of_body = super::gate::tokens(html).ok().and_then(|tokens| {
+    let end_of_body = gate::tokens(html).ok().and_then(|tokens| {
         let markup = super::markup::read(&super::markup::painted(html, &tokens));
         markup.elements.into_iter().find(|element| element.name == "body").map(|element| element.place.end)
     });
