@@ -14,6 +14,7 @@ mod importing;
 pub(crate) mod inbound_messages;
 pub(crate) mod ingesting;
 pub(crate) mod lookups;
+pub(crate) mod message_parts;
 mod passwords;
 mod receipts;
 mod reports;

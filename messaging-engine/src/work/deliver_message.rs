@@ -72,9 +72,13 @@ impl Job for DeliverMessage {
             return Ok(cx.finish(Changes::default()).await?);
         }
         let mut run = Run { job: self, message, addressees: Vec::new(), copies: Vec::new(), found_ambiguous: 0 };
-        let request = match stored.map(|stored| content::decode(&stored)) {
-            Some(Ok(request)) => request,
-            Some(Err(error)) => return run.fail_without_content(cx, error).await,
+        let request = match stored.map(|stored| content::decode(&stored)).transpose() {
+            Ok(Some(request)) => Some(request),
+            Ok(None) => cx.app.campaign_request(&run.message).await?,
+            Err(error) => return run.fail_without_content(cx, error).await,
+        };
+        let request = match request {
+            Some(request) => request,
             // Nobody is left to whom anything could be said.
             None if run.message.is_redacted() && run.message.status.is_settled() => {
                 return Ok(cx.finish(Changes::default()).await?);
@@ -391,7 +395,8 @@ impl Run {
             && (message.status.may_become(status) || moves_through_sending(message.status, status))
         {
             let now = cx.app.now();
-            changes.extend(moves(message, &message.moved(status, now), None, now));
+            let kinds = judgment.events.iter().map(|(kind, _)| *kind);
+            changes.extend(moves(message, &message.after(Some(status), kinds, now), None, now));
         }
         if changes.is_empty() && !self.copies.is_empty() {
             // Somebody who is copied may have been erased since the message was read.

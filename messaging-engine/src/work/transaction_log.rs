@@ -132,8 +132,13 @@ impl TransactionLog {
         if fresh.is_redacted() || fresh.status == MessageStatus::Cancelled || (has_to && fresh.status.is_settled()) {
             return Err(settled());
         }
-        let request = content.and_then(|content| content::decode(&content).ok()).ok_or_else(settled)?;
-        let copies: Vec<_> = request.input.cc.iter().chain(&request.input.bcc).flatten().collect();
+        // A message of a campaign stores no request, and has no copies.
+        let request = content.and_then(|content| content::decode(&content).ok());
+        if request.is_none() && fresh.campaign_id.is_none() {
+            return Err(settled());
+        }
+        let copies = request.iter().flat_map(|request| request.input.cc.iter().chain(&request.input.bcc).flatten());
+        let copies: Vec<_> = copies.collect();
         if !recipients.iter().all(|recipient| **recipient == fresh.to || copies.contains(recipient)) {
             return Err(settled());
         }

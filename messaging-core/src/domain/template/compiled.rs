@@ -19,11 +19,22 @@ pub struct Compiled {
     preheader: Option<Program>,
     html: Option<Program>,
     text: Option<Program>,
-    from_name: Option<Program>,
-    /// The addresses of its numbered links.
-    links: Vec<String>,
+    /// What a campaign needs besides.
+    campaign: Option<OfCampaign>,
     /// Bytes of source.
     size: usize,
+}
+
+/// What a campaign needs of its template besides the parts.
+#[derive(Debug, Default)]
+struct OfCampaign {
+    /// The campaign's name of the sender.
+    from_name: Option<Program>,
+    /// The template's own, as it is.
+    own_from_name: Option<String>,
+    reply_to: Option<String>,
+    /// The addresses of the numbered links.
+    links: Vec<String>,
 }
 
 /// What a campaign puts in place of parts of its template (contract section 12.3): templates too.
@@ -44,9 +55,9 @@ pub struct Rendering {
     pub preheader: Option<String>,
     /// The HTML, with the preheader in it.
     pub html: Option<String>,
-    /// The text; of an email made of the HTML where the template has none.
+    /// The text; of an email made of the HTML where the template has none, unless a campaign sends it.
     pub text: Option<String>,
-    /// The sender's display name, one line; of a campaign that has one.
+    /// The sender's display name, one line: the campaign's, else the template's; of a campaign.
     pub from_name: Option<String>,
     /// Where the numbered links stand in the HTML, in order; of a campaign.
     pub links: Vec<NumberedLink>,
@@ -65,25 +76,27 @@ impl Compiled {
         let design = Design { subject: replaced.subject.clone().or(design.subject), html: html.cloned(), ..design };
         on_large_stack(|| {
             let mut compiled = Self::of_design(&design, None, template.channel)?;
-            compiled.number_links(&design);
-            if let Some(source) = &replaced.from_name {
-                let program = Program::compile(source, Kind::Plain);
-                compiled.from_name = Some(program.map_err(|fault| vec![(Part::FromName, fault)])?);
-                compiled.size += source.len();
-            }
+            let links = compiled.number_links(&design);
+            let from_name = replaced.from_name.as_ref().map(|source| Program::compile(source, Kind::Plain));
+            let from_name = from_name.transpose().map_err(|fault| vec![(Part::FromName, fault)])?;
+            let (own_from_name, reply_to) = (design.from_name, design.reply_to);
+            compiled.campaign = Some(OfCampaign { from_name, own_from_name, reply_to, links });
             Ok(compiled)
         })
     }
 
-    /// Compiles the HTML once more with marks before its links. Where that breaks a limit by a hair, links have no numbers.
-    fn number_links(&mut self, design: &Design) {
-        let Some(html) = html_source(design.html.as_deref(), design) else { return };
-        let Ok(tokens) = gate::tokens(&html) else { return };
+    /// Compiles the HTML once more with marks before its links, and answers the addresses of these. Where that breaks a
+    /// limit by a hair, links have no numbers.
+    fn number_links(&mut self, design: &Design) -> Vec<String> {
+        let Some(html) = html_source(design.html.as_deref(), design) else { return Vec::new() };
+        let Ok(tokens) = gate::tokens(&html) else { return Vec::new() };
         let marked = links::marked(&html, &tokens);
-        if !marked.urls.is_empty()
-            && let Ok(program) = Program::compile_marked(&marked.source)
-        {
-            (self.html, self.links) = (Some(program), marked.urls);
+        match Program::compile_marked(&marked.source) {
+            Ok(program) if !marked.urls.is_empty() => {
+                self.html = Some(program);
+                marked.urls
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -108,7 +121,7 @@ impl Compiled {
         if !faults.is_empty() {
             return Err(faults);
         }
-        Ok(Self { channel, subject, preheader, html, text, from_name: None, links: Vec::new(), size })
+        Ok(Self { channel, subject, preheader, html, text, campaign: None, size })
     }
 
     /// Bytes of source; what is compiled of it is some times as large.
@@ -118,18 +131,30 @@ impl Compiled {
 
     /// The addresses of its numbered links, by number, as they stand in the template; of a campaign.
     pub fn links(&self) -> &[String] {
-        &self.links
+        self.campaign.as_ref().map_or(&[], |campaign| &campaign.links)
+    }
+
+    /// Where replies to a campaign go that does not say it itself.
+    pub fn reply_to(&self) -> Option<&str> {
+        self.campaign.as_ref()?.reply_to.as_deref()
+    }
+
+    const fn from_name(&self) -> Option<&Program> {
+        match &self.campaign {
+            Some(campaign) => campaign.from_name.as_ref(),
+            None => None,
+        }
     }
 
     fn programs(&self) -> impl Iterator<Item = (Part, &Program)> {
         let parts = [
-            (Part::Subject, &self.subject),
-            (Part::Preheader, &self.preheader),
-            (Part::Html, &self.html),
-            (Part::Text, &self.text),
-            (Part::FromName, &self.from_name),
+            (Part::Subject, self.subject.as_ref()),
+            (Part::Preheader, self.preheader.as_ref()),
+            (Part::Html, self.html.as_ref()),
+            (Part::Text, self.text.as_ref()),
+            (Part::FromName, self.from_name()),
         ];
-        parts.into_iter().filter_map(|(part, program)| Some((part, program.as_ref()?)))
+        parts.into_iter().filter_map(|(part, program)| Some((part, program?)))
     }
 
     /// Names of values, in the order in which they are first used.
@@ -164,24 +189,30 @@ impl Compiled {
         let mut values = values;
         values.set_work(limits.work);
         let plain = Value::from_object(values.clone());
-        let one = |part: Part, program: &Option<Program>, values: &Value| match program {
+        let one = |part: Part, program: Option<&Program>, values: &Value| match program {
             None => Ok(None),
             Some(program) => program.render(values, limits).map(Some).map_err(|fault| (part, fault)),
         };
-        let subject = one(Part::Subject, &self.subject, &plain)?.map(|subject| one_line(&subject));
-        let preheader = one(Part::Preheader, &self.preheader, &plain)?.map(|preheader| one_line(&preheader));
-        let text = one(Part::Text, &self.text, &plain)?;
-        let from_name = one(Part::FromName, &self.from_name, &plain)?.map(|name| one_line(&name));
+        let subject = one(Part::Subject, self.subject.as_ref(), &plain)?.map(|subject| one_line(&subject));
+        let preheader = one(Part::Preheader, self.preheader.as_ref(), &plain)?.map(|preheader| one_line(&preheader));
+        let text = one(Part::Text, self.text.as_ref(), &plain)?;
+        let from_name = one(Part::FromName, self.from_name(), &plain)?.map(|name| one_line(&name));
+        let from_name = from_name.or_else(|| self.campaign.as_ref()?.own_from_name.clone());
         let html = match &preheader {
-            None => one(Part::Html, &self.html, &plain)?,
+            None => one(Part::Html, self.html.as_ref(), &plain)?,
             Some(preheader) => {
                 values.set_preheader(preheader);
-                one(Part::Html, &self.html, &Value::from_object(values))?
+                one(Part::Html, self.html.as_ref(), &Value::from_object(values))?
             }
         };
         let (html, links) = html.map(links::take_marks).unzip();
         let text = match (&html, text) {
-            (Some(html), text) if self.channel == Channel::Email && text.as_ref().is_none_or(String::is_empty) => {
+            // What a campaign adds to the HTML its text is to show too.
+            (Some(html), text)
+                if self.channel == Channel::Email
+                    && self.campaign.is_none()
+                    && text.as_ref().is_none_or(String::is_empty) =>
+            {
                 Some(plain_text::from_html(html))
             }
             (_, text) => text,

@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(rendering.subject.as_deref(), Some("for Ann"));
         assert_eq!(rendering.from_name.as_deref(), Some("A Ann"));
         let html = rendering.html.unwrap();
-        assert!(!html.contains(MARK) && !rendering.text.unwrap().contains(MARK));
+        assert!(!html.contains(MARK) && rendering.text.is_none());
         let key = LinkKey::new(&[7; 32]);
         let links = Links {
             key: &key,
