@@ -21,11 +21,15 @@ const SLICE: usize = 500;
 const WINDOW: usize = 10_000;
 
 /// Removes rows of a removed campaign, `?1`, at most `?2`; tried in their order until one finds some.
-const OF_A_CAMPAIGN: [&str; 3] = [
+const OF_A_CAMPAIGN: [&str; 5] = [
     "DELETE FROM campaign_waiting WHERE (campaign, track, due_at, message) IN (
          SELECT campaign, track, due_at, message FROM campaign_waiting WHERE campaign = ?1 LIMIT ?2)",
     "DELETE FROM campaign_engagements WHERE (campaign, seen, message) IN (
          SELECT campaign, seen, message FROM campaign_engagements WHERE campaign = ?1 LIMIT ?2)",
+    "DELETE FROM campaign_audience WHERE (campaign, kind, due_at, piece) IN (
+         SELECT campaign, kind, due_at, piece FROM campaign_audience WHERE campaign = ?1 LIMIT ?2)",
+    "DELETE FROM campaign_addresses WHERE (campaign, n) IN (
+         SELECT campaign, n FROM campaign_addresses WHERE campaign = ?1 LIMIT ?2)",
     "DELETE FROM campaign_progress WHERE campaign = ?1 AND ?2 > 0",
 ];
 
