@@ -252,6 +252,11 @@ pub enum Write {
     /// Keeps a set of contacts of a frozen audience, in place of an earlier one of the same piece and kind. Sets without
     /// contacts are not kept.
     PutAudience(Box<AudienceRow>),
+    /// Notes digests of addresses that a campaign has taken, so that whoever has them as well is a duplicate; not more
+    /// than those of a piece at a time.
+    TakeAddresses(WorkspaceId, CampaignId, Vec<u64>),
+    /// Forgets the digests of addresses that a campaign has taken, because its audience is complete.
+    ForgetAddresses(WorkspaceId, CampaignId),
     /// Stores new messages of a campaign that wait to be released.
     InsertWaiting(WorkspaceId, CampaignId, Vec<NewWaiting>),
     /// Takes messages of a campaign off those that wait, because this commit releases or cancels them. A conflict when
@@ -347,6 +352,7 @@ impl Write {
                 | Self::ExpectCampaign(..)
                 | Self::ExpectUnused(..)
                 | Self::PutCampaignProgress(..)
+                | Self::ForgetAddresses(..)
                 | Self::TakeWaiting(..)
                 | Self::PutWaiting(..)
                 | Self::PutContactSends(..)

@@ -4,6 +4,8 @@
 //! They know no operation and no job; a job is enqueued as data ([`jobs`](crate::jobs)).
 
 pub(crate) mod acceptance;
+mod audiences;
+mod campaign_readiness;
 mod commit;
 mod consent;
 pub(crate) mod dkim;

@@ -142,7 +142,15 @@ fn outcome(bench: &Bench, job: ClaimedJob) -> Changes {
         at,
         meta: Map::new(),
     };
-    let movement = MoveMessage { workspace_id, message_id, revision: 1, status: MessageStatus::Sent, at };
+    let movement = MoveMessage {
+        workspace_id,
+        message_id,
+        revision: 1,
+        status: MessageStatus::Sent,
+        at,
+        hold: None,
+        milestones: Milestones::default().reaching(MessageStatus::Sent, at),
+    };
     [Write::MoveMessage(movement), Write::AppendEvent(Box::new(event)), Write::FinishJob(job.handle)]
         .into_iter()
         .collect()

@@ -198,7 +198,7 @@ macro_rules! conformance_tests {
             lists: lists_round_trip, members_are_counted, both_must_be_there_to_join,
                 a_removed_list_lets_its_members_go, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there;
-            messages: messages_round_trip, status_moves_with_its_revision, contents_are_forgotten_when_settled,
+            messages: messages_round_trip, status_moves_with_its_revision, holds_and_milestones_move, contents_are_forgotten_when_settled,
                 contents_dated_in_the_future_are_passed_over,
                 events_are_ordered_by_time, every_filter_narrows, filters_combine,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;

@@ -10,13 +10,16 @@
 mod accounts;
 mod apply;
 mod attempts;
+mod audiences;
 mod batch;
 mod blob_files;
 mod blobs;
+mod campaigns;
 mod channels;
 mod checkpoint;
 mod connection;
 mod contacts;
+mod counters;
 mod custom_fields;
 mod dating;
 mod due_rows;
@@ -73,6 +76,7 @@ use rusqlite::Connection;
 use tokio::sync::watch;
 
 use self::blob_files::{BlobFiles, is_large};
+use self::campaigns::SendsLook;
 use self::checkpoint::Checkpoints;
 use self::due_rows::DueRows;
 use self::fault::Fault;
@@ -101,13 +105,14 @@ pub struct SqliteStore {
     lock: Arc<Lock>,
 }
 
-/// How far sweeps have looked through the tables that stand in the order of arrival.
+/// How far sweeps have looked through tables without an index by time.
 #[derive(Debug, Default)]
 struct DueTables {
     replies: Arc<DueRows>,
     attempts: Arc<DueRows>,
     contents: Arc<DueRows>,
     unique_ids: Arc<DueRows>,
+    sends: SendsLook,
 }
 
 /// The lock file of the program that does the jobs, held until its last commit is done.

@@ -4,12 +4,17 @@
 
 /// What the list names.
 pub mod prelude {
+    pub use std::sync::Arc;
+
     pub use bytes::Bytes;
-    pub use messaging_core::changes::{JobHandle, Reply, ReplyKey};
+    pub use messaging_core::changes::{AudienceRow, ContactSends, JobHandle, Reply, ReplyKey, WaitingKey};
     pub use messaging_core::domain::account::{Member, Session, User, Workspace};
     pub use messaging_core::domain::api_key::ApiKey;
     pub use messaging_core::domain::attachment::MessageBlob;
     pub use messaging_core::domain::attempt::MessageAttempt;
+    pub use messaging_core::domain::campaign::audience::{AudienceSet, ContactFacts};
+    pub use messaging_core::domain::campaign::progress::CampaignProgress;
+    pub use messaging_core::domain::campaign::{Campaign, CampaignStatus, Reference};
     pub use messaging_core::domain::channel::Channel;
     pub use messaging_core::domain::contact::erasure::Names;
     pub use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
@@ -32,23 +37,27 @@ pub mod prelude {
     pub use messaging_core::domain::settings::ChannelSettings;
     pub use messaging_core::domain::soft_bounce::Streak;
     pub use messaging_core::domain::suppression::{Suppression, SuppressionFilter};
+    pub use messaging_core::domain::tally::Counts;
+    pub use messaging_core::domain::tally::buckets::Quarter;
     pub use messaging_core::domain::template::Template;
     pub use messaging_core::domain::webhook::Webhook;
     pub use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
     pub use messaging_core::ids::{
-        ApiKeyId, BlobId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId, ListId, MessageId, SegmentId,
-        SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
+        ApiKeyId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId, ListId, MessageId,
+        SegmentId, SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
     };
+    pub use messaging_core::ports::store::campaigns::Wanted;
     pub use messaging_core::ports::store::events::LogPosition;
     pub use messaging_core::ports::store::installation::SealedSecret;
     pub use messaging_core::ports::store::product_events::Named;
     pub use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
     pub use messaging_core::ports::store::webhooks::ReplayRange;
     pub use messaging_core::ports::store::{
-        Accounts, ApiKeys, Attempts, Blobs, Channels, CommitError, Contacts, CustomFields, EventLog, Imports,
-        Installation, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, Replies, Sandbox, Segments,
-        SendingDomains, SignIns, Slice, SoftBounces, StoreCursor, StoreError, Stored, Suppressions, Templates, Urls,
-        Webhooks,
+        Accounts, ApiKeys, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, Blobs,
+        CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters, CustomFields, EventLog, Imports,
+        Installation, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, Replies, Sandbox,
+        Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, StoreCursor, StoreError, Stored, Suppressions,
+        Templates, Urls, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};
@@ -87,8 +96,31 @@ macro_rules! for_every_read {
                 attempts(workspace: WorkspaceId, message: MessageId, page: PageRequest) -> Slice<MessageAttempt>;
                 forget_attempts(before: Timestamp, limit: usize) -> u64;
             }
+            impl Audiences {
+                audience_piece(workspace: WorkspaceId, query: &Arc<AudienceQuery>, piece: Option<u64>) -> AudiencePiece;
+                taken_addresses(workspace: WorkspaceId, campaign: CampaignId, digests: Vec<u64>) -> Vec<u64>;
+                preview_audience(workspace: WorkspaceId, query: &Arc<AudienceQuery>) -> AudiencePreview;
+                audience_facts(workspace: WorkspaceId, query: &Arc<AudienceQuery>, contact: ContactId)
+                    -> Option<ContactFacts>;
+                audience_rows(workspace: WorkspaceId, campaign: CampaignId, set: AudienceSet, from: u64, limit: usize) -> Vec<AudienceRow>;
+                audience_sets_of(workspace: WorkspaceId, campaign: CampaignId, contact: ContactId) -> Vec<AudienceSet>;
+                campaign_recipients(workspace: WorkspaceId, channel: Channel, numbers: &[u64]) -> Vec<CampaignRecipient>;
+            }
             impl Blobs {
                 forget_abandoned_blobs(before: Timestamp, limit: usize) -> u64;
+            }
+            impl Campaigns {
+                campaign(workspace: WorkspaceId, id: CampaignId) -> Option<Stored<Campaign>>;
+                campaigns(workspace: WorkspaceId, status: Option<CampaignStatus>, page: PageRequest) -> Slice<Campaign>;
+                open_campaigns(page: PageRequest) -> Slice<Campaign>;
+                campaigns_holding(workspace: WorkspaceId, what: Reference, limit: usize) -> Vec<CampaignId>;
+                campaign_progress(workspace: WorkspaceId, id: CampaignId) -> Option<Stored<CampaignProgress>>;
+                due_messages(workspace: WorkspaceId, campaign: CampaignId, track: u8, now: Timestamp, limit: usize) -> Vec<WaitingKey>;
+                waiting_tracks(workspace: WorkspaceId, campaign: CampaignId) -> Vec<(u8, Timestamp)>;
+                campaign_messages(workspace: WorkspaceId, campaign: CampaignId, wanted: Wanted, page: PageRequest) -> Slice<Message>;
+                campaign_message_of(workspace: WorkspaceId, campaign: CampaignId, contact: ContactId) -> Option<MessageId>;
+                contact_sends(workspace: WorkspaceId, contact: ContactId, channel: Channel) -> Option<Stored<ContactSends>>;
+                forget_campaign_rows(now: Timestamp, limit: usize) -> u64;
             }
             impl Channels {
                 channel(workspace: WorkspaceId, channel: Channel) -> Option<Stored<ChannelSettings>>;
@@ -100,6 +132,11 @@ macro_rules! for_every_read {
                 contact_identified(workspace: WorkspaceId, identifier: &Identifier) -> Option<ContactId>;
                 contacts(workspace: WorkspaceId, filter: &ContactFilter, page: PageRequest) -> Slice<Contact>;
                 contact_count(workspace: WorkspaceId) -> u64;
+            }
+            impl Counters {
+                campaign_counts(workspace: WorkspaceId, campaign: CampaignId) -> Vec<Counts>;
+                series(workspace: WorkspaceId, of: SeriesOf, from: Quarter, to: Quarter) -> Vec<(Quarter, Counts)>;
+                campaign_links(workspace: WorkspaceId, campaign: CampaignId) -> Vec<LinkCounts>;
             }
             impl CustomFields {
                 custom_field(workspace: WorkspaceId, id: FieldId) -> Option<Stored<CustomField>>;

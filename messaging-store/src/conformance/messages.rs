@@ -1,7 +1,9 @@
 //! Messages, contents, events.
 
-use messaging_core::changes::Write;
+use messaging_core::changes::{MoveMessage, Write};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::message::hold::{Hold, HoldReason};
+use messaging_core::domain::message::milestones::{Milestones, Seen, Skip};
 use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::Store;
@@ -46,9 +48,38 @@ pub async fn status_moves_with_its_revision(store: &dyn Store) {
     put(store, [change(&queued, 1, MessageStatus::Sending)]).await;
     refuse(store, [change(&queued, 1, MessageStatus::Sent)]).await;
     refuse(store, [change(&message(queued.workspace_id), 1, MessageStatus::Sent)]).await;
-    put(store, [change(&queued, 2, MessageStatus::Bounced)]).await;
-    let expected = Message { revision: 3, status: MessageStatus::Bounced, updated_at: at(20), ..queued.clone() };
-    assert_eq!(store.message(queued.workspace_id, queued.id).await.unwrap(), Some(expected));
+    let elsewhere = Message { workspace_id: id(), ..queued.clone() };
+    refuse(store, [change(&elsewhere, 2, MessageStatus::Sent)]).await;
+    let sending = queued.moved(MessageStatus::Sending, at(20));
+    let bounced = sending.moved(MessageStatus::Bounced, at(21));
+    put(store, [Write::MoveMessage(MoveMessage::new(&sending, &bounced))]).await;
+    assert_eq!((bounced.revision, bounced.hold), (3, None));
+    assert_eq!(store.message(queued.workspace_id, queued.id).await.unwrap(), Some(bounced));
+}
+
+/// What a message waits for and what of it counts change with its status, and alone.
+pub async fn holds_and_milestones_move(store: &dyn Store) {
+    let mut message = bare_message(id());
+    put(store, [insert(&message)]).await;
+    let nothing = Milestones::default();
+    let all = Milestones {
+        seen: Seen::from_bits(u8::MAX),
+        links: u64::MAX,
+        skip: Some(Skip::FrequencyCap),
+        sent_at: Some(at(-5)),
+        delivered_at: Some(at(1 << 40)),
+    };
+    let holds = HoldReason::ALL.map(|reason| Some(Hold { reason, until: Some(at(50)), since: at(49) }));
+    let endless = Some(Hold { reason: HoldReason::Paused, until: None, since: at(48) });
+    for hold in holds.into_iter().chain([endless, None]) {
+        for milestones in [all, nothing, Milestones { skip: Some(Skip::Suppressed), links: 1 << 63, ..nothing }] {
+            let next = Message { hold, milestones, ..message.moved(MessageStatus::Deferred, at(51)) };
+            put(store, [Write::MoveMessage(MoveMessage::new(&message, &next))]).await;
+            assert_eq!(store.message(message.workspace_id, message.id).await.unwrap().as_ref(), Some(&next));
+            message = next;
+        }
+    }
+    refuse(store, [Write::MoveMessage(MoveMessage { revision: 1, ..MoveMessage::new(&message, &message) })]).await;
 }
 
 /// Contents of old settled messages go, the messages stay; others keep theirs.

@@ -67,6 +67,7 @@ pub async fn a_redacted_message_names_nobody(store: &dyn Store) {
             contact_id: None,
             metadata: serde_json::Map::new(),
             tags: vec!["kept".to_owned()],
+            hold: None,
             status: MessageStatus::Cancelled,
             updated_at: at(77),
             revision: 2,

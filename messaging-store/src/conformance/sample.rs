@@ -14,6 +14,8 @@ use messaging_core::domain::digest::Digest;
 use messaging_core::domain::import::columns::Target;
 use messaging_core::domain::import::{Import, ImportState};
 use messaging_core::domain::list::ContactList;
+use messaging_core::domain::message::hold::{Hold, HoldReason};
+use messaging_core::domain::message::milestones::{Milestones, Seen, Skip};
 use messaging_core::domain::message::{Capture, EventKind, Message, MessageContent, MessageEvent, MessageStatus};
 use messaging_core::domain::product_event::ProductEvent;
 use messaging_core::domain::segment::filter::Filter;
@@ -239,11 +241,20 @@ pub fn message(workspace_id: WorkspaceId) -> Message {
         contact_id: Some(id()),
         campaign_id: Some(id()),
         automation_id: Some(id()),
+        variant: Some(3),
         template_id: Some(id()),
         tags: vec!["welcome".to_owned(), "de \"quoted\"".to_owned()],
         metadata: object(&json!({"order": 17, "items": ["a", "b"], "ü": null})),
         created_at: at(11),
         updated_at: at(12),
+        hold: Some(Hold { reason: HoldReason::QuietHours, until: Some(at(23)), since: at(22) }),
+        milestones: Milestones {
+            seen: Seen::OPENED.with(Seen::UNSUBSCRIBED),
+            links: 1 << 63 | 5,
+            skip: Some(Skip::NoConsent),
+            sent_at: Some(at(24)),
+            delivered_at: Some(at(25)),
+        },
     }
 }
 
@@ -254,9 +265,12 @@ pub fn bare_message(workspace_id: WorkspaceId) -> Message {
         contact_id: None,
         campaign_id: None,
         automation_id: None,
+        variant: None,
         template_id: None,
         tags: Vec::new(),
         metadata: Map::new(),
+        hold: None,
+        milestones: Milestones::default(),
         ..message(workspace_id)
     }
 }
@@ -273,13 +287,8 @@ pub fn insert(message: &Message) -> Write {
 
 /// Moves a message that was read at `revision`.
 pub fn change(message: &Message, revision: u32, status: MessageStatus) -> Write {
-    Write::MoveMessage(MoveMessage {
-        workspace_id: message.workspace_id,
-        message_id: message.id,
-        revision,
-        status,
-        at: at(20),
-    })
+    let before = Message { revision, ..message.clone() };
+    Write::MoveMessage(MoveMessage::new(&before, &before.moved(status, at(20))))
 }
 
 /// An event of a message.

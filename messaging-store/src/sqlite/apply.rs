@@ -3,19 +3,21 @@
 use messaging_core::changes::Write;
 use rusqlite::Connection;
 
+use super::counters::{self, CounterDeltas};
 use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::segments::ReadMasks;
 use super::{
-    accounts, attempts, blobs, channels, contacts, custom_fields, events, imports, installation_values, jobs, keys,
-    lists, messages, product_events, provider_links, replies, sandbox, segments, sending_domains, sign_ins,
-    soft_bounces, suppressions, templates, urls, webhooks,
+    accounts, attempts, audiences, blobs, campaigns, channels, contacts, custom_fields, events, imports,
+    installation_values, jobs, keys, lists, messages, product_events, provider_links, replies, sandbox, segments,
+    sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks,
 };
 
 /// Applies a write inside the open transaction.
 pub(super) fn apply(
     connection: &Connection,
     index: &mut LaneIndex,
+    deltas: &mut CounterDeltas,
     read_masks: &mut ReadMasks,
     write: &Write,
 ) -> Result<(), Fault> {
@@ -65,6 +67,12 @@ pub(super) fn apply(
         Write::DeleteTemplate(workspace, id, at) => templates::delete(connection, *workspace, *id, *at),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
+        Write::CountMessages(count) => {
+            deltas.add(count);
+            Ok(())
+        }
+        Write::CountLink(click) => counters::count_link(connection, click),
+        Write::NoteEngagement(engagement) => counters::note_engagement(connection, engagement),
         Write::AttributeMessage(change) => messages::attribute(connection, read_masks, change),
         Write::RedactMessage(redaction) => messages::redact(connection, read_masks, redaction),
         Write::EraseCopy(erasure) => messages::erase_copy(connection, read_masks, erasure),
@@ -79,6 +87,24 @@ pub(super) fn apply(
         Write::PutCapture(capture) => sandbox::put(connection, capture),
         Write::PutUrl(workspace, url) => urls::put(connection, *workspace, url),
         Write::DeleteUrl(workspace, key) => urls::delete(connection, *workspace, *key),
+        Write::PutAudience(row) => audiences::put(connection, row),
+        Write::TakeAddresses(workspace, campaign, digests) => {
+            audiences::take(connection, *workspace, *campaign, digests)
+        }
+        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(connection, *workspace, *campaign),
+        Write::PutCampaign(campaign, expect) => campaigns::put(connection, campaign, *expect),
+        Write::DeleteCampaign(workspace, id) => campaigns::delete(connection, *workspace, *id),
+        Write::ExpectCampaign(workspace, id, status) => campaigns::expect(connection, *workspace, *id, *status),
+        Write::ExpectUnused(workspace, what) => campaigns::expect_unused(connection, *workspace, *what),
+        Write::PutCampaignProgress(progress, expect) => campaigns::put_progress(connection, progress, *expect),
+        Write::InsertWaiting(workspace, campaign, waiting) => {
+            campaigns::insert_waiting(connection, *workspace, *campaign, waiting)
+        }
+        Write::TakeWaiting(workspace, campaign, keys) => {
+            campaigns::take_waiting(connection, *workspace, *campaign, keys)
+        }
+        Write::PutWaiting(workspace, campaign, key) => campaigns::put_waiting(connection, *workspace, *campaign, *key),
+        Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(connection, sends, *expect),
         Write::PutWebhook(webhook, expect) => webhooks::put(connection, webhook, *expect),
         Write::DeleteWebhook(workspace, id) => webhooks::delete(connection, *workspace, *id),
         Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(connection, *workspace, *id, *at),

@@ -64,11 +64,13 @@ impl WriteBatch {
                 Self::apply_with_care(writing, &mut batch)?;
             }
             writing.index.settle(&writing.connection)?;
+            writing.deltas.settle(&writing.connection)?;
             writing.statement("COMMIT").map_err(Fault::of_commit)
         });
         match outcome {
             Ok(()) => {
                 writing.index.forget_undo();
+                writing.deltas.clear();
                 writing.checkpoints.note_growth();
                 for (commit, outcome) in batch.drain(..) {
                     commit.answer(outcome);
@@ -142,17 +144,19 @@ impl WriteBatch {
 
     /// Applies one set of changes.
     fn apply(writing: &mut WriteConnection, changes: &Changes) -> Result<(), ApplyFailure> {
-        let mark = writing.index.mark();
+        let (mark, counted) = (writing.index.mark(), writing.deltas.mark());
         let is_reply = |write: &&Write| matches!(write, Write::Remember(_));
         // The remembered reply is what conflicts most, and no other write reads it: tried first, its
         // conflict leaves nothing to undo.
         let (first, rest) = (changes.writes().iter().filter(is_reply), changes.writes().iter());
         for (done, write) in first.chain(rest.filter(|write| !is_reply(write))).enumerate() {
-            let applied = writing
-                .overwrite(overwriting_for(write))
-                .and_then(|()| apply(&writing.connection, &mut writing.index, &mut writing.read_masks, write));
+            let applied = writing.overwrite(overwriting_for(write)).and_then(|()| {
+                let (index, deltas) = (&mut writing.index, &mut writing.deltas);
+                apply(&writing.connection, index, deltas, &mut writing.read_masks, write)
+            });
             if let Err(fault) = applied {
                 writing.index.undo_to(mark);
+                writing.deltas.undo_to(counted);
                 writing.read_masks.forget_all();
                 let one_statement = !matches!(
                     write,
@@ -161,6 +165,9 @@ impl WriteBatch {
                         | Write::AppendProductEvents(..)
                         | Write::PutList(..)
                         | Write::PutSegment(..)
+                        | Write::PutCampaign(..)
+                        | Write::InsertWaiting(..)
+                        | Write::TakeWaiting(..)
                 );
                 let clean = done == 0 && one_statement && matches!(fault, Fault::Conflict);
                 return Err(if clean { ApplyFailure::Clean(fault) } else { ApplyFailure::Dirty(fault) });

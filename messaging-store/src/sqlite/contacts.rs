@@ -19,6 +19,7 @@ use rusqlite::{Connection, OptionalExtension as _, Statement, params};
 use self::rows::{contact, contact_columns, text_at};
 use self::tags::Tags;
 use super::SqliteStore;
+use super::campaigns;
 use super::fault::{Fault, expect_one};
 use super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, COUNT_BITS, make_workspace_number, workspace_number};
 use super::product_events;
@@ -218,6 +219,7 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
         .execute([n])?;
     connection.prepare_cached("DELETE FROM list_members WHERE contact = ?1")?.execute([n])?;
     let_go(connection, workspace_number, n)?;
+    campaigns::delete_contact_sends(connection, n)?;
     product_events::depart(connection, workspace_number, id, n)?;
     expect_one(connection.prepare_cached("DELETE FROM contacts WHERE n = ?1")?.execute([n])?)?;
     connection

@@ -10,15 +10,12 @@ use rusqlite::{Connection, Row, params};
 
 use super::SqliteStore;
 use super::fault::Fault;
-use super::messages::message;
+use super::messages::{MESSAGE_COLUMNS, message, message_columns};
 use super::query::{many, one};
 use super::row::{id, numbered, or_empty, sql_limit, time};
 
 /// Entries that fit into a millisecond before numbers run ahead of the clock, which does no harm.
 const A_MILLISECOND: i64 = 1024;
-
-/// How many columns of `joined_columns` are the message's.
-const MESSAGE_COLUMNS: usize = 14;
 
 /// Adds an event at the end.
 pub(super) fn log(connection: &Connection, event: &LogEvent) -> Result<(), Fault> {
@@ -77,8 +74,7 @@ fn with_message(workspace: WorkspaceId, row: &Row<'_>) -> Result<(MessageEvent, 
 /// told apart.
 macro_rules! joined_columns {
     () => {
-        "m.id, status, channel, tags, revision, created_at, updated_at, recipient, sender, contact, campaign, \
-         automation, template, metadata, e.id, e.at, e.kind, e.meta"
+        concat!("m.id, ", message_columns!(after_id), ", e.id, e.at, e.kind, e.meta")
     };
 }
 

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use messaging_core::changes::MoveMessage;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::link_token::CopyKey;
@@ -20,17 +19,18 @@ use messaging_core::ports::store::{Messages, PageRequest, Slice, StoreError};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, params};
 
-use self::rows::{message_columns, note_contact};
+use self::rows::note_contact;
 use super::SqliteStore;
 use super::due_rows::{Dated, DueRows};
-use super::fault::{Fault, expect_one};
+use super::fault::Fault;
 use super::query::{many, one};
 use super::row::{self, document, number, numbered, or_empty, sql_limit, time};
 use super::segments::ReadMasks;
 
 pub(super) use copies::{erase_copy, expect, list_copies, unlist_copy};
+pub(super) use list::page_of;
 pub(super) use redact::{attribute, redact};
-pub(super) use rows::message;
+pub(super) use rows::{InsertMessage, MESSAGE_COLUMNS, change_status, message, message_columns};
 
 /// How many rows a sweep changes in one transaction.
 const SLICE: usize = 200;
@@ -43,47 +43,7 @@ pub(super) fn insert(connection: &Connection, message: &Message, content: &Messa
     connection
         .prepare_cached("INSERT INTO message_contents (workspace, message, request) VALUES (?1, ?2, ?3)")?
         .execute(params![workspace, id, &content.request[..]])?;
-    connection
-        .prepare_cached(
-            "INSERT INTO messages (workspace, id, revision, status, channel, created_at, updated_at, content,
-                 recipient, sender, contact, campaign, automation, template, tags, metadata)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
-        )?
-        .execute(params![
-            workspace,
-            id,
-            message.revision,
-            number(&MessageStatus::ALL, &message.status),
-            number(&Channel::ALL, &message.channel),
-            message.created_at.as_millis(),
-            message.updated_at.as_millis(),
-            connection.last_insert_rowid(),
-            message.to,
-            message.from_email,
-            message.contact_id.map(Id::to_bytes),
-            message.campaign_id.map(Id::to_bytes),
-            message.automation_id.map(Id::to_bytes),
-            message.template_id.map(Id::to_bytes),
-            if message.tags.is_empty() { None } else { Some(document(&message.tags)?) },
-            if message.metadata.is_empty() { None } else { Some(document(&message.metadata)?) },
-        ])?;
-    Ok(())
-}
-
-pub(super) fn change_status(connection: &Connection, movement: &MoveMessage) -> Result<(), Fault> {
-    let rows = connection
-        .prepare_cached(
-            "UPDATE messages SET status = ?4, updated_at = ?5, revision = revision + 1
-             WHERE workspace = ?1 AND id = ?2 AND revision = ?3",
-        )?
-        .execute(params![
-            movement.workspace_id.to_bytes(),
-            movement.message_id.to_bytes(),
-            movement.revision,
-            number(&MessageStatus::ALL, &movement.status),
-            movement.at.as_millis()
-        ])?;
-    expect_one(rows)
+    InsertMessage::prepare(connection)?.run(message, Some(connection.last_insert_rowid()))
 }
 
 pub(super) fn append_event(
@@ -144,7 +104,7 @@ impl Messages for SqliteStore {
         self.readers
             .point_read(move |connection| {
                 one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| {
-                    Ok((message(workspace, row)?, row.get::<_, Option<u32>>(14)?.map(u64::from)))
+                    Ok((message(workspace, row)?, row.get::<_, Option<u32>>(MESSAGE_COLUMNS)?.map(u64::from)))
                 })
             })
             .await
@@ -164,7 +124,7 @@ impl Messages for SqliteStore {
         self.readers
             .point_read(move |connection| {
                 one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| {
-                    let request: Option<Vec<u8>> = row.get(14)?;
+                    let request: Option<Vec<u8>> = row.get(MESSAGE_COLUMNS)?;
                     let content = request.map(|request| MessageContent { request: Bytes::from(request) });
                     Ok((message(workspace, row)?, content))
                 })

@@ -25,6 +25,10 @@ pub(super) fn time(row: &Row<'_>, column: usize) -> Result<Timestamp, Fault> {
     Ok(Timestamp::from_millis(row.get(column)?))
 }
 
+pub(super) fn maybe_time(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, Fault> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(Timestamp::from_millis))
+}
+
 /// A count.
 pub(super) fn count(row: &Row<'_>, column: usize) -> Result<u64, Fault> {
     u64::try_from(row.get::<_, i64>(column)?).map_err(|_| Fault::Malformed("a count is negative"))

@@ -41,10 +41,14 @@ use super::numbers::{make_workspace_number, workspace_number};
 use super::query::{many, one};
 use super::row::{below, count, id, number as stored_number, numbered, one_more, slice, sql_limit, time};
 
+pub(super) use compile::compile;
+pub(super) use evaluate::Evaluation;
 pub(super) use follow::note_address;
 pub(super) use kept_moves::{set as keep_moves, take as take_moves};
 pub(super) use members::let_go;
 pub(super) use outbox::{ReadMasks, WorkspaceReadMask, note};
+pub(super) use preview::{scaled, spread};
+pub(super) use probe::addresses as attribute_addresses;
 
 /// How many rows a sweep removes in one transaction.
 const SLICE: usize = 500;

@@ -13,6 +13,7 @@ use rusqlite::Connection;
 
 use super::checkpoint::{self, Checkpoints};
 use super::connection::{self, Overwriting, Reopen};
+use super::counters::CounterDeltas;
 use super::fault::Fault;
 use super::health::Health;
 use super::installation_values;
@@ -35,6 +36,7 @@ const PROBE_BYTES: i64 = 64 << 10;
 pub(super) struct WriteConnection {
     pub(super) connection: Connection,
     pub(super) index: LaneIndex,
+    pub(super) deltas: CounterDeltas,
     pub(super) read_masks: ReadMasks,
     /// The token of this process if it does the jobs.
     owner: Option<String>,
@@ -64,6 +66,7 @@ impl WriteConnection {
         Self {
             connection,
             index: LaneIndex::default(),
+            deltas: CounterDeltas::default(),
             read_masks: ReadMasks::default(),
             owner,
             data_version: 0,
@@ -201,6 +204,7 @@ impl WriteConnection {
         self.overwriting = Overwriting::Rows;
         self.checkpoints.watch(&mut self.connection, &self.reopen)?;
         self.index.undo_all();
+        self.deltas.clear();
         self.read_masks.forget_all();
         log_repair::rewrite(&self.connection, self.reopen.log())?;
         checkpoint::empty(&self.connection)?;
@@ -298,6 +302,7 @@ impl WriteConnection {
             tracing::error!(%error, "a transaction could not be rolled back");
         }
         self.index.undo_all();
+        self.deltas.clear();
         self.read_masks.forget_all();
     }
 

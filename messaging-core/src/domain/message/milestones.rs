@@ -126,3 +126,8 @@ pub enum Skip {
     /// The contact has had its share.
     FrequencyCap,
 }
+
+impl Skip {
+    /// All of them, in the order of the stored numbers.
+    pub const ALL: [Self; 3] = [Self::Suppressed, Self::NoConsent, Self::FrequencyCap];
+}

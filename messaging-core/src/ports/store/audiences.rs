@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::StoreError;
 use crate::changes::AudienceRow;
 use crate::domain::campaign::audience::bits::Bits;
-use crate::domain::campaign::audience::{AudienceSet, Piece};
+use crate::domain::campaign::audience::{AudienceCounts, AudienceSet, ContactFacts, Piece};
 use crate::domain::channel::Channel;
 use crate::domain::segment::filter::Filter;
 use crate::ids::{CampaignId, ContactId, ListId, SegmentId, WorkspaceId};
@@ -34,18 +34,34 @@ pub struct AudienceQuery {
     pub wants_zones: bool,
 }
 
-/// What a store finds about the contacts of a piece, all of one moment.
+/// What a store finds about the contacts of a piece. All of what is told of one contact is of one moment; two contacts
+/// of a piece may be looked at in two moments, when filters take long.
 #[derive(Debug, Clone, Default)]
 pub struct AudiencePiece {
+    /// The piece; see [`place_of`](crate::domain::campaign::audience::place_of).
+    pub piece: u64,
     /// What is known of each, but for `duplicates`.
     pub facts: Piece,
-    /// The zones that contacts of the piece name, and who names each; whoever is in none has none.
+    /// The zones that those who matched name, and who names each; whoever is in none has none.
     pub zones: Vec<(String, Bits)>,
-    /// On channels whose addresses several contacts may have: digests of the addresses of each contact that matched and
-    /// has some, in the order of the contacts.
+    /// On channels whose addresses several contacts may have
+    /// ([`shares_addresses`](crate::domain::campaign::audience::shares_addresses)): digests of the addresses that are not
+    /// suppressed of each contact that matched and has some, in the order of the contacts.
     pub addresses: Vec<(u16, Vec<u64>)>,
-    /// The next piece that has contacts; `None` at the end of the workspace.
+    /// The next piece in which somebody may match; `None` when there is none.
     pub next: Option<u64>,
+}
+
+/// How many there are of each verdict, without freezing anything.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AudiencePreview {
+    /// The counts.
+    pub counts: AudienceCounts,
+    /// Whether everybody was looked at. Otherwise the counts are estimated from those who were.
+    pub exact: bool,
+    /// Whether duplicates were looked for, if the channel can have any. They are not when there are very many addresses
+    /// or not everybody was looked at; such contacts count as recipients then.
+    pub knows_duplicates: bool,
 }
 
 /// What is needed of a contact to make its message.
@@ -64,7 +80,7 @@ pub struct CampaignRecipient {
 /// Reads of audiences.
 #[async_trait]
 pub trait Audiences {
-    /// What is known of the contacts of a piece. The first piece of a workspace is asked for with `None`. Looks at most
+    /// What is known of the contacts of a piece; of the first one in which somebody may match with `None`. Looks at most
     /// some 25 ms at a time, and lets others read in between.
     async fn audience_piece(
         &self,
@@ -72,6 +88,27 @@ pub trait Audiences {
         query: &Arc<AudienceQuery>,
         piece: Option<u64>,
     ) -> Result<AudiencePiece, StoreError>;
+    /// Which of some digests of addresses a campaign has taken; see [`Write::TakeAddresses`](crate::changes::Write::TakeAddresses).
+    async fn taken_addresses(
+        &self,
+        workspace: WorkspaceId,
+        campaign: CampaignId,
+        digests: Vec<u64>,
+    ) -> Result<Vec<u64>, StoreError>;
+    /// How many there are of each verdict, as judging all pieces would find now. Counts for about half a second, then
+    /// estimates.
+    async fn preview_audience(
+        &self,
+        workspace: WorkspaceId,
+        query: &Arc<AudienceQuery>,
+    ) -> Result<AudiencePreview, StoreError>;
+    /// What is known of one contact now; `None` if it does not match. Whether it is a duplicate is not looked for.
+    async fn audience_facts(
+        &self,
+        workspace: WorkspaceId,
+        query: &Arc<AudienceQuery>,
+        contact: ContactId,
+    ) -> Result<Option<ContactFacts>, StoreError>;
     /// Kept sets of one kind of a campaign from a piece on, in the order of pieces, at most `limit`.
     async fn audience_rows(
         &self,

@@ -2,31 +2,19 @@
 
 use async_trait::async_trait;
 
-use super::{StoreCursor, StoreError};
+use super::StoreError;
 use crate::domain::channel::Channel;
-use crate::domain::message::{Message, MessageSource};
 use crate::domain::tally::Counts;
 use crate::domain::tally::buckets::Quarter;
 use crate::ids::{CampaignId, WorkspaceId};
 
-/// What series are asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SeriesFilter {
-    /// Of this channel.
-    pub channel: Option<Channel>,
-    /// Of this campaign, all of its variants.
-    pub campaign: Option<CampaignId>,
-}
-
-/// Counters as they are kept.
-#[derive(Debug, Clone, PartialEq)]
-pub struct KeptCounts {
-    /// Whose.
-    pub workspace_id: WorkspaceId,
-    /// Of which messages; never transactional ones, which have series only.
-    pub source: MessageSource,
-    /// The totals.
-    pub totals: Counts,
+/// Whose messages a series counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeriesOf {
+    /// Those of the workspace, on a channel if one is given.
+    Workspace(Option<Channel>),
+    /// Those of a campaign, of all of its variants.
+    Campaign(CampaignId),
 }
 
 /// Reads of counters.
@@ -40,27 +28,13 @@ pub trait Counters {
     async fn series(
         &self,
         workspace: WorkspaceId,
-        filter: SeriesFilter,
+        of: SeriesOf,
         from: Quarter,
         to: Quarter,
     ) -> Result<Vec<(Quarter, Counts)>, StoreError>;
-    /// How many messages of a campaign were sent in which people followed each of the links of a template, by number;
-    /// and how often each was followed.
+    /// The links of a campaign's templates that people followed, by variant and number: at most 64 of each variant.
     async fn campaign_links(&self, workspace: WorkspaceId, campaign: CampaignId)
     -> Result<Vec<LinkCounts>, StoreError>;
-
-    /// All kept totals, a page at a time: to be compared with a recount.
-    async fn kept_counts(
-        &self,
-        after: Option<StoreCursor>,
-        limit: usize,
-    ) -> Result<(Vec<KeptCounts>, Option<StoreCursor>), StoreError>;
-    /// Messages of all workspaces, in the order of their keys: for a recount.
-    async fn all_messages(
-        &self,
-        after: Option<(WorkspaceId, StoreCursor)>,
-        limit: usize,
-    ) -> Result<Vec<Message>, StoreError>;
 }
 
 /// How often a link of a campaign was followed.

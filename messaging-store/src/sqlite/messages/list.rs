@@ -8,7 +8,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::{Message, MessageFilter, MessageStatus};
 use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, Rows, params};
 
 use super::super::fault::Fault;
 use super::super::row::{below, number};
@@ -71,11 +71,22 @@ pub(super) fn messages(
         _ => statement.query(params![whose, start, indexed_status])?,
     };
 
+    page_of(workspace, &mut rows, page.limit, |row| wanted.matches(row))
+}
+
+/// Reads a page of the rows that match, each of `message_columns`, in the order in which they come. Looks at no more
+/// than [`MAX_SCANNED`] of them: a page may be short, or empty, and go on.
+pub(in super::super) fn page_of(
+    workspace: WorkspaceId,
+    rows: &mut Rows<'_>,
+    limit: usize,
+    matches: impl Fn(&Row<'_>) -> Result<bool, Fault>,
+) -> Result<Slice<Message>, Fault> {
     let mut items: Vec<Message> = Vec::new();
     let mut scanned = 0;
     while let Some(row) = rows.next()? {
-        let matches = wanted.matches(row)?;
-        if matches && items.len() == page.limit {
+        let matches = matches(row)?;
+        if matches && items.len() == limit {
             // The row after the last tells that there is a rest.
             return Ok(Slice {
                 next: items.last().map(|message| StoreCursor::from_bytes(message.id.to_bytes())),

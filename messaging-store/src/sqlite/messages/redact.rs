@@ -8,17 +8,15 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{Id as _, WorkspaceId};
-use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
+use messaging_core::ports::store::{PageRequest, Slice};
 use rusqlite::{Connection, params};
 
 use super::super::fault::{Fault, expect_one};
 use super::super::query::one;
 use super::super::row::{below, document, number};
 use super::super::segments::ReadMasks;
+use super::list::page_of;
 use super::rows::{message_columns, note_contact};
-
-/// How many rows one call looks at.
-const MAX_SCANNED: usize = 20_000;
 
 pub(in super::super) fn attribute(
     connection: &Connection,
@@ -56,6 +54,7 @@ pub(in super::super) fn redact(
     let rows = connection
         .prepare_cached(
             "UPDATE messages SET recipient = '', contact = NULL, metadata = NULL, content = NULL, tags = ?3,
+                 hold_reason = NULL, hold_until = NULL, hold_since = NULL,
                  status = ?4, updated_at = ?5, revision = revision + 1
              WHERE workspace = ?1 AND id = ?2",
         )?
@@ -99,24 +98,9 @@ pub(super) fn messages_to(
     );
     let mut statement = connection.prepare_cached(SQL)?;
     let mut rows = statement.query(params![workspace.to_bytes(), below(page)])?;
-    let mut items: Vec<Message> = Vec::new();
-    let mut scanned = 0;
-    while let Some(row) = rows.next()? {
+    page_of(workspace, &mut rows, page.limit, |row| {
         let message = super::message(workspace, row)?;
         let address = address::normalize(message.channel, &message.to);
-        if addresses.contains(&(message.channel, address)) {
-            if items.len() == page.limit {
-                return Ok(Slice {
-                    next: items.last().map(|message| StoreCursor::from_bytes(message.id.to_bytes())),
-                    items,
-                });
-            }
-            items.push(message);
-        }
-        scanned += 1;
-        if scanned == MAX_SCANNED {
-            return Ok(Slice { next: Some(StoreCursor::from_bytes(row.get(0)?)), items });
-        }
-    }
-    Ok(Slice { items, next: None })
+        Ok(addresses.contains(&(message.channel, address)))
+    })
 }

@@ -26,7 +26,7 @@ use super::super::row::number;
 use super::probe::{Probe, Probes};
 
 /// A condition over `contacts c`, what is bound to it, and the tests that it names by number.
-pub(super) struct Compiled {
+pub(in super::super) struct Compiled {
     /// Number of the workspace whose contacts are looked at.
     pub(super) workspace_number: i64,
     /// The conditions, in the order of the filters.
@@ -40,7 +40,7 @@ pub(super) struct Compiled {
 /// Compiles filters for the contacts of a workspace; `None` when it has none.
 ///
 /// Names are resolved to numbers here, so what comes out is good for the moment it was made in.
-pub(super) fn compile<'f>(
+pub(in super::super) fn compile<'f>(
     connection: &Connection,
     workspace: WorkspaceId,
     query: &MemberQuery,

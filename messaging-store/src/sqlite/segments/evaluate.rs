@@ -17,7 +17,7 @@ use super::compile::Compiled;
 use super::probe;
 
 /// Conditions that are ready to run. The connection evaluates no others meanwhile.
-pub(super) struct Evaluation<'c> {
+pub(in super::super) struct Evaluation<'c> {
     statement: Statement<'c>,
     /// What is bound every time.
     parameters: Vec<Value>,
@@ -33,7 +33,7 @@ enum Whom {
 
 impl<'c> Evaluation<'c> {
     /// Prepares to find whom the first condition holds for, in ranges of numbers.
-    pub(super) fn of_ranges(connection: &'c Connection, compiled: Compiled) -> Result<Self, Fault> {
+    pub(in super::super) fn of_ranges(connection: &'c Connection, compiled: Compiled) -> Result<Self, Fault> {
         Self::new(connection, compiled, &Whom::Range, false)
     }
 
@@ -77,7 +77,7 @@ impl<'c> Evaluation<'c> {
     }
 
     /// The numbers of the contacts of a range for whom the condition holds, in their order.
-    pub(super) fn in_range(&mut self, range: &RangeInclusive<i64>) -> Result<Vec<i64>, Fault> {
+    pub(in super::super) fn in_range(&mut self, range: &RangeInclusive<i64>) -> Result<Vec<i64>, Fault> {
         self.numbers([Value::Integer(*range.start()), Value::Integer(*range.end())])
     }
 

@@ -128,7 +128,7 @@ impl Found {
 }
 
 /// Which of `all` pieces comes at some place of the order: the last one first, then far apart.
-fn spread(place: i64, all: i64) -> i64 {
+pub(in super::super) fn spread(place: i64, all: i64) -> i64 {
     // About the golden section, which leaves no part out for long.
     let mut step = (all * 618 / 1000).max(1);
     while greatest_common_divisor(step, all) != 1 {
@@ -142,7 +142,7 @@ const fn greatest_common_divisor(one: i64, other: i64) -> i64 {
 }
 
 /// What a count among some is among all, rounded.
-fn scaled(counted: u64, all: u64, seen: u64) -> u64 {
+pub(in super::super) fn scaled(counted: u64, all: u64, seen: u64) -> u64 {
     if seen == 0 {
         return 0;
     }

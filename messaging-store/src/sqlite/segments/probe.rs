@@ -95,7 +95,7 @@ impl Probes {
 }
 
 /// The addresses that a contact's attributes hold for a channel, as the suppression list spells them.
-pub(super) fn addresses(channel: Channel, attributes: ValueRef<'_>) -> Result<Vec<String>, Fault> {
+pub(in super::super) fn addresses(channel: Channel, attributes: ValueRef<'_>) -> Result<Vec<String>, Fault> {
     let json = attributes.as_str_or_null().map_err(|_| Fault::Malformed("attributes are not text"))?;
     let Some(json) = json else { return Ok(Vec::new()) };
     let addresses = addresses_in(&Attributes::parse(json)?, channel);

@@ -1,0 +1,332 @@
+//! What there is to know of the contacts of a range of numbers, by set algebra.
+//!
+//! Each list and static segment is a range of its index and becomes a set of bits; only filters are evaluated contact by
+//! contact. Contacts are read last, and only those that match.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use messaging_core::domain::campaign::audience::bits::Bits;
+use messaging_core::domain::campaign::audience::{ContactFacts, Piece, address_digest, agrees, place_of};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::Consent;
+use messaging_core::domain::segment::filter::{Condition, Filter};
+use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
+use messaging_core::ports::store::audiences::AudienceQuery;
+use messaging_core::ports::store::segments::MemberQuery;
+use rusqlite::{CachedStatement, Connection, Row};
+
+use super::super::fault::Fault;
+use super::super::numbers::{COUNT_BITS, contact_number, list_number, segment_number, workspace_number};
+use super::super::query::one;
+use super::super::segments::{Evaluation, attribute_addresses, compile};
+use super::suppressed::Suppressed;
+
+/// How many contacts a step of a look may concern when nothing is evaluated: some milliseconds.
+const STEP: i64 = 8192;
+/// The same when filters are.
+const FILTERED_STEP: i64 = 512;
+
+/// Where the addresses of a channel stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AddressColumn {
+    Email,
+    Phone,
+    Attributes,
+}
+
+pub(super) const fn address_column(channel: Channel) -> AddressColumn {
+    match channel {
+        Channel::Email => AddressColumn::Email,
+        Channel::Sms | Channel::Whatsapp | Channel::Viber => AddressColumn::Phone,
+        Channel::Telegram | Channel::Push => AddressColumn::Attributes,
+    }
+}
+
+/// What was found of contacts of one piece.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) facts: Piece,
+    pub(super) zones: HashMap<String, Bits>,
+    pub(super) addresses: Vec<(u16, Vec<u64>)>,
+}
+
+/// Reads contacts of one workspace, at the moment of the connection's transaction.
+pub(super) struct Scan<'c> {
+    connection: &'c Connection,
+    workspace: WorkspaceId,
+    workspace_number: i64,
+    channel: Channel,
+    lists: Vec<i64>,
+    segments: Vec<i64>,
+    excluded: Vec<i64>,
+    evaluation: Option<Evaluation<'c>>,
+    list_members: CachedStatement<'c>,
+    segment_members: CachedStatement<'c>,
+    contacts: CachedStatement<'c>,
+    contact: CachedStatement<'c>,
+    suppressed: Suppressed<'c>,
+    wants_zones: bool,
+}
+
+/// Number, consent, address, zone. A column that is not needed is not read.
+macro_rules! contacts_sql {
+    ($columns:literal) => {
+        [
+            concat!("SELECT n, ", $columns, ", NULL FROM contacts WHERE n BETWEEN ?1 AND ?2 ORDER BY n"),
+            concat!("SELECT n, ", $columns, ", timezone FROM contacts WHERE n BETWEEN ?1 AND ?2 ORDER BY n"),
+            concat!("SELECT n, ", $columns, ", NULL FROM contacts WHERE n = ?1"),
+            concat!("SELECT n, ", $columns, ", timezone FROM contacts WHERE n = ?1"),
+        ]
+    };
+}
+
+impl<'c> Scan<'c> {
+    /// Prepares to read contacts; `None` when the workspace has none.
+    pub(super) fn begin(
+        connection: &'c Connection,
+        workspace: WorkspaceId,
+        query: &AudienceQuery,
+    ) -> Result<Option<Self>, Fault> {
+        let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(None) };
+        let lists = |ids: &[ListId]| numbers(ids, |id| list_number(connection, workspace, id));
+        let segments = |ids: &[SegmentId]| numbers(ids, |id| segment_number(connection, workspace, id));
+        let evaluation = match any_of(&query.filters) {
+            None => None,
+            Some(filter) => {
+                let query = MemberQuery { filter, now: query.now, zone: query.zone.clone() };
+                compile(connection, workspace, &query, [&query.filter])?
+                    .map(|compiled| Evaluation::of_ranges(connection, compiled))
+                    .transpose()?
+            }
+        };
+        let [range, range_with_zone, one, one_with_zone] = match address_column(query.channel) {
+            AddressColumn::Email => contacts_sql!("marketing_email, email"),
+            AddressColumn::Phone => contacts_sql!("sms, phone"),
+            AddressColumn::Attributes => contacts_sql!("NULL, attributes"),
+        };
+        let (range, one) = if query.wants_zones { (range_with_zone, one_with_zone) } else { (range, one) };
+        Ok(Some(Self {
+            connection,
+            workspace,
+            workspace_number,
+            channel: query.channel,
+            lists: lists(&query.lists)?,
+            segments: segments(&query.segments)?,
+            excluded: lists(&query.excluded)?,
+            evaluation,
+            list_members: connection
+                .prepare_cached("SELECT contact FROM list_members WHERE list = ?1 AND contact BETWEEN ?2 AND ?3")?,
+            segment_members: connection.prepare_cached(
+                "SELECT contact FROM segment_members WHERE segment = ?1 AND contact BETWEEN ?2 AND ?3",
+            )?,
+            contacts: connection.prepare_cached(range)?,
+            contact: connection.prepare_cached(one)?,
+            suppressed: Suppressed::new(connection, workspace, query.channel)?,
+            wants_zones: query.wants_zones,
+        }))
+    }
+
+    /// The numbers that contacts of the workspace have, up to the newest.
+    pub(super) fn bounds(&self) -> Result<RangeInclusive<i64>, Fault> {
+        let sql = "SELECT newest FROM workspace_numbers WHERE number = ?1";
+        let newest: i64 = one(self.connection, sql, [self.workspace_number], |row| Ok(row.get(0)?))?.unwrap_or(0);
+        let first = self.workspace_number << COUNT_BITS;
+        Ok(first..=first | newest)
+    }
+
+    /// How many contacts a step may concern.
+    pub(super) const fn step(&self) -> i64 {
+        if self.evaluation.is_some() { FILTERED_STEP } else { STEP }
+    }
+
+    /// Whether contacts are evaluated one by one.
+    pub(super) const fn evaluates(&self) -> bool {
+        self.evaluation.is_some()
+    }
+
+    /// The first contact of a range that may match.
+    pub(super) fn first_in(&self, range: &RangeInclusive<i64>) -> Result<Option<i64>, Fault> {
+        const CONTACT: &str = "SELECT n FROM contacts WHERE n BETWEEN ?1 AND ?2 ORDER BY n LIMIT 1";
+        const IN_LIST: &str =
+            "SELECT contact FROM list_members WHERE list = ?3 AND contact BETWEEN ?1 AND ?2 ORDER BY contact LIMIT 1";
+        const IN_SEGMENT: &str = "SELECT contact FROM segment_members WHERE segment = ?3 AND contact BETWEEN ?1 AND ?2
+            ORDER BY contact LIMIT 1";
+        let (first, last) = (*range.start(), *range.end());
+        if self.evaluates() {
+            return one(self.connection, CONTACT, [first, last], |row| Ok(row.get(0)?));
+        }
+        let mut least = None;
+        for (sql, sets) in [(IN_LIST, &self.lists), (IN_SEGMENT, &self.segments)] {
+            for set in sets {
+                let found: Option<i64> = one(self.connection, sql, [first, last, *set], |row| Ok(row.get(0)?))?;
+                least = least.into_iter().chain(found).min();
+            }
+        }
+        Ok(least)
+    }
+
+    /// Adds what is known of the contacts of a range, which belong to one piece.
+    pub(super) fn read(&mut self, range: &RangeInclusive<i64>, found: &mut Found) -> Result<(), Fault> {
+        let mut wanted = Bits::default();
+        for list in &self.lists {
+            members(&mut self.list_members, *list, range, &mut wanted)?;
+        }
+        for segment in &self.segments {
+            members(&mut self.segment_members, *segment, range, &mut wanted)?;
+        }
+        if let Some(evaluation) = &mut self.evaluation {
+            for contact in evaluation.in_range(range)? {
+                wanted.insert(place(contact));
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        for list in &self.excluded {
+            members(&mut self.list_members, *list, range, &mut found.facts.excluded)?;
+        }
+        let mut note = Noting {
+            workspace: self.workspace,
+            channel: self.channel,
+            wants_zones: self.wants_zones,
+            suppressed: &mut self.suppressed,
+            found,
+        };
+        // Looking up a contact costs about as much as passing by three.
+        if i64::from(wanted.len()) * 3 < range.end() - range.start() {
+            let (piece, _) = place_of(range.start().cast_unsigned());
+            for place in wanted.iter() {
+                let number = messaging_core::domain::campaign::audience::number_at(piece, place).cast_signed();
+                let mut rows = self.contact.query([number])?;
+                if let Some(row) = rows.next()? {
+                    note.contact(place, row)?;
+                }
+            }
+        } else {
+            let mut rows = self.contacts.query([*range.start(), *range.end()])?;
+            while let Some(row) = rows.next()? {
+                let place = place(row.get(0)?);
+                if wanted.contains(place) {
+                    note.contact(place, row)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is known of one contact; `None` if it does not match.
+pub(super) fn facts_of(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    query: &AudienceQuery,
+    contact: ContactId,
+) -> Result<Option<ContactFacts>, Fault> {
+    let connection = &*connection.unchecked_transaction()?;
+    let Some(number) = contact_number(connection, workspace, contact)? else { return Ok(None) };
+    let Some(mut scan) = Scan::begin(connection, workspace, query)? else { return Ok(None) };
+    let mut found = Found::default();
+    scan.read(&(number..=number), &mut found)?;
+    let (facts, place) = (&found.facts, place(number));
+    Ok(facts.matched.contains(place).then(|| ContactFacts {
+        is_excluded: facts.excluded.contains(place),
+        has_address: facts.addressed.contains(place),
+        is_suppressed: facts.suppressed.contains(place),
+        has_consent: facts.consenting.contains(place),
+        is_duplicate: false,
+    }))
+}
+
+/// Notes contacts that match.
+struct Noting<'f, 'c> {
+    workspace: WorkspaceId,
+    channel: Channel,
+    wants_zones: bool,
+    suppressed: &'f mut Suppressed<'c>,
+    found: &'f mut Found,
+}
+
+impl Noting<'_, '_> {
+    fn contact(&mut self, place: u16, row: &Row<'_>) -> Result<(), Fault> {
+        const WRONG_COLUMN: Fault = Fault::Malformed("a text column holds no text");
+        let facts = &mut self.found.facts;
+        facts.matched.insert(place);
+        let consent: Option<bool> = row.get(1)?;
+        if agrees(self.channel, Consent { marketing_email: consent, sms: consent }) {
+            facts.consenting.insert(place);
+        }
+        if self.wants_zones
+            && let Some(zone) = row.get_ref(3)?.as_str_or_null().map_err(|_| WRONG_COLUMN)?
+        {
+            match self.found.zones.get_mut(zone) {
+                Some(bits) => bits.insert(place),
+                None => drop(self.found.zones.insert(zone.to_owned(), Bits::from_iter([place]))),
+            }
+        }
+        let is_excluded = facts.excluded.contains(place);
+        if address_column(self.channel) == AddressColumn::Attributes {
+            let addresses = attribute_addresses(self.channel, row.get_ref(2)?)?;
+            if addresses.is_empty() {
+                return Ok(());
+            }
+            facts.addressed.insert(place);
+            let mut digests = Vec::new();
+            for address in addresses {
+                if !self.suppressed.contains(&address)? {
+                    digests.push(address_digest(self.workspace, self.channel, &address));
+                }
+            }
+            if digests.is_empty() {
+                facts.suppressed.insert(place);
+            } else {
+                self.found.addresses.push((place, digests));
+            }
+        } else if let Some(address) = row.get_ref(2)?.as_str_or_null().map_err(|_| WRONG_COLUMN)? {
+            facts.addressed.insert(place);
+            // Whoever is excluded is so in any case.
+            if !is_excluded && self.suppressed.contains(address)? {
+                facts.suppressed.insert(place);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn members(
+    statement: &mut CachedStatement<'_>,
+    of: i64,
+    range: &RangeInclusive<i64>,
+    bits: &mut Bits,
+) -> Result<(), Fault> {
+    let mut rows = statement.query([of, *range.start(), *range.end()])?;
+    while let Some(row) = rows.next()? {
+        bits.insert(place(row.get(0)?));
+    }
+    Ok(())
+}
+
+/// The numbers of those that are there.
+fn numbers<I: Copy>(ids: &[I], number: impl Fn(I) -> Result<Option<i64>, Fault>) -> Result<Vec<i64>, Fault> {
+    ids.iter().filter_map(|id| number(*id).transpose()).collect()
+}
+
+const fn place(number: i64) -> u16 {
+    place_of(number.cast_unsigned()).1
+}
+
+/// Whoever any of some filters matches; `None` when there are none.
+fn any_of(filters: &[Filter]) -> Option<Filter> {
+    let conditions: Vec<Condition> = filters
+        .iter()
+        .filter_map(|filter| match filter {
+            Filter::Everyone => None,
+            Filter::Where(condition) => Some(condition.clone()),
+        })
+        .collect();
+    match filters {
+        [] => None,
+        _ if conditions.len() < filters.len() => Some(Filter::Everyone),
+        _ => Some(Filter::Where(Condition::Or(conditions))),
+    }
+}

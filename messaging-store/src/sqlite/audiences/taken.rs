@@ -1,0 +1,105 @@
+//! Which addresses the recipients of an unfinished audience have.
+//!
+//! A row of digests for each piece instead of one for each digest: taking those of 65,536 contacts one by one would hold
+//! the writer for a tenth of a second. Whoever asks reads all rows of the campaign, 8 MB for a million of addresses.
+
+use std::time::Instant;
+
+use messaging_core::ids::{CampaignId, WorkspaceId};
+use rusqlite::{Connection, params};
+
+use super::super::fault::Fault;
+use super::super::numbers::campaign_number;
+use super::super::query::one;
+use super::LOOK;
+
+pub(in super::super) fn take(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+    digests: &[u64],
+) -> Result<(), Fault> {
+    let campaign = campaign_number(connection, workspace, campaign)?.ok_or(Fault::Conflict)?;
+    if digests.is_empty() {
+        return Ok(());
+    }
+    let mut digests = digests.to_vec();
+    digests.sort_unstable();
+    let bytes: Vec<u8> = digests.iter().flat_map(|digest| digest.to_le_bytes()).collect();
+    connection
+        .prepare_cached(
+            "INSERT INTO campaign_addresses (campaign, n, digests)
+             VALUES (?1, (SELECT ifnull(max(n), 0) + 1 FROM campaign_addresses WHERE campaign = ?1), ?2)",
+        )?
+        .execute(params![campaign, bytes])?;
+    Ok(())
+}
+
+pub(in super::super) fn forget(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+) -> Result<(), Fault> {
+    if let Some(campaign) = campaign_number(connection, workspace, campaign)? {
+        connection.prepare_cached("DELETE FROM campaign_addresses WHERE campaign = ?1")?.execute([campaign])?;
+    }
+    Ok(())
+}
+
+/// A look at which of some digests are taken.
+pub(super) struct Taken {
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+    /// Rising.
+    asked: Vec<u64>,
+    found: Vec<u64>,
+    /// The last row that was read.
+    row: i64,
+}
+
+impl Taken {
+    pub(super) fn new(workspace: WorkspaceId, campaign: CampaignId, mut digests: Vec<u64>) -> Self {
+        digests.sort_unstable();
+        digests.dedup();
+        Self { workspace, campaign, asked: digests, found: Vec::new(), row: 0 }
+    }
+
+    /// Reads some more rows; answers whether these were all. Rows are only added while somebody asks, so what comes out
+    /// is what was taken when the last look began.
+    pub(super) fn go_on(&mut self, connection: &Connection) -> Result<bool, Fault> {
+        const SQL: &str = "SELECT n, digests FROM campaign_addresses WHERE campaign = ?1 AND n > ?2 ORDER BY n LIMIT 1";
+        const MALFORMED: Fault = Fault::Malformed("digests of addresses cannot be read");
+        let connection = &*connection.unchecked_transaction()?;
+        let Some(campaign) = campaign_number(connection, self.workspace, self.campaign)? else { return Ok(true) };
+        let began = Instant::now();
+        loop {
+            let (asked, found) = (&self.asked, &mut self.found);
+            let read = one(connection, SQL, [campaign, self.row], |row| {
+                let bytes = row.get_ref(1)?.as_blob().map_err(|_| MALFORMED)?;
+                let (digests, []) = bytes.as_chunks::<8>() else { return Err(MALFORMED) };
+                common(asked, digests.iter().map(|digest| u64::from_le_bytes(*digest)), found);
+                Ok(row.get(0)?)
+            })?;
+            match read {
+                Some(row) => self.row = row,
+                None => return Ok(true),
+            }
+            if began.elapsed() >= LOOK {
+                return Ok(false);
+            }
+        }
+    }
+
+    pub(super) fn found(self) -> Vec<u64> {
+        self.found
+    }
+}
+
+/// Adds what is in both; both rise.
+fn common(asked: &[u64], taken: impl Iterator<Item = u64>, found: &mut Vec<u64>) {
+    let mut asked = asked.iter().copied().peekable();
+    for digest in taken {
+        while asked.next_if(|asked| *asked < digest).is_some() {}
+        found.extend(asked.next_if_eq(&digest));
+    }
+}

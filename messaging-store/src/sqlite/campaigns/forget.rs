@@ -1,0 +1,131 @@
+//! Letting go what belongs to removed campaigns, and sends that no cap asks for any more.
+
+use std::sync::{Mutex, PoisonError};
+
+use messaging_core::domain::recipient_time::frequency_cap::WEEK;
+use messaging_core::ports::store::StoreError;
+use messaging_core::time::Timestamp;
+use rusqlite::{Connection, params};
+
+use super::super::SqliteStore;
+use super::super::fault::Fault;
+use super::super::query::{many, one};
+use super::super::row::sql_limit;
+use super::super::{audiences, counters};
+use super::sends::times;
+
+/// How many rows a sweep removes in one transaction.
+const SLICE: usize = 500;
+
+/// How many rows of sends one look takes in.
+const WINDOW: usize = 10_000;
+
+/// Removes rows of a removed campaign, `?1`, at most `?2`; tried in their order until one finds some.
+const OF_A_CAMPAIGN: [&str; 5] = [
+    "DELETE FROM campaign_waiting WHERE (campaign, track, due_at, message) IN (
+         SELECT campaign, track, due_at, message FROM campaign_waiting WHERE campaign = ?1 LIMIT ?2)",
+    "DELETE FROM campaign_engagements WHERE (campaign, seen, message) IN (
+         SELECT campaign, seen, message FROM campaign_engagements WHERE campaign = ?1 LIMIT ?2)",
+    "DELETE FROM campaign_audience WHERE (campaign, kind, due_at, piece) IN (
+         SELECT campaign, kind, due_at, piece FROM campaign_audience WHERE campaign = ?1 LIMIT ?2)",
+    "DELETE FROM campaign_addresses WHERE (campaign, n) IN (
+         SELECT campaign, n FROM campaign_addresses WHERE campaign = ?1 LIMIT ?2)",
+    "DELETE FROM campaign_progress WHERE campaign = ?1 AND ?2 > 0",
+];
+
+/// A row of sends: contact, channel, revision.
+type SendsKey = (i64, i64, i64);
+
+/// How far sweeps have looked through the sends: the last row that was looked at, contact and channel.
+#[derive(Debug)]
+pub(in super::super) struct SendsLook(Mutex<(i64, i64)>);
+
+impl Default for SendsLook {
+    fn default() -> Self {
+        Self(Mutex::new((i64::MIN, i64::MIN)))
+    }
+}
+
+impl SqliteStore {
+    /// Lets rows of one removed campaign go, and when there are none, the campaign; answers how many went.
+    pub(super) async fn forget_removed_campaigns(&self, limit: usize) -> Result<u64, StoreError> {
+        const REMOVED: &str = "SELECT n FROM campaigns INDEXED BY campaigns_removed WHERE removed = 1 LIMIT 1";
+        let removed = self.readers.read(|connection| one(connection, REMOVED, [], |row| Ok(row.get(0)?))).await?;
+        let Some(n): Option<i64> = removed else { return Ok(0) };
+        self.forget_in_slices(limit, SLICE, move |connection, slice| forget(connection, n, slice)).await
+    }
+
+    /// Lets sends go that are so old that no cap counts them; looks at the rows behind those of the last time.
+    pub(super) async fn forget_contact_sends(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        let after = *self.due.sends.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (stale, reached) = self.readers.read(move |connection| stale_sends(connection, after, now, limit)).await?;
+        let mut forgotten = 0;
+        for slice in stale.chunks(SLICE) {
+            let slice = slice.to_vec();
+            forgotten += self.writer.undurably(move |connection| forget_sends(connection, &slice)).await?;
+        }
+        *self.due.sends.0.lock().unwrap_or_else(PoisonError::into_inner) = reached;
+        Ok(forgotten)
+    }
+}
+
+fn forget(connection: &Connection, n: i64, limit: usize) -> Result<u64, Fault> {
+    for sql in OF_A_CAMPAIGN {
+        let gone = connection.prepare_cached(sql)?.execute(params![n, sql_limit(limit)])?;
+        if gone > 0 {
+            return Ok(gone as u64);
+        }
+    }
+    let gone = counters::forget_campaign(connection, n, limit)?;
+    if gone > 0 {
+        return Ok(gone as u64);
+    }
+    let gone = audiences::forget_campaign(connection, n, limit)?;
+    if gone > 0 {
+        return Ok(gone as u64);
+    }
+    // The last: its number is free from then on.
+    Ok(connection.prepare_cached("DELETE FROM campaigns WHERE n = ?1 AND removed = 1")?.execute([n])? as u64)
+}
+
+/// Rows whose sends are all older than any cap counts, and the row that was looked at last.
+fn stale_sends(
+    connection: &Connection,
+    after: (i64, i64),
+    now: Timestamp,
+    limit: usize,
+) -> Result<(Vec<SendsKey>, (i64, i64)), Fault> {
+    const SQL: &str = "SELECT contact, channel, revision, times FROM contact_sends
+        WHERE (contact, channel) > (?1, ?2) ORDER BY contact, channel LIMIT ?3";
+    let rows = many(connection, SQL, params![after.0, after.1, sql_limit(WINDOW)], |row| {
+        let bytes = row.get_ref(3)?.as_blob().map_err(|_| Fault::Malformed("times of sends are no bytes"))?;
+        let is_stale = times(bytes)?.iter().all(|time| *time + WEEK <= now);
+        Ok(((row.get(0)?, row.get(1)?, row.get(2)?), is_stale))
+    })?;
+    let mut reached = (i64::MIN, i64::MIN);
+    let is_end = rows.len() < WINDOW;
+    let mut stale: Vec<SendsKey> = Vec::new();
+    for (key, is_stale) in rows {
+        if is_stale {
+            if stale.len() == limit {
+                return Ok((stale, reached));
+            }
+            stale.push(key);
+        }
+        reached = (key.0, key.1);
+    }
+    Ok((stale, if is_end { (i64::MIN, i64::MIN) } else { reached }))
+}
+
+fn forget_sends(connection: &Connection, stale: &[SendsKey]) -> Result<u64, Fault> {
+    let mut delete =
+        connection.prepare_cached("DELETE FROM contact_sends WHERE contact = ?1 AND channel = ?2 AND revision = ?3")?;
+    let mut forgotten = 0;
+    for (contact, channel, revision) in stale {
+        forgotten += delete.execute([contact, channel, revision])? as u64;
+    }
+    Ok(forgotten)
+}

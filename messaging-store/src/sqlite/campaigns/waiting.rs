@@ -1,0 +1,93 @@
+//! Messages of campaigns that wait to be released.
+
+use messaging_core::changes::{NewWaiting, WaitingKey};
+use messaging_core::ids::{CampaignId, Id as _, WorkspaceId};
+use messaging_core::time::Timestamp;
+use rusqlite::{Connection, params};
+
+use super::super::fault::{Fault, expect_one};
+use super::super::messages::InsertMessage;
+use super::super::numbers::campaign_number;
+use super::super::query::{many, one};
+use super::super::row::{id, sql_limit, time};
+
+const INSERT: &str = "INSERT INTO campaign_waiting (campaign, track, due_at, message) VALUES (?1, ?2, ?3, ?4)";
+
+pub(in super::super) fn insert(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+    waiting: &[NewWaiting],
+) -> Result<(), Fault> {
+    let n = campaign_number(connection, workspace, campaign)?.ok_or(Fault::Conflict)?;
+    let mut messages = InsertMessage::prepare(connection)?;
+    let mut rows = connection.prepare_cached(INSERT)?;
+    for new in waiting {
+        messages.run(&new.message, None)?;
+        rows.execute(params![n, new.track, new.due_at.as_millis(), new.message.id.to_bytes()])?;
+    }
+    Ok(())
+}
+
+pub(in super::super) fn take(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+    keys: &[WaitingKey],
+) -> Result<(), Fault> {
+    let n = campaign_number(connection, workspace, campaign)?.ok_or(Fault::Conflict)?;
+    let mut delete = connection.prepare_cached(
+        "DELETE FROM campaign_waiting WHERE campaign = ?1 AND track = ?2 AND due_at = ?3 AND message = ?4",
+    )?;
+    for key in keys {
+        expect_one(delete.execute(params![n, key.track, key.due_at.as_millis(), key.message_id.to_bytes()])?)?;
+    }
+    Ok(())
+}
+
+pub(in super::super) fn put(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+    key: WaitingKey,
+) -> Result<(), Fault> {
+    let n = campaign_number(connection, workspace, campaign)?.ok_or(Fault::Conflict)?;
+    let row = params![n, key.track, key.due_at.as_millis(), key.message_id.to_bytes()];
+    connection.prepare_cached(INSERT)?.execute(row)?;
+    Ok(())
+}
+
+pub(super) fn due(
+    connection: &Connection,
+    (workspace, campaign): (WorkspaceId, CampaignId),
+    track: u8,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Vec<WaitingKey>, Fault> {
+    const SQL: &str = "SELECT due_at, message FROM campaign_waiting
+        WHERE campaign = (SELECT n FROM campaigns WHERE workspace = ?1 AND id = ?2 AND removed = 0)
+            AND track = ?3 AND due_at <= ?4 ORDER BY due_at, message LIMIT ?5";
+    let bounds = params![workspace.to_bytes(), campaign.to_bytes(), track, now.as_millis(), sql_limit(limit)];
+    many(connection, SQL, bounds, |row| Ok(WaitingKey { track, due_at: time(row, 0)?, message_id: id(row, 1)? }))
+}
+
+/// Looks up the first row of each track, instead of reading all that wait.
+pub(super) fn tracks(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+) -> Result<Vec<(u8, Timestamp)>, Fault> {
+    const NEXT: &str = "SELECT track, due_at FROM campaign_waiting WHERE campaign = ?1 AND track > ?2
+        ORDER BY track, due_at LIMIT 1";
+    // One transaction: all of one moment.
+    let connection = connection.unchecked_transaction()?;
+    let Some(n) = campaign_number(&connection, workspace, campaign)? else { return Ok(Vec::new()) };
+    let (mut found, mut after) = (Vec::new(), -1);
+    while let Some((track, due_at)) =
+        one(&connection, NEXT, params![n, after], |row| Ok((row.get::<_, u8>(0)?, time(row, 1)?)))?
+    {
+        found.push((track, due_at));
+        after = i64::from(track);
+    }
+    Ok(found)
+}
