@@ -6,6 +6,7 @@
 pub(crate) mod acceptance;
 mod audiences;
 mod campaign_readiness;
+mod campaign_stats;
 mod commit;
 mod consent;
 pub(crate) mod dkim;

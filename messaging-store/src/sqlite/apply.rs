@@ -46,10 +46,10 @@ pub(super) fn apply(
         Write::DeleteSuppression(workspace, id) => suppressions::delete(connection, read_masks, *workspace, *id),
         Write::PutContacts(puts) => contacts::put(connection, read_masks, puts),
         Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
-        Write::AppendProductEvents(events) => product_events::append(connection, read_masks, events),
-        Write::MoveProductEvents(change) => product_events::relocate(connection, read_masks, change),
+        Write::AppendProductEvents(events) => product_events::append(connection, deltas, read_masks, events),
+        Write::MoveProductEvents(change) => product_events::relocate(connection, deltas, read_masks, change),
         Write::DeleteProductEvents(workspace, contact, limit) => {
-            product_events::delete(connection, *workspace, *contact, *limit)
+            product_events::delete(connection, deltas, *workspace, *contact, *limit)
         }
         Write::PutList(list, expect) => lists::put(connection, list, *expect),
         Write::DeleteList(workspace, id) => lists::delete(connection, *workspace, *id),
