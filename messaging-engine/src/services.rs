@@ -7,6 +7,7 @@ pub(crate) mod acceptance;
 mod audiences;
 mod campaign_readiness;
 mod campaign_stats;
+pub(crate) mod campaigns;
 mod commit;
 mod consent;
 pub(crate) mod dkim;

@@ -104,6 +104,18 @@ impl CountMessages {
         Self::of(message, tally::tally(&Row::from(message)), Vec::new())
     }
 
+    /// What new messages count for, in one write for each source.
+    pub fn of_all_new<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        for new in messages.into_iter().filter_map(Self::of_new) {
+            match found.iter_mut().find(|known| known.source == new.source && known.channel == new.channel) {
+                Some(known) => known.totals = known.totals + new.totals,
+                None => found.push(new),
+            }
+        }
+        found
+    }
+
     /// What a change of a message counts for, with the event that made it, if that was an open or a click; `None` where
     /// nothing counts it. `at` is when it happened.
     pub fn of_change(

@@ -39,6 +39,35 @@ pub async fn a_lane_gets_one_job_of_a_kind_that_is_needed_once(store: &dyn Store
     assert_eq!(store.claim(claim(0)).await.unwrap().len(), 1);
 }
 
+/// A job whose lane is woken is claimed before its time, and one that is in work meanwhile as soon as it is put back.
+pub async fn a_lane_that_is_woken_is_due(store: &dyn Store) {
+    let wake = |lane: &str, now| Write::WakeLane(lane.into(), at(now));
+    put(store, [enqueue("a", 1_000), enqueue("b", 1_000)]).await;
+    assert_eq!(store.claim(claim(10)).await.unwrap(), []);
+    put(store, [wake("a", 10), wake("nothing", 10)]).await;
+    let claimed = store.claim(claim(10)).await.unwrap();
+    assert_eq!(handles(&claimed).iter().map(|handle| handle.lane.as_str()).collect::<Vec<_>>(), ["a"]);
+    let later = |now| Reschedule { due_at: at(1_000), at: at(now), payload: Bytes::new() };
+    put(store, [wake("a", 20)]).await;
+    assert_eq!(store.claim(claim(20)).await.unwrap(), []);
+    put(store, [Write::RescheduleJob(claimed[0].handle.clone(), later(30))]).await;
+    let again = store.claim(claim(30)).await.unwrap();
+    assert_eq!(again.len(), 1);
+    // It was wanted once.
+    put(store, [Write::RescheduleJob(again[0].handle.clone(), later(40))]).await;
+    assert_eq!(store.claim(claim(999)).await.unwrap(), []);
+    assert_eq!(store.claim(claim(1_000)).await.unwrap().len(), 2);
+}
+
+/// What a refused commit wanted to wake sleeps on.
+pub async fn a_refused_commit_wakes_no_lane(store: &dyn Store) {
+    let known = user();
+    put(store, [Write::PutUser(known.clone(), Expect::Absent), enqueue("a", 1_000)]).await;
+    refuse(store, [Write::WakeLane("a".into(), at(10)), Write::PutUser(known, Expect::Absent)]).await;
+    assert_eq!(store.claim(claim(999)).await.unwrap(), []);
+    assert_eq!(store.claim(claim(1_000)).await.unwrap().len(), 1);
+}
+
 /// A job is not claimed before its time.
 pub async fn what_is_not_due_is_not_claimed(store: &dyn Store) {
     put(store, [enqueue("a", 100), enqueue("a", 50), enqueue("b", 200)]).await;
