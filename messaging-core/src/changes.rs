@@ -51,7 +51,9 @@ use crate::time::Timestamp;
 pub use self::campaigns::{AudienceRow, ContactSends, CountLink, Engagement, NewWaiting, WaitingKey, track_of};
 pub use self::contacts::{MoveProductEvents, PutContact};
 pub use self::jobs::{JobHandle, NewJob, PutBack, Reschedule};
-pub use self::messages::{AttributeMessage, CountMessages, EraseCopy, LogEvent, MoveMessage, RedactMessage, moves};
+pub use self::messages::{
+    AttributeMessage, CountMessages, EraseCopy, LogEvent, MoveMessage, RedactMessage, moves, visited,
+};
 pub use self::replies::{Reply, ReplyKey};
 pub use self::webhooks::UpdateDelivery;
 pub use crate::revision::Expect;

@@ -120,6 +120,7 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<suppressions::CreateSuppression>(),
         Endpoint::of::<suppressions::ListSuppressions>(),
         Endpoint::of::<suppressions::DeleteSuppression>(),
+        Endpoint::of::<contacts::ExplainContact>(),
         // Section 11.
         Endpoint::of::<templates::ListTemplates>(),
         Endpoint::of::<templates::CreateTemplate>(),

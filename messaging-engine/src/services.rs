@@ -6,8 +6,8 @@
 pub(crate) mod acceptance;
 mod audiences;
 mod campaign_readiness;
-pub(crate) mod campaigns;
 mod campaign_stats;
+pub(crate) mod campaigns;
 mod commit;
 mod consent;
 pub(crate) mod dkim;
@@ -18,6 +18,7 @@ mod importing;
 pub(crate) mod inbound_messages;
 pub(crate) mod ingesting;
 pub(crate) mod lookups;
+pub(crate) mod message_parts;
 mod passwords;
 mod receipts;
 mod reports;

@@ -70,6 +70,17 @@ pub fn moves(before: &Message, after: &Message, visit: Option<(EventKind, bool)>
     writes
 }
 
+/// The writes that count a visit of a message, an open or a click and whether a machine made it, which leaves these
+/// milestones. The message changes only if they do: of the first of a kind there is one, and all others only add to sums.
+pub fn visited(message: &Message, milestones: Milestones, visit: (EventKind, bool), at: Timestamp) -> Vec<Write> {
+    if milestones == message.milestones {
+        let count = CountMessages::of_change(message, message, Some(visit), at);
+        return count.map(|count| Write::CountMessages(Box::new(count))).into_iter().collect();
+    }
+    let after = Message { milestones, revision: message.revision + 1, ..message.clone() };
+    moves(message, &after, Some(visit), at)
+}
+
 /// By how much counters change.
 ///
 /// Sums, so that it conflicts with nothing; the revision that guards the message of the same commit guards it too.
