@@ -20,7 +20,7 @@ use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::user_email::UserEmail;
 use messaging_core::domain::verification::{self, SANDBOX_DOMAIN};
 use messaging_core::ids::{ApiKeyId, Id as _, UserId, WorkspaceId};
-use messaging_core::ports::store::{PageRequest, Stored};
+use messaging_core::ports::store::{CommitError, PageRequest, Stored};
 use messaging_core::scope::{Role, Scope};
 use messaging_core::time::Timestamp;
 use messaging_core::violation::{FieldCode, Violations};
@@ -115,6 +115,8 @@ pub struct ResumeReport {
 /// Ends the fence of a copy. Messages that wait go on at once; what is to be cancelled is cancelled by the server, or by
 /// [`cancel_waiting`] where none runs, and then the fence comes down. A fence whose messages are being cancelled stays.
 pub async fn resume(app: &App, queued: Queued) -> Result<ResumeReport, Error> {
+    // A copy on which no server has started yet.
+    app.heed_fence().await.map_err(CommitError::into_store_error)?;
     let report = app.until_committed(|| async {
         let mut changes = Changes::default();
         let Some(fence) = app.store().fence().await? else {

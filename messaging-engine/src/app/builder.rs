@@ -146,6 +146,7 @@ impl Builder {
             work: WorkSignal::default(),
             fence: KnownFence::default(),
             account_pauses: Arc::default(),
+            campaign_pace: super::campaign_pace::CampaignPace::default(),
             events: EventSignal::default(),
             webhook_limiter: ConcurrencyLimiter::default(),
             ambiguous_attempts: AtomicU64::new(0),

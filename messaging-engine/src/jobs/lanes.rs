@@ -7,7 +7,7 @@ use messaging_core::ids::{WebhookId, WorkspaceId};
 pub(crate) const EMAIL: &str = "email:";
 /// How the resources begin whose jobs let something out: nothing of these is claimed while the installation is fenced.
 /// Every [`Channel`](messaging_core::domain::channel::Channel) is among them.
-pub(crate) const LEAVING: &[&str] = &[EMAIL, "sms", "push", "telegram", "whatsapp", "viber", WEBHOOK, BACKLOG];
+pub(crate) const LEAVING: &[&str] = &[EMAIL, "sms", "push", "telegram", "whatsapp", "viber", WEBHOOK, BACKLOG, CAMPAIGN];
 /// Calls of a webhook, which follows.
 pub(crate) const WEBHOOK: &str = "webhook:";
 /// What a webhook missed.
@@ -18,6 +18,8 @@ pub(crate) const CONTACTS: &str = "contacts";
 pub(crate) const RECEIPTS: &str = "receipts";
 /// Files that are read.
 pub(crate) const IMPORTS: &str = "imports";
+/// What happens to a campaign as a whole; the campaign follows.
+pub(crate) const CAMPAIGN: &str = "campaign:";
 /// Housekeeping; the kind of sweep follows.
 pub(crate) const UPKEEP: &str = "upkeep:";
 /// Calculations of segments.

@@ -20,6 +20,7 @@ use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::deliver_webhook::DeliverWebhook;
 use crate::jobs::drain_webhook::DrainWebhook;
 use crate::jobs::replay_webhook::ReplayWebhook;
+use crate::jobs::run_campaign::RunCampaign;
 use crate::work::job::{Job, JobContext, JobError};
 
 /// Jobs of one commit.
@@ -33,7 +34,7 @@ const MAX_COMMITS: usize = 8;
 const TAKEN_AWAY: [&str; 3] = [DeliverMessage::KIND, DeliverWebhook::KIND, ReplayWebhook::KIND];
 /// The kinds of jobs that leave, and end by themselves when they find nothing left.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test holds that every kind that leaves is in one of the two"))]
-const LEFT: [&str; 1] = [DrainWebhook::KIND];
+const LEFT: [&str; 2] = [DrainWebhook::KIND, RunCampaign::KIND];
 
 impl Job for CancelWaiting {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
@@ -78,6 +79,10 @@ impl App {
 
     /// Cancels a page of what waits; answers how much that was.
     async fn cancel_page(&self) -> Result<usize, CommitError> {
+        let campaigns = self.cancel_open_campaigns().await?;
+        if campaigns > 0 {
+            return Ok(campaigns);
+        }
         let jobs = self.store().jobs_of(&TAKEN_AWAY, PAGE).await?;
         if jobs.is_empty() {
             let given_up = self.store().give_up_backlogs(PAGE).await?;

@@ -58,9 +58,9 @@ pub trait Jobs {
     /// What waits, claimed or not: sums, and the `limit` longest lanes, the longest first. Looks at every job, so it is
     /// for people who ask.
     async fn queues(&self, limit: usize) -> Result<Queues, StoreError>;
-    /// How many jobs each of some lanes has, claimed ones included, in the order of the lanes. Counts no further than
-    /// `most`, which the cost of a lane grows with.
-    async fn lane_lengths(&self, lanes: &[Lane], most: usize) -> Result<Vec<u64>, StoreError>;
+    /// How many jobs of each of some lanes are due by a time, claimed ones included, in the order of the lanes. Counts no
+    /// further than `most`, which the cost of a lane grows with.
+    async fn lane_lengths(&self, lanes: &[Lane], due_by: Timestamp, most: usize) -> Result<Vec<u64>, StoreError>;
 }
 
 /// A job as it is stored.
