@@ -390,7 +390,44 @@ mod tests {
             let paused = shown(&waiting, json!({}), true);
             assert!(paused.starts_with("paused | The campaign is paused"), "{paused}");
         }
-        insta::assert_snapshot!(table);
+        insta::assert_snapshot!(table, @r#"
+        queued: queued | The message is accepted and waits for its turn to be sent. |  | 
+        sending: sending | An attempt to deliver the message is under way. |  | 
+        sent: sent | The message was handed over, and whether it arrived has not been reported. |  | 
+        delivered: delivered | The message was delivered. |  | 
+        deferred: deferred | The receiving server put the message off (451 4.7.1), and it is tried again. | 2026-01-31T09:16:00.000Z | 
+        deferred: deferred | The last attempt to hand the message over did not get through, and it is tried again. |  | 
+        bounced: invalid_recipient | The address does not exist, says the receiving side (550). |  | 
+        bounced: invalid_domain | The domain of the address does not exist or takes no mail (550). |  | 
+        bounced: mailbox_full | The mailbox of the recipient is full (550). |  | 
+        bounced: policy | The receiving side refused the message by its rules (550). |  | 
+        bounced: content | The receiving side refused the message for what it contains (550). |  | 
+        bounced: unreachable | The receiving side could not be reached until the message expired (550). |  | 
+        bounced: blocked | The recipient has blocked messages from this sender (550). |  | 
+        bounced: unknown | The receiving side refused the message (550). |  | 
+        complained: complained | The message was delivered, and the recipient reported it as unwanted. |  | 
+        failed: render_error | The content of the message could not be made of its template and values. |  | Preview the template with this contact to see the fault. previewTemplate /workspaces/wsp_0/templates/tpl_0/preview {"contact_id":"con_0"}
+        failed: provider_error | The provider failed to send the message until it expired. |  | 
+        failed: no_route | There is no way to the recipient. |  | 
+        failed: sender_domain_not_verified | The domain of the sender is not verified. |  | Verify the domain of the sender. listSendingDomains /workspaces/wsp_0/sending-domains
+        failed: channel_not_configured | Nothing carries the channel: it has no settings. |  | Set up a provider for the channel. setChannel /workspaces/wsp_0/channels/email
+        failed: attachment_error | An attachment of the message could not be read. |  | 
+        suppressed: suppressed | The address is suppressed because messages to it bounced. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
+        suppressed: suppressed | The address is suppressed because its owner complained. |  | 
+        suppressed: suppressed | The address is suppressed because its owner unsubscribed. |  | 
+        suppressed: suppressed | The address is on the suppression list. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
+        suppressed: suppressed | The address is suppressed because it is invalid. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
+        suppressed: no_consent | The contact has not agreed to marketing messages on the channel. |  | Record the contact's consent once it is given. updateContact /workspaces/wsp_0/contacts/con_0 {"consent":{"marketing_email":true}}
+        suppressed: frequency_cap | The contact had its share of marketing messages, and this one was left out. |  | 
+        cancelled: cancelled | The message was withdrawn before it was sent. |  | 
+        queued: scheduled | The message waits for the time that it was scheduled for. | 2026-01-31T09:15:00.000Z | 
+        queued: by_timezone | The message waits until it is the campaign's time where the recipient lives. | 2026-01-31T09:15:00.000Z | 
+        queued: quiet_hours | The message waits for the end of the recipient's quiet hours. | 2026-01-31T09:15:00.000Z | 
+        queued: frequency_cap | The recipient has had its share of marketing, and the message waits for a free place. | 2026-01-31T09:15:00.000Z | 
+        queued: domain_pace | The message waits for its turn, because only so many are sent at a time. | 2026-01-31T09:15:00.000Z | 
+        queued: paused | The campaign is paused, and the message waits until it is resumed. |  | Resume the campaign. scheduleCampaign /workspaces/wsp_0/campaigns/cmp_0/schedule {}
+        queued: held | The server was started from a copy and sends nothing until it is told to. | 2026-01-31T09:15:00.000Z | The operator lets the server send again.
+        "#);
     }
 
     #[test]
