@@ -186,7 +186,7 @@ macro_rules! conformance_tests {
                 a_rescheduled_job_comes_back,
                 a_saved_job_stays_claimed_and_comes_back_as_saved, a_held_claim_is_confirmed, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
                 what_a_wrong_clock_dated_is_dated_anew, what_is_in_work_when_the_clock_is_set_back_stays_so,
-                jobs_are_counted;
+                jobs_are_counted, the_jobs_of_lanes_are_counted;
             keys: keys_round_trip, a_key_is_found_by_secret_and_prefix, prefix_is_unique, last_use_is_listed,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             lanes: a_busy_lane_does_not_delay_others, lanes_take_turns, a_lane_gives_no_more_than_allowed,

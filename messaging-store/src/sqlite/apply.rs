@@ -87,11 +87,6 @@ pub(super) fn apply(
         Write::PutCapture(capture) => sandbox::put(connection, capture),
         Write::PutUrl(workspace, url) => urls::put(connection, *workspace, url),
         Write::DeleteUrl(workspace, key) => urls::delete(connection, *workspace, *key),
-        Write::PutAudience(row) => audiences::put(connection, row),
-        Write::TakeAddresses(workspace, campaign, digests) => {
-            audiences::take(connection, *workspace, *campaign, digests)
-        }
-        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(connection, *workspace, *campaign),
         Write::PutCampaign(campaign, expect) => campaigns::put(connection, campaign, *expect),
         Write::DeleteCampaign(workspace, id) => campaigns::delete(connection, *workspace, *id),
         Write::ExpectCampaign(workspace, id, status) => campaigns::expect(connection, *workspace, *id, *status),
@@ -105,6 +100,11 @@ pub(super) fn apply(
         }
         Write::PutWaiting(workspace, campaign, key) => campaigns::put_waiting(connection, *workspace, *campaign, *key),
         Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(connection, sends, *expect),
+        Write::PutAudience(row) => audiences::put(connection, row),
+        Write::TakeAddresses(workspace, campaign, digests) => {
+            audiences::take(connection, *workspace, *campaign, digests)
+        }
+        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(connection, *workspace, *campaign),
         Write::PutWebhook(webhook, expect) => webhooks::put(connection, webhook, *expect),
         Write::DeleteWebhook(workspace, id) => webhooks::delete(connection, *workspace, *id),
         Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(connection, *workspace, *id, *at),

@@ -13,7 +13,7 @@ use messaging_core::domain::campaign::audience::{AudienceSet, AudienceVerdict, s
 use messaging_core::domain::campaign::progress::{CampaignProgress, Freeze, Wave};
 use messaging_core::domain::campaign::split::Split;
 use messaging_core::domain::recipient_time::waves::Waves;
-use messaging_core::ports::store::{AudiencePiece, AudienceQuery, Stored};
+use messaging_core::ports::store::{AudiencePiece, AudienceQuery, StoreError, Stored};
 use messaging_core::time::Timestamp;
 
 use super::UnderWay;
@@ -40,7 +40,8 @@ impl RunCampaign {
         let terms = terms(campaign);
         let wants_zones = terms.wall_time.is_some() || terms.quiet_hours.is_some();
         let query = cx.app.audience_query(self.workspace_id, campaign.plan.channel, &campaign.plan.audience, wants_zones);
-        let query = Arc::new(AudienceQuery { now: progress.as_of, ..query.await? });
+        let query = query.await.map_err(|error| StoreError::Failed(Box::new(error)))?;
+        let query = Arc::new(AudienceQuery { now: progress.as_of, ..query });
         let mut found = cx.app.store().audience_piece(self.workspace_id, &query, piece).await?;
         let mut changes = self.take_addresses(cx, campaign, &mut found).await?;
         let judged = found.facts.judge();

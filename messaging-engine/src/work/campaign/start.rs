@@ -34,6 +34,9 @@ impl RunCampaign {
             Ok(variants) => variants,
             Err(reason) => return fail(cx, stored, reason, now).await,
         };
+        if let Some(limit) = campaign.plan.settings.rate_limit {
+            cx.app.campaign_pace().start(campaign.id, limit);
+        }
         let progress = CampaignProgress::new(&begun, now, variants);
         let writes = [
             Write::PutCampaign(Box::new(begun), Expect::Revision(stored.revision)),
