@@ -24,6 +24,7 @@
 
 pub mod accounts;
 pub mod attempts;
+pub mod audiences;
 pub mod blobs;
 pub mod channels;
 pub mod commit;
@@ -163,6 +164,10 @@ macro_rules! conformance_tests {
                 owners_are_counted, listings_are_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             attempts: attempts_round_trip, old_attempts_are_forgotten,
                 attempts_dated_in_the_future_are_passed_over, only_the_last_attempts_are_kept;
+            audiences: each_verdict_is_found, verdicts_are_those_of_filters_and_rules,
+                the_first_of_those_with_an_address_gets_it, sets_round_trip, the_sets_of_a_contact_are_found,
+                taken_addresses_are_found, recipients_are_read_by_number, a_removed_campaign_lets_its_audience_go,
+                other_workspaces_are_not_there;
             blobs: blobs_without_a_commit_are_settled, an_abandoned_blob_is_named_by_no_commit;
             channels: settings_come_and_go;
             commit: dropped_changes_leave_nothing, a_failing_write_takes_the_others_with_it,
