@@ -26,9 +26,8 @@ impl App {
         loop {
             let page = self.store().open_campaigns(PageRequest { after, limit: PAGE }).await?;
             for campaign in page.items.iter().filter(|one| is_of_copy(one)) {
-                let pause = |found: &Campaign| {
-                    found.hold_back(PauseReason::Restored, self.now()).filter(|_| is_of_copy(found))
-                };
+                let pause =
+                    |found: &Campaign| found.hold_back(PauseReason::Restored, self.now()).filter(|_| is_of_copy(found));
                 self.change_campaign(campaign, pause).await?;
             }
             after = page.next;

@@ -110,7 +110,10 @@ fn copy_pages(source: &Connection, target: &Path, progress: &mut dyn FnMut(Progr
                 std::thread::sleep(Duration::from_millis(5));
             }
             _ => {
-                return Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None));
+                return Err(rusqlite::Error::SqliteFailure(
+                    rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY),
+                    None,
+                ));
             }
         }
     }
