@@ -24,6 +24,7 @@
 
 pub mod accounts;
 pub mod attempts;
+pub mod audiences;
 pub mod blobs;
 pub mod channels;
 pub mod commit;
@@ -164,6 +165,10 @@ macro_rules! conformance_tests {
                 owners_are_counted, listings_are_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             attempts: attempts_round_trip, old_attempts_are_forgotten,
                 attempts_dated_in_the_future_are_passed_over, only_the_last_attempts_are_kept;
+            audiences: each_verdict_is_found, verdicts_are_those_of_filters_and_rules,
+                the_first_of_those_with_an_address_gets_it, sets_round_trip, the_sets_of_a_contact_are_found,
+                taken_addresses_are_found, recipients_are_read_by_number, a_removed_campaign_lets_its_audience_go,
+                other_workspaces_are_not_there;
             blobs: blobs_without_a_commit_are_settled, an_abandoned_blob_is_named_by_no_commit;
             channels: settings_come_and_go;
             commit: dropped_changes_leave_nothing, a_failing_write_takes_the_others_with_it,
@@ -190,7 +195,7 @@ macro_rules! conformance_tests {
                 a_rescheduled_job_comes_back,
                 a_saved_job_stays_claimed_and_comes_back_as_saved, a_held_claim_is_confirmed, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
                 what_a_wrong_clock_dated_is_dated_anew, what_is_in_work_when_the_clock_is_set_back_stays_so,
-                jobs_are_counted;
+                jobs_are_counted, the_jobs_of_lanes_are_counted;
             keys: keys_round_trip, a_key_is_found_by_secret_and_prefix, prefix_is_unique, last_use_is_listed,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             lanes: a_busy_lane_does_not_delay_others, lanes_take_turns, a_lane_gives_no_more_than_allowed,

@@ -276,3 +276,18 @@ pub async fn what_is_in_work_when_the_clock_is_set_back_stays_so(store: &dyn Sto
     put(store, finish(&later)).await;
     assert_eq!(store.job_count().await.unwrap(), 0);
 }
+
+/// The jobs of lanes are counted, claimed ones too, no further than is asked for.
+pub async fn the_jobs_of_lanes_are_counted(store: &dyn Store) {
+    put(store, ["a", "a", "a", "b", "aa"].map(|lane| enqueue(lane, 0))).await;
+    put(store, [enqueue("a", 1_000)]).await;
+    let lanes = ["aa", "a", "nothing", "b", "a"].map(Into::into);
+    let lengths = async |most| store.lane_lengths(&lanes, most).await.unwrap();
+    assert_eq!(lengths(100).await, [1, 4, 0, 1, 4]);
+    assert_eq!(lengths(3).await, [1, 3, 0, 1, 3]);
+    let claimed = store.claim(Claim { max: 2, ..claim(0) }).await.unwrap();
+    assert_eq!(lengths(100).await, [1, 4, 0, 1, 4]);
+    put(store, finish(&claimed)).await;
+    assert_eq!(lengths(100).await.into_iter().take(4).sum::<u64>(), 4);
+    assert_eq!(store.lane_lengths(&[], 10).await.unwrap(), [0_u64; 0]);
+}

@@ -29,7 +29,7 @@ use self::taken::Taken;
 use self::walk::Walk;
 use super::SqliteStore;
 
-pub(super) use self::kept::put;
+pub(super) use self::kept::{forget_campaign, put};
 pub(super) use self::taken::{forget as forget_addresses, take};
 
 /// How long one look may take: others wait for the thread meanwhile.

@@ -144,6 +144,23 @@ impl Jobs for SqliteStore {
             })
             .await
     }
+
+    async fn lane_lengths(&self, lanes: &[Lane], most: usize) -> Result<Vec<u64>, StoreError> {
+        const SQL: &str = "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE lane = ?1 LIMIT ?2)";
+        let lanes = lanes.to_vec();
+        self.readers
+            .read(move |connection| {
+                // Of one moment, and locked once.
+                let connection = connection.unchecked_transaction()?;
+                let mut count = connection.prepare_cached(SQL)?;
+                let most = row::sql_limit(most);
+                let mut length = |lane: &Lane| -> Result<u64, Fault> {
+                    Ok(count.query_row(params![lane.as_str(), most], |row| row.get::<_, i64>(0))?.unsigned_abs())
+                };
+                lanes.iter().map(&mut length).collect()
+            })
+            .await
+    }
 }
 
 /// Claims in a transaction that a power cut may undo: the leases are gone then as well.

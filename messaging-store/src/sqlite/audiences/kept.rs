@@ -57,6 +57,27 @@ pub(in super::super) fn put(connection: &Connection, row: &AudienceRow) -> Resul
     Ok(())
 }
 
+/// Lets go up to `limit` rows of a campaign that was removed, in steps of a few megabytes; answers how many went.
+pub(in super::super) fn forget_campaign(connection: &Connection, campaign: i64, limit: usize) -> Result<usize, Fault> {
+    let mut forgotten = 0;
+    for (sql, most) in [
+        (
+            "DELETE FROM campaign_audience WHERE (campaign, kind, due_at, piece) IN
+                 (SELECT campaign, kind, due_at, piece FROM campaign_audience WHERE campaign = ?1 LIMIT ?2)",
+            200,
+        ),
+        (
+            "DELETE FROM campaign_addresses WHERE (campaign, n) IN
+                 (SELECT campaign, n FROM campaign_addresses WHERE campaign = ?1 LIMIT ?2)",
+            4,
+        ),
+    ] {
+        let room = sql_limit(limit.saturating_sub(forgotten).min(most));
+        forgotten += connection.prepare_cached(sql)?.execute([campaign, room])?;
+    }
+    Ok(forgotten)
+}
+
 pub(super) fn rows(
     connection: &Connection,
     workspace_id: WorkspaceId,
