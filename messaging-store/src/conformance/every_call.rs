@@ -12,7 +12,7 @@ pub mod prelude {
     pub use messaging_core::domain::api_key::ApiKey;
     pub use messaging_core::domain::attachment::MessageBlob;
     pub use messaging_core::domain::attempt::MessageAttempt;
-    pub use messaging_core::domain::campaign::audience::AudienceSet;
+    pub use messaging_core::domain::campaign::audience::{AudienceSet, ContactFacts};
     pub use messaging_core::domain::campaign::progress::CampaignProgress;
     pub use messaging_core::domain::campaign::{Campaign, CampaignStatus, Reference};
     pub use messaging_core::domain::channel::Channel;
@@ -101,6 +101,8 @@ macro_rules! for_every_read {
                 audience_piece(workspace: WorkspaceId, query: &Arc<AudienceQuery>, piece: Option<u64>) -> AudiencePiece;
                 taken_addresses(workspace: WorkspaceId, campaign: CampaignId, digests: Vec<u64>) -> Vec<u64>;
                 preview_audience(workspace: WorkspaceId, query: &Arc<AudienceQuery>) -> AudiencePreview;
+                audience_facts(workspace: WorkspaceId, query: &Arc<AudienceQuery>, contact: ContactId)
+                    -> Option<ContactFacts>;
                 audience_rows(workspace: WorkspaceId, campaign: CampaignId, set: AudienceSet, from: u64, limit: usize) -> Vec<AudienceRow>;
                 audience_sets_of(workspace: WorkspaceId, campaign: CampaignId, contact: ContactId) -> Vec<AudienceSet>;
                 campaign_recipients(workspace: WorkspaceId, channel: Channel, numbers: &[u64]) -> Vec<CampaignRecipient>;
