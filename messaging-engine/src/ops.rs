@@ -18,6 +18,7 @@ pub(crate) mod parts;
 mod progress;
 pub(crate) mod runnable;
 
+pub mod analytics;
 pub mod attempts;
 pub mod campaigns;
 pub mod channels;
@@ -144,6 +145,7 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<campaigns::actions::UnscheduleCampaign>(),
         Endpoint::of::<campaigns::actions::DeclareWinner>(),
         Endpoint::of::<campaigns::DeleteCampaign>(),
+        Endpoint::of::<analytics::campaigns::GetCampaignStats>(),
         // Section 14.
         Endpoint::of::<sending_domains::ListSendingDomains>(),
         Endpoint::of::<sending_domains::CreateSendingDomain>(),
@@ -171,6 +173,11 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<channels::ListChannels>(),
         Endpoint::of::<channels::SetChannel>(),
         Endpoint::of::<channels::DeleteChannel>(),
+        // Section 17.
+        Endpoint::of::<analytics::GetOverview>(),
+        Endpoint::of::<analytics::campaigns::ListStartedCampaigns>(),
+        Endpoint::of::<analytics::campaigns::GetCampaignActivity>(),
+        Endpoint::of::<analytics::events::GetEventActivity>(),
         // Section 22, sandbox inbox.
         Endpoint::of::<sandbox::ListSandboxMessages>(),
         Endpoint::of::<sandbox::GetSandboxMessage>(),

@@ -38,7 +38,7 @@ pub mod prelude {
     pub use messaging_core::domain::soft_bounce::Streak;
     pub use messaging_core::domain::suppression::{Suppression, SuppressionFilter};
     pub use messaging_core::domain::tally::Counts;
-    pub use messaging_core::domain::tally::buckets::Quarter;
+    pub use messaging_core::domain::tally::buckets::{Buckets, Quarter};
     pub use messaging_core::domain::template::Template;
     pub use messaging_core::domain::webhook::Webhook;
     pub use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
@@ -49,7 +49,7 @@ pub mod prelude {
     pub use messaging_core::ports::store::campaigns::Wanted;
     pub use messaging_core::ports::store::events::LogPosition;
     pub use messaging_core::ports::store::installation::SealedSecret;
-    pub use messaging_core::ports::store::product_events::Named;
+    pub use messaging_core::ports::store::product_events::{EventActivity, Named};
     pub use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
     pub use messaging_core::ports::store::webhooks::ReplayRange;
     pub use messaging_core::ports::store::{
@@ -190,6 +190,7 @@ macro_rules! for_every_read {
                 known_to_events(workspace: WorkspaceId, named: Named, since: Timestamp) -> Known;
                 product_events(workspace: WorkspaceId, contact: ContactId, page: PageRequest) -> Slice<ProductEvent>;
                 has_left_events(workspace: WorkspaceId, contact: ContactId) -> bool;
+                event_activity(workspace: WorkspaceId, name: Option<&str>, buckets: &Arc<Buckets>, limit: usize) -> Vec<EventActivity>;
                 forget_unique_ids(before: Timestamp, limit: usize) -> u64;
             }
             impl ProviderLinks {

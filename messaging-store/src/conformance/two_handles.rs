@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use messaging_core::changes::Changes;
+use messaging_core::domain::lane::Lane;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{Claim, ClaimedJob, Jobs, News, Priority, StoreGauges, StoreHealth};
 use messaging_core::time::Monotonic;
@@ -95,6 +96,10 @@ impl Jobs for TwoHandles {
 
     async fn job_count(&self) -> Result<u64, StoreError> {
         self.of_call("job_count").job_count().await
+    }
+
+    async fn lane_lengths(&self, lanes: &[Lane], due_by: Timestamp, most: usize) -> Result<Vec<u64>, StoreError> {
+        self.of_call("lane_lengths").lane_lengths(lanes, due_by, most).await
     }
 }
 

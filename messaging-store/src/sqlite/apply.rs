@@ -46,10 +46,10 @@ pub(super) fn apply(
         Write::DeleteSuppression(workspace, id) => suppressions::delete(connection, read_masks, *workspace, *id),
         Write::PutContacts(puts) => contacts::put(connection, read_masks, puts),
         Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
-        Write::AppendProductEvents(events) => product_events::append(connection, read_masks, events),
-        Write::MoveProductEvents(change) => product_events::relocate(connection, read_masks, change),
+        Write::AppendProductEvents(events) => product_events::append(connection, deltas, read_masks, events),
+        Write::MoveProductEvents(change) => product_events::relocate(connection, deltas, read_masks, change),
         Write::DeleteProductEvents(workspace, contact, limit) => {
-            product_events::delete(connection, *workspace, *contact, *limit)
+            product_events::delete(connection, deltas, *workspace, *contact, *limit)
         }
         Write::PutList(list, expect) => lists::put(connection, list, *expect),
         Write::DeleteList(workspace, id) => lists::delete(connection, *workspace, *id),
@@ -87,11 +87,6 @@ pub(super) fn apply(
         Write::PutCapture(capture) => sandbox::put(connection, capture),
         Write::PutUrl(workspace, url) => urls::put(connection, *workspace, url),
         Write::DeleteUrl(workspace, key) => urls::delete(connection, *workspace, *key),
-        Write::PutAudience(row) => audiences::put(connection, row),
-        Write::TakeAddresses(workspace, campaign, digests) => {
-            audiences::take(connection, *workspace, *campaign, digests)
-        }
-        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(connection, *workspace, *campaign),
         Write::PutCampaign(campaign, expect) => campaigns::put(connection, campaign, *expect),
         Write::DeleteCampaign(workspace, id) => campaigns::delete(connection, *workspace, *id),
         Write::ExpectCampaign(workspace, id, status) => campaigns::expect(connection, *workspace, *id, *status),
@@ -105,6 +100,11 @@ pub(super) fn apply(
         }
         Write::PutWaiting(workspace, campaign, key) => campaigns::put_waiting(connection, *workspace, *campaign, *key),
         Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(connection, sends, *expect),
+        Write::PutAudience(row) => audiences::put(connection, row),
+        Write::TakeAddresses(workspace, campaign, digests) => {
+            audiences::take(connection, *workspace, *campaign, digests)
+        }
+        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(connection, *workspace, *campaign),
         Write::PutWebhook(webhook, expect) => webhooks::put(connection, webhook, *expect),
         Write::DeleteWebhook(workspace, id) => webhooks::delete(connection, *workspace, *id),
         Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(connection, *workspace, *id, *at),
@@ -119,6 +119,7 @@ pub(super) fn apply(
         Write::DeleteBlob(..) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, index, job),
         Write::EnqueueOnce(job) => jobs::enqueue_once(connection, index, job),
+        Write::WakeLane(lane, at) => jobs::wake_lane(connection, index, lane, *at),
         Write::FinishJob(handle) => jobs::finish(connection, index, handle),
         Write::RescheduleJob(handle, to) => jobs::reschedule(connection, index, handle, to),
         Write::PutJobBack(handle, to) => jobs::put_back(connection, index, handle, *to),

@@ -3,24 +3,28 @@
 //! What the numbers mean stands in the migrations that make the tables. Events of contacts that are gone are
 //! the subject of [`deleted`].
 
+mod activity;
 mod deleted;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use messaging_core::domain::contact::Identifier;
 use messaging_core::domain::product_event::event_deduplicator::Known;
 use messaging_core::domain::product_event::{ProductEvent, Properties, UNIQUE_FOR};
 use messaging_core::domain::segment::reads::ReadMask;
+use messaging_core::domain::tally::buckets::Buckets;
 use messaging_core::ids::{ContactId, EventId, Id as _, WorkspaceId};
-use messaging_core::ports::store::product_events::Named;
+use messaging_core::ports::store::product_events::{EventActivity, Named};
 use messaging_core::ports::store::{PageRequest, ProductEvents, Slice, StoreError};
 use messaging_core::time::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use super::SqliteStore;
+use super::counters::CounterDeltas;
 use super::due_rows::{Dated, WINDOW};
 use super::fault::{Fault, expect_one};
 use super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, contact_number, workspace_number};
@@ -35,6 +39,7 @@ const SLICE: usize = 500;
 
 pub(super) fn append(
     connection: &Connection,
+    deltas: &mut CounterDeltas,
     read_masks: &mut ReadMasks,
     events: &[ProductEvent],
 ) -> Result<(), Fault> {
@@ -42,7 +47,7 @@ pub(super) fn append(
     while let Some(first) = rest.first() {
         let count = rest.iter().take_while(|event| event.workspace_id == first.workspace_id).count();
         let (of_workspace, others) = rest.split_at(count);
-        append_of(connection, read_masks, first.workspace_id, of_workspace)?;
+        append_of(connection, deltas, read_masks, first.workspace_id, of_workspace)?;
         rest = others;
     }
     Ok(())
@@ -51,6 +56,7 @@ pub(super) fn append(
 /// Adds events of one workspace: what they share is looked up once.
 fn append_of(
     connection: &Connection,
+    deltas: &mut CounterDeltas,
     read_masks: &mut ReadMasks,
     workspace: WorkspaceId,
     events: &[ProductEvent],
@@ -77,6 +83,7 @@ fn append_of(
         };
         let properties = (!event.properties.is_empty()).then(|| event.properties.json());
         insertion.execute(params![contact, name, event.occurred_at.as_millis(), event.id.to_bytes(), properties])?;
+        deltas.add_events(name, event.occurred_at, 1);
         if let Some(unique_id) = &event.unique_id {
             unique_ids.add(connection.last_insert_rowid(), unique_id, event.received_at())?;
         }
@@ -275,6 +282,35 @@ impl ProductEvents for SqliteStore {
 
     async fn has_left_events(&self, workspace: WorkspaceId, contact: ContactId) -> Result<bool, StoreError> {
         self.readers.point_read(move |connection| Ok(deleted::number(connection, workspace, contact)?.is_some())).await
+    }
+
+    async fn event_activity(
+        &self,
+        workspace: WorkspaceId,
+        name: Option<&str>,
+        buckets: &Arc<Buckets>,
+        limit: usize,
+    ) -> Result<Vec<EventActivity>, StoreError> {
+        let (name, of) = (name.map(str::to_owned), Arc::clone(buckets));
+        let found = self
+            .readers
+            .read(move |connection| activity::count(connection, workspace, name.as_deref(), &of, limit))
+            .await?;
+        let began = Instant::now();
+        let mut contacts = activity::Contacts::of(workspace, buckets, found);
+        loop {
+            let (gone_on, is_all) = self
+                .scans
+                .read(move |connection| {
+                    let is_all = contacts.go_on(connection)?;
+                    Ok((contacts, is_all))
+                })
+                .await?;
+            contacts = gone_on;
+            if is_all || began.elapsed() >= activity::COUNTING {
+                return Ok(contacts.finish());
+            }
+        }
     }
 
     async fn forget_unique_ids(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {

@@ -1,11 +1,14 @@
 //! Product events.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError};
 use crate::domain::contact::Identifier;
 use crate::domain::product_event::ProductEvent;
 use crate::domain::product_event::event_deduplicator::Known;
+use crate::domain::tally::buckets::Buckets;
 use crate::ids::{ContactId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -18,6 +21,19 @@ pub struct Named {
     pub identifiers: Vec<Vec<Identifier>>,
     /// Unique ids of events.
     pub unique_ids: Vec<String>,
+}
+
+/// How many events of a name there were.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventActivity {
+    /// The name.
+    pub name: String,
+    /// How many there were in all buckets.
+    pub count: u64,
+    /// How many contacts they were of.
+    pub contacts: u64,
+    /// How many there were in each bucket.
+    pub series: Vec<u64>,
 }
 
 /// Reads of product events.
@@ -41,6 +57,18 @@ pub trait ProductEvents {
     ) -> Result<Slice<ProductEvent>, StoreError>;
     /// Whether events of a contact that is gone are still there, to be moved or deleted.
     async fn has_left_events(&self, workspace: WorkspaceId, contact: ContactId) -> Result<bool, StoreError>;
+    /// How many events happened in each of some buckets, by name: of one name, or of the names that have most, at most
+    /// `limit`, those with most first. Names without events there are left out.
+    ///
+    /// The cost of counting depends on the span and the names, not on the events. The contacts are counted for at most
+    /// some two seconds; when those are over, their number is estimated from a part that is spread over all contacts.
+    async fn event_activity(
+        &self,
+        workspace: WorkspaceId,
+        name: Option<&str>,
+        buckets: &Arc<Buckets>,
+        limit: usize,
+    ) -> Result<Vec<EventActivity>, StoreError>;
     /// Forgets up to `limit` unique ids that arrived before a time; answers how many.
     ///
     /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.

@@ -58,6 +58,9 @@ async fn moved(
     result: CampaignResult,
 ) -> Result<CampaignAction, Error> {
     cx.change(Write::PutCampaign(Box::new(campaign.clone()), Expect::Revision(revision)));
+    for write in cx.app.campaign_changed(&campaign, cx.now) {
+        cx.change(write);
+    }
     Ok(CampaignAction { campaign: view::of(cx, campaign).await?, result })
 }
 

@@ -1,7 +1,7 @@
 //! What is written to the messages that an erased person was part of.
 
 use futures_util::future::try_join_all;
-use messaging_core::changes::{Changes, EraseCopy, RedactMessage, Write};
+use messaging_core::changes::{Changes, CountMessages, EraseCopy, RedactMessage, Write};
 use messaging_core::domain::attempt::MessageAttempt;
 use messaging_core::domain::contact::erasure::{self, ErasedAddresses, Names};
 use messaging_core::domain::content;
@@ -81,6 +81,9 @@ async fn redaction(app: &App, workspace: WorkspaceId, id: MessageId, names: &Nam
         events: redacted.collect(),
     })));
     if is_cancelled {
+        let counted = CountMessages::of_change(&message, &message.moved(MessageStatus::Cancelled, now), None, now);
+        changes.extend(counted.map(|count| Write::CountMessages(Box::new(count))));
+        changes.extend(message.campaign_id.map(|campaign| App::wake_campaign(workspace, campaign, now)));
         let cancelled = [(EventKind::Cancelled, serde_json::Map::new())];
         changes.extend(app.append_events(workspace, id, cancelled).await?);
     }

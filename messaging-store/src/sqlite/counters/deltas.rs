@@ -12,6 +12,7 @@ use messaging_core::domain::message::MessageSource;
 use messaging_core::domain::tally::Counts;
 use messaging_core::domain::tally::buckets::Quarter;
 use messaging_core::ids::{CampaignId, Id as _, WorkspaceId};
+use messaging_core::time::Timestamp;
 use rusqlite::{CachedStatement, Connection, ToSql};
 
 use super::super::fault::Fault;
@@ -23,8 +24,17 @@ use super::columns::{ADD_ACTIVITY, ADD_CAMPAIGN_ACTIVITY, ADD_CAMPAIGN_COUNTS, S
 #[derive(Debug, Default)]
 pub(in super::super) struct CounterDeltas {
     log: Vec<(Key, Counts)>,
-    /// Where the log of the present set of changes begins: what stands before is not touched by it.
-    mark: usize,
+    /// Product events by the number of their name.
+    events: Vec<((i64, Quarter), i64)>,
+    /// Where the present set of changes begins: what stands before is not touched by it.
+    mark: Mark,
+}
+
+/// How much was counted before a set of changes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in super::super) struct Mark {
+    log: usize,
+    events: usize,
 }
 
 /// A row of counters.
@@ -57,20 +67,22 @@ impl SourceKind {
 
 impl CounterDeltas {
     /// Begins a set of changes; answers the place for [`CounterDeltas::undo_to`].
-    pub(in super::super) const fn mark(&mut self) -> usize {
-        self.mark = self.log.len();
+    pub(in super::super) const fn mark(&mut self) -> Mark {
+        self.mark = Mark { log: self.log.len(), events: self.events.len() };
         self.mark
     }
 
     /// Forgets what was counted since the mark.
-    pub(in super::super) fn undo_to(&mut self, mark: usize) {
-        self.log.truncate(mark);
+    pub(in super::super) fn undo_to(&mut self, mark: Mark) {
+        self.log.truncate(mark.log);
+        self.events.truncate(mark.events);
     }
 
     /// The transaction was rolled back, or is done.
     pub(in super::super) fn clear(&mut self) {
         self.log.clear();
-        self.mark = 0;
+        self.events.clear();
+        self.mark = Mark::default();
     }
 
     /// Counts.
@@ -88,10 +100,19 @@ impl CounterDeltas {
         }
     }
 
+    /// Counts product events of a name, or fewer of them.
+    pub(in super::super) fn add_events(&mut self, name: i64, at: Timestamp, number: i64) {
+        let key = (name, Quarter::of(at));
+        match self.events.get_mut(self.mark.events..).and_then(<[_]>::last_mut) {
+            Some((last, sum)) if *last == key => *sum += number,
+            _ => self.events.push((key, number)),
+        }
+    }
+
     /// Adds to the entry before, if that is of the same row and the same set of changes: a page of a campaign's new
     /// messages is one entry.
     fn push(&mut self, key: Key, counts: Counts) {
-        match self.log.get_mut(self.mark..).and_then(<[_]>::last_mut) {
+        match self.log.get_mut(self.mark.log..).and_then(<[_]>::last_mut) {
             Some((last, sum)) if *last == key => *sum += counts,
             _ => self.log.push((key, counts)),
         }
@@ -105,6 +126,20 @@ impl CounterDeltas {
         }
         for (key, counts) in sums.iter().filter(|(_, counts)| !counts.is_zero()) {
             add(connection, *key, counts)?;
+        }
+        if self.events.is_empty() {
+            return Ok(());
+        }
+        let mut sums: BTreeMap<(i64, Quarter), i64> = BTreeMap::new();
+        for (key, number) in &self.events {
+            *sums.entry(*key).or_default() += number;
+        }
+        let mut addition = connection.prepare_cached(
+            "INSERT INTO product_event_activity (name, quarter, events) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO UPDATE SET events = events + excluded.events",
+        )?;
+        for ((name, quarter), number) in sums.into_iter().filter(|(_, number)| *number != 0) {
+            addition.execute([name, quarter.0.into(), number])?;
         }
         Ok(())
     }

@@ -6,8 +6,10 @@
 use messaging_core::changes::MoveProductEvents;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
+use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
+use super::super::counters::CounterDeltas;
 use super::super::fault::Fault;
 use super::super::numbers::{contact_number, workspace_number};
 use super::super::query::{many, one};
@@ -44,6 +46,7 @@ pub(in super::super) fn depart(
 /// Moves a slice of the events of a contact that is gone, or is about to go, to its merge target.
 pub(in super::super) fn relocate(
     connection: &Connection,
+    deltas: &mut CounterDeltas,
     read_masks: &mut ReadMasks,
     change: &MoveProductEvents,
 ) -> Result<(), Fault> {
@@ -58,7 +61,7 @@ pub(in super::super) fn relocate(
         (n, merge_target)
     } else {
         let Some(n) = number(connection, workspace, from)? else { return Ok(()) };
-        let Some(merge_target) = living_heir(connection, n)? else { return delete_of(connection, n, limit) };
+        let Some(merge_target) = living_heir(connection, n)? else { return delete_of(connection, deltas, n, limit) };
         (n, merge_target)
     };
     let events = slice(connection, n, limit)?;
@@ -79,23 +82,25 @@ pub(in super::super) fn relocate(
 /// Deletes a slice of the events of a contact that is gone.
 pub(in super::super) fn delete(
     connection: &Connection,
+    deltas: &mut CounterDeltas,
     workspace: WorkspaceId,
     contact: ContactId,
     limit: usize,
 ) -> Result<(), Fault> {
     match number(connection, workspace, contact)? {
-        Some(n) => delete_of(connection, n, limit),
+        Some(n) => delete_of(connection, deltas, n, limit),
         None => Ok(()),
     }
 }
 
-fn delete_of(connection: &Connection, n: i64, limit: usize) -> Result<(), Fault> {
+fn delete_of(connection: &Connection, deltas: &mut CounterDeltas, n: i64, limit: usize) -> Result<(), Fault> {
     let events = slice(connection, n, limit)?;
     let mut unique_id = connection.prepare_cached("DELETE FROM event_unique_ids WHERE event = ?1")?;
-    let mut removal = connection.prepare_cached("DELETE FROM product_events WHERE n = ?1")?;
+    let mut removal = connection.prepare_cached("DELETE FROM product_events WHERE n = ?1 RETURNING name, at")?;
     for event in &events {
         unique_id.execute([event])?;
-        removal.execute([event])?;
+        let (name, at) = removal.query_row([event], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        deltas.add_events(name, Timestamp::from_millis(at), -1);
     }
     if events.len() < limit { forget(connection, n) } else { Ok(()) }
 }

@@ -1,0 +1,153 @@
+//! What was sent and what came of it, over time.
+//!
+//! Contract section 17. Everything is read from counters, whose number depends on the span and not on how much was sent.
+
+pub mod campaigns;
+pub mod events;
+pub mod span;
+
+use http::{Method, StatusCode};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::tally::buckets::{Buckets, Interval};
+use messaging_core::domain::tally::{Counter, Counts, rate};
+use messaging_core::input::{Empty, Input};
+use messaging_core::ports::store::SeriesOf;
+use messaging_core::scope::{Access, Scope};
+use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::span::Span;
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, InWorkspace, Operation};
+
+/// What became of the messages of a span, or of a bucket of it. Each counts where it happened; a message that bounces
+/// late is taken out of where it was delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Activity {
+    /// Messages that were handed to the channel.
+    pub sent: u64,
+    /// Messages that arrived, and did not come back.
+    pub delivered: u64,
+    /// Times that people opened a message.
+    pub opens: u64,
+    /// Messages that people opened for the first time.
+    pub unique_opens: u64,
+    /// Times that people followed a link.
+    pub clicks: u64,
+    /// Messages of which people followed a link for the first time.
+    pub unique_clicks: u64,
+    /// Messages that were refused or came back.
+    pub bounces: u64,
+    /// Messages that were complained of.
+    pub complaints: u64,
+    /// Messages by which people unsubscribed.
+    pub unsubscribes: u64,
+    /// Unique opens for each delivered message, rounded to 4 decimals.
+    pub open_rate: f64,
+    /// Unique clicks for each delivered message, rounded to 4 decimals.
+    pub click_rate: f64,
+}
+
+impl Activity {
+    fn of(counts: &Counts) -> Self {
+        let total = |counter| counts.total(counter);
+        let delivered = total(Counter::Delivered);
+        Self {
+            sent: total(Counter::Sent),
+            delivered,
+            opens: total(Counter::Opens),
+            unique_opens: total(Counter::UniqueOpens),
+            clicks: total(Counter::Clicks),
+            unique_clicks: total(Counter::UniqueClicks),
+            bounces: total(Counter::Bounces),
+            complaints: total(Counter::Complaints),
+            unsubscribes: total(Counter::Unsubscribes),
+            open_rate: rate(total(Counter::UniqueOpens), delivered),
+            click_rate: rate(total(Counter::UniqueClicks), delivered),
+        }
+    }
+}
+
+/// What became of messages in one bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct ActivityBucket {
+    /// When the bucket begins.
+    pub at: Timestamp,
+    /// What happened in it.
+    #[serde(flatten)]
+    pub activity: Activity,
+}
+
+/// What was counted in each bucket, and in all of them.
+async fn activity(cx: &Context<'_>, of: SeriesOf, buckets: &Buckets) -> Result<(Activity, Vec<ActivityBucket>), Error> {
+    let (from, to) = buckets.quarters();
+    let sums = buckets.sum(cx.store().series(cx.workspace()?, of, from, to).await?);
+    let totals: Counts = sums.iter().copied().sum();
+    let bucket = |(at, counts): (&Timestamp, &Counts)| ActivityBucket { at: *at, activity: Activity::of(counts) };
+    Ok((Activity::of(&totals), buckets.starts().iter().zip(&sums).map(bucket).collect()))
+}
+
+/// Which activity is asked for.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
+pub struct OverviewQuery {
+    /// From this time; 30 days before `to` unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Timestamp>,
+    /// To before this time; now unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Timestamp>,
+    /// How long buckets are, in the workspace's time zone; days unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
+    /// Of this channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<Channel>,
+}
+
+impl Input for OverviewQuery {}
+
+/// What was sent in a span and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Overview {
+    /// Where the span begins.
+    pub from: Timestamp,
+    /// Before which it ends.
+    pub to: Timestamp,
+    /// How long its buckets are.
+    pub interval: Interval,
+    /// The sums of its buckets.
+    pub totals: Activity,
+    /// Every bucket of the span, in order.
+    pub series: Vec<ActivityBucket>,
+}
+
+/// `GET /workspaces/{workspace_id}/analytics/overview`
+pub struct GetOverview;
+
+impl Operation for GetOverview {
+    const ID: &'static str = "getAnalyticsOverview";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/analytics/overview";
+    const ACCESS: Access = Access::Scope(Scope::AnalyticsRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "analytics overview";
+    const SUMMARY: &'static str = "Show what was sent and what came of it, over time";
+    type Path = InWorkspace;
+    type Query = OverviewQuery;
+    type Body = Empty;
+    type Output = Overview;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Overview, Error> {
+        let OverviewQuery { from, to, interval, channel } = call.query;
+        let (Span { from, to, interval }, buckets) = Span::read(cx, from, to, interval).await?;
+        let (totals, series) = activity(cx, SeriesOf::Workspace(channel), &buckets).await?;
+        Ok(Overview { from, to, interval, totals, series })
+    }
+}

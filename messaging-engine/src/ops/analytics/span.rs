@@ -1,0 +1,37 @@
+//! The span that analytics are asked for.
+
+use messaging_core::domain::tally::buckets::{Buckets, DEFAULT_SPAN, Interval, check_span};
+use messaging_core::time::{self, Timestamp};
+use messaging_core::violation::Violations;
+
+use crate::error::Error;
+use crate::ops::context::Context;
+
+/// From when to before when, and in which pieces.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    pub(super) from: Timestamp,
+    pub(super) to: Timestamp,
+    pub(super) interval: Interval,
+}
+
+impl Span {
+    /// What was asked for, or the last 30 days by days; with its buckets in the zone of the workspace.
+    pub(super) async fn read(
+        cx: &Context<'_>,
+        from: Option<Timestamp>,
+        to: Option<Timestamp>,
+        interval: Option<Interval>,
+    ) -> Result<(Self, Buckets), Error> {
+        // Not from the cache: another process may just have changed the zone. The operator can name any workspace, also
+        // one that is not there.
+        let workspace = cx.store().workspace(cx.workspace()?).await?.ok_or(Error::NotFound)?.record;
+        let to = to.unwrap_or(cx.now);
+        let span = Self { from: from.unwrap_or(to - DEFAULT_SPAN), to, interval: interval.unwrap_or_default() };
+        let mut violations = Violations::new();
+        check_span(span.from, span.to, &mut violations);
+        violations.into_result()?;
+        let zone = time::zone(&workspace.timezone).map_or(jiff::tz::TimeZone::UTC, |(zone, _)| zone);
+        Ok((span, Buckets::new(span.from, span.to, span.interval, &zone)))
+    }
+}
