@@ -212,6 +212,7 @@ macro_rules! conformance_tests {
             messages: messages_round_trip, status_moves_with_its_revision, holds_and_milestones_move, contents_are_forgotten_when_settled,
                 contents_dated_in_the_future_are_passed_over,
                 events_are_ordered_by_time, every_filter_narrows, filters_combine,
+                listing_is_narrowed_to_recipient_template_and_time,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             news: commits_are_told_by_topic;
             product_events: events_round_trip, what_events_name_is_looked_up, the_first_name_found_is_enough,
