@@ -27,6 +27,7 @@ use crate::domain::custom_field::CustomField;
 use crate::domain::digest::Digest;
 use crate::domain::import::Import;
 use crate::domain::import::report::RowErrors;
+use crate::domain::lane::Lane;
 use crate::domain::link_token::{CopyKey, UrlKey};
 use crate::domain::list::ContactList;
 use crate::domain::login_attempts::SignInAttempt;
@@ -47,10 +48,12 @@ use crate::ids::{
 };
 use crate::time::Timestamp;
 
-pub use self::campaigns::{AudienceRow, ContactSends, CountLink, Engagement, NewWaiting, WaitingKey};
+pub use self::campaigns::{AudienceRow, ContactSends, CountLink, Engagement, NewWaiting, WaitingKey, track_of};
 pub use self::contacts::{MoveProductEvents, PutContact};
 pub use self::jobs::{JobHandle, NewJob, PutBack, Reschedule};
-pub use self::messages::{AttributeMessage, CountMessages, EraseCopy, LogEvent, MoveMessage, RedactMessage, moves};
+pub use self::messages::{
+    AttributeMessage, CountMessages, EraseCopy, LogEvent, MoveMessage, RedactMessage, moves, visited,
+};
 pub use self::replies::{Reply, ReplyKey};
 pub use self::webhooks::UpdateDelivery;
 pub use crate::revision::Expect;
@@ -285,6 +288,9 @@ pub enum Write {
     Enqueue(NewJob),
     /// Adds a job unless its lane has one, claimed or not.
     EnqueueOnce(NewJob),
+    /// Makes the jobs of a lane due, those that are in work as soon as they are put back; `at` is the present. Nothing
+    /// happens when there are none.
+    WakeLane(Lane, Timestamp),
     /// Removes a claimed job. `LeaseLost` when the claim is not held.
     FinishJob(JobHandle),
     /// Puts a claimed job back for later. `LeaseLost` when the claim is not held.
@@ -363,6 +369,7 @@ impl Write {
                 | Self::MarkReplayed(..)
                 | Self::Enqueue(..)
                 | Self::EnqueueOnce(..)
+                | Self::WakeLane(..)
                 | Self::FinishJob(..)
                 | Self::RescheduleJob(..)
                 | Self::PutJobBack(..)

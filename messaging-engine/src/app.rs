@@ -7,6 +7,7 @@ pub(crate) mod account_pauses;
 mod builder;
 pub(crate) mod cache;
 pub(crate) mod caches;
+pub(crate) mod campaign_pace;
 mod capacity;
 pub(crate) mod compiled_templates;
 mod concurrency_limiter;
@@ -50,6 +51,7 @@ use account_pauses::AccountPauses;
 pub use builder::Builder;
 use caches::Lookups;
 pub use caches::Provider;
+use campaign_pace::CampaignPace;
 use compiled_templates::CompiledVersions;
 use concurrency_limiter::ConcurrencyLimiter;
 use domain_looks::DomainLooks;
@@ -102,6 +104,8 @@ pub(crate) struct Shared {
     pub(crate) work: WorkSignal,
     /// Accounts at providers that are left alone for a while.
     pub(crate) account_pauses: Arc<AccountPauses>,
+    /// When messages of campaigns with a rate limit began.
+    pub(crate) campaign_pace: CampaignPace,
     pub(crate) events: EventSignal,
     pub(crate) webhook_limiter: ConcurrencyLimiter,
     /// Attempts that ended without anybody knowing whether the message arrived.
@@ -179,6 +183,11 @@ impl App {
     /// The transport of a channel's provider, if this installation has one.
     pub fn transport(&self, channel: Channel, provider: &str) -> Option<&Arc<dyn Transport>> {
         self.0.transports.get(&(channel, provider.to_owned()))
+    }
+
+    /// The rate limits of campaigns.
+    pub(crate) fn campaign_pace(&self) -> &CampaignPace {
+        &self.0.campaign_pace
     }
 
     /// Accounts at providers that are left alone for a while.

@@ -19,6 +19,7 @@ pub(crate) mod lanes;
 pub mod move_messages;
 pub mod recalculate_segment;
 pub mod replay_webhook;
+pub mod run_campaign;
 pub mod settle_receipt;
 pub mod upkeep;
 pub mod verify_domain;

@@ -19,10 +19,12 @@ use crate::jobs::imports::{ExpireImport, ImportContacts};
 use crate::jobs::move_messages::MoveMessages;
 use crate::jobs::recalculate_segment::RecalculateSegment;
 use crate::jobs::replay_webhook::ReplayWebhook;
+use crate::jobs::run_campaign::RunCampaign;
 use crate::jobs::settle_receipt::SettleReceipt;
 use crate::jobs::upkeep::Upkeep;
 use crate::jobs::verify_domain::VerifyDomain;
 
+mod campaign;
 mod compose;
 mod deliver_message;
 mod deliver_webhook;
@@ -34,6 +36,7 @@ mod follow_changes;
 mod import_contacts;
 mod job;
 mod lanes;
+mod marketing_look;
 mod move_messages;
 mod paused_lanes;
 mod recalculate_segment;
@@ -63,6 +66,7 @@ pub(crate) const fn all() -> &'static [JobType] {
         JobType::of::<MoveMessages>(),
         JobType::of::<RecalculateSegment>(),
         JobType::of::<ReplayWebhook>(),
+        JobType::of::<RunCampaign>(),
         JobType::of::<SettleReceipt>(),
         JobType::of::<Upkeep>(),
         JobType::of::<VerifyDomain>(),

@@ -31,6 +31,7 @@ pub mod campaigns;
 pub mod channels;
 pub mod commit;
 pub mod contacts;
+pub mod counters;
 pub mod custom_fields;
 pub mod events;
 pub mod every_call;
@@ -188,6 +189,10 @@ macro_rules! conformance_tests {
                 contacts_are_put_in_order, identifiers_change_hands_in_one_commit, a_removed_contact_leaves_nothing, every_filter_narrows,
                 listing_is_exact_while_rows_are_inserted, a_page_goes_on_after_its_last_contact_is_gone,
                 one_of_many_gets_an_address, other_workspaces_are_not_there;
+            counters: totals_and_series_are_sums, what_conflicts_counts_nothing, counts_of_a_crowd_add_up,
+                a_series_is_of_a_span, links_are_counted_by_variant_and_number, a_removed_campaign_has_no_counts,
+                events_are_counted_by_name, contacts_of_events_are_counted_once, other_workspaces_are_not_there,
+                whatever_happens_counters_equal_a_recount;
             custom_fields: fields_round_trip, key_is_unique_in_its_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             events: events_are_logged_in_the_order_of_commits, a_position_of_a_time_divides_the_log,
@@ -195,7 +200,8 @@ macro_rules! conformance_tests {
             imports: imports_round_trip, refused_rows_come_back_in_order, old_refused_rows_are_forgotten,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             installation: the_check_value_of_the_key_is_kept_once, the_name_is_changed_by_whoever_knows_it, sealed_secrets_are_found_with_their_places;
-            jobs: a_claimed_job_is_finished_once, a_lane_gets_one_job_of_a_kind_that_is_needed_once,
+            jobs: a_claimed_job_is_finished_once, a_lane_that_is_woken_is_due, a_refused_commit_wakes_no_lane,
+                a_lane_gets_one_job_of_a_kind_that_is_needed_once,
                 what_is_not_due_is_not_claimed,
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
                 a_rescheduled_job_comes_back,
@@ -217,6 +223,7 @@ macro_rules! conformance_tests {
             messages: messages_round_trip, status_moves_with_its_revision, holds_and_milestones_move, contents_are_forgotten_when_settled,
                 contents_dated_in_the_future_are_passed_over,
                 events_are_ordered_by_time, every_filter_narrows, filters_combine,
+                listing_is_narrowed_to_recipient_template_and_time,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             news: commits_are_told_by_topic;
             product_events: events_round_trip, what_events_name_is_looked_up, the_first_name_found_is_enough,

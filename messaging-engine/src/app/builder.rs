@@ -144,6 +144,7 @@ impl Builder {
             compiled_templates: CompiledVersions::default(),
             work: WorkSignal::default(),
             account_pauses: Arc::default(),
+            campaign_pace: super::campaign_pace::CampaignPace::default(),
             events: EventSignal::default(),
             webhook_limiter: ConcurrencyLimiter::default(),
             ambiguous_attempts: AtomicU64::new(0),

@@ -15,6 +15,8 @@ pub(crate) const CONTACTS: &str = "contacts";
 pub(crate) const RECEIPTS: &str = "receipts";
 /// Files that are read.
 pub(crate) const IMPORTS: &str = "imports";
+/// What happens to a campaign as a whole; the campaign follows.
+pub(crate) const CAMPAIGN: &str = "campaign:";
 /// Housekeeping; the kind of sweep follows.
 pub(crate) const UPKEEP: &str = "upkeep:";
 /// Calculations of segments.

@@ -98,8 +98,8 @@ impl Jobs for TwoHandles {
         self.of_call("job_count").job_count().await
     }
 
-    async fn lane_lengths(&self, lanes: &[Lane], most: usize) -> Result<Vec<u64>, StoreError> {
-        self.of_call("lane_lengths").lane_lengths(lanes, most).await
+    async fn lane_lengths(&self, lanes: &[Lane], due_by: Timestamp, most: usize) -> Result<Vec<u64>, StoreError> {
+        self.of_call("lane_lengths").lane_lengths(lanes, due_by, most).await
     }
 }
 

@@ -119,6 +119,7 @@ pub(super) fn apply(
         Write::DeleteBlob(..) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, index, job),
         Write::EnqueueOnce(job) => jobs::enqueue_once(connection, index, job),
+        Write::WakeLane(lane, at) => jobs::wake_lane(connection, index, lane, *at),
         Write::FinishJob(handle) => jobs::finish(connection, index, handle),
         Write::RescheduleJob(handle, to) => jobs::reschedule(connection, index, handle, to),
         Write::PutJobBack(handle, to) => jobs::put_back(connection, index, handle, *to),

@@ -45,6 +45,30 @@ pub(super) fn enqueue_once(connection: &Connection, index: &mut LaneIndex, job: 
     if waits { Ok(()) } else { enqueue(connection, index, job) }
 }
 
+/// Makes the jobs of a lane due. Those that are claimed keep their due time, which their handle names, until they are
+/// put back.
+pub(super) fn wake_lane(
+    connection: &Connection,
+    index: &mut LaneIndex,
+    lane: &Lane,
+    at: Timestamp,
+) -> Result<(), Fault> {
+    let mut statement = connection.prepare_cached("SELECT due_at, id FROM jobs WHERE lane = ?1")?;
+    let jobs = statement.query_map([lane.as_str()], |row| Ok((row::time(row, 0), row::id(row, 1))))?;
+    for job in jobs.collect::<Result<Vec<_>, _>>()? {
+        let (due_at, id): (Timestamp, JobId) = (job.0?, job.1?);
+        if index.wake_when_put_back(id) || due_at <= at {
+            continue;
+        }
+        connection
+            .prepare_cached("UPDATE jobs SET due_at = ?4, dated_at = ?4 WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?
+            .execute(params![lane.as_str(), due_at.as_millis(), id.to_bytes(), at.as_millis()])?;
+        index.redating().note(connection, at)?;
+        index.note_added(lane.as_str(), at);
+    }
+    Ok(())
+}
+
 pub(super) fn finish(connection: &Connection, index: &mut LaneIndex, handle: &JobHandle) -> Result<(), Fault> {
     index.give_up(handle)?;
     let rows = connection
@@ -86,7 +110,8 @@ fn move_to(
     sql: &str,
     value: &dyn ToSql,
 ) -> Result<(), Fault> {
-    index.give_up(handle)?;
+    let is_woken = index.give_up(handle)?;
+    let due_at = if is_woken { due_at.min(at) } else { due_at };
     let rows = connection.prepare_cached(sql)?.execute(params![
         handle.lane.as_str(),
         handle.due_at.as_millis(),
@@ -145,8 +170,8 @@ impl Jobs for SqliteStore {
             .await
     }
 
-    async fn lane_lengths(&self, lanes: &[Lane], most: usize) -> Result<Vec<u64>, StoreError> {
-        const SQL: &str = "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE lane = ?1 LIMIT ?2)";
+    async fn lane_lengths(&self, lanes: &[Lane], due_by: Timestamp, most: usize) -> Result<Vec<u64>, StoreError> {
+        const SQL: &str = "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE lane = ?1 AND due_at <= ?2 LIMIT ?3)";
         let lanes = lanes.to_vec();
         self.readers
             .read(move |connection| {
@@ -155,7 +180,9 @@ impl Jobs for SqliteStore {
                 let mut count = connection.prepare_cached(SQL)?;
                 let most = row::sql_limit(most);
                 let mut length = |lane: &Lane| -> Result<u64, Fault> {
-                    Ok(count.query_row(params![lane.as_str(), most], |row| row.get::<_, i64>(0))?.unsigned_abs())
+                    Ok(count
+                        .query_row(params![lane.as_str(), due_by.as_millis(), most], |row| row.get::<_, i64>(0))?
+                        .unsigned_abs())
                 };
                 lanes.iter().map(&mut length).collect()
             })

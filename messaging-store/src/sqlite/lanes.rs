@@ -61,6 +61,9 @@ pub(super) struct LaneIndex {
 struct Lease {
     token: u64,
     until: Monotonic,
+    /// Whether the job is wanted again as soon as it is put back. May say so where the transaction that wanted it was
+    /// rolled back: then it is looked at in vain.
+    is_woken: bool,
 }
 
 #[derive(Debug, Default)]
@@ -123,14 +126,20 @@ impl LaneIndex {
         }
     }
 
-    /// Ends a claim, if it is still the current one.
-    pub(super) fn give_up(&mut self, handle: &JobHandle) -> Result<(), Fault> {
+    /// Ends a claim, if it is still the current one. Answers whether the job is wanted again at once.
+    pub(super) fn give_up(&mut self, handle: &JobHandle) -> Result<bool, Fault> {
         let lease = self.leases.get(&handle.id).copied().filter(|lease| lease.token == handle.token);
         let lease = lease.ok_or(Fault::LeaseLost)?;
         self.leases.remove(&handle.id);
         self.drop_end(handle.lane.as_str(), lease.until);
         self.log.push(Entry::GivenUp { lane: handle.lane.to_string(), id: handle.id, lease });
-        Ok(())
+        Ok(lease.is_woken)
+    }
+
+    /// Has a claimed job wanted again as soon as it is put back; answers whether it is claimed.
+    pub(super) fn wake_when_put_back(&mut self, id: JobId) -> bool {
+        let lease = self.leases.get_mut(&id);
+        lease.map(|lease| lease.is_woken = true).is_some()
     }
 
     /// Fails unless the claim is still the current one.
@@ -309,7 +318,7 @@ impl LaneIndex {
     pub(super) fn lease(&mut self, lane: &str, id: JobId, until: Monotonic) -> u64 {
         self.last_token = self.last_token.wrapping_add(1);
         let token = self.last_token;
-        if let Some(expired) = self.leases.insert(id, Lease { token, until }) {
+        if let Some(expired) = self.leases.insert(id, Lease { token, until, is_woken: false }) {
             self.drop_end(lane, expired.until);
         }
         let known = match self.lanes.get_mut(lane) {

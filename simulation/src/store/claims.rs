@@ -83,9 +83,9 @@ impl Jobs for FaultyStore {
         wait(database.job_count())
     }
 
-    async fn lane_lengths(&self, lanes: &[Lane], most: usize) -> Result<Vec<u64>, StoreError> {
+    async fn lane_lengths(&self, lanes: &[Lane], due_by: Timestamp, most: usize) -> Result<Vec<u64>, StoreError> {
         self.before("lane_lengths").await?;
         let database = self.database();
-        wait(database.lane_lengths(lanes, most))
+        wait(database.lane_lengths(lanes, due_by, most))
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Found {
 
 /// The target of a link.
 pub(super) struct Target {
+    /// Where its tag begins.
+    pub(super) tag: usize,
     /// Where it stands, without quotes.
     pub(super) value: Range<usize>,
     /// Whether it stands in quotes.
@@ -58,6 +60,8 @@ struct Reader<'a> {
 /// A start tag while its attributes are read.
 #[derive(Default)]
 struct Tag {
+    /// Where its name ends.
+    name_end: usize,
     is_link: bool,
     /// Whether what follows is text up to the end tag: a script, a style sheet.
     is_raw: bool,
@@ -94,6 +98,7 @@ impl<'a> Reader<'a> {
             CallbackEvent::OpenStartTag { name } => {
                 self.after_comment = false;
                 self.tag = Some(Tag {
+                    name_end: span.end,
                     is_link: matches!(name, b"a" | b"area"),
                     is_raw: naive_next_state(name).is_some(),
                     ..Tag::default()
@@ -156,7 +161,9 @@ impl<'a> Reader<'a> {
             && !url.is_empty()
             && let Some((value, quoted)) = value_after(self.html, name_end)
         {
-            self.targets.push(Target { value, quoted, url, untracked: tag.untracked });
+            let named = self.html.get(..tag.name_end).unwrap_or_default();
+            let tag_start = named.rfind('<').unwrap_or_default();
+            self.targets.push(Target { tag: tag_start, value, quoted, url, untracked: tag.untracked });
         }
     }
 

@@ -33,9 +33,9 @@ pub trait Jobs {
     async fn next_due(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, StoreError>;
     /// How many jobs wait, claimed ones included; for metrics.
     async fn job_count(&self) -> Result<u64, StoreError>;
-    /// How many jobs each of some lanes has, claimed ones included, in the order of the lanes. Counts no further than
-    /// `most`, which the cost of a lane grows with.
-    async fn lane_lengths(&self, lanes: &[Lane], most: usize) -> Result<Vec<u64>, StoreError>;
+    /// How many jobs of each of some lanes are due by a time, claimed ones included, in the order of the lanes. Counts no
+    /// further than `most`, which the cost of a lane grows with.
+    async fn lane_lengths(&self, lanes: &[Lane], due_by: Timestamp, most: usize) -> Result<Vec<u64>, StoreError>;
 }
 
 /// What is claimed.
