@@ -84,8 +84,6 @@ async fn redaction(app: &App, workspace: WorkspaceId, id: MessageId, names: &Nam
     let count = CountMessages::of_change(&message, &after, None, now);
     changes.extend(count.map(|count| Write::CountMessages(Box::new(count))));
     if is_cancelled {
-        let counted = CountMessages::of_change(&message, &message.moved(MessageStatus::Cancelled, now), None, now);
-        changes.extend(counted.map(|count| Write::CountMessages(Box::new(count))));
         changes.extend(message.campaign_id.map(|campaign| App::wake_campaign(workspace, campaign, now)));
         let cancelled = [(EventKind::Cancelled, serde_json::Map::new())];
         changes.extend(app.append_events(workspace, id, cancelled).await?);
