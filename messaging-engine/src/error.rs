@@ -6,6 +6,7 @@
 
 use http::StatusCode;
 use messaging_core::DomainError;
+use messaging_core::domain::campaign::refusal::Refusal;
 use messaging_core::ids::ContactId;
 use messaging_core::ports::store::StoreError;
 use messaging_core::scope::Scope;
@@ -144,6 +145,12 @@ pub enum Unprocessable {
     ChannelNotConfigured,
     /// The contact has no address for the channel.
     ContactAddressMissing,
+    /// A campaign was scheduled without a time.
+    ScheduleTimeRequired,
+    /// A campaign was scheduled for a time that has passed.
+    ScheduleInPast,
+    /// A campaign names nobody.
+    AudienceEmpty,
     /// An uploaded file is not as long as it was said to be.
     SizeMismatch,
     /// An uploaded file is not the one it was said to be.
@@ -161,6 +168,9 @@ impl Unprocessable {
         Self::SenderDomainNotVerified,
         Self::ChannelNotConfigured,
         Self::ContactAddressMissing,
+        Self::ScheduleTimeRequired,
+        Self::ScheduleInPast,
+        Self::AudienceEmpty,
         Self::SizeMismatch,
         Self::ChecksumMismatch,
         Self::UrlNotAllowed,
@@ -174,6 +184,9 @@ impl Unprocessable {
             Self::SenderDomainNotVerified => "sender_domain_not_verified",
             Self::ChannelNotConfigured => "channel_not_configured",
             Self::ContactAddressMissing => "contact_address_missing",
+            Self::ScheduleTimeRequired => "schedule_time_required",
+            Self::ScheduleInPast => "schedule_in_past",
+            Self::AudienceEmpty => "audience_empty",
             Self::SizeMismatch => "size_mismatch",
             Self::ChecksumMismatch => "checksum_mismatch",
             Self::UrlNotAllowed => "url_not_allowed",
@@ -187,6 +200,9 @@ impl Unprocessable {
             Self::SenderDomainNotVerified => "the sender's domain is not a verified sending domain of this workspace",
             Self::ChannelNotConfigured => "the channel has no usable provider; set one with PUT …/channels/{channel}",
             Self::ContactAddressMissing => "the contact has no address for this channel",
+            Self::ScheduleTimeRequired => "give at, or send_now",
+            Self::ScheduleInPast => "at lies in the past",
+            Self::AudienceEmpty => "the audience names no list and no segment",
             Self::SizeMismatch => "the file is not as long as size_bytes said; the link still works",
             Self::ChecksumMismatch => "the file does not have the sha256 that was announced; the link still works",
             Self::UrlNotAllowed => "this address may not be called: https, a public host, no user in it",
@@ -319,6 +335,21 @@ impl From<DomainError> for Error {
             DomainError::LinkExpired => Self::LinkExpired,
             DomainError::SenderMissing => Unprocessable::SenderMissing.into(),
             DomainError::SenderDomainNotVerified => Unprocessable::SenderDomainNotVerified.into(),
+        }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Invalid(violations) => Self::Validation(violations),
+            Refusal::State { status, allowed } => Self::InvalidState { status, allowed },
+            Refusal::ScheduleTimeRequired => Unprocessable::ScheduleTimeRequired.into(),
+            Refusal::ScheduleInPast => Unprocessable::ScheduleInPast.into(),
+            Refusal::AudienceEmpty => Unprocessable::AudienceEmpty.into(),
+            Refusal::SenderMissing => Unprocessable::SenderMissing.into(),
+            Refusal::SenderDomainNotVerified => Unprocessable::SenderDomainNotVerified.into(),
+            Refusal::ChannelNotConfigured => Unprocessable::ChannelNotConfigured.into(),
         }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) mod runnable;
 
 pub mod analytics;
 pub mod attempts;
+pub mod campaigns;
 pub mod channels;
 pub mod contacts;
 pub mod custom_fields;
@@ -36,6 +37,7 @@ pub mod segments;
 pub mod sending_domains;
 pub mod sessions;
 pub mod suppressions;
+pub mod system;
 pub mod templates;
 pub mod webhooks;
 pub mod workspaces;
@@ -76,6 +78,7 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<messages::GetMessage>(),
         Endpoint::of::<messages::ListMessages>(),
         Endpoint::of::<attempts::ListAttempts>(),
+        Endpoint::of::<messages::cancel::CancelMessage>(),
         // Section 5.
         Endpoint::of::<events::SendEvent>(),
         Endpoint::of::<events::SendEvents>(),
@@ -119,6 +122,7 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<suppressions::CreateSuppression>(),
         Endpoint::of::<suppressions::ListSuppressions>(),
         Endpoint::of::<suppressions::DeleteSuppression>(),
+        Endpoint::of::<contacts::ExplainContact>(),
         // Section 11.
         Endpoint::of::<templates::ListTemplates>(),
         Endpoint::of::<templates::CreateTemplate>(),
@@ -131,6 +135,18 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<templates::import::ImportUrlTemplate>(),
         Endpoint::of::<templates::preview::PreviewTemplate>(),
         // Section 12.
+        Endpoint::of::<campaigns::ListCampaigns>(),
+        Endpoint::of::<campaigns::CreateCampaign>(),
+        Endpoint::of::<campaigns::preview::PreviewAudience>(),
+        Endpoint::of::<campaigns::GetCampaign>(),
+        Endpoint::of::<campaigns::UpdateCampaign>(),
+        Endpoint::of::<campaigns::actions::ScheduleCampaign>(),
+        Endpoint::of::<campaigns::actions::PauseCampaign>(),
+        Endpoint::of::<campaigns::actions::CancelCampaign>(),
+        Endpoint::of::<campaigns::recipients::ListRecipients>(),
+        Endpoint::of::<campaigns::actions::UnscheduleCampaign>(),
+        Endpoint::of::<campaigns::actions::DeclareWinner>(),
+        Endpoint::of::<campaigns::DeleteCampaign>(),
         Endpoint::of::<analytics::campaigns::GetCampaignStats>(),
         // Section 14.
         Endpoint::of::<sending_domains::ListSendingDomains>(),
@@ -159,6 +175,8 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<channels::ListChannels>(),
         Endpoint::of::<channels::SetChannel>(),
         Endpoint::of::<channels::DeleteChannel>(),
+        // Section 22.
+        Endpoint::of::<system::GetSystem>(),
         // Section 17.
         Endpoint::of::<analytics::GetOverview>(),
         Endpoint::of::<analytics::campaigns::ListStartedCampaigns>(),

@@ -4,7 +4,10 @@
 //! They know no operation and no job; a job is enqueued as data ([`jobs`](crate::jobs)).
 
 pub(crate) mod acceptance;
+mod audiences;
+mod campaign_readiness;
 mod campaign_stats;
+pub(crate) mod campaigns;
 mod commit;
 mod consent;
 pub(crate) mod dkim;
@@ -15,9 +18,11 @@ mod importing;
 pub(crate) mod inbound_messages;
 pub(crate) mod ingesting;
 pub(crate) mod lookups;
+pub(crate) mod message_parts;
 mod passwords;
 mod receipts;
 mod reports;
+mod restored_campaigns;
 mod secrets;
 mod segments;
 mod sign_ins;

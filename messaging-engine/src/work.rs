@@ -10,6 +10,7 @@
 //! Its payload in [`jobs`](crate::jobs), a type that implements [`JobData`](crate::jobs::JobData); the work in a file
 //! here, as `Job` of that type; a line in `all`.
 
+use crate::jobs::cancel_waiting::CancelWaiting;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::deliver_webhook::DeliverWebhook;
 use crate::jobs::drain_webhook::DrainWebhook;
@@ -19,10 +20,13 @@ use crate::jobs::imports::{ExpireImport, ImportContacts};
 use crate::jobs::move_messages::MoveMessages;
 use crate::jobs::recalculate_segment::RecalculateSegment;
 use crate::jobs::replay_webhook::ReplayWebhook;
+use crate::jobs::run_campaign::RunCampaign;
 use crate::jobs::settle_receipt::SettleReceipt;
 use crate::jobs::upkeep::Upkeep;
 use crate::jobs::verify_domain::VerifyDomain;
 
+mod campaign;
+pub(crate) mod cancel_waiting;
 mod compose;
 mod deliver_message;
 mod deliver_webhook;
@@ -34,6 +38,7 @@ mod follow_changes;
 mod import_contacts;
 mod job;
 mod lanes;
+mod marketing_look;
 mod move_messages;
 mod paused_lanes;
 mod recalculate_segment;
@@ -53,6 +58,7 @@ pub use runner::Workers;
 /// Every job type.
 pub(crate) const fn all() -> &'static [JobType] {
     const ALL: &[JobType] = &[
+        JobType::of::<CancelWaiting>(),
         JobType::of::<DeliverMessage>(),
         JobType::of::<DeliverWebhook>(),
         JobType::of::<DrainWebhook>(),
@@ -63,6 +69,7 @@ pub(crate) const fn all() -> &'static [JobType] {
         JobType::of::<MoveMessages>(),
         JobType::of::<RecalculateSegment>(),
         JobType::of::<ReplayWebhook>(),
+        JobType::of::<RunCampaign>(),
         JobType::of::<SettleReceipt>(),
         JobType::of::<Upkeep>(),
         JobType::of::<VerifyDomain>(),

@@ -26,9 +26,12 @@ pub mod accounts;
 pub mod attempts;
 pub mod audiences;
 pub mod blobs;
+pub mod campaign_messages;
+pub mod campaigns;
 pub mod channels;
 pub mod commit;
 pub mod contacts;
+pub mod counters;
 pub mod custom_fields;
 pub mod events;
 pub mod every_call;
@@ -169,6 +172,15 @@ macro_rules! conformance_tests {
                 taken_addresses_are_found, recipients_are_read_by_number, a_removed_campaign_lets_its_audience_go,
                 other_workspaces_are_not_there;
             blobs: blobs_without_a_commit_are_settled, an_abandoned_blob_is_named_by_no_commit;
+            campaign_messages: messages_wait_in_the_order_of_their_time, a_waiting_message_is_taken_once,
+                a_page_of_messages_is_one_write, messages_without_content_are_like_others,
+                messages_are_found_by_outcome, listing_is_exact_while_rows_are_inserted,
+                the_message_to_a_contact_is_found, other_workspaces_are_not_there;
+            campaigns: campaigns_round_trip, listing_is_exact_while_rows_are_inserted,
+                open_campaigns_are_found_in_every_workspace, what_open_campaigns_name_is_held,
+                what_is_gone_cannot_be_held, progress_changes_with_its_revision, the_state_of_a_campaign_is_expected,
+                a_removed_campaign_lets_its_rows_go, other_workspaces_are_not_there, sends_change_with_their_revision,
+                a_revision_of_sends_is_met_once, stale_sends_are_forgotten, sends_of_other_workspaces_are_not_there;
             channels: settings_come_and_go;
             commit: dropped_changes_leave_nothing, a_failing_write_takes_the_others_with_it,
                 a_revision_is_used_once, absent_means_absent, conflicts_in_a_crowd_hurt_nobody_else,
@@ -177,6 +189,10 @@ macro_rules! conformance_tests {
                 contacts_are_put_in_order, identifiers_change_hands_in_one_commit, a_removed_contact_leaves_nothing, every_filter_narrows,
                 listing_is_exact_while_rows_are_inserted, a_page_goes_on_after_its_last_contact_is_gone,
                 one_of_many_gets_an_address, other_workspaces_are_not_there;
+            counters: totals_and_series_are_sums, what_conflicts_counts_nothing, counts_of_a_crowd_add_up,
+                a_series_is_of_a_span, links_are_counted_by_variant_and_number, a_removed_campaign_has_no_counts,
+                events_are_counted_by_name, contacts_of_events_are_counted_once, other_workspaces_are_not_there,
+                whatever_happens_counters_equal_a_recount;
             custom_fields: fields_round_trip, key_is_unique_in_its_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             events: events_are_logged_in_the_order_of_commits, a_position_of_a_time_divides_the_log,
@@ -184,13 +200,14 @@ macro_rules! conformance_tests {
             imports: imports_round_trip, refused_rows_come_back_in_order, old_refused_rows_are_forgotten,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             installation: the_check_value_of_the_key_is_kept_once, the_name_is_changed_by_whoever_knows_it, sealed_secrets_are_found_with_their_places;
-            jobs: a_claimed_job_is_finished_once, a_lane_gets_one_job_of_a_kind_that_is_needed_once,
+            jobs: a_claimed_job_is_finished_once, a_lane_that_is_woken_is_due, a_refused_commit_wakes_no_lane,
+                a_lane_gets_one_job_of_a_kind_that_is_needed_once,
                 what_is_not_due_is_not_claimed,
                 two_claimers_never_get_one_job, an_expired_lease_is_claimed_again, a_foreign_token_is_refused,
                 a_rescheduled_job_comes_back,
                 a_saved_job_stays_claimed_and_comes_back_as_saved, a_held_claim_is_confirmed, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
                 what_a_wrong_clock_dated_is_dated_anew, what_is_in_work_when_the_clock_is_set_back_stays_so,
-                jobs_are_counted;
+                jobs_are_counted, the_jobs_of_lanes_are_counted;
             keys: keys_round_trip, a_key_is_found_by_secret_and_prefix, prefix_is_unique, last_use_is_listed,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             lanes: a_busy_lane_does_not_delay_others, lanes_take_turns, a_lane_gives_no_more_than_allowed,
@@ -206,6 +223,7 @@ macro_rules! conformance_tests {
             messages: messages_round_trip, status_moves_with_its_revision, holds_and_milestones_move, contents_are_forgotten_when_settled,
                 contents_dated_in_the_future_are_passed_over,
                 events_are_ordered_by_time, every_filter_narrows, filters_combine,
+                listing_is_narrowed_to_recipient_template_and_time,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             news: commits_are_told_by_topic;
             product_events: events_round_trip, what_events_name_is_looked_up, the_first_name_found_is_enough,
@@ -270,7 +288,8 @@ macro_rules! race_tests {
             a_job_that_is_needed_once_is_there_once, a_job_that_ends_leaves_one_that_was_needed,
             contacts_that_change_while_a_segment_is_made_are_followed, nobody_joins_or_acts_after_they_are_gone,
             the_log_is_read_without_a_gap_while_both_write, a_listing_is_exact_while_the_other_writes,
-            blobs_are_kept_or_abandoned, jobs_are_claimed_once; }
+            blobs_are_kept_or_abandoned, jobs_are_claimed_once, what_a_campaign_names_is_held_or_gone,
+            a_waiting_message_is_released_once, nothing_is_released_after_a_pause, a_place_under_a_cap_is_taken_once; }
     };
     ($open:path; $module:ident: $($case:ident),+;) => {
         mod $module {$(

@@ -1,5 +1,9 @@
 //! What changes of campaigns, their audiences, and what waits for its turn.
 
+use std::hash::Hasher as _;
+
+use siphasher::sip::SipHasher24;
+
 use crate::domain::campaign::audience::AudienceSet;
 use crate::domain::campaign::audience::bits::Bits;
 use crate::domain::channel::Channel;
@@ -32,6 +36,15 @@ pub struct NewWaiting {
     pub track: u8,
     /// Not before.
     pub due_at: Timestamp,
+}
+
+/// What a message that waits shares its pace with: a hash of the resource of the lane that delivers it, which is the
+/// domain of its recipient.
+#[expect(clippy::cast_possible_truncation, reason = "one of 256")]
+pub fn track_of(resource: &str) -> u8 {
+    let mut hasher = SipHasher24::new();
+    hasher.write(resource.as_bytes());
+    hasher.finish() as u8
 }
 
 /// Names a message that waits to be released.

@@ -70,6 +70,17 @@ pub fn moves(before: &Message, after: &Message, visit: Option<(EventKind, bool)>
     writes
 }
 
+/// The writes that count a visit of a message, an open or a click and whether a machine made it, which leaves these
+/// milestones. The message changes only if they do: of the first of a kind there is one, and all others only add to sums.
+pub fn visited(message: &Message, milestones: Milestones, visit: (EventKind, bool), at: Timestamp) -> Vec<Write> {
+    if milestones == message.milestones {
+        let count = CountMessages::of_change(message, message, Some(visit), at);
+        return count.map(|count| Write::CountMessages(Box::new(count))).into_iter().collect();
+    }
+    let after = Message { milestones, revision: message.revision + 1, ..message.clone() };
+    moves(message, &after, Some(visit), at)
+}
+
 /// By how much counters change.
 ///
 /// Sums, so that it conflicts with nothing; the revision that guards the message of the same commit guards it too.
@@ -91,6 +102,18 @@ impl CountMessages {
     /// What a new message counts for; `None` where nothing counts it.
     pub fn of_new(message: &Message) -> Option<Self> {
         Self::of(message, tally::tally(&Row::from(message)), Vec::new())
+    }
+
+    /// What new messages count for, in one write for each source.
+    pub fn of_all_new<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        for new in messages.into_iter().filter_map(Self::of_new) {
+            match found.iter_mut().find(|known| known.source == new.source && known.channel == new.channel) {
+                Some(known) => known.totals = known.totals + new.totals,
+                None => found.push(new),
+            }
+        }
+        found
     }
 
     /// What a change of a message counts for, with the event that made it, if that was an open or a click; `None` where

@@ -121,6 +121,20 @@ impl Audience {
     pub const fn is_empty(&self) -> bool {
         self.list_ids.is_empty() && self.segment_ids.is_empty()
     }
+
+    /// Everything that it names, with the pointer of each.
+    pub fn references(&self) -> Vec<(String, Reference)> {
+        let lists = |name: &str, ids: &[ListId]| -> Vec<_> {
+            let one = |(index, id): (usize, &ListId)| (format!("/audience/{name}/{index}"), Reference::List(*id));
+            ids.iter().enumerate().map(one).collect()
+        };
+        let segment =
+            |(index, id): (usize, &SegmentId)| (format!("/audience/segment_ids/{index}"), Reference::Segment(*id));
+        let mut found = lists("list_ids", &self.list_ids);
+        found.extend(self.segment_ids.iter().enumerate().map(segment));
+        found.extend(lists("exclude_list_ids", &self.exclude_list_ids));
+        found
+    }
 }
 
 /// One of the things that an A/B test compares.
@@ -159,19 +173,11 @@ impl Plan {
 
     /// Everything that it names, with the pointer of each.
     pub fn references(&self) -> Vec<(String, Reference)> {
-        let lists = |name: &str, ids: &[ListId]| -> Vec<_> {
-            let one = |(index, id): (usize, &ListId)| (format!("/audience/{name}/{index}"), Reference::List(*id));
-            ids.iter().enumerate().map(one).collect()
-        };
-        let segment =
-            |(index, id): (usize, &SegmentId)| (format!("/audience/segment_ids/{index}"), Reference::Segment(*id));
         let of_variant = |(index, variant): (usize, &Variant)| {
             variant.template_id.map(|id| (format!("/variants/{index}/template_id"), Reference::Template(id)))
         };
         let mut found = vec![("/template_id".to_owned(), Reference::Template(self.template_id))];
-        found.extend(lists("list_ids", &self.audience.list_ids));
-        found.extend(self.audience.segment_ids.iter().enumerate().map(segment));
-        found.extend(lists("exclude_list_ids", &self.audience.exclude_list_ids));
+        found.extend(self.audience.references());
         found.extend(self.variants.iter().enumerate().filter_map(of_variant));
         found
     }

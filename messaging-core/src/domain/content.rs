@@ -4,11 +4,14 @@
 //! behind a one-byte mark instead, its files replaced by references, the template's version beside it: a
 //! mark rather than a JSON member, so that no request can pretend to refer to somebody's file.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::attachment::StoredFile;
+use crate::domain::campaign::Campaign;
 use crate::domain::message::MessageContent;
 use crate::domain::message_input::MessageInput;
 use crate::ids::TemplateId;
@@ -35,6 +38,16 @@ pub struct RequestContent {
     pub files: Vec<StoredFile>,
     /// What its subject, HTML and text come from.
     pub template: Option<TemplateUse>,
+    /// The campaign that it is made of instead: messages of campaigns store no request.
+    pub campaign: Option<Arc<Campaign>>,
+}
+
+impl RequestContent {
+    /// What delivery needs to know of a message of a campaign that sends it by a template.
+    pub fn of_campaign(campaign: Arc<Campaign>, template: TemplateUse) -> Self {
+        let input = MessageInput::new(campaign.plan.channel, "");
+        Self { input, files: Vec::new(), template: Some(template), campaign: Some(campaign) }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -97,8 +110,8 @@ pub fn edit(
 pub fn decode(content: &MessageContent) -> Result<RequestContent, Unreadable> {
     if let Some((&ENVELOPE, rest)) = content.request.split_first() {
         let Envelope { input, files, template } = serde_json::from_slice(rest).map_err(Unreadable)?;
-        return Ok(RequestContent { input, files, template });
+        return Ok(RequestContent { input, files, template, campaign: None });
     }
     let input = input::kept::<MessageInput>(&content.request).map_err(Unreadable)?;
-    Ok(RequestContent { input, files: Vec::new(), template: None })
+    Ok(RequestContent { input, files: Vec::new(), template: None, campaign: None })
 }

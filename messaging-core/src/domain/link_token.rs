@@ -25,8 +25,11 @@ const RECIPIENT_TAG: usize = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecipientTag([u8; RECIPIENT_TAG]);
 
-/// The first octet of the token of an upload; those of [`Link`] are 1 to 3.
+/// The first octet of the token of an upload; those of [`Link`] are 1 to 3 and 7.
 const UPLOAD: u8 = 4;
+
+/// The first octet of the token of a redirected link that has a number. Those without one are as they always were.
+const NUMBERED_CLICK: u8 = 7;
 
 /// The first octet of the token by which a provider's receipt names a message.
 const RECEIPT: u8 = 6;
@@ -39,8 +42,8 @@ const COPY: u8 = 5;
 pub enum Link {
     /// The pixel.
     Open,
-    /// A redirected link, named by [`UrlKey`].
-    Click(UrlKey),
+    /// A redirected link: where it leads, and its number among the links of its template, if it has one.
+    Click(UrlKey, Option<u8>),
     /// The unsubscribe page.
     Unsubscribe,
 }
@@ -96,16 +99,18 @@ impl LinkKey {
 
     /// The token of a link in a message.
     pub fn link(&self, workspace: WorkspaceId, message: MessageId, link: Link) -> String {
-        let mut octets = Vec::with_capacity(65);
+        let mut octets = Vec::with_capacity(66);
         octets.push(match link {
             Link::Open => 1,
-            Link::Click(_) => 2,
+            Link::Click(_, None) => 2,
+            Link::Click(_, Some(_)) => NUMBERED_CLICK,
             Link::Unsubscribe => 3,
         });
         octets.extend(workspace.to_bytes());
         octets.extend(message.to_bytes());
-        if let Link::Click(url) = link {
+        if let Link::Click(url, number) = link {
             octets.extend(url.0);
+            octets.extend(number);
         }
         let mac = hmac::sign(&self.0, &octets);
         octets.extend(&mac.as_ref()[..LINK_MAC]);
@@ -118,7 +123,8 @@ impl LinkKey {
         let id = |from: usize| said.get(from..from + 16).and_then(|id| <[u8; 16]>::try_from(id).ok());
         let link = match (said.first()?, said.len()) {
             (1, 33) => Link::Open,
-            (2, 49) => Link::Click(UrlKey(id(33)?)),
+            (2, 49) => Link::Click(UrlKey(id(33)?), None),
+            (&NUMBERED_CLICK, 50) => Link::Click(UrlKey(id(33)?), said.last().copied()),
             (3, 33) => Link::Unsubscribe,
             _ => return None,
         };
@@ -176,7 +182,7 @@ impl LinkKey {
 
     /// What a token says before its MAC, if that is right.
     fn read(&self, token: &str) -> Option<Vec<u8>> {
-        // The longest is 65 octets, 87 characters.
+        // The longest is 66 octets, 88 characters.
         let mut octets = (token.len() <= 90).then(|| URL_SAFE_NO_PAD.decode(token).ok())??;
         let mac = octets.split_off(octets.len().checked_sub(LINK_MAC)?);
         let expected = hmac::sign(&self.0, &octets);
@@ -286,11 +292,24 @@ mod tests {
         ("wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(), "msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ".parse().unwrap())
     }
 
+    fn kinds() -> [Link; 4] {
+        let url = UrlKey::of("https://a.b");
+        [Link::Open, Link::Click(url, None), Link::Click(url, Some(63)), Link::Unsubscribe]
+    }
+
+    #[test]
+    fn a_link_in_mail_of_earlier_versions_is_still_read() {
+        let (workspace, message) = ids();
+        let token = "AgGSx3R8tTcP1Hk_UtjXPhEBksd0fLU3D9R5P1LY1z4SBlZEuqcZErnm39LuQL7EbAHEy-C82S095FL7RcwJBoU";
+        let read = LinkKey::new(&[7; 32]).read_link(token);
+        assert_eq!(read, Some((workspace, message, Link::Click(UrlKey::of("https://a.b"), None))));
+    }
+
     #[test]
     fn links_round_trip_and_no_other_text_is_one() {
         let (workspace, message) = ids();
         let key = LinkKey::new(&[7; 32]);
-        for link in [Link::Open, Link::Click(UrlKey::of("https://a.b")), Link::Unsubscribe] {
+        for link in kinds() {
             let token = key.link(workspace, message, link);
             assert_eq!(key.read_link(&token), Some((workspace, message, link)));
             assert_eq!(LinkKey::new(&[8; 32]).read_link(&token), None);
@@ -315,7 +334,7 @@ mod tests {
         assert_eq!(key.read_upload(&token), Some((workspace, import)));
         assert_eq!(LinkKey::new(&[8; 32]).read_upload(&token), None);
         assert_eq!(key.read_link(&token), None);
-        for link in [Link::Open, Link::Click(UrlKey::of("https://a.b")), Link::Unsubscribe] {
+        for link in kinds() {
             assert_eq!(key.read_upload(&key.link(workspace, message, link)), None);
         }
         for bad in ["", "A", "é", &token[1..], &"A".repeat(65), &"A".repeat(1000)] {

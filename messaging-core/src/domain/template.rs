@@ -29,6 +29,8 @@ mod guard;
 #[cfg(feature = "templates")]
 pub mod import;
 #[cfg(feature = "templates")]
+mod links;
+#[cfg(feature = "templates")]
 mod lint;
 #[cfg(feature = "templates")]
 mod markup;
@@ -161,6 +163,8 @@ pub enum Part {
     Html,
     /// The text.
     Text,
+    /// The sender's display name of a campaign.
+    FromName,
 }
 
 impl Part {
@@ -172,6 +176,7 @@ impl Part {
             Self::Mjml => "/mjml",
             Self::Html => "/html",
             Self::Text => "/text",
+            Self::FromName => "/from_name",
         }
     }
 }

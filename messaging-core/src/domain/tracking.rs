@@ -26,6 +26,9 @@ use url_text::{is_web, trimmed};
 /// At most this many links of a message are redirected; further ones lead straight to their target.
 pub const MAX_LINKS: usize = 1000;
 
+/// At most this many links of a campaign are counted apart (contract section 20).
+pub const MAX_NUMBERED: usize = 64;
+
 /// Longer targets are not redirected: what answers a click with them must pass through every proxy.
 pub const MAX_URL: usize = 4096;
 
@@ -53,6 +56,31 @@ pub struct Links<'a> {
     pub open: bool,
     /// Whether links are to be redirected.
     pub click: bool,
+}
+
+/// A link in HTML whose number is known: that of the link of the template that it came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NumberedLink {
+    /// Where its tag begins, in bytes.
+    pub at: usize,
+    /// Its number, below [`MAX_NUMBERED`].
+    pub number: u8,
+}
+
+/// What a campaign asks of the links in its mail.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Campaigned<'a> {
+    /// Parameters that are added to those that lack them.
+    pub utm: Option<&'a Utm>,
+    /// The links whose numbers are known, in order.
+    pub numbers: &'a [NumberedLink],
+}
+
+impl Campaigned<'_> {
+    fn number_at(&self, tag: usize) -> Option<u8> {
+        let found = self.numbers.binary_search_by_key(&tag, |link| link.at).ok()?;
+        Some(self.numbers[found].number)
+    }
 }
 
 /// HTML with its links rewritten.
@@ -86,12 +114,13 @@ pub fn base(domain: Option<&SendingDomain>, public_url: &str) -> String {
 
 /// Rewrites the links of an HTML part and adds the pixel.
 pub fn track(html: &str, links: &Links<'_>) -> Tracked {
-    rewrite(html, links, None)
+    rewrite(html, links, Campaigned::default())
 }
 
 /// Rewrites the links of an HTML part, adds the pixel, and adds to the targets what they lack of the parameters of a
 /// campaign; also where links are not redirected. Links that unsubscribe stay as they are.
-pub fn rewrite(html: &str, links: &Links<'_>, utm: Option<&Utm>) -> Tracked {
+pub fn rewrite(html: &str, links: &Links<'_>, campaigned: Campaigned<'_>) -> Tracked {
+    let utm = campaigned.utm;
     if !links.open && !links.click && utm.is_none() {
         return Tracked { html: html.to_owned(), urls: Vec::new() };
     }
@@ -117,7 +146,7 @@ pub fn rewrite(html: &str, links: &Links<'_>, utm: Option<&Utm>) -> Tracked {
             if seen.insert(key) {
                 urls.push(url.into_owned());
             }
-            links.click_url(key)
+            links.click_url(key, campaigned.number_at(target.tag))
         } else if matches!(url, Cow::Owned(_)) {
             attribute(&url)
         } else {
@@ -141,8 +170,8 @@ impl Links<'_> {
     }
 
     /// A redirected link, ready for an attribute.
-    fn click_url(&self, key: UrlKey) -> String {
-        attribute(&self.url(CLICK_PATH, Link::Click(key)))
+    fn click_url(&self, key: UrlKey, number: Option<u8>) -> String {
+        attribute(&self.url(CLICK_PATH, Link::Click(key, number)))
     }
 
     /// Invisible, but not `display:none`: what is not displayed is not always loaded.
@@ -163,6 +192,16 @@ impl Links<'_> {
                 .rsplit_once(UNSUBSCRIBE_PATH)
                 .is_some_and(|(_, token)| matches!(self.key.read_link(token), Some((_, _, Link::Unsubscribe))))
     }
+}
+
+/// Text of markup with its entities decoded.
+#[cfg(feature = "templates")]
+pub(super) fn decoded(text: &str) -> String {
+    if !text.contains('&') {
+        return text.to_owned();
+    }
+    let html = format!("<a href=\"{}\">", text.replace('"', "&quot;"));
+    markup::read(&html).targets.pop().map_or_else(String::new, |target| target.url)
 }
 
 /// Text as the value of a quoted attribute.

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use messaging_core::domain::account::Workspace;
 use messaging_core::domain::api_key::ApiKey;
+use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::content::TemplateUse;
 use messaging_core::domain::custom_field::FieldTypes;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::Webhook;
-use messaging_core::ids::{TemplateId, UserId, WorkspaceId};
+use messaging_core::ids::{CampaignId, TemplateId, UserId, WorkspaceId};
 use messaging_core::ports::store::{Topic, Topics};
 use messaging_core::scope::Role;
 use messaging_core::time::Timestamp;
@@ -33,6 +35,9 @@ pub(crate) struct Lookups {
     pub(crate) has_contacts: Cache<WorkspaceId, bool>,
     pub(crate) segment_read_mask: Cache<WorkspaceId, ReadMask>,
     pub(crate) templates: Cache<(WorkspaceId, TemplateId), Arc<Template>>,
+    pub(crate) campaigns: Cache<(WorkspaceId, CampaignId), Arc<Campaign>>,
+    /// The templates of a campaign's variants, pinned when it started.
+    pub(crate) campaign_templates: Cache<(WorkspaceId, CampaignId), Arc<[TemplateUse]>>,
     pub(crate) listeners: Cache<WorkspaceId, Arc<Listeners>>,
     /// The name of the installation.
     pub(crate) name: Cache<(), Arc<str>>,
@@ -76,6 +81,8 @@ impl Lookups {
             has_contacts: Cache::new(),
             segment_read_mask: Cache::new(),
             templates: Cache::new(),
+            campaigns: Cache::new(),
+            campaign_templates: Cache::new(),
             listeners: Cache::new(),
             name: Cache::new(),
         }
@@ -108,6 +115,10 @@ impl Lookups {
         }
         if topics.contains(Topic::Templates) {
             self.templates.clear();
+        }
+        if topics.contains(Topic::Campaigns) {
+            self.campaigns.clear();
+            self.campaign_templates.clear();
         }
         if topics.contains(Topic::Listeners) {
             self.listeners.clear();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use messaging_core::domain::template::compiled::Compiled;
+use messaging_core::domain::template::compiled::{Compiled, Replaced};
 use messaging_core::ids::{TemplateId, WorkspaceId};
 
 /// Versions that are kept compiled.
@@ -16,18 +16,27 @@ const MAX_KEPT: usize = 32 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct CompiledVersions(Mutex<Kept>);
 
+/// Which version, and what a campaign that sends it puts in place of its parts; `None` outside of campaigns.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct CompiledKey {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) template: TemplateId,
+    pub(crate) version: u32,
+    pub(crate) campaign: Option<Replaced>,
+}
+
 #[derive(Debug, Default)]
 struct Kept {
-    entries: HashMap<(WorkspaceId, TemplateId, u32), Arc<Compiled>>,
+    entries: HashMap<CompiledKey, Arc<Compiled>>,
     bytes: usize,
 }
 
 impl CompiledVersions {
-    pub(crate) fn get(&self, key: &(WorkspaceId, TemplateId, u32)) -> Option<Arc<Compiled>> {
+    pub(crate) fn get(&self, key: &CompiledKey) -> Option<Arc<Compiled>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).entries.get(key).cloned()
     }
 
-    pub(crate) fn put(&self, key: (WorkspaceId, TemplateId, u32), compiled: &Arc<Compiled>) {
+    pub(crate) fn put(&self, key: CompiledKey, compiled: &Arc<Compiled>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.entries.len() >= CAPACITY || kept.bytes + compiled.size() > MAX_KEPT {
             *kept = Kept::default();

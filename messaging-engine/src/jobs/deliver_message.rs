@@ -6,15 +6,18 @@ use messaging_core::domain::message::Message;
 use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::transport::Outcome;
+use messaging_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, lanes};
+use crate::jobs::{JobData, Reach, lanes};
 
 /// Delivers a message to those of its recipients of one domain that are still open.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DeliverMessage {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) message_id: MessageId,
+    /// That of its row, where it stands already.
+    #[serde(default = "unclaimed", skip_serializing)]
     pub(crate) lane: Lane,
     /// Counts from 1.
     pub(crate) attempt: u32,
@@ -28,6 +31,12 @@ pub struct DeliverMessage {
     /// Who is still open; `None` before anything was sent: everybody whom it serves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) progress: Option<Vec<RecipientProgress>>,
+    /// When a message of a campaign was released: its time to expire counts from then, not from when it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) released_at: Option<Timestamp>,
+    /// When it took its place among the marketing messages to its contact: once, at its first attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reserved_at: Option<Timestamp>,
 }
 
 impl DeliverMessage {
@@ -37,37 +46,69 @@ impl DeliverMessage {
     /// a campaign is bulk.
     pub fn of(message: &Message, cc: Option<&[String]>, bcc: Option<&[String]>) -> Vec<Self> {
         let (cc, bcc) = (cc.unwrap_or_default(), bcc.unwrap_or_default());
+        if message.channel != Channel::Email || cc.is_empty() && bcc.is_empty() {
+            return vec![Self::in_lane(message, Self::lane_of(message))];
+        }
+        let lane = |domain: &str| Self::lane(message, &format!("{}{domain}", lanes::EMAIL));
+        match &recipients::domains(&recipients::all(&message.to, cc, bcc))[..] {
+            [only] => vec![Self::in_lane(message, lane(only))],
+            several => several
+                .iter()
+                .map(|domain| Self { domain: Some(domain.clone()), ..Self::in_lane(message, lane(domain)) })
+                .collect(),
+        }
+    }
+
+    /// The job of a message of a campaign that is released.
+    pub(crate) fn released(message: &Message, now: Timestamp) -> Self {
+        Self { released_at: Some(now), ..Self::in_lane(message, Self::lane_of(message)) }
+    }
+
+    /// The lane of a message without copies.
+    pub(crate) fn lane_of(message: &Message) -> Lane {
+        if message.channel != Channel::Email {
+            return Self::lane(message, message.channel.as_str());
+        }
+        let to = Recipient::new(RecipientKind::To, message.to.clone());
+        Self::lane(message, &format!("{}{}", lanes::EMAIL, to.domain()))
+    }
+
+    fn lane(message: &Message, resource: &str) -> Lane {
         let class = if message.campaign_id.is_some() { JobClass::Bulk } else { JobClass::Transactional };
-        let email = |domain: &str| format!("{}{domain}", lanes::EMAIL);
-        let job = |resource: &str, domain| Self {
+        Lane::new(class, message.workspace_id, resource)
+    }
+
+    const fn in_lane(message: &Message, lane: Lane) -> Self {
+        Self {
             workspace_id: message.workspace_id,
             message_id: message.id,
-            lane: Lane::new(class, message.workspace_id, resource),
+            lane,
             attempt: 1,
-            domain,
+            domain: None,
             open: None,
             progress: None,
-        };
-        if message.channel != Channel::Email {
-            return vec![job(message.channel.as_str(), None)];
-        }
-        if cc.is_empty() && bcc.is_empty() {
-            let to = Recipient::new(RecipientKind::To, message.to.clone());
-            return vec![job(&email(&to.domain()), None)];
-        }
-        match &recipients::domains(&recipients::all(&message.to, cc, bcc))[..] {
-            [only] => vec![job(&email(only), None)],
-            several => several.iter().map(|domain| job(&email(domain), Some(domain.clone()))).collect(),
+            released_at: None,
+            reserved_at: None,
         }
     }
 }
 
 impl JobData for DeliverMessage {
     const KIND: &'static str = "deliver_message";
+    const REACH: Reach = Reach::Outside;
 
     fn lane(&self) -> Lane {
         self.lane.clone()
     }
+
+    fn claimed_in(&mut self, lane: &Lane) {
+        self.lane = lane.clone();
+    }
+}
+
+/// The lane of a payload that nobody has claimed yet.
+fn unclaimed() -> Lane {
+    Lane::parse("")
 }
 
 /// What is known of one recipient whom the job still serves.

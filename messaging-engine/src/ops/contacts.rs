@@ -4,6 +4,7 @@
 //! whom, here.
 
 mod bulk;
+mod explain;
 mod export;
 mod merge;
 
@@ -37,6 +38,9 @@ use crate::ops::page::Page;
 use crate::services::upserting::writes;
 
 pub use bulk::{BulkInput, BulkReport, BulkUpsertContacts, ItemError, ItemReport, ItemStatus};
+pub use explain::{
+    ContactExplanation, ExplainCode, ExplainContact, ExplainQuery, ExplainReason, TransactionalExplanation,
+};
 pub use export::{ContactExport, EventView, ExportContact};
 pub use merge::{MergeContacts, MergeInput};
 

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::contact::ContactFilter;
 use messaging_core::domain::limits::{MAX_BULK, MAX_NAME};
 use messaging_core::domain::list::ContactList;
@@ -20,6 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::ops::campaigns;
 use crate::ops::contacts::{self, ContactView};
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
@@ -208,6 +210,7 @@ impl Operation for DeleteList {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let ListPath { workspace_id, id } = call.path;
         cx.store().list(workspace_id, id).await?.ok_or(Error::NotFound)?;
+        campaigns::refuse_used(cx, workspace_id, Reference::List(id), Vec::new()).await?;
         cx.change(Write::DeleteList(workspace_id, id));
         Ok(NoContent)
     }

@@ -61,6 +61,17 @@ impl Context<'_> {
         Ok(StoreCursor::from_bytes(place))
     }
 
+    /// The cursor of a place in a part of this listing that the store does not list: places of one part are none of
+    /// another.
+    pub fn cursor_in(&self, part: &str, place: [u8; 16]) -> String {
+        self.app.cursor_key().seal(&self.cursor_scope().field(part.as_bytes()), place)
+    }
+
+    /// The place that [`Context::cursor_in`] made a cursor of, for this part of this listing; `None` for any other text.
+    pub fn read_cursor_in(&self, part: &str, text: &str) -> Option<[u8; 16]> {
+        self.app.cursor_key().open(&self.cursor_scope().field(part.as_bytes()), text)
+    }
+
     /// What binds a cursor to its listing. A listing outside of workspaces is about whoever calls.
     fn cursor_scope(&self) -> CursorScope {
         let of = match self.workspace {

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::contact::ContactFilter;
 use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::domain::segment::parse::Purpose;
@@ -30,6 +31,7 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::jobs::JobData as _;
 use crate::jobs::recalculate_segment::RecalculateSegment;
+use crate::ops::campaigns;
 use crate::ops::contacts::{self, ContactView};
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
@@ -402,9 +404,7 @@ impl Operation for DeleteSegment {
         let stored = cx.store().segment(workspace_id, id).await?.ok_or(Error::NotFound)?;
         let graph: SegmentGraph = cx.app.segment_graph(workspace_id).await?;
         let by: Vec<_> = graph.users(id).take(MAX_NAMED).map(|user| user.id.to_string()).collect();
-        if !by.is_empty() {
-            return Err(Error::InUse { by });
-        }
+        campaigns::refuse_used(cx, workspace_id, Reference::Segment(id), by).await?;
         // Whoever comes to name it meanwhile has changed its revision.
         cx.change(Write::PutSegment(Box::new(stored.record), Expect::Revision(stored.revision)));
         cx.change(Write::DeleteSegment(workspace_id, id));

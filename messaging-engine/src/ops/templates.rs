@@ -8,6 +8,7 @@ pub mod preview;
 pub mod versions;
 
 use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::template::saving::Made;
@@ -26,6 +27,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::ops::campaigns;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
@@ -375,16 +377,8 @@ impl Operation for DeleteTemplate {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let TemplatePath { workspace_id, id } = call.path;
         cx.store().template_head(workspace_id, id).await?.ok_or(Error::NotFound)?;
-        let by = users(cx, workspace_id, id);
-        if !by.is_empty() {
-            return Err(Error::InUse { by });
-        }
+        campaigns::refuse_used(cx, workspace_id, Reference::Template(id), Vec::new()).await?;
         cx.change(Write::DeleteTemplate(workspace_id, id, cx.now));
         Ok(NoContent)
     }
-}
-
-/// What needs a template: campaigns and automations that name it. There are none of either yet.
-const fn users(_: &Context<'_>, _: WorkspaceId, _: TemplateId) -> Vec<String> {
-    Vec::new()
 }

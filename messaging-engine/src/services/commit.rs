@@ -29,7 +29,11 @@ impl App {
         let is_work = |write: &Write| {
             matches!(
                 write,
-                Write::Enqueue(_) | Write::EnqueueOnce(_) | Write::RescheduleJob(..) | Write::PutJobBack(..)
+                Write::Enqueue(_)
+                    | Write::EnqueueOnce(_)
+                    | Write::WakeLane(..)
+                    | Write::RescheduleJob(..)
+                    | Write::PutJobBack(..)
             )
         };
         let accounts = AccountPauses::concerned(&changes);

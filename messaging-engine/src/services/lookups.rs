@@ -5,15 +5,18 @@ use std::sync::Arc;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::account::Workspace;
 use messaging_core::domain::api_key::{ApiKey, KeyText};
+use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::content::TemplateUse;
 use messaging_core::domain::custom_field::{FieldTypes, MAX_FIELDS};
 use messaging_core::domain::digest::Digest;
+use messaging_core::domain::message::Message;
 use messaging_core::domain::provider::BUILTIN;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::MAX_WEBHOOKS;
-use messaging_core::ids::{Id as _, TemplateId, UserId, WorkspaceId};
+use messaging_core::ids::{CampaignId, Id as _, TemplateId, UserId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, StoreError};
 use messaging_core::scope::{Access, Role};
 
@@ -85,6 +88,7 @@ impl App {
         if let Caller::Session(session) = &caller {
             let named = in_path.or(in_header).and_then(|text| text.parse().ok());
             let membership = match named {
+                _ if access == Access::AnyOwner => self.ownership_of(session.user.id).await?,
                 Some(workspace) => self.role_of(session.user.id, workspace).await?.map(|role| (workspace, role)),
                 None => None,
             };
@@ -94,6 +98,22 @@ impl App {
         }
         let workspace = caller.admit(access, in_path, in_header)?;
         Ok((caller, workspace))
+    }
+
+    /// A workspace that a user is owner of.
+    async fn ownership_of(&self, user: UserId) -> Result<Option<(WorkspaceId, Role)>, StoreError> {
+        let mut page = PageRequest { after: None, limit: 200 };
+        loop {
+            let memberships = self.store().workspaces_of(user, page).await?;
+            let owned = memberships.items.iter().find(|(_, member)| member.role == Role::Owner);
+            if let Some((workspace, member)) = owned {
+                return Ok(Some((workspace.id, member.role)));
+            }
+            match memberships.next {
+                Some(next) => page.after = Some(next),
+                None => return Ok(None),
+            }
+        }
     }
 
     async fn role_of(&self, user: UserId, workspace: WorkspaceId) -> Result<Option<Role>, StoreError> {
@@ -156,6 +176,37 @@ impl App {
     ) -> Result<Option<Arc<Template>>, StoreError> {
         let load = async { Ok(self.store().template_head(workspace, id).await?.map(Arc::new)) };
         self.lookups().templates.get(&(workspace, id), self.now(), load).await
+    }
+
+    /// A campaign as it was at most a second ago.
+    pub(crate) async fn campaign(
+        &self,
+        workspace: WorkspaceId,
+        id: CampaignId,
+    ) -> Result<Option<Arc<Campaign>>, StoreError> {
+        let load = async { Ok(self.store().campaign(workspace, id).await?.map(|stored| Arc::new(stored.record))) };
+        self.lookups().campaigns.get(&(workspace, id), self.now(), load).await
+    }
+
+    /// The name of the variant of a campaign that a message is; `None` where the campaign compares none.
+    pub(crate) async fn variant_name(&self, message: &Message) -> Result<Option<String>, StoreError> {
+        let Some((campaign, place)) = message.campaign_id.zip(message.variant) else { return Ok(None) };
+        let campaign = self.campaign(message.workspace_id, campaign).await?;
+        let variant = campaign.as_ref().and_then(|campaign| campaign.plan.variants.get(usize::from(place)));
+        Ok(variant.map(|variant| variant.name.clone()))
+    }
+
+    /// The templates of a campaign's variants, pinned when it started; `None` before that.
+    pub(crate) async fn campaign_templates(
+        &self,
+        workspace: WorkspaceId,
+        id: CampaignId,
+    ) -> Result<Option<Arc<[TemplateUse]>>, StoreError> {
+        let load = async {
+            let progress = self.store().campaign_progress(workspace, id).await?;
+            Ok(progress.map(|stored| Arc::from(stored.record.templates)))
+        };
+        self.lookups().campaign_templates.get(&(workspace, id), self.now(), load).await
     }
 
     /// Whether the workspace has any contacts: where it has none, accepting a message looks for none.

@@ -5,6 +5,7 @@
 
 use futures_util::future::try_join_all;
 use messaging_core::changes::{Changes, Write, moves};
+use messaging_core::domain::message::EventKind;
 use messaging_core::domain::receipt::{self, Receipt, Receipted};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::inbound::ReceiptLink;
@@ -77,7 +78,9 @@ impl App {
         // decides again and finds the other's event.
         let now = self.now();
         let after = message.after(judgment.status, judgment.events.iter().map(|(kind, _)| *kind), now);
-        let mut changes = Changes::from_iter(moves(&message, &after, None, now));
+        // A receipt that it was read is an open.
+        let is_read = judgment.events.iter().any(|(kind, _)| *kind == EventKind::Open);
+        let mut changes = Changes::from_iter(moves(&message, &after, is_read.then_some((EventKind::Open, false)), now));
         changes.extend(self.append_events(workspace, id, judgment.events.clone()).await?);
         changes.extend(self.address_writes(&message, &judgment).await?);
         Ok(changes)

@@ -121,11 +121,12 @@ impl App {
 }
 
 /// The recipients of a message, and whether these are all: once the content is forgotten, nobody knows
-/// the copies.
+/// the copies. Messages of campaigns never had any.
 fn recipients_of(message: &Message, content: Option<&MessageContent>) -> (Vec<Recipient>, bool) {
     let (cc, bcc, complete) = match content.map(content::decode) {
         Some(Ok(request)) => (request.input.cc.unwrap_or_default(), request.input.bcc.unwrap_or_default(), true),
-        Some(Err(_)) | None => (Vec::new(), Vec::new(), false),
+        Some(Err(_)) => (Vec::new(), Vec::new(), false),
+        None => (Vec::new(), Vec::new(), message.campaign_id.is_some()),
     };
     (recipients::all(&message.to, &cc, &bcc), complete)
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::content::TemplateUse;
 use messaging_core::domain::template::budget::Limits;
-use messaging_core::domain::template::compiled::{Compiled, Rendering};
+use messaging_core::domain::template::compiled::{Compiled, Rendering, Replaced};
 use messaging_core::domain::template::engine::RenderFault;
 use messaging_core::domain::template::saving::{self, Made};
 use messaging_core::domain::template::values::Values;
@@ -13,6 +14,7 @@ use messaging_core::ids::{TemplateId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 
 use crate::app::App;
+use crate::app::compiled_templates::CompiledKey;
 use crate::error::Error;
 
 /// Why a stored version is not rendered.
@@ -32,6 +34,9 @@ pub(crate) enum Unrendered {
         /// What went wrong.
         fault: RenderFault,
     },
+    /// What it made cannot be sent.
+    #[error("{0}")]
+    Unsendable(String),
     /// Not now.
     #[error("there is no room to render it")]
     Busy,
@@ -51,16 +56,34 @@ impl App {
     pub(crate) async fn compiled_template(
         &self,
         workspace: WorkspaceId,
-        id: TemplateId,
+        template: TemplateId,
         version: u32,
     ) -> Result<Arc<Compiled>, Unrendered> {
-        let key = (workspace, id, version);
+        self.compiled_version(CompiledKey { workspace, template, version, campaign: None }).await
+    }
+
+    /// A version as a campaign sends it, compiled.
+    pub(crate) async fn compiled_for_campaign(
+        &self,
+        workspace: WorkspaceId,
+        used: TemplateUse,
+        replaced: Replaced,
+    ) -> Result<Arc<Compiled>, Unrendered> {
+        let TemplateUse { id: template, version } = used;
+        self.compiled_version(CompiledKey { workspace, template, version, campaign: Some(replaced) }).await
+    }
+
+    async fn compiled_version(&self, key: CompiledKey) -> Result<Arc<Compiled>, Unrendered> {
         if let Some(compiled) = self.compiled_templates().get(&key) {
             return Ok(compiled);
         }
         let template: Template =
-            self.store().template_version(workspace, id, version).await?.ok_or(Unrendered::Gone)?;
-        let compile = move || Compiled::of(&template).map_err(|_| Unrendered::Broken);
+            self.store().template_version(key.workspace, key.template, key.version).await?.ok_or(Unrendered::Gone)?;
+        let replaced = key.campaign.clone();
+        let compile = move || match replaced {
+            None => Compiled::of(&template).map_err(|_| Unrendered::Broken),
+            Some(replaced) => Compiled::of_campaign(&template, &replaced).map_err(|_| Unrendered::Broken),
+        };
         let compiled = self.template_work().run(compile).await.map_err(|_| Unrendered::Busy)?;
         let compiled = Arc::new(compiled?);
         self.compiled_templates().put(key, &compiled);

@@ -1,22 +1,26 @@
 //! Visits of tracking links: what is recorded of them.
 //!
-//! Contract sections 4.2 (`open`, `click`) and 18. A visit changes nothing but the list of events. Of a message
-//! whose recipient was erased it is counted, and nothing about the visitor is kept.
+//! Contract sections 4.2 (`open`, `click`) and 18. A visit adds an event and is counted with it, in one commit; the first
+//! of its kind is noted in the message, under its revision, so that of two at once one is the first. What is no longer
+//! recorded because there is so much of it is no longer counted either. Of a message whose recipient was erased a visit is
+//! counted, and nothing about the visitor is kept.
 
 use std::net::IpAddr;
 
+use messaging_core::changes::{Changes, CountLink, Write, visited};
 use messaging_core::domain::bot_detection::{self, Signs};
 use messaging_core::domain::contact::erasure;
 use messaging_core::domain::link_token::{Link, UrlKey};
-use messaging_core::domain::message::{EventKind, MessageEvent};
+use messaging_core::domain::message::{EventKind, Message, MessageEvent};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
 use crate::error::Error;
+use crate::services::templates::Unrendered;
 
-/// Opens recorded per message, and as many clicks: a program that goes in circles must not fill the disk,
+/// Opens recorded and counted per message, and as many clicks: a program that goes in circles must not fill the disk,
 /// nor must its opens leave no room for clicks.
 const MAX_OF_A_KIND: usize = 500;
 
@@ -51,14 +55,27 @@ pub struct Click {
     pub key: UrlKey,
     /// The target.
     pub url: String,
+    /// The number of the link in the message's template, if it has one.
+    pub link: Option<u8>,
+}
+
+/// A visit that is recorded.
+struct Visit {
+    kind: EventKind,
+    is_machine: bool,
+    /// The link that was followed, and where it led.
+    link: Option<(u8, String)>,
+    meta: Map<String, Value>,
 }
 
 impl App {
     /// Where the link of a token leads; `None` when it is none of ours.
     pub async fn click(&self, token: &str) -> Result<Option<Click>, StoreError> {
-        let Some((workspace, message, Link::Click(key))) = self.link_key().read_link(token) else { return Ok(None) };
+        let Some((workspace, message, Link::Click(key, link))) = self.link_key().read_link(token) else {
+            return Ok(None);
+        };
         let url = self.store().url(workspace, key).await?;
-        Ok(url.map(|url| Click { workspace, message, key, url }))
+        Ok(url.map(|url| Click { workspace, message, key, url, link }))
     }
 
     /// Records that the pixel of a message was loaded.
@@ -70,12 +87,13 @@ impl App {
     ) -> Result<(), Error> {
         let is_machine = bot_detection::shows_itself(visitor.signs());
         let known = self.events_of(workspace, message, EventKind::Open).await?.len();
-        self.record(workspace, message, (EventKind::Open, known), visitor.meta(None, is_machine)).await
+        let visit = Visit { kind: EventKind::Open, is_machine, link: None, meta: visitor.meta(None, is_machine) };
+        self.record(workspace, message, known, &visit).await
     }
 
     /// Records that a link was followed.
     pub async fn record_click(&self, click: &Click, visitor: &Visitor) -> Result<(), Error> {
-        let Click { workspace, message, key, url } = click;
+        let Click { workspace, message, key, url, link } = click;
         let now = self.now();
         // Noted before anything is waited for: the clicks of a burst come at once.
         let seen_here = self.recent_clicks(|clicks| clicks.note(*message, *key, now));
@@ -85,7 +103,9 @@ impl App {
         let is_machine = bot_detection::is_burst(now, seen_here.into_iter().chain(stored))
             || bot_detection::shows_itself(visitor.signs())
             || bot_detection::is_hasty(now, self.deliveries(*workspace, *message).await?);
-        self.record(*workspace, *message, (EventKind::Click, known.len()), visitor.meta(Some(url), is_machine)).await
+        let link = link.map(|number| (number, url.clone()));
+        let visit = Visit { kind: EventKind::Click, is_machine, link, meta: visitor.meta(Some(url), is_machine) };
+        self.record(*workspace, *message, known.len(), &visit).await
     }
 
     /// When a message was delivered, or handed to a relay.
@@ -115,18 +135,61 @@ impl App {
         &self,
         workspace: WorkspaceId,
         message: MessageId,
-        (kind, known): (EventKind, usize),
-        mut meta: Map<String, Value>,
+        known: usize,
+        visit: &Visit,
     ) -> Result<(), Error> {
         if known >= MAX_OF_A_KIND {
             return Ok(());
         }
-        let Some(visited) = self.store().message(workspace, message).await? else { return Ok(()) };
-        if visited.is_redacted() {
+        self.until_committed(|| async move {
+            let Some(message) = self.store().message(workspace, message).await? else {
+                return Ok((Changes::default(), ()));
+            };
+            Ok((self.visit_writes(&message, visit).await?, ()))
+        })
+        .await
+    }
+
+    /// The writes that record a visit of a message.
+    async fn visit_writes(&self, message: &Message, visit: &Visit) -> Result<Changes, StoreError> {
+        let Visit { kind, is_machine, link, meta } = visit;
+        let mut meta = meta.clone();
+        if message.is_redacted() {
             erasure::forget_visitor(&mut meta);
         }
-        let writes = self.append_events(workspace, message, [(kind, meta)]).await?;
-        self.commit(writes.into_iter().collect()).await.map_err(Error::internal)
+        let mut milestones = message.milestones.showing(*kind, *is_machine);
+        let followed = link.as_ref().filter(|_| !is_machine);
+        if let Some((number, _)) = followed {
+            milestones = milestones.following(*number);
+        }
+        let mut changes = Changes::from_iter(visited(message, milestones, (*kind, *is_machine), self.now()));
+        if let Some((number, url)) = followed {
+            changes.extend(self.link_count(message, *number, url).await?);
+        }
+        changes.extend(self.append_events(message.workspace_id, message.id, [(*kind, meta)]).await?);
+        Ok(changes)
+    }
+
+    /// The write that counts a click on a link of a campaign, under its address in the template; under that where it led
+    /// once the template is gone.
+    async fn link_count(&self, message: &Message, link: u8, target: &str) -> Result<Option<Write>, StoreError> {
+        let Some(campaign_id) = message.campaign_id else { return Ok(None) };
+        let in_template = match self.campaign_content(message, campaign_id).await? {
+            None => return Ok(None),
+            Some((request, used)) => match self.compiled_for_message(message, &request, used).await {
+                Ok(compiled) => compiled.links().get(usize::from(link)).cloned(),
+                Err(Unrendered::Store(error)) => return Err(error),
+                Err(_) => None,
+            },
+        };
+        Ok(Some(Write::CountLink(Box::new(CountLink {
+            workspace_id: message.workspace_id,
+            campaign_id,
+            variant: message.variant.unwrap_or_default(),
+            link,
+            url: in_template.unwrap_or_else(|| target.to_owned()),
+            is_first: !message.milestones.has_followed(link),
+        }))))
     }
 }
 

@@ -20,14 +20,17 @@ use messaging_core::domain::provider_link::ProviderLink;
 use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::{CommitError, StoreError};
-use messaging_core::ports::transport::{Outcome, Reservation};
+use messaging_core::ports::transport::{Admission as _, Admitted, Outcome, Reservation};
+use messaging_core::time::Timestamp;
 
+use crate::app::App;
 use crate::jobs::deliver_message::{DeliverMessage, RecipientProgress, Transaction};
 use crate::jobs::lanes;
-use crate::work::delivery::{Performed, Turn, conclude, expire, fail, perform, prepare, turn};
+use crate::work::delivery::{Performed, Trial, Turn, conclude, expire, fail, perform, prepare, turn};
 use crate::work::delivery_progress::Addressee;
 use crate::work::job::{Job, JobContext, JobError, give_way, insist};
-use crate::work::transaction_log::{LogState, TransactionLog};
+use crate::work::marketing_look::{Look, Permit, Refusal, give_back, look, turn_away};
+use crate::work::transaction_log::{LOOK_AGAIN_AFTER, LogState, TransactionLog};
 use crate::work::unprepared::Impossible;
 
 /// How often an outcome is decided again because the message changed meanwhile.
@@ -35,6 +38,9 @@ const MAX_COMMITS: u32 = 64;
 
 /// A message whose account is left alone looks so often whether that is over: new settings end it at once.
 const PAUSED_FOR: Duration = Duration::from_mins(1);
+
+/// A message of a campaign whose attempt could not be put on record is tried again after this.
+const NOT_BEGUN_FOR: Duration = Duration::from_secs(5);
 
 /// What a message in work takes in memory besides its content and attachments, in bytes.
 const MESSAGE_OVERHEAD: u64 = 8 << 10;
@@ -53,11 +59,16 @@ impl Job for DeliverMessage {
             return Ok(cx.finish(Changes::default()).await?);
         };
         if message.status == MessageStatus::Cancelled {
-            return Ok(cx.finish(Changes::default()).await?);
+            return Ok(cx.finish(give_back(cx, &message, &self).await?).await?);
         }
+        let first_look = match self.look(cx, &message).await? {
+            Ok(permit) => permit,
+            Err(refusal) => return turn_away(cx, &message, &self, refusal).await,
+        };
+        let looked_at = cx.app.monotonic();
         // Whoever waits, for the turn of its domain or for memory, holds no content.
         let turn = turn(&cx.app, &message, self.lane.class(), self.single_domain()).await?;
-        let is_expired = cx.app.now() >= message.created_at + cx.app.settings().message_expiry;
+        let is_expired = cx.app.now() >= self.accepted_at(&message) + cx.app.settings().message_expiry;
         let (reservation, _probe, expired_with) = match turn {
             Turn::Go(reservation, probe) => (reservation, probe, None),
             Turn::Paused(_, error) if is_expired => (Reservation::default(), None, Some(error)),
@@ -69,12 +80,25 @@ impl Job for DeliverMessage {
             return Ok(cx.finish(Changes::default()).await?);
         };
         if message.status == MessageStatus::Cancelled {
-            return Ok(cx.finish(Changes::default()).await?);
+            return Ok(cx.finish(give_back(cx, &message, &self).await?).await?);
         }
-        let mut run = Run { job: self, message, addressees: Vec::new(), copies: Vec::new(), found_ambiguous: 0 };
-        let request = match stored.map(|stored| content::decode(&stored)) {
-            Some(Ok(request)) => request,
-            Some(Err(error)) => return run.fail_without_content(cx, error).await,
+        let has_waited = cx.app.monotonic() >= looked_at + LOOK_AGAIN_AFTER;
+        let permit = match first_look {
+            Some(_) if has_waited => match self.look(cx, &message).await? {
+                Ok(permit) => permit,
+                Err(refusal) => return turn_away(cx, &message, &self, refusal).await,
+            },
+            first => first,
+        };
+        let mut run =
+            Run { job: self, message, addressees: Vec::new(), copies: Vec::new(), found_ambiguous: 0, permit };
+        let request = match stored.map(|stored| content::decode(&stored)).transpose() {
+            Ok(Some(request)) => Some(request),
+            Ok(None) => cx.app.campaign_request(&run.message).await?,
+            Err(error) => return run.fail_without_content(cx, error).await,
+        };
+        let request = match request {
+            Some(request) => request,
             // Nobody is left to whom anything could be said.
             None if run.message.is_redacted() && run.message.status.is_settled() => {
                 return Ok(cx.finish(Changes::default()).await?);
@@ -87,11 +111,11 @@ impl Job for DeliverMessage {
         if run.addressees.is_empty() {
             return Ok(cx.finish(Changes::default()).await?);
         }
-        if let Some(performed) = conclude(&cx.app, &run.message, run.job.attempt, &run.addressees) {
+        if let Some(performed) = conclude(&cx.app, &run.message, run.trial(), &run.addressees) {
             return run.record(cx, performed).await;
         }
         if let Some(error) = expired_with {
-            let performed = expire(&cx.app, &run.message, run.job.attempt, &run.addressees, &error);
+            let performed = expire(&cx.app, &run.message, run.trial(), &run.addressees, &error);
             return run.record(cx, performed).await;
         }
         if cx.failures > 0 && is_expired {
@@ -108,8 +132,21 @@ impl Job for DeliverMessage {
         // What is sent is made of it, and is as large.
         drop(request);
         let log = prepared.attend(|transport, urls| Arc::new(run.log(cx, transport, urls)));
-        let mut performed = perform(&cx.app, &run.message, run.job.attempt, prepared).await;
+        let log = match log {
+            None if run.permit.is_some() && prepared.is_attempted_here() => {
+                let log = Arc::new(run.log_without_transport(cx));
+                if log.begin(std::slice::from_ref(&run.message.to)).await != [Admitted::Granted] {
+                    return run.not_begun(cx, &log).await;
+                }
+                Some(log)
+            }
+            log => log,
+        };
+        let mut performed = perform(&cx.app, &run.message, run.trial(), prepared).await;
         if let Some(log) = log {
+            if log.state().await.refused.is_some() {
+                return run.not_begun(cx, &log).await;
+            }
             run.follow(&mut performed, &log).await;
         }
         run.record(cx, performed).await
@@ -117,6 +154,25 @@ impl Job for DeliverMessage {
 }
 
 impl DeliverMessage {
+    /// The last look at a message of a campaign; `None` at others, and where an attempt has ended already whose outcome
+    /// is to be written.
+    async fn look(&self, cx: &JobContext, message: &Message) -> Result<Result<Option<Permit>, Refusal>, JobError> {
+        let has_ended = |one: &RecipientProgress| matches!(one.transaction, Transaction::Ended { .. });
+        let is_settled = message.status.is_settled();
+        if message.campaign_id.is_none() || is_settled || self.progress.iter().flatten().any(has_ended) {
+            return Ok(Ok(None));
+        }
+        Ok(match look(&cx.app, message, self).await? {
+            Look::Go(permit) => Ok(Some(permit)),
+            Look::Refused(refusal) => Err(refusal),
+        })
+    }
+
+    /// Since when the time of the message to expire runs.
+    fn accepted_at(&self, message: &Message) -> Timestamp {
+        self.released_at.unwrap_or(message.created_at)
+    }
+
     /// The one domain of its recipients. Jobs of earlier versions may serve others besides that of their lane.
     fn single_domain(&self) -> Option<&str> {
         self.domain.as_deref().or_else(|| self.lane.resource().strip_prefix(lanes::EMAIL))
@@ -179,9 +235,32 @@ struct Run {
     copies: Vec<String>,
     /// Attempts that were found to have been cut off and are not counted yet.
     found_ambiguous: u64,
+    /// What the last look at a message of a campaign left to be done when its attempt begins.
+    permit: Option<Permit>,
 }
 
 impl Run {
+    fn trial(&self) -> Trial {
+        Trial { number: self.job.attempt, accepted_at: self.job.accepted_at(&self.message) }
+    }
+
+    /// The attempt at a message of a campaign did not begin.
+    async fn not_begun(self, cx: &JobContext, log: &TransactionLog) -> Result<(), JobError> {
+        let (refused, message) = {
+            let state = log.state().await;
+            (state.refused, state.message.clone())
+        };
+        match refused {
+            Some(refusal) => turn_away(cx, &message, &self.job, refusal).await,
+            None => Ok(cx.put_back(NOT_BEGUN_FOR, false).await?),
+        }
+    }
+
+    /// The log of a message of a campaign whose end is known without a transport.
+    fn log_without_transport(&self, cx: &JobContext) -> TransactionLog {
+        TransactionLog::without_transport(cx.clone(), self.log_state(cx, Vec::new()))
+    }
+
     /// Finds out who of all recipients of the message is still to be served.
     ///
     /// A report may have settled the message between two attempts, a bounce after the reply to the content was lost:
@@ -209,15 +288,20 @@ impl Run {
 
     /// What is asked before every transaction of this run.
     fn log(&self, cx: &JobContext, transport: &dyn Transport, urls: Vec<String>) -> TransactionLog {
+        TransactionLog::new(cx.clone(), transport, self.log_state(cx, urls))
+    }
+
+    fn log_state(&self, cx: &JobContext, urls: Vec<String>) -> LogState {
         let progress = self.addressees.iter().map(|one| one.progress.clone()).collect();
-        let state = LogState {
+        LogState {
             job: DeliverMessage { progress: Some(progress), ..self.job.clone() },
             message: self.message.clone(),
             urls,
             found_ambiguous: self.found_ambiguous,
             looked_at: cx.app.clock().monotonic(),
-        };
-        TransactionLog::new(cx.clone(), transport, state)
+            permit: self.permit.clone(),
+            refused: None,
+        }
     }
 
     /// Takes over what the log committed.
@@ -225,12 +309,13 @@ impl Run {
         let mut state = log.state().await;
         self.message = state.message.clone();
         self.found_ambiguous = state.found_ambiguous;
+        self.job.reserved_at = state.job.reserved_at;
         performed.urls = std::mem::take(&mut state.urls);
     }
 
     /// Nothing can be sent to whom the job serves.
     async fn fail(self, cx: &JobContext, impossible: &Impossible) -> Result<(), JobError> {
-        let performed = fail(&cx.app, &self.message, self.job.attempt, &self.addressees, impossible);
+        let performed = fail(&cx.app, &self.message, self.trial(), &self.addressees, impossible);
         self.record(cx, performed).await
     }
 
@@ -246,7 +331,7 @@ impl Run {
         if self.message.is_redacted() {
             self.addressees = vec![self.erased_addressee()];
         }
-        if let Some(performed) = conclude(&cx.app, &self.message, self.job.attempt, &self.addressees) {
+        if let Some(performed) = conclude(&cx.app, &self.message, self.trial(), &self.addressees) {
             return self.record(cx, performed).await;
         }
         if self.addressees.is_empty() {
@@ -391,7 +476,8 @@ impl Run {
             && (message.status.may_become(status) || moves_through_sending(message.status, status))
         {
             let now = cx.app.now();
-            changes.extend(moves(message, &message.moved(status, now), None, now));
+            let kinds = judgment.events.iter().map(|(kind, _)| *kind);
+            changes.extend(moves(message, &message.after(Some(status), kinds, now), None, now));
         }
         if changes.is_empty() && !self.copies.is_empty() {
             // Somebody who is copied may have been erased since the message was read.
@@ -400,6 +486,9 @@ impl Run {
         changes.extend(cx.app.append_events(message.workspace_id, message.id, judgment.events.clone()).await?);
         for write in cx.app.address_writes(message, judgment).await? {
             changes.push(write);
+        }
+        if let Some(campaign) = message.campaign_id {
+            changes.push(App::wake_campaign(message.workspace_id, campaign, cx.app.now()));
         }
         Ok(changes)
     }

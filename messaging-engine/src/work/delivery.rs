@@ -58,6 +58,15 @@ struct Parcel {
     outgoing: Outgoing,
 }
 
+/// Which attempt at a message this is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Trial {
+    /// Counts from 1.
+    pub(super) number: u32,
+    /// Since when the time of the message to expire runs.
+    pub(super) accepted_at: Timestamp,
+}
+
 /// What an attempt ended with.
 pub(super) struct Performed {
     pub(super) judgment: Judgment,
@@ -102,6 +111,12 @@ impl Prepared {
             one.result = fate.clone();
         }
         Self { held_for: look_again, ..Self::without_parcel(known, tried, &fate) }
+    }
+
+    /// Whether what becomes of recipients is known as after an attempt, without a transport.
+    pub(super) fn is_attempted_here(&self) -> bool {
+        let is_attempt = |one: &RecipientResult| matches!(one.result, Fate::Tried(_) | Fate::Complained(_));
+        self.parcel.is_none() && self.known.iter().any(is_attempt)
     }
 
     /// Has the transport ask a log before every transaction, which is made for it and for the targets of links that
@@ -293,7 +308,7 @@ async fn decision_about_to(app: &App, message: &Message, to_is_listed: bool) -> 
 }
 
 /// Makes the attempt and judges it.
-pub(super) async fn perform(app: &App, message: &Message, number: u32, prepared: Prepared) -> Performed {
+pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared: Prepared) -> Performed {
     let Prepared { known, tried, parcel, urls, held_for } = prepared;
     let mut results = known;
     let (mut captured, mut subject, mut dialogs, mut names) = (None, None, Vec::new(), Vec::new());
@@ -320,7 +335,7 @@ pub(super) async fn perform(app: &App, message: &Message, number: u32, prepared:
         }
     }
     let held_until = app.now() + held_for;
-    let judgment = judge(Attempt { held_until, ..circumstances(app, message, number) }, &results);
+    let judgment = judge(Attempt { held_until, ..circumstances(app, message, trial) }, &results);
     Performed { judgment, captured, subject, dialogs, urls, lost_replies: lost_replies(results), names }
 }
 
@@ -341,10 +356,10 @@ fn note_account(app: &App, provider: String, outgoing: &Outgoing, state: Account
 }
 
 /// What it means for those whom a job serves that the message expired while its account was left alone.
-pub(super) fn expire(app: &App, message: &Message, number: u32, addressees: &[Addressee], error: &str) -> Performed {
+pub(super) fn expire(app: &App, message: &Message, trial: Trial, addressees: &[Addressee], error: &str) -> Performed {
     let refused = Fate::Tried(Outcome::of(OutcomeClass::Auth, Response::of_text(error)));
     let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(refused.clone())).collect();
-    let judgment = judge(circumstances(app, message, number), &results);
+    let judgment = judge(circumstances(app, message, trial), &results);
     Performed::without_peer(judgment, results)
 }
 
@@ -352,17 +367,17 @@ pub(super) fn expire(app: &App, message: &Message, number: u32, addressees: &[Ad
 pub(super) fn fail(
     app: &App,
     message: &Message,
-    number: u32,
+    trial: Trial,
     addressees: &[Addressee],
     impossible: &Impossible,
 ) -> Performed {
     let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(impossible.fate())).collect();
-    let judgment = judge(circumstances(app, message, number), &results);
+    let judgment = judge(circumstances(app, message, trial), &results);
     Performed::without_peer(judgment, results)
 }
 
 /// Judges what a run that was cut off had put on record already. The others stay open, for an attempt at once.
-pub(super) fn conclude(app: &App, message: &Message, number: u32, addressees: &[Addressee]) -> Option<Performed> {
+pub(super) fn conclude(app: &App, message: &Message, trial: Trial, addressees: &[Addressee]) -> Option<Performed> {
     let (mut results, mut open) = (Vec::new(), Vec::new());
     for addressee in addressees {
         match &addressee.progress.transaction {
@@ -377,7 +392,7 @@ pub(super) fn conclude(app: &App, message: &Message, number: u32, addressees: &[
     if results.is_empty() {
         return None;
     }
-    let mut judgment = judge(circumstances(app, message, number), &results);
+    let mut judgment = judge(circumstances(app, message, trial), &results);
     if !open.is_empty() {
         judgment.is_withheld |= judgment.open.is_empty();
         judgment.open.append(&mut open);
@@ -386,21 +401,21 @@ pub(super) fn conclude(app: &App, message: &Message, number: u32, addressees: &[
     Some(Performed::without_peer(judgment, results))
 }
 
-fn circumstances(app: &App, message: &Message, number: u32) -> Attempt {
+fn circumstances(app: &App, message: &Message, trial: Trial) -> Attempt {
     let now = app.now();
     Attempt {
-        number,
+        number: trial.number,
         channel: message.channel,
         now,
-        next_attempt_at: next_attempt(app, message, number),
-        expires_at: message.created_at + app.settings().message_expiry,
+        next_attempt_at: next_attempt(app, trial),
+        expires_at: trial.accepted_at + app.settings().message_expiry,
         held_until: now + HELD_FOR,
     }
 }
 
-fn next_attempt(app: &App, message: &Message, number: u32) -> Option<Timestamp> {
+fn next_attempt(app: &App, trial: Trial) -> Option<Timestamp> {
     let settings = app.settings();
     let jitter = app.random_below(settings.message_retry_jitter + 1);
     let schedule = &settings.message_retry;
-    retry::next_attempt(schedule, number, jitter, app.now(), message.created_at, settings.message_expiry)
+    retry::next_attempt(schedule, trial.number, jitter, app.now(), trial.accepted_at, settings.message_expiry)
 }

@@ -22,12 +22,13 @@ use messaging_core::time::Monotonic;
 
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::work::job::{JobContext, JobError};
+use crate::work::marketing_look::{self, Look, Permit, Refusal};
 
 /// How often a transaction is put on record again because the message changed meanwhile.
 const MAX_COMMITS: usize = 8;
 
 /// After so long the suppression list is asked again before a transaction begins.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+pub(super) const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// The record of one run of a job.
 #[derive(Debug)]
@@ -52,12 +53,22 @@ pub(super) struct LogState {
     pub(super) found_ambiguous: u64,
     /// When the suppression list was looked at last.
     pub(super) looked_at: Monotonic,
+    /// What the last look at a message of a campaign left to be done when its attempt begins.
+    pub(super) permit: Option<Permit>,
+    /// Why the attempt at a message of a campaign did not begin after all.
+    pub(super) refused: Option<Refusal>,
 }
 
 impl TransactionLog {
     pub(super) fn new(cx: JobContext, transport: &dyn Transport, state: LogState) -> Self {
-        let is_kept = !transport.is_local();
+        // A message of a campaign is put on record wherever it goes: it takes its place among those to its contact.
+        let is_kept = !transport.is_local() || state.permit.is_some();
         Self { cx, is_kept, state: tokio::sync::Mutex::new(state), ended: Mutex::default() }
+    }
+
+    /// The log of a message of a campaign that no transport carries.
+    pub(super) fn without_transport(cx: JobContext, state: LogState) -> Self {
+        Self { cx, is_kept: true, state: tokio::sync::Mutex::new(state), ended: Mutex::default() }
     }
 
     /// What the run knows at its end.
@@ -95,6 +106,16 @@ impl TransactionLog {
                 // It may have been cancelled since it was read, or somebody who is copied was erased.
                 changes.push(Write::ExpectMessage(message.workspace_id, message.id, message.revision));
             }
+            if let Some(permit) = &mut state.permit {
+                if let Err(refusal) = permit.take_turn(app, now) {
+                    state.refused = Some(refusal);
+                    return Err(Admitted::NotNow("its campaign is paced".to_owned()));
+                }
+                if let Some(reservation) = permit.reservation(now) {
+                    changes.push(reservation);
+                    job.reserved_at = Some(now);
+                }
+            }
             changes.extend(app.store_urls(message.workspace_id, state.urls.clone()));
             match self.cx.save(&job, changes).await {
                 Ok(()) => {
@@ -102,12 +123,16 @@ impl TransactionLog {
                         *message = message.moved(MessageStatus::Sending, now);
                     }
                     state.job = job;
+                    if let Some(permit) = &mut state.permit {
+                        permit.use_up();
+                    }
                     state.urls.clear();
                     app.count_ambiguous(std::mem::take(&mut state.found_ambiguous));
                     return Ok(());
                 }
                 Err(JobError::Commit(CommitError::Conflict)) => {
                     self.refresh(state, recipients).await?;
+                    self.look_again(state).await?;
                 }
                 Err(JobError::Commit(lost @ CommitError::LeaseLost)) => return Err(Admitted::NotNow(lost.to_string())),
                 Err(error) => {
@@ -117,6 +142,27 @@ impl TransactionLog {
             }
         }
         Err(Admitted::NotNow("the message keeps changing".to_owned()))
+    }
+
+    /// Looks again at a message of a campaign; an error when its attempt is not to begin any more.
+    async fn look_again(&self, state: &mut LogState) -> Result<(), Admitted> {
+        let Some(permit) = state.permit.take() else { return Ok(()) };
+        match marketing_look::look(&self.cx.app, &state.message, &state.job).await {
+            Ok(Look::Go(next)) => {
+                state.permit = Some(next.following(&permit));
+                state.looked_at = self.cx.app.clock().monotonic();
+                Ok(())
+            }
+            Ok(Look::Refused(refusal)) => {
+                state.refused = Some(refusal);
+                Err(Admitted::NotNow("it is not to be sent now".to_owned()))
+            }
+            Err(error) => {
+                tracing::warn!(error = %Chain(&error), "a message was not looked at again before its transaction");
+                state.permit = Some(permit);
+                Err(Admitted::Held)
+            }
+        }
     }
 
     /// Reads the message anew; an error when nothing of it is to be sent to these recipients any more.
@@ -132,8 +178,13 @@ impl TransactionLog {
         if fresh.is_redacted() || fresh.status == MessageStatus::Cancelled || (has_to && fresh.status.is_settled()) {
             return Err(settled());
         }
-        let request = content.and_then(|content| content::decode(&content).ok()).ok_or_else(settled)?;
-        let copies: Vec<_> = request.input.cc.iter().chain(&request.input.bcc).flatten().collect();
+        // A message of a campaign stores no request, and has no copies.
+        let request = content.and_then(|content| content::decode(&content).ok());
+        if request.is_none() && fresh.campaign_id.is_none() {
+            return Err(settled());
+        }
+        let copies = request.iter().flat_map(|request| request.input.cc.iter().chain(&request.input.bcc).flatten());
+        let copies: Vec<_> = copies.collect();
         if !recipients.iter().all(|recipient| **recipient == fresh.to || copies.contains(recipient)) {
             return Err(settled());
         }
@@ -152,10 +203,13 @@ impl transport::Admission for TransactionLog {
     }
 
     fn is_held(&self) -> bool {
-        !self.cx.app.store().health().takes_work()
+        !self.cx.app.may_send()
     }
 
     async fn begin(&self, recipients: &[String]) -> Vec<Admitted> {
+        if self.cx.app.fence().is_some() {
+            return vec![Admitted::Held; recipients.len()];
+        }
         if !self.is_kept {
             return vec![Admitted::Granted; recipients.len()];
         }
@@ -168,6 +222,9 @@ impl transport::Admission for TransactionLog {
                 *answer = reason.map_or(Admitted::Granted, Admitted::Suppressed);
             }
             state.looked_at = now;
+            if let Err(refusal) = self.look_again(&mut state).await {
+                answers.fill(refusal);
+            }
         }
         let granted: Vec<_> = recipients
             .iter()

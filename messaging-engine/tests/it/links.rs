@@ -38,7 +38,7 @@ async fn links_are_redirected_and_lead_on_to_where_they_did() {
         product.app.link_key().read_link(token)
     };
     let key = UrlKey::of("https://shop.example/a?b=1&c=2");
-    assert_eq!(read(tokens[0]), Some((product.workspace, id, Link::Click(key))));
+    assert_eq!(read(tokens[0]), Some((product.workspace, id, Link::Click(key, None))));
     assert_eq!(read(tokens[1]), Some((product.workspace, id, Link::Open)));
     let stored = product.store.url(product.workspace, key).await.unwrap();
     assert_eq!(stored.as_deref(), Some("https://shop.example/a?b=1&c=2"));

@@ -152,7 +152,7 @@ impl World {
             is_prefetch: false,
         };
         product.app.record_open(product.workspace, id, &visitor).await.unwrap();
-        let token = product.app.link_key().link(product.workspace, id, Link::Click(UrlKey::of(&url)));
+        let token = product.app.link_key().link(product.workspace, id, Link::Click(UrlKey::of(&url), None));
         // What is no URL in an attribute is not redirected.
         if let Some(click) = product.app.click(&token).await.unwrap() {
             product.app.record_click(&click, &visitor).await.unwrap();

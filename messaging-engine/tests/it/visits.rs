@@ -32,7 +32,7 @@ async fn delivered() -> (Product, MessageId) {
 /// The token of a link whose target is stored.
 async fn link(product: &Product, message: MessageId, url: &str) -> String {
     product.commit(Changes::from_iter([Write::PutUrl(product.workspace, url.to_owned())])).await;
-    product.app.link_key().link(product.workspace, message, Link::Click(UrlKey::of(url)))
+    product.app.link_key().link(product.workspace, message, Link::Click(UrlKey::of(url), None))
 }
 
 async fn follow(app: &App, token: &str) -> Click {
@@ -66,9 +66,11 @@ async fn no_other_token_leads_anywhere() {
     let app = &product.app;
     let good = link(&product, message, "https://acme.com").await;
     let open = app.link_key().link(product.workspace, message, Link::Open);
-    let unknown = app.link_key().link(product.workspace, message, Link::Click(UrlKey::of("https://other.com")));
-    let elsewhere = app.link_key().link(app.new_id(app.now()), message, Link::Click(UrlKey::of("https://acme.com")));
-    let forged = LinkKey::new(&[1; 32]).link(product.workspace, message, Link::Click(UrlKey::of("https://acme.com")));
+    let unknown = app.link_key().link(product.workspace, message, Link::Click(UrlKey::of("https://other.com"), None));
+    let elsewhere =
+        app.link_key().link(app.new_id(app.now()), message, Link::Click(UrlKey::of("https://acme.com"), None));
+    let forged =
+        LinkKey::new(&[1; 32]).link(product.workspace, message, Link::Click(UrlKey::of("https://acme.com"), None));
     for token in [&open, &unknown, &elsewhere, &forged, &good[1..], ""] {
         assert_eq!(app.click(token).await.unwrap(), None, "{token}");
     }

@@ -156,7 +156,7 @@ async fn a_link_leads_to_its_target_and_records_a_click() {
 #[tokio::test]
 async fn a_link_that_is_none_of_ours_leads_nowhere() {
     let mailed = Mailed::start().await;
-    let elsewhere = Link::Click(UrlKey::of("https://evil.example"));
+    let elsewhere = Link::Click(UrlKey::of("https://evil.example"), None);
     let unknown = mailed.server.app.link_key().link(mailed.server.workspace, mailed.message, elsewhere);
     let open_token = mailed.path("/t/o/").replace("/t/o/", "/t/c/");
     for path in tampered(&mailed.path("/t/c/")).chain([

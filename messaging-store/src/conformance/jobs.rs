@@ -39,6 +39,35 @@ pub async fn a_lane_gets_one_job_of_a_kind_that_is_needed_once(store: &dyn Store
     assert_eq!(store.claim(claim(0)).await.unwrap().len(), 1);
 }
 
+/// A job whose lane is woken is claimed before its time, and one that is in work meanwhile as soon as it is put back.
+pub async fn a_lane_that_is_woken_is_due(store: &dyn Store) {
+    let wake = |lane: &str, now| Write::WakeLane(lane.into(), at(now));
+    put(store, [enqueue("a", 1_000), enqueue("b", 1_000)]).await;
+    assert_eq!(store.claim(claim(10)).await.unwrap(), []);
+    put(store, [wake("a", 10), wake("nothing", 10)]).await;
+    let claimed = store.claim(claim(10)).await.unwrap();
+    assert_eq!(handles(&claimed).iter().map(|handle| handle.lane.as_str()).collect::<Vec<_>>(), ["a"]);
+    let later = |now| Reschedule { due_at: at(1_000), at: at(now), payload: Bytes::new() };
+    put(store, [wake("a", 20)]).await;
+    assert_eq!(store.claim(claim(20)).await.unwrap(), []);
+    put(store, [Write::RescheduleJob(claimed[0].handle.clone(), later(30))]).await;
+    let again = store.claim(claim(30)).await.unwrap();
+    assert_eq!(again.len(), 1);
+    // It was wanted once.
+    put(store, [Write::RescheduleJob(again[0].handle.clone(), later(40))]).await;
+    assert_eq!(store.claim(claim(999)).await.unwrap(), []);
+    assert_eq!(store.claim(claim(1_000)).await.unwrap().len(), 2);
+}
+
+/// What a refused commit wanted to wake sleeps on.
+pub async fn a_refused_commit_wakes_no_lane(store: &dyn Store) {
+    let known = user();
+    put(store, [Write::PutUser(known.clone(), Expect::Absent), enqueue("a", 1_000)]).await;
+    refuse(store, [Write::WakeLane("a".into(), at(10)), Write::PutUser(known, Expect::Absent)]).await;
+    assert_eq!(store.claim(claim(999)).await.unwrap(), []);
+    assert_eq!(store.claim(claim(1_000)).await.unwrap().len(), 1);
+}
+
 /// A job is not claimed before its time.
 pub async fn what_is_not_due_is_not_claimed(store: &dyn Store) {
     put(store, [enqueue("a", 100), enqueue("a", 50), enqueue("b", 200)]).await;
@@ -275,4 +304,20 @@ pub async fn what_is_in_work_when_the_clock_is_set_back_stays_so(store: &dyn Sto
     assert_eq!(later.len(), 2, "the rescheduled one, and the one whose claim ended");
     put(store, finish(&later)).await;
     assert_eq!(store.job_count().await.unwrap(), 0);
+}
+
+/// The jobs of lanes are counted, claimed ones too, no further than is asked for.
+pub async fn the_jobs_of_lanes_are_counted(store: &dyn Store) {
+    put(store, ["a", "a", "a", "b", "aa"].map(|lane| enqueue(lane, 0))).await;
+    put(store, [enqueue("a", 1_000)]).await;
+    let lanes = ["aa", "a", "nothing", "b", "a"].map(Into::into);
+    let lengths = async |most| store.lane_lengths(&lanes, at(999), most).await.unwrap();
+    assert_eq!(lengths(100).await, [1, 3, 0, 1, 3]);
+    assert_eq!(lengths(2).await, [1, 2, 0, 1, 2]);
+    let claimed = store.claim(Claim { max: 2, ..claim(0) }).await.unwrap();
+    assert_eq!(lengths(100).await, [1, 3, 0, 1, 3]);
+    put(store, finish(&claimed)).await;
+    assert_eq!(lengths(100).await.into_iter().take(4).sum::<u64>(), 3);
+    assert_eq!(store.lane_lengths(&["a".into()], at(1_000), 10).await.unwrap().len(), 1);
+    assert_eq!(store.lane_lengths(&[], at(0), 10).await.unwrap(), [0_u64; 0]);
 }

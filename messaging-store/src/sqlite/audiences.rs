@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use messaging_core::changes::AudienceRow;
-use messaging_core::domain::campaign::audience::AudienceSet;
+use messaging_core::domain::campaign::audience::{AudienceSet, ContactFacts};
 use messaging_core::domain::channel::Channel;
 use messaging_core::ids::{CampaignId, ContactId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
@@ -105,6 +105,16 @@ impl Audiences for SqliteStore {
                 return Ok(count.preview());
             }
         }
+    }
+
+    async fn audience_facts(
+        &self,
+        workspace: WorkspaceId,
+        query: &Arc<AudienceQuery>,
+        contact: ContactId,
+    ) -> Result<Option<ContactFacts>, StoreError> {
+        let query = Arc::clone(query);
+        self.scans.read(move |connection| scan::facts_of(connection, workspace, &query, contact)).await
     }
 
     async fn audience_rows(

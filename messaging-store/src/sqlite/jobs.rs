@@ -1,28 +1,33 @@
 //! Jobs: adding, claiming, finishing.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use messaging_core::changes::{JobHandle, NewJob, PutBack, Reschedule};
+use messaging_core::changes::{JobHandle, JobPlace, NewJob, PutBack, Reschedule};
 use messaging_core::domain::fair_turns::Places;
 use messaging_core::domain::lane::{Flow, Lane};
 use messaging_core::ids::{Id as _, JobId};
-use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
+use messaging_core::ports::store::jobs::{Claim, ClaimedJob, Queued, Queues, StoredJob};
 use messaging_core::ports::store::{Jobs, StoreError};
 use messaging_core::time::{Monotonic, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
-use super::lanes::{LaneIndex, PARKED};
+use super::lanes::{Held, LaneIndex, PARKED};
+use super::query::many;
 use super::redating;
 use super::row;
 use super::write_connection::WriteConnection;
 
 /// Lanes that are read at a time.
 const LANES_AT_A_TIME: usize = 256;
+
+/// Lanes that one claim puts aside before it lets others have the writer; the next claim goes on.
+const MAX_PASSED: usize = 4096;
 
 pub(super) fn enqueue(connection: &Connection, index: &mut LaneIndex, job: &NewJob) -> Result<(), Fault> {
     connection
@@ -45,12 +50,49 @@ pub(super) fn enqueue_once(connection: &Connection, index: &mut LaneIndex, job: 
     if waits { Ok(()) } else { enqueue(connection, index, job) }
 }
 
+/// Makes the jobs of a lane due. Those that are claimed keep their due time, which their handle names, until they are
+/// put back.
+pub(super) fn wake_lane(
+    connection: &Connection,
+    index: &mut LaneIndex,
+    lane: &Lane,
+    at: Timestamp,
+) -> Result<(), Fault> {
+    let mut statement = connection.prepare_cached("SELECT due_at, id FROM jobs WHERE lane = ?1")?;
+    let jobs = statement.query_map([lane.as_str()], |row| Ok((row::time(row, 0), row::id(row, 1))))?;
+    for job in jobs.collect::<Result<Vec<_>, _>>()? {
+        let (due_at, id): (Timestamp, JobId) = (job.0?, job.1?);
+        if index.wake_when_put_back(id) || due_at <= at {
+            continue;
+        }
+        connection
+            .prepare_cached("UPDATE jobs SET due_at = ?4, dated_at = ?4 WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?
+            .execute(params![lane.as_str(), due_at.as_millis(), id.to_bytes(), at.as_millis()])?;
+        index.redating().note(connection, at)?;
+        index.note_added(lane.as_str(), at);
+    }
+    Ok(())
+}
+
 pub(super) fn finish(connection: &Connection, index: &mut LaneIndex, handle: &JobHandle) -> Result<(), Fault> {
     index.give_up(handle)?;
     let rows = connection
         .prepare_cached("DELETE FROM jobs WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?
         .execute(params![handle.lane.as_str(), handle.due_at.as_millis(), handle.id.to_bytes()])?;
     expect_one(rows)
+}
+
+/// Removes a job that nobody has claimed. Its lane is found to be empty when it is looked at next.
+pub(super) fn remove(connection: &Connection, index: &LaneIndex, place: &JobPlace) -> Result<(), Fault> {
+    if index.is_leased(place.id) {
+        return Err(Fault::Conflict);
+    }
+    connection.prepare_cached("DELETE FROM jobs WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?.execute(params![
+        place.lane.as_str(),
+        place.due_at.as_millis(),
+        place.id.to_bytes()
+    ])?;
+    Ok(())
 }
 
 /// Dates a claimed job anew with what it wants to know next time: it did not fail.
@@ -86,7 +128,8 @@ fn move_to(
     sql: &str,
     value: &dyn ToSql,
 ) -> Result<(), Fault> {
-    index.give_up(handle)?;
+    let is_woken = index.give_up(handle)?;
+    let due_at = if is_woken { due_at.min(at) } else { due_at };
     let rows = connection.prepare_cached(sql)?.execute(params![
         handle.lane.as_str(),
         handle.due_at.as_millis(),
@@ -144,6 +187,75 @@ impl Jobs for SqliteStore {
             })
             .await
     }
+
+    async fn jobs_of(&self, kinds: &[&'static str], limit: usize) -> Result<Vec<StoredJob>, StoreError> {
+        let kinds = serde_json::to_string(kinds).map_err(Fault::from)?;
+        self.scans.read(move |connection| stored_jobs(connection, &kinds, limit)).await
+    }
+
+    async fn queues(&self, limit: usize) -> Result<Queues, StoreError> {
+        self.scans.read(move |connection| queues(connection, limit)).await
+    }
+
+    async fn lane_lengths(&self, lanes: &[Lane], due_by: Timestamp, most: usize) -> Result<Vec<u64>, StoreError> {
+        const SQL: &str = "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE lane = ?1 AND due_at <= ?2 LIMIT ?3)";
+        let lanes = lanes.to_vec();
+        self.readers
+            .read(move |connection| {
+                // Of one moment, and locked once.
+                let connection = connection.unchecked_transaction()?;
+                let mut count = connection.prepare_cached(SQL)?;
+                let most = row::sql_limit(most);
+                let mut length = |lane: &Lane| -> Result<u64, Fault> {
+                    Ok(count
+                        .query_row(params![lane.as_str(), due_by.as_millis(), most], |row| row.get::<_, i64>(0))?
+                        .unsigned_abs())
+                };
+                lanes.iter().map(&mut length).collect()
+            })
+            .await
+    }
+}
+
+/// `kinds` is a JSON list.
+fn stored_jobs(connection: &Connection, kinds: &str, limit: usize) -> Result<Vec<StoredJob>, Fault> {
+    const SQL: &str = "SELECT lane, due_at, id, kind, payload FROM jobs
+                       WHERE kind IN (SELECT value FROM json_each(?1)) ORDER BY lane, due_at, id LIMIT ?2";
+    many(connection, SQL, params![kinds, row::sql_limit(limit)], |row| {
+        let lane = Lane::parse(&row.get::<_, String>(0)?);
+        Ok(StoredJob {
+            place: JobPlace { id: row::id(row, 2)?, lane, due_at: row::time(row, 1)? },
+            kind: row.get(3)?,
+            payload: Bytes::from(row.get::<_, Vec<u8>>(4)?),
+        })
+    })
+}
+
+/// Reads lane by lane, in the order of the key, so that only the sums and the longest lanes are in memory.
+fn queues(connection: &Connection, limit: usize) -> Result<Queues, Fault> {
+    let mut statement = connection.prepare("SELECT lane, count(*), min(id) FROM jobs GROUP BY lane")?;
+    let mut rows = statement.query([])?;
+    let mut queues = Queues::default();
+    while let Some(row) = rows.next()? {
+        let lane = Lane::parse(&row.get::<_, String>(0)?);
+        let oldest = row::id::<JobId>(row, 2)?.millis();
+        let queued = Queued { jobs: row::count(row, 1)?, oldest: Timestamp::from_millis(oldest) };
+        let kind = lane.resource().split(':').next().unwrap_or_default();
+        let sum = queues.sums.entry(kind.to_owned()).or_insert(Queued { jobs: 0, oldest: queued.oldest });
+        sum.jobs += queued.jobs;
+        sum.oldest = sum.oldest.min(queued.oldest);
+        queues.lanes.push((lane, queued));
+        if queues.lanes.len() > 2 * limit.max(1) {
+            keep_longest(&mut queues.lanes, limit);
+        }
+    }
+    keep_longest(&mut queues.lanes, limit);
+    Ok(queues)
+}
+
+fn keep_longest(lanes: &mut Vec<(Lane, Queued)>, limit: usize) {
+    lanes.sort_by_key(|(_, queued)| Reverse(queued.jobs));
+    lanes.truncate(limit);
 }
 
 /// Claims in a transaction that a power cut may undo: the leases are gone then as well.
@@ -160,6 +272,7 @@ fn claim_jobs(writing: &mut WriteConnection, claim: &Claim) -> Result<Vec<Claime
         .filter(|(_, until)| *until > claim.monotonic)
         .map(|(lane, until)| (lane.as_str(), *until))
         .collect();
+    let held = Held { lanes: held, claim };
     writing.index().follow_holds(&held);
     let anything = writing.look(|connection, index| {
         let row = next_time(connection)?.map(|next| next.as_millis() <= claim.now.as_millis());
@@ -169,7 +282,7 @@ fn claim_jobs(writing: &mut WriteConnection, claim: &Claim) -> Result<Vec<Claime
     if !anything || claim.max == 0 || claim.per_lane == 0 {
         return Ok(Vec::new());
     }
-    let mut round = Round { claim, held, claimed: Vec::new(), given: HashMap::new() };
+    let mut round = Round { claim, held, claimed: Vec::new(), given: HashMap::new(), passed: 0 };
     let outcome = writing.undurably(|connection, index| {
         index.redating().note(connection, claim.now)?;
         index.wake(connection, claim.now, claim.monotonic, &round.held)?;
@@ -208,10 +321,12 @@ struct Waiting {
 /// One claim being served.
 struct Round<'a> {
     claim: &'a Claim,
-    held: HashMap<&'a str, Monotonic>,
+    held: Held<'a>,
     claimed: Vec<ClaimedJob>,
     /// How many of each lane.
     given: HashMap<String, usize>,
+    /// How many lanes were put aside.
+    passed: usize,
 }
 
 impl Round<'_> {
@@ -246,7 +361,7 @@ impl Round<'_> {
         let enough = before.saturating_add(most);
         // Lanes that went to the back of the queue come by a second time.
         let mut last = Waiting { next_at: Timestamp::from_millis(i64::MIN), turn: 0, lane: String::new() };
-        while self.claimed.len() < enough {
+        while self.claimed.len() < enough && self.passed < MAX_PASSED {
             let lanes = self.waiting_lanes(connection, &flow, &last, enough - self.claimed.len())?;
             if lanes.is_empty() {
                 break;
@@ -291,8 +406,9 @@ impl Round<'_> {
         enough: usize,
     ) -> Result<(), Fault> {
         let name = waiting.lane.as_str();
-        if let Some(until) = self.held.get(name) {
-            return index.hold(connection, name.to_owned(), waiting.next_at, *until);
+        if let Some(until) = self.held.until(name) {
+            self.passed += 1;
+            return index.hold(connection, name.to_owned(), waiting.next_at, until);
         }
         let share = self.claim.shares.get(name).copied().unwrap_or(self.claim.per_lane);
         let mut given = 0;

@@ -80,44 +80,58 @@ impl Plan {
         }
     }
 
-    /// The templates that stand in the campaign itself: subjects and the sender's name.
-    fn check_sources(&self, violations: &mut Violations) {
+    /// The templates that stand in the campaign itself, subjects and the sender's name, each with its pointer.
+    pub fn sources(&self) -> Vec<(String, String)> {
         let of_variant = |(index, variant): (usize, &Variant)| {
             variant.subject.clone().map(|subject| (format!("/variants/{index}/subject"), subject))
         };
         let own = [("/subject_override", &self.subject_override), ("/from_name", &self.from_name)];
         let own = own.into_iter().filter_map(|(pointer, text)| Some((pointer.to_owned(), text.clone()?)));
-        let sources: Vec<_> = own.chain(self.variants.iter().enumerate().filter_map(of_variant)).collect();
-        for (pointer, source) in &sources {
+        own.chain(self.variants.iter().enumerate().filter_map(of_variant)).collect()
+    }
+
+    /// What is wrong with [`Plan::sources`] at first sight; whether they compile is found by [`check_syntax`].
+    fn check_sources(&self, violations: &mut Violations) {
+        for (pointer, source) in &self.sources() {
             if source.chars().any(char::is_control) {
                 let rule = "must be one line without control characters";
                 violations.add(pointer, FieldCode::InvalidFormat, rule);
             }
         }
-        #[cfg(feature = "templates")]
-        check_syntax(sources, violations);
     }
 
     /// Adds what is wrong with what was found under the ids that it names ([`Plan::references`]).
     pub fn judge(&self, found: &[Found], violations: &mut Violations) {
-        for Found { pointer, what, .. } in found {
-            match what {
-                FoundAs::Nothing => violations.add(pointer, FieldCode::NotFound, NOT_FOUND),
-                FoundAs::Template { channel, .. } if *channel != self.channel => {
-                    violations.add(pointer, FieldCode::Conflict, "the template is for another channel");
-                }
-                FoundAs::Template { .. } | FoundAs::Other => {}
+        judge_found(self.channel, found, violations);
+    }
+}
+
+/// Adds what is wrong with what was found under ids that a campaign of a channel names.
+pub fn judge_found(channel: Channel, found: &[Found], violations: &mut Violations) {
+    for Found { pointer, what, .. } in found {
+        match what {
+            FoundAs::Nothing => violations.add(pointer, FieldCode::NotFound, NOT_FOUND),
+            FoundAs::Template { channel: own, .. } if *own != channel => {
+                violations.add(pointer, FieldCode::Conflict, "the template is for another channel");
             }
+            FoundAs::Template { .. } | FoundAs::Other => {}
         }
     }
 }
 
-/// Compiles templates, each with the pointer of its member.
+/// Whether a text has anything that must be compiled; most subjects are plain.
+pub fn is_template(source: &str) -> bool {
+    source.contains('{')
+}
+
+/// Compiles templates, each with the pointer of its member. Waits for a thread of its own: not to be called where
+/// others wait meanwhile.
 #[cfg(feature = "templates")]
-fn check_syntax(sources: Vec<(String, String)>, violations: &mut Violations) {
-    // Compiling takes a thread of its own, and most subjects are plain.
-    if !sources.iter().any(|(_, source)| source.contains('{')) {
-        return;
+pub fn check_syntax(sources: Vec<(String, String)>) -> Violations {
+    let mut violations = Violations::new();
+    let sources: Vec<_> = sources.into_iter().filter(|(_, source)| is_template(source)).collect();
+    if sources.is_empty() {
+        return violations;
     }
     let compile = |(pointer, source): (String, String)| {
         Program::compile(&source, Kind::Plain).err().map(|fault| (pointer, fault))
@@ -126,6 +140,7 @@ fn check_syntax(sources: Vec<(String, String)>, violations: &mut Violations) {
     for (pointer, fault) in faults {
         violations.add_at(&pointer, FieldCode::Syntax, &fault, fault.position);
     }
+    violations
 }
 
 /// What was looked up of the things that a campaign names.

@@ -108,17 +108,34 @@ pub fn trials(campaign: &Campaign, variants: &[Counts]) -> Vec<Trials> {
     variants.iter().map(of).collect()
 }
 
+impl Campaign {
+    /// Whether recipients who have no message get none any more.
+    pub const fn is_withdrawn(&self) -> bool {
+        matches!(self.status, CampaignStatus::Cancelled | CampaignStatus::Failed)
+    }
+
+    /// Recipients without a message yet.
+    fn without_message(&self, all: &Counts) -> u64 {
+        self.recipients.unwrap_or(0).saturating_sub(all.messages())
+    }
+
+    /// Recipients whose first attempt has not begun, from the counters of its variants.
+    pub fn waiting(&self, variants: &[Counts]) -> u64 {
+        let all: Counts = variants.iter().copied().sum();
+        let unborn = if self.is_withdrawn() { 0 } else { self.without_message(&all) };
+        unborn + all.total(Counter::Waiting)
+    }
+}
+
 impl CampaignStats {
     /// The statistics of a campaign from what the freeze counted and the counters of its variants, in their order; a
     /// regular campaign has one.
     pub fn of(campaign: &Campaign, audience: AudienceCounts, variants: &[Counts]) -> Self {
         let all: Counts = variants.iter().copied().sum();
         let total = |counter| all.total(counter);
-        // Recipients without a message yet.
         let recipients = campaign.recipients.unwrap_or(0);
-        let unborn = recipients.saturating_sub(all.messages());
-        let is_withdrawn = matches!(campaign.status, CampaignStatus::Cancelled | CampaignStatus::Failed);
-        let (waiting, cancelled) = if is_withdrawn { (0, unborn) } else { (unborn, 0) };
+        let unborn = campaign.without_message(&all);
+        let (waiting, cancelled) = if campaign.is_withdrawn() { (0, unborn) } else { (unborn, 0) };
         let delivered = total(Counter::Delivered);
         Self {
             campaign_id: campaign.id,
@@ -225,6 +242,7 @@ mod tests {
         let stats = CampaignStats::of(&sending, audience, &[variant]);
         assert_eq!((stats.open_rate, stats.click_rate), (0.4545, 0.1136));
         assert_eq!((stats.waiting, stats.cancelled), (18 + 5, 0));
+        assert_eq!(sending.waiting(&[variant]), stats.waiting);
         assert_eq!((stats.skipped.no_consent, stats.skipped.no_address, stats.skipped.frequency_cap), (5, 1, 3));
         let by_last_look = 1 + 3;
         let parts = stats.waiting + stats.sending + stats.deferred + stats.sent + stats.failed + stats.cancelled;
@@ -233,6 +251,7 @@ mod tests {
         let cancelled = Campaign { status: CampaignStatus::Cancelled, ..sending };
         let stats = CampaignStats::of(&cancelled, audience, &[variant]);
         assert_eq!((stats.waiting, stats.cancelled), (5, 18));
+        assert_eq!(cancelled.waiting(&[variant]), stats.waiting);
     }
 
     #[test]

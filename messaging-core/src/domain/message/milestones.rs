@@ -41,6 +41,18 @@ impl Milestones {
         self.seen = self.seen.with(Seen::of_event(kind, is_machine));
         self
     }
+
+    /// With a link that a person followed, by its number below 64; others are not told apart.
+    #[must_use]
+    pub fn following(mut self, link: u8) -> Self {
+        self.links |= 1_u64.checked_shl(link.into()).unwrap_or_default();
+        self
+    }
+
+    /// Whether a person followed a link.
+    pub fn has_followed(&self, link: u8) -> bool {
+        self.following(link) == *self
+    }
 }
 
 /// What was seen of a message, each at least once.

@@ -30,6 +30,13 @@ impl Pacing {
         Self { limit: limit.max(1), begun: VecDeque::new() }
     }
 
+    /// What was sent before `now` is not known: as much as the limit allows.
+    pub fn used_up(limit: u32, now: Timestamp) -> Self {
+        let pacing = Self::new(limit);
+        let most = pacing.windows().map(|(_, most)| most).max().unwrap_or(1);
+        Self { begun: VecDeque::from([(now, most)]), ..pacing }
+    }
+
     /// How many may begin within 6 seconds.
     pub fn per_spurt(&self) -> u32 {
         (self.limit / 10).max(1)

@@ -6,9 +6,10 @@ use super::budget::Limits;
 use super::engine::{Kind, Program, RenderFault, on_large_stack};
 use super::fault::Fault;
 use super::values::{PREHEADER, Values};
-use super::{Design, Part, Template};
+use super::{Design, Part, Template, gate, links};
 use crate::domain::channel::Channel;
 use crate::domain::plain_text;
+use crate::domain::tracking::NumberedLink;
 
 /// The compiled parts of a version.
 #[derive(Debug)]
@@ -18,8 +19,31 @@ pub struct Compiled {
     preheader: Option<Program>,
     html: Option<Program>,
     text: Option<Program>,
+    /// What a campaign needs besides.
+    campaign: Option<OfCampaign>,
     /// Bytes of source.
     size: usize,
+}
+
+/// What a campaign needs of its template besides the parts.
+#[derive(Debug, Default)]
+struct OfCampaign {
+    /// The campaign's name of the sender.
+    from_name: Option<Program>,
+    /// The template's own, as it is.
+    own_from_name: Option<String>,
+    reply_to: Option<String>,
+    /// The addresses of the numbered links.
+    links: Vec<String>,
+}
+
+/// What a campaign puts in place of parts of its template (contract section 12.3): templates too.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Replaced {
+    /// The subject.
+    pub subject: Option<String>,
+    /// The sender's display name, which in a template itself is plain text.
+    pub from_name: Option<String>,
 }
 
 /// What a template says to one recipient.
@@ -31,14 +55,49 @@ pub struct Rendering {
     pub preheader: Option<String>,
     /// The HTML, with the preheader in it.
     pub html: Option<String>,
-    /// The text; of an email made of the HTML where the template has none.
+    /// The text; of an email made of the HTML where the template has none, unless a campaign sends it.
     pub text: Option<String>,
+    /// The sender's display name, one line: the campaign's, else the template's; of a campaign.
+    pub from_name: Option<String>,
+    /// Where the numbered links stand in the HTML, in order; of a campaign.
+    pub links: Vec<NumberedLink>,
 }
 
 impl Compiled {
     /// Compiles a stored version. Needs a thread for itself for a moment.
     pub fn of(template: &Template) -> Result<Self, Vec<(Part, Fault)>> {
         on_large_stack(|| Self::of_design(&template.design, template.ready.as_deref(), template.channel))
+    }
+
+    /// Compiles a stored version as a campaign sends it: with its links numbered. Needs a thread for itself for a moment.
+    pub fn of_campaign(template: &Template, replaced: &Replaced) -> Result<Self, Vec<(Part, Fault)>> {
+        let design = Design { html: None, mjml: None, ..template.design.clone() };
+        let html = template.ready.as_ref().or(template.design.html.as_ref());
+        let design = Design { subject: replaced.subject.clone().or(design.subject), html: html.cloned(), ..design };
+        on_large_stack(|| {
+            let mut compiled = Self::of_design(&design, None, template.channel)?;
+            let links = compiled.number_links(&design);
+            let from_name = replaced.from_name.as_ref().map(|source| Program::compile(source, Kind::Plain));
+            let from_name = from_name.transpose().map_err(|fault| vec![(Part::FromName, fault)])?;
+            let (own_from_name, reply_to) = (design.from_name, design.reply_to);
+            compiled.campaign = Some(OfCampaign { from_name, own_from_name, reply_to, links });
+            Ok(compiled)
+        })
+    }
+
+    /// Compiles the HTML once more with marks before its links, and answers the addresses of these. Where that breaks a
+    /// limit by a hair, links have no numbers.
+    fn number_links(&mut self, design: &Design) -> Vec<String> {
+        let Some(html) = html_source(design.html.as_deref(), design) else { return Vec::new() };
+        let Ok(tokens) = gate::tokens(&html) else { return Vec::new() };
+        let marked = links::marked(&html, &tokens);
+        match Program::compile_marked(&marked.source) {
+            Ok(program) if !marked.urls.is_empty() => {
+                self.html = Some(program);
+                marked.urls
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Compiles a design; `ready` is the HTML that is sent instead of the design's. Answers all faults.
@@ -54,16 +113,15 @@ impl Compiled {
         };
         let subject = compile(Part::Subject, design.subject.as_deref(), Kind::Plain);
         let preheader = compile(Part::Preheader, design.preheader.as_deref(), Kind::Plain);
-        let html = ready.or(design.html.as_deref());
-        let html = match (html, &design.preheader) {
-            (Some(html), Some(_)) => Some(with_preheader(html)),
-            (html, _) => html.map(ToOwned::to_owned),
-        };
+        let html = html_source(ready.or(design.html.as_deref()), design);
         let size =
             [&design.subject, &design.preheader, &html, &design.text].into_iter().flatten().map(String::len).sum();
         let html = compile(Part::Html, html.as_deref(), Kind::Markup);
         let text = compile(Part::Text, design.text.as_deref(), Kind::Plain);
-        if faults.is_empty() { Ok(Self { channel, subject, preheader, html, text, size }) } else { Err(faults) }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        Ok(Self { channel, subject, preheader, html, text, campaign: None, size })
     }
 
     /// Bytes of source; what is compiled of it is some times as large.
@@ -71,14 +129,32 @@ impl Compiled {
         self.size
     }
 
+    /// The addresses of its numbered links, by number, as they stand in the template; of a campaign.
+    pub fn links(&self) -> &[String] {
+        self.campaign.as_ref().map_or(&[], |campaign| &campaign.links)
+    }
+
+    /// Where replies to a campaign go that does not say it itself.
+    pub fn reply_to(&self) -> Option<&str> {
+        self.campaign.as_ref()?.reply_to.as_deref()
+    }
+
+    const fn from_name(&self) -> Option<&Program> {
+        match &self.campaign {
+            Some(campaign) => campaign.from_name.as_ref(),
+            None => None,
+        }
+    }
+
     fn programs(&self) -> impl Iterator<Item = (Part, &Program)> {
         let parts = [
-            (Part::Subject, &self.subject),
-            (Part::Preheader, &self.preheader),
-            (Part::Html, &self.html),
-            (Part::Text, &self.text),
+            (Part::Subject, self.subject.as_ref()),
+            (Part::Preheader, self.preheader.as_ref()),
+            (Part::Html, self.html.as_ref()),
+            (Part::Text, self.text.as_ref()),
+            (Part::FromName, self.from_name()),
         ];
-        parts.into_iter().filter_map(|(part, program)| Some((part, program.as_ref()?)))
+        parts.into_iter().filter_map(|(part, program)| Some((part, program?)))
     }
 
     /// Names of values, in the order in which they are first used.
@@ -113,28 +189,42 @@ impl Compiled {
         let mut values = values;
         values.set_work(limits.work);
         let plain = Value::from_object(values.clone());
-        let one = |part: Part, program: &Option<Program>, values: &Value| match program {
+        let one = |part: Part, program: Option<&Program>, values: &Value| match program {
             None => Ok(None),
             Some(program) => program.render(values, limits).map(Some).map_err(|fault| (part, fault)),
         };
-        let subject = one(Part::Subject, &self.subject, &plain)?.map(|subject| one_line(&subject));
-        let preheader = one(Part::Preheader, &self.preheader, &plain)?.map(|preheader| one_line(&preheader));
-        let text = one(Part::Text, &self.text, &plain)?;
+        let subject = one(Part::Subject, self.subject.as_ref(), &plain)?.map(|subject| one_line(&subject));
+        let preheader = one(Part::Preheader, self.preheader.as_ref(), &plain)?.map(|preheader| one_line(&preheader));
+        let text = one(Part::Text, self.text.as_ref(), &plain)?;
+        let from_name = one(Part::FromName, self.from_name(), &plain)?.map(|name| one_line(&name));
+        let from_name = from_name.or_else(|| self.campaign.as_ref()?.own_from_name.clone());
         let html = match &preheader {
-            None => one(Part::Html, &self.html, &plain)?,
+            None => one(Part::Html, self.html.as_ref(), &plain)?,
             Some(preheader) => {
                 values.set_preheader(preheader);
-                one(Part::Html, &self.html, &Value::from_object(values))?
+                one(Part::Html, self.html.as_ref(), &Value::from_object(values))?
             }
         };
+        let (html, links) = html.map(links::take_marks).unzip();
         let text = match (&html, text) {
-            (Some(html), text) if self.channel == Channel::Email && text.as_ref().is_none_or(String::is_empty) => {
+            // What a campaign adds to the HTML its text is to show too.
+            (Some(html), text)
+                if self.channel == Channel::Email
+                    && self.campaign.is_none()
+                    && text.as_ref().is_none_or(String::is_empty) =>
+            {
                 Some(plain_text::from_html(html))
             }
             (_, text) => text,
         };
-        Ok(Rendering { subject, preheader, html, text })
+        Ok(Rendering { subject, preheader, html, text, from_name, links: links.unwrap_or_default() })
     }
+}
+
+/// The HTML that is compiled, with the place of the preheader if there is one.
+fn html_source(html: Option<&str>, design: &Design) -> Option<String> {
+    let html = html?;
+    Some(if design.preheader.is_some() { with_preheader(html) } else { html.to_owned() })
 }
 
 /// A subject is one header field, so line ends in a value become spaces.
@@ -147,7 +237,7 @@ fn one_line(text: &str) -> String {
 
 /// The HTML with a place for the preheader right after `<body>`, or in front where there is none.
 fn with_preheader(html: &str) -> String {
-    let end_of_body = super::gate::tokens(html).ok().and_then(|tokens| {
+    let end_of_body = gate::tokens(html).ok().and_then(|tokens| {
         let markup = super::markup::read(&super::markup::painted(html, &tokens));
         markup.elements.into_iter().find(|element| element.name == "body").map(|element| element.place.end)
     });

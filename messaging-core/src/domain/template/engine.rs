@@ -46,6 +46,8 @@ pub struct Program {
     env: Environment<'static>,
     kind: Kind,
     names: Names,
+    /// Whether what it makes has marks of links in it, which begin with U+0000; see [`super::links`].
+    is_marked: bool,
 }
 
 /// A rendering that was stopped or failed.
@@ -90,7 +92,12 @@ impl Program {
         let mut env = BASE.clone();
         check_names(&env, &names, source)?;
         env.add_template_owned(kind.name(), guarded).map_err(|error| Fault::of_engine(&error, source))?;
-        Ok(Self { env, kind, names })
+        Ok(Self { env, kind, names, is_marked: false })
+    }
+
+    /// Compiles HTML with marks before its links.
+    pub(super) fn compile_marked(source: &str) -> Result<Self, Fault> {
+        Self::compile(source, Kind::Markup).map(|program| Self { is_marked: true, ..program })
     }
 
     /// The names that it uses.
@@ -120,7 +127,7 @@ impl Program {
         let text = String::from_utf8(out.bytes)
             .map_err(|_| RenderFault::Failed(Fault::limit(None, "makes something that is not text")))?;
         // No text that is accepted holds it, but a literal in a template may.
-        if text.contains('\0') {
+        if text.contains('\0') && !self.is_marked {
             return Err(RenderFault::Failed(Fault::limit(None, "makes U+0000, which no text may hold")));
         }
         Ok(text)

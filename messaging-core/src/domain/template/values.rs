@@ -107,8 +107,13 @@ impl Values {
     }
 
     /// Adds a system name with one member.
-    pub fn system_member(mut self, name: &'static str, member: &'static str, text: impl Into<String>) -> Self {
-        self.system.insert(name, Value::from_pairs([(member, Value::from(text.into()))]));
+    pub fn system_member(self, name: &'static str, member: &'static str, text: impl Into<String>) -> Self {
+        self.system_members(name, [(member, text.into())])
+    }
+
+    /// Adds a system name with its members.
+    pub fn system_members<const N: usize>(mut self, name: &'static str, members: [(&'static str, String); N]) -> Self {
+        self.system.insert(name, Value::from_pairs(members.map(|(member, text)| (member, Value::from(text)))));
         self
     }
 

@@ -3,10 +3,8 @@
 //! Contract section 12.5: an HTML body without the link gets a footer with one. Add it before links are rewritten:
 //! rewriting leaves links that unsubscribe alone.
 
-use std::borrow::Cow;
-
 use super::url_text::trimmed;
-use super::{attribute, markup};
+use super::{NumberedLink, attribute, markup};
 use crate::domain::plain_text;
 
 /// Whether a rendered body shows the link that unsubscribes its recipient: as the target of a link, or as text. In a
@@ -19,17 +17,19 @@ pub fn has_unsubscribe_url(html: &str, url: &str) -> bool {
             || plain_text::from_html(html).contains(url))
 }
 
-/// The body with a link that unsubscribes; as it is if it shows one already.
-pub fn with_unsubscribe_url<'a>(html: &'a str, url: &str) -> Cow<'a, str> {
+/// Gives the body a link that unsubscribes, unless it shows one already. Links behind it move.
+pub fn add_unsubscribe_url(html: &mut String, numbers: &mut [NumberedLink], url: &str) {
     if has_unsubscribe_url(html, url) {
-        return Cow::Borrowed(html);
+        return;
     }
-    let (before, after) = html.split_at(markup::read(html).pixel_at);
+    let at = markup::read(html).pixel_at;
     let href = attribute(url);
     let style = "margin:24px 0;text-align:center;font:12px sans-serif;color:#666";
-    Cow::Owned(format!(
-        "{before}<p style=\"{style}\"><a href=\"{href}\" style=\"color:#666\">Unsubscribe</a></p>{after}"
-    ))
+    let footer = format!("<p style=\"{style}\"><a href=\"{href}\" style=\"color:#666\">Unsubscribe</a></p>");
+    html.insert_str(at, &footer);
+    for link in numbers.iter_mut().filter(|link| link.at >= at) {
+        link.at += footer.len();
+    }
 }
 
 #[cfg(test)]
@@ -37,6 +37,12 @@ mod tests {
     use super::*;
 
     const URL: &str = "https://links.acme.com/u/Tok-en_1";
+
+    fn footed(html: &str) -> String {
+        let mut html = html.to_owned();
+        add_unsubscribe_url(&mut html, &mut [], URL);
+        html
+    }
 
     #[test]
     fn a_link_counts_where_it_is_shown() {
@@ -47,7 +53,7 @@ mod tests {
             format!("<a href={}>x</a>", URL.replace(':', "&#58;")),
         ] {
             assert!(has_unsubscribe_url(&html, URL), "{html}");
-            assert!(matches!(with_unsubscribe_url(&html, URL), Cow::Borrowed(_)));
+            assert_eq!(footed(&html), html);
         }
         for html in [
             String::new(),
@@ -57,16 +63,25 @@ mod tests {
             format!("<img src=\"{URL}\">"),
         ] {
             assert!(!has_unsubscribe_url(&html, URL), "{html}");
-            assert!(has_unsubscribe_url(&with_unsubscribe_url(&html, URL), URL), "{html}");
+            assert!(has_unsubscribe_url(&footed(&html), URL), "{html}");
         }
     }
 
     #[test]
     fn the_footer_stands_at_the_end_of_the_body() {
+        assert!(footed("Hi").starts_with("Hi<p "));
         let html = "<html><body><p>Hi</p></body></html>";
-        let footed = with_unsubscribe_url(html, URL);
+        let footed = footed(html);
         assert!(footed.starts_with("<html><body><p>Hi</p><p style="), "{footed}");
         assert!(footed.ends_with("Unsubscribe</a></p></body></html>"), "{footed}");
-        assert!(with_unsubscribe_url("Hi", URL).starts_with("Hi<p "));
+    }
+
+    #[test]
+    fn links_behind_the_footer_move_with_what_they_name() {
+        let mut html = "<a href=x>1</a></body><a href=y>2</a>".to_owned();
+        let mut numbers = [NumberedLink { at: 0, number: 0 }, NumberedLink { at: 22, number: 1 }];
+        add_unsubscribe_url(&mut html, &mut numbers, URL);
+        let at = numbers.map(|link| html[link.at..].get(..9).map(ToOwned::to_owned));
+        assert_eq!(at, [Some("<a href=x".to_owned()), Some("<a href=y".to_owned())]);
     }
 }

@@ -27,7 +27,7 @@ fn shown(html: &str, links: &Links<'_>) -> String {
     let tracked = track(html, links);
     let mut text = tracked.html.replace(&links.pixel(), "[pixel]");
     for url in &tracked.urls {
-        text = text.replace(&links.click_url(UrlKey::of(url)), &format!("[{url}]"));
+        text = text.replace(&links.click_url(UrlKey::of(url), None), &format!("[{url}]"));
     }
     text
 }
@@ -215,7 +215,7 @@ fn tokens_hold_neither_address_nor_url_and_lead_back() {
     let key = key();
     let tracked = track(r#"<a href="https://a.co/ann@example.com">x</a>"#, &links(&key));
     let token = tracked.html.split(CLICK_PATH).nth(1).unwrap().split('"').next().unwrap();
-    let link = Link::Click(UrlKey::of(&tracked.urls[0]));
+    let link = Link::Click(UrlKey::of(&tracked.urls[0]), None);
     assert_eq!(key.read_link(token), Some((links(&key).workspace, links(&key).message, link)));
     assert!(!tracked.html.contains("a.co") && !tracked.html.contains("ann"), "{}", tracked.html);
 }
@@ -272,7 +272,7 @@ fn tokens(html: &str) -> Vec<Token> {
 fn restored(tracked: &Tracked, links: &Links<'_>) -> Vec<Token> {
     let back = |href: &[u8]| {
         let token = std::str::from_utf8(href).ok()?.strip_prefix(BASE)?.strip_prefix(CLICK_PATH)?;
-        let (_, _, Link::Click(key)) = links.key.read_link(token)? else { return None };
+        let (_, _, Link::Click(key, _)) = links.key.read_link(token)? else { return None };
         tracked.urls.iter().find(|url| UrlKey::of(url) == key)
     };
     let mut pixels = 0;
@@ -324,8 +324,9 @@ fn check_campaign(html: &str, click: bool, expected: &str) {
     let key = key();
     let links = Links { open: false, click, ..links(&key) };
     let utm = Utm { source: Some("news".to_owned()), ..Utm::default() };
-    let tracked = rewrite(html, &links, Some(&utm));
-    let redirect = |text: String, url: &String| text.replace(&links.click_url(UrlKey::of(url)), &format!("[{url}]"));
+    let tracked = rewrite(html, &links, Campaigned { utm: Some(&utm), numbers: &[] });
+    let redirect =
+        |text: String, url: &String| text.replace(&links.click_url(UrlKey::of(url), None), &format!("[{url}]"));
     assert_eq!(tracked.urls.iter().fold(tracked.html.clone(), redirect), expected);
 }
 

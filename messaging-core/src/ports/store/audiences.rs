@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::StoreError;
 use crate::changes::AudienceRow;
 use crate::domain::campaign::audience::bits::Bits;
-use crate::domain::campaign::audience::{AudienceCounts, AudienceSet, Piece};
+use crate::domain::campaign::audience::{AudienceCounts, AudienceSet, ContactFacts, Piece};
 use crate::domain::channel::Channel;
 use crate::domain::segment::filter::Filter;
 use crate::ids::{CampaignId, ContactId, ListId, SegmentId, WorkspaceId};
@@ -102,6 +102,13 @@ pub trait Audiences {
         workspace: WorkspaceId,
         query: &Arc<AudienceQuery>,
     ) -> Result<AudiencePreview, StoreError>;
+    /// What is known of one contact now; `None` if it does not match. Whether it is a duplicate is not looked for.
+    async fn audience_facts(
+        &self,
+        workspace: WorkspaceId,
+        query: &Arc<AudienceQuery>,
+        contact: ContactId,
+    ) -> Result<Option<ContactFacts>, StoreError>;
     /// Kept sets of one kind of a campaign from a piece on, in the order of pieces, at most `limit`.
     async fn audience_rows(
         &self,

@@ -145,6 +145,6 @@ fn refused(cause: Unrendered) -> Error {
         Unrendered::Busy => Error::Unavailable { retry_after: 1 },
         Unrendered::Store(error) => error.into(),
         Unrendered::Gone => Error::NotFound,
-        Unrendered::Broken => Error::internal(cause),
+        Unrendered::Broken | Unrendered::Unsendable(_) => Error::internal(cause),
     }
 }

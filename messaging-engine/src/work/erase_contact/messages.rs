@@ -1,7 +1,7 @@
 //! What is written to the messages that an erased person was part of.
 
 use futures_util::future::try_join_all;
-use messaging_core::changes::{Changes, EraseCopy, RedactMessage, Write};
+use messaging_core::changes::{Changes, CountMessages, EraseCopy, RedactMessage, Write};
 use messaging_core::domain::attempt::MessageAttempt;
 use messaging_core::domain::contact::erasure::{self, ErasedAddresses, Names};
 use messaging_core::domain::content;
@@ -71,16 +71,20 @@ async fn redaction(app: &App, workspace: WorkspaceId, id: MessageId, names: &Nam
     // Nothing goes to an erased person any more.
     let is_cancelled = message.status.may_become(MessageStatus::Cancelled);
     let now = app.now();
+    let after = if is_cancelled { message.moved(MessageStatus::Cancelled, now) } else { message.clone() };
     changes.push(Write::RedactMessage(Box::new(RedactMessage {
         workspace_id: workspace,
         message_id: id,
         revision: message.revision,
-        status: if is_cancelled { MessageStatus::Cancelled } else { message.status },
-        updated_at: if is_cancelled { now } else { message.updated_at },
+        status: after.status,
+        updated_at: after.updated_at,
         tags: erasure::tags(&message, names),
         events: redacted.collect(),
     })));
+    let count = CountMessages::of_change(&message, &after, None, now);
+    changes.extend(count.map(|count| Write::CountMessages(Box::new(count))));
     if is_cancelled {
+        changes.extend(message.campaign_id.map(|campaign| App::wake_campaign(workspace, campaign, now)));
         let cancelled = [(EventKind::Cancelled, serde_json::Map::new())];
         changes.extend(app.append_events(workspace, id, cancelled).await?);
     }

@@ -7,17 +7,17 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use messaging_core::domain::campaign::audience::bits::Bits;
-use messaging_core::domain::campaign::audience::{Piece, address_digest, agrees, place_of};
+use messaging_core::domain::campaign::audience::{ContactFacts, Piece, address_digest, agrees, place_of};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Consent;
 use messaging_core::domain::segment::filter::{Condition, Filter};
-use messaging_core::ids::{ListId, SegmentId, WorkspaceId};
+use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::audiences::AudienceQuery;
 use messaging_core::ports::store::segments::MemberQuery;
 use rusqlite::{CachedStatement, Connection, Row};
 
 use super::super::fault::Fault;
-use super::super::numbers::{COUNT_BITS, list_number, segment_number, workspace_number};
+use super::super::numbers::{COUNT_BITS, contact_number, list_number, segment_number, workspace_number};
 use super::super::query::one;
 use super::super::segments::{Evaluation, attribute_addresses, compile};
 use super::suppressed::Suppressed;
@@ -214,6 +214,28 @@ impl<'c> Scan<'c> {
         }
         Ok(())
     }
+}
+
+/// What is known of one contact; `None` if it does not match.
+pub(super) fn facts_of(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    query: &AudienceQuery,
+    contact: ContactId,
+) -> Result<Option<ContactFacts>, Fault> {
+    let connection = &*connection.unchecked_transaction()?;
+    let Some(number) = contact_number(connection, workspace, contact)? else { return Ok(None) };
+    let Some(mut scan) = Scan::begin(connection, workspace, query)? else { return Ok(None) };
+    let mut found = Found::default();
+    scan.read(&(number..=number), &mut found)?;
+    let (facts, place) = (&found.facts, place(number));
+    Ok(facts.matched.contains(place).then(|| ContactFacts {
+        is_excluded: facts.excluded.contains(place),
+        has_address: facts.addressed.contains(place),
+        is_suppressed: facts.suppressed.contains(place),
+        has_consent: facts.consenting.contains(place),
+        is_duplicate: false,
+    }))
 }
 
 /// Notes contacts that match.

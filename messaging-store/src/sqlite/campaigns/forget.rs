@@ -21,15 +21,11 @@ const SLICE: usize = 500;
 const WINDOW: usize = 10_000;
 
 /// Removes rows of a removed campaign, `?1`, at most `?2`; tried in their order until one finds some.
-const OF_A_CAMPAIGN: [&str; 5] = [
+const OF_A_CAMPAIGN: [&str; 3] = [
     "DELETE FROM campaign_waiting WHERE (campaign, track, due_at, message) IN (
          SELECT campaign, track, due_at, message FROM campaign_waiting WHERE campaign = ?1 LIMIT ?2)",
     "DELETE FROM campaign_engagements WHERE (campaign, seen, message) IN (
          SELECT campaign, seen, message FROM campaign_engagements WHERE campaign = ?1 LIMIT ?2)",
-    "DELETE FROM campaign_audience WHERE (campaign, kind, due_at, piece) IN (
-         SELECT campaign, kind, due_at, piece FROM campaign_audience WHERE campaign = ?1 LIMIT ?2)",
-    "DELETE FROM campaign_addresses WHERE (campaign, n) IN (
-         SELECT campaign, n FROM campaign_addresses WHERE campaign = ?1 LIMIT ?2)",
     "DELETE FROM campaign_progress WHERE campaign = ?1 AND ?2 > 0",
 ];
 
@@ -79,13 +75,11 @@ fn forget(connection: &Connection, n: i64, limit: usize) -> Result<u64, Fault> {
             return Ok(gone as u64);
         }
     }
-    let gone = counters::forget_campaign(connection, n, limit)?;
-    if gone > 0 {
-        return Ok(gone as u64);
-    }
-    let gone = audiences::forget_campaign(connection, n, limit)?;
-    if gone > 0 {
-        return Ok(gone as u64);
+    for forget in [counters::forget_campaign, audiences::forget_campaign] {
+        let gone = forget(connection, n, limit)?;
+        if gone > 0 {
+            return Ok(gone as u64);
+        }
     }
     // The last: its number is free from then on.
     Ok(connection.prepare_cached("DELETE FROM campaigns WHERE n = ?1 AND removed = 1")?.execute([n])? as u64)

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::domain::campaign::check::{Found, FoundAs};
+use crate::domain::campaign::check::{Found, FoundAs, check_syntax};
 use crate::domain::template::Parts;
 use crate::input::{self, UnknownMembers};
 
@@ -29,7 +29,11 @@ fn body(more: Value) -> Value {
 fn check(more: Value, expected: &str) {
     let sent = body(more).to_string();
     let violations = match input::body_with_faults::<CampaignInput>(sent.as_bytes(), UnknownMembers::default()) {
-        Ok((_, violations)) | Err(crate::DomainError::Invalid(violations)) => violations,
+        Ok((input, mut violations)) => {
+            violations.merge(check_syntax(input.into_plan(&mut Violations::new()).sources()));
+            violations
+        }
+        Err(crate::DomainError::Invalid(violations)) => violations,
         Err(error) => panic!("{sent}: {error}"),
     };
     assert_eq!(faults(&violations), expected, "{sent}");

@@ -1,0 +1,90 @@
+//! The rate limits of campaigns: when their messages began.
+//!
+//! One process sends a campaign. What another one sent before it is not known here, so a campaign that this one did not
+//! begin itself has used up its limit when it is first met.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use messaging_core::domain::recipient_time::pacing::Pacing;
+use messaging_core::ids::CampaignId;
+use messaging_core::time::Timestamp;
+
+/// Beyond this many campaigns those that have not sent lately are forgotten.
+const REMEMBERED: usize = 1000;
+
+/// A message that was released so long ago and has neither begun nor come back is not waited for.
+const LOST: Duration = Duration::from_mins(1);
+
+/// What is remembered of campaigns with a rate limit.
+#[derive(Debug, Default)]
+pub(crate) struct CampaignPace(Mutex<HashMap<CampaignId, Paced>>);
+
+#[derive(Debug)]
+struct Paced {
+    begun: Pacing,
+    /// When messages were released that have not begun.
+    released: VecDeque<Timestamp>,
+}
+
+/// How many messages of a campaign may be released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pace {
+    /// So many.
+    pub(crate) free: usize,
+    /// When there are more, if that depends on the clock.
+    pub(crate) next_at: Option<Timestamp>,
+}
+
+impl CampaignPace {
+    fn with<T>(&self, id: CampaignId, limit: u32, now: Timestamp, act: impl FnOnce(&mut Paced) -> T) -> T {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= REMEMBERED && !all.contains_key(&id) {
+            all.retain(|_, paced| paced.begun.next_at(now).is_some() || !paced.released.is_empty());
+        }
+        let known =
+            all.entry(id).or_insert_with(|| Paced { begun: Pacing::used_up(limit, now), released: VecDeque::new() });
+        while known.released.front().is_some_and(|at| *at + LOST < now) {
+            known.released.pop_front();
+        }
+        act(known)
+    }
+
+    /// A campaign begins here.
+    pub(crate) fn start(&self, id: CampaignId, limit: u32) {
+        let fresh = Paced { begun: Pacing::new(limit), released: VecDeque::new() };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, fresh);
+    }
+
+    /// How many messages may be released.
+    pub(crate) fn look(&self, id: CampaignId, limit: u32, now: Timestamp) -> Pace {
+        self.with(id, limit, now, |paced| {
+            let free = usize::try_from(paced.begun.free(now)).unwrap_or(usize::MAX);
+            Pace { free: free.saturating_sub(paced.released.len()), next_at: paced.begun.next_at(now) }
+        })
+    }
+
+    /// So many were released.
+    pub(crate) fn release(&self, id: CampaignId, limit: u32, count: usize, now: Timestamp) {
+        self.with(id, limit, now, |paced| paced.released.extend(std::iter::repeat_n(now, count)));
+    }
+
+    /// A released message begins, or waits until the limit lets it.
+    pub(crate) fn begin(&self, id: CampaignId, limit: u32, now: Timestamp) -> Result<(), Timestamp> {
+        self.with(id, limit, now, |paced| {
+            paced.released.pop_front();
+            match paced.begun.take(1, now) {
+                0 => Err(paced.begun.next_at(now).unwrap_or(now)),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// A released message does not begin.
+    pub(crate) fn put_back(&self, id: CampaignId) {
+        if let Some(paced) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&id) {
+            paced.released.pop_front();
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Campaigns.
+//!
+//! Contract section 12. Which move is possible from where is decided in [`messaging_core::domain::campaign`]. Beside
+//! this file: what is shown ([`CampaignView`]), [`actions`] that move a campaign, who would get it ([`preview`]) and
+//! who got it ([`recipients`]). What follows from a move is done by jobs.
+
+pub mod actions;
+pub mod preview;
+pub mod recipients;
+mod view;
+
+use http::{Method, StatusCode};
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::campaign::check::{Found, FoundAs};
+use messaging_core::domain::campaign::input::{CampaignInput, CampaignPatch};
+use messaging_core::domain::campaign::{Campaign, CampaignStatus, Plan, Reference};
+use messaging_core::domain::limits::MAX_PAGE_SIZE;
+use messaging_core::ids::{CampaignId, WorkspaceId};
+use messaging_core::input::{Empty, Input, PageQuery};
+use messaging_core::ports::store::{Slice, Stored};
+use messaging_core::scope::{Access, Scope};
+use messaging_core::validate::{Setters, Validate};
+use messaging_core::violation::Violations;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
+use crate::ops::page::Page;
+
+pub use view::{CampaignView, CampaignWarning, CampaignWarningCode};
+
+/// Campaigns that an answer `in_use` names at most.
+const MAX_NAMED: usize = 100;
+
+/// What a listing of campaigns is narrowed to.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
+pub struct CampaignQuery {
+    /// In this state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<CampaignStatus>,
+    /// At most this many items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+impl Input for CampaignQuery {}
+
+/// `GET /workspaces/{workspace_id}/campaigns`
+pub struct ListCampaigns;
+
+impl Operation for ListCampaigns {
+    const ID: &'static str = "listCampaigns";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/campaigns";
+    const ACCESS: Access = Access::Scope(Scope::CampaignsRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "campaign list";
+    const SUMMARY: &'static str = "List the campaigns, newest first";
+    type Path = InWorkspace;
+    type Query = CampaignQuery;
+    type Body = Empty;
+    type Output = Page<CampaignView>;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<CampaignView>, Error> {
+        let CampaignQuery { status, limit, cursor } = call.query;
+        let page = cx.page(&PageQuery::of(limit, cursor))?;
+        let Slice { items, next } = cx.store().campaigns(call.path.workspace_id, status, page).await?;
+        let mut shown = Vec::with_capacity(items.len());
+        for campaign in items {
+            shown.push(view::of(cx, campaign).await?);
+        }
+        Ok(cx.answer_page(Slice { items: shown, next }, |view| view))
+    }
+}
+
+/// `POST /workspaces/{workspace_id}/campaigns`
+pub struct CreateCampaign;
+
+impl Operation for CreateCampaign {
+    const ID: &'static str = "createCampaign";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/campaigns";
+    const ACCESS: Access = Access::Scope(Scope::CampaignsWrite);
+    const SUCCESS: StatusCode = StatusCode::CREATED;
+    const CLI: &'static str = "campaign create";
+    const SUMMARY: &'static str = "Create a campaign; it is a draft until it is scheduled";
+    const LOOKS_UP: bool = true;
+    type Path = InWorkspace;
+    type Query = Empty;
+    type Body = CampaignInput;
+    type Output = CampaignView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<CampaignView, Error> {
+        // The operator can name any workspace, also one that is not there.
+        let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
+        let mut found = Violations::new();
+        let plan = call.body.into_plan(&mut found);
+        cx.app.compile_sources(&plan, &mut found).await?;
+        let references = cx.app.find_references(workspace, plan.references()).await?;
+        plan.judge(&references, &mut found);
+        refuse(cx, found)?;
+        let campaign = Campaign {
+            id: cx.new_id(),
+            workspace_id: workspace,
+            plan,
+            status: CampaignStatus::Draft,
+            phase: None,
+            scheduled_at: None,
+            wall_time: None,
+            schedule_called_at: None,
+            started_at: None,
+            completed_at: None,
+            recipients: None,
+            test_sent_at: None,
+            winner: None,
+            scores: Vec::new(),
+            pause_reason: None,
+            failure_reason: None,
+            created_at: cx.now,
+            updated_at: cx.now,
+        };
+        cx.change(Write::PutCampaign(Box::new(campaign.clone()), Expect::Absent));
+        view::of(cx, campaign).await
+    }
+}
+
+/// The path of an operation on a campaign.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+pub struct CampaignPath {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The campaign.
+    pub id: CampaignId,
+}
+
+/// The campaign of a path.
+async fn find(cx: &Context<'_>, path: CampaignPath) -> Result<Stored<Campaign>, Error> {
+    cx.store().campaign(path.workspace_id, path.id).await?.ok_or(Error::NotFound)
+}
+
+/// All that is wrong with the request, if anything is: the faults of its members, and those that were found in what
+/// they mean.
+fn refuse(cx: &mut Context<'_>, found: Violations) -> Result<(), Error> {
+    cx.violations.merge(found);
+    Ok(std::mem::take(&mut cx.violations).into_result()?)
+}
+
+/// `GET /workspaces/{workspace_id}/campaigns/{id}`
+pub struct GetCampaign;
+
+impl Operation for GetCampaign {
+    const ID: &'static str = "getCampaign";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/campaigns/{id}";
+    const ACCESS: Access = Access::Scope(Scope::CampaignsRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "campaign get";
+    const SUMMARY: &'static str = "Show a campaign and how far it has come";
+    type Path = CampaignPath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = CampaignView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<CampaignView, Error> {
+        let campaign = find(cx, call.path).await?.record;
+        view::of(cx, campaign).await
+    }
+}
+
+/// `PATCH /workspaces/{workspace_id}/campaigns/{id}`
+pub struct UpdateCampaign;
+
+impl Operation for UpdateCampaign {
+    const ID: &'static str = "updateCampaign";
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/workspaces/{workspace_id}/campaigns/{id}";
+    const ACCESS: Access = Access::Scope(Scope::CampaignsWrite);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "campaign update";
+    const SUMMARY: &'static str = "Change a campaign while it is a draft; members that are given replace, null clears";
+    const LOOKS_UP: bool = true;
+    type Path = CampaignPath;
+    type Query = Empty;
+    type Body = CampaignPatch;
+    type Output = CampaignView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<CampaignView, Error> {
+        let Stored { record: campaign, revision } = find(cx, call.path).await?;
+        let given = Given::of(&call.body);
+        let mut found = Violations::new();
+        let plan = call.body.apply(campaign.plan.clone(), &mut found);
+        cx.app.compile_sources(&plan, &mut found).await?;
+        let mut references = cx.app.find_references(campaign.workspace_id, plan.references()).await?;
+        references.retain(|one| !matches!(one.what, FoundAs::Nothing) || given.has(one));
+        plan.judge(&references, &mut found);
+        refuse(cx, found)?;
+        campaign.check_change()?;
+        let changed = Campaign { plan, ..campaign.clone() };
+        if changed == campaign {
+            return view::of(cx, campaign).await;
+        }
+        let changed = Campaign { updated_at: cx.now, ..changed };
+        cx.change(Write::PutCampaign(Box::new(changed.clone()), Expect::Revision(revision)));
+        view::of(cx, changed).await
+    }
+}
+
+/// Which of the members that name something a change gives. What a draft has named before may be gone: it keeps the
+/// id, and its schedule is refused (contract section 12.5, "In use"), but its name can still be changed.
+#[derive(Debug, Clone, Copy)]
+struct Given {
+    template: bool,
+    audience: bool,
+    variants: bool,
+}
+
+impl Given {
+    const fn of(patch: &CampaignPatch) -> Self {
+        Self {
+            template: !patch.template_id.is_absent(),
+            audience: !patch.audience.is_absent(),
+            variants: !patch.variants.is_absent(),
+        }
+    }
+
+    /// Whether the request names it.
+    fn has(self, found: &Found) -> bool {
+        match found.pointer.split('/').nth(1) {
+            Some("template_id") => self.template,
+            Some("audience") => self.audience,
+            _ => self.variants,
+        }
+    }
+}
+
+/// `DELETE /workspaces/{workspace_id}/campaigns/{id}`
+pub struct DeleteCampaign;
+
+impl Operation for DeleteCampaign {
+    const ID: &'static str = "deleteCampaign";
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/workspaces/{workspace_id}/campaigns/{id}";
+    const ACCESS: Access = Access::Scope(Scope::CampaignsWrite);
+    const SUCCESS: StatusCode = StatusCode::NO_CONTENT;
+    const CLI: &'static str = "campaign delete";
+    const SUMMARY: &'static str = "Delete a campaign that is a draft or was cancelled; messages that were sent stay";
+    type Path = CampaignPath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = NoContent;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
+        let CampaignPath { workspace_id, id } = call.path;
+        let Stored { record: campaign, revision } = find(cx, call.path).await?;
+        campaign.check_delete()?;
+        // Somebody who schedules it meanwhile has changed its revision.
+        cx.change(Write::PutCampaign(Box::new(campaign), Expect::Revision(revision)));
+        cx.change(Write::DeleteCampaign(workspace_id, id));
+        Ok(NoContent)
+    }
+}
+
+/// Refuses to remove what a campaign needs, which is one that is scheduled, sending or paused; `by` is what else needs
+/// it. Adds the write that is a conflict when a campaign comes to need it meanwhile: it is then decided again.
+pub(super) async fn refuse_used(
+    cx: &mut Context<'_>,
+    workspace: WorkspaceId,
+    what: Reference,
+    mut by: Vec<String>,
+) -> Result<(), Error> {
+    let campaigns = cx.store().campaigns_holding(workspace, what, MAX_NAMED).await?;
+    by.extend(campaigns.into_iter().map(|id| id.to_string()));
+    by.truncate(MAX_NAMED);
+    if !by.is_empty() {
+        return Err(Error::InUse { by });
+    }
+    cx.change(Write::ExpectUnused(workspace, what));
+    Ok(())
+}
+
+/// Names of the templates that a plan sends, each once, in the order of its variants.
+fn templates_of(plan: &Plan) -> Vec<messaging_core::ids::TemplateId> {
+    let mut ids = vec![];
+    let places = if plan.variants.is_empty() { vec![None] } else { (0..plan.variants.len()).map(Some).collect() };
+    for place in places {
+        let id = plan.template_of(place);
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    ids
+}

@@ -1,0 +1,412 @@
+//! What became of a campaign for each contact that its lists and segments name: one line each.
+//!
+//! Contract sections 12.3 and 12.5. Whoever has a message is listed by it, newest first. Then come those who have none:
+//! the sets of the frozen audience, one after another, each by the numbers of its contacts. Contacts that were erased
+//! without having a message are not listed.
+
+use http::{Method, StatusCode};
+use messaging_core::domain::campaign::Campaign;
+use messaging_core::domain::campaign::audience::{AudienceSet, AudienceVerdict, number_at};
+use messaging_core::domain::campaign::outcome::RecipientOutcome;
+use messaging_core::domain::campaign::progress::CampaignProgress;
+use messaging_core::domain::limits::MAX_PAGE_SIZE;
+use messaging_core::domain::message::milestones::Seen;
+use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageStatus};
+use messaging_core::ids::{ContactId, MessageId};
+use messaging_core::input::{Empty, Input, PageQuery};
+use messaging_core::ports::store::{PageRequest, StoreCursor, Wanted};
+use messaging_core::scope::{Access, Scope};
+use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
+use messaging_core::violation::{FieldCode, Violations};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{CampaignPath, find};
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, Operation};
+use crate::ops::page::Page;
+
+/// The part of the listing that the store's message listing does not have.
+const AUDIENCE: &str = "audience";
+
+/// Contacts without a line that one page passes by: it is then shorter than asked for, or empty.
+const MAX_PASSED: usize = 1000;
+
+/// Slices of messages that one page asks for: few of them may have the outcome.
+const MAX_SLICES: usize = 5;
+
+/// Sets that are read at a time, of 8 KiB at most.
+const SETS: usize = 16;
+
+/// What a listing of recipients is narrowed to.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
+pub struct RecipientQuery {
+    /// With this outcome. Of opened, clicked, unsubscribed and complained everybody is listed of whom it happened, even
+    /// if something else counts more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<RecipientOutcome>,
+    /// Who got the variant of this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// At most this many items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+impl Input for RecipientQuery {}
+
+/// What became of a campaign for one contact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CampaignRecipient")]
+#[non_exhaustive]
+pub struct RecipientView {
+    /// The contact; null once it was erased.
+    pub contact_id: Option<ContactId>,
+    /// Its address; null if it has none, masked without `pii:read`.
+    pub to: Option<String>,
+    /// Its message, if it has one.
+    pub message_id: Option<MessageId>,
+    /// Name of its variant; null without a message, and in campaigns that compare none.
+    pub variant: Option<String>,
+    /// What became of it, the first that applies.
+    pub outcome: RecipientOutcome,
+    /// More about why: the class of a bounce, why it failed or was suppressed, what it waits for.
+    pub reason: Option<String>,
+    /// When that happened; for whoever is not sent to the moment of the start, null for whoever waits.
+    pub at: Option<Timestamp>,
+}
+
+/// `GET /workspaces/{workspace_id}/campaigns/{id}/recipients`
+pub struct ListRecipients;
+
+impl Operation for ListRecipients {
+    const ID: &'static str = "listCampaignRecipients";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/campaigns/{id}/recipients";
+    const ACCESS: Access = Access::Scope(Scope::CampaignsRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "campaign recipients";
+    const SUMMARY: &'static str = "List what became of a campaign for each contact that its lists and segments name";
+    type Path = CampaignPath;
+    type Query = RecipientQuery;
+    type Body = Empty;
+    type Output = Page<RecipientView>;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<RecipientView>, Error> {
+        let campaign = find(cx, call.path).await?.record;
+        let RecipientQuery { outcome, variant, limit, cursor } = call.query;
+        let variant = variant.map(|name| place_of(&campaign, &name)).transpose()?;
+        let progress = cx.store().campaign_progress(campaign.workspace_id, campaign.id).await?;
+        let progress = progress.map(|stored| stored.record);
+        let page = cx.page(&PageQuery::of(limit, None))?;
+        let start = match cursor {
+            Some(text) => match cx.read_cursor_in(AUDIENCE, &text) {
+                Some(place) => Place::Audience(AudiencePlace::read(place)),
+                None => Place::Messages(Some(cx.read_cursor(&text)?)),
+            },
+            None => Place::Messages(None),
+        };
+        let sets = sets(&campaign, progress.as_ref(), outcome, variant);
+        let mut listing = Listing { cx, campaign: &campaign, outcome, variant, limit: page.limit, lines: Vec::new() };
+        let next = match (start, progress) {
+            (Place::Messages(after), progress) => match listing.messages(after).await? {
+                Some(next) => Some(cx.cursor(next)),
+                None => listing.audience(&sets, progress.as_ref(), AudiencePlace::default()).await?,
+            },
+            (Place::Audience(place), progress) => listing.audience(&sets, progress.as_ref(), place).await?,
+        };
+        Ok(Page { data: listing.lines, next_cursor: next })
+    }
+}
+
+/// The place of a variant among those of its campaign.
+fn place_of(campaign: &Campaign, name: &str) -> Result<u8, Error> {
+    let place = campaign.plan.variants.iter().position(|variant| variant.name == name);
+    place.and_then(|place| u8::try_from(place).ok()).ok_or_else(|| {
+        let mut violations = Violations::new();
+        violations.add_parameter("variant", FieldCode::UnknownValue, "the campaign has no variant of this name");
+        violations.into()
+    })
+}
+
+/// Where a listing goes on.
+enum Place {
+    Messages(Option<StoreCursor>),
+    Audience(AudiencePlace),
+}
+
+/// A place in the sets of a frozen audience.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct AudiencePlace {
+    /// Which of the sets.
+    set: u16,
+    piece: u64,
+    /// The first place of the piece that is left.
+    place: u16,
+}
+
+impl AudiencePlace {
+    fn bytes(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..2].copy_from_slice(&self.set.to_be_bytes());
+        bytes[2..10].copy_from_slice(&self.piece.to_be_bytes());
+        bytes[10..12].copy_from_slice(&self.place.to_be_bytes());
+        bytes
+    }
+
+    fn read(bytes: [u8; 16]) -> Self {
+        let [a, b, p0, p1, p2, p3, p4, p5, p6, p7, c, d, ..] = bytes;
+        Self {
+            set: u16::from_be_bytes([a, b]),
+            piece: u64::from_be_bytes([p0, p1, p2, p3, p4, p5, p6, p7]),
+            place: u16::from_be_bytes([c, d]),
+        }
+    }
+}
+
+/// The sets in which there may be lines, in their order.
+fn sets(
+    campaign: &Campaign,
+    progress: Option<&CampaignProgress>,
+    outcome: Option<RecipientOutcome>,
+    variant: Option<u8>,
+) -> Vec<AudienceSet> {
+    // Whoever has no message has no variant.
+    let Some(progress) = progress.filter(|_| variant.is_none()) else { return Vec::new() };
+    let is_wanted = |verdict| {
+        let without = RecipientOutcome::without_message(verdict, campaign.is_withdrawn());
+        outcome.is_none_or(|wanted| wanted == without)
+    };
+    let left = AudienceVerdict::ALL.into_iter().filter(|verdict| *verdict != AudienceVerdict::Recipient);
+    let left = left.filter(|verdict| is_wanted(*verdict)).map(AudienceSet::Left);
+    let waves = progress.waves.iter().map(|wave| AudienceSet::Recipients(wave.due_at));
+    let has_waiting = is_wanted(AudienceVerdict::Recipient) && !progress.fan_out.is_done;
+    left.chain(waves.filter(|_| has_waiting)).collect()
+}
+
+struct Listing<'a, 'c> {
+    cx: &'a Context<'c>,
+    campaign: &'a Campaign,
+    outcome: Option<RecipientOutcome>,
+    variant: Option<u8>,
+    limit: usize,
+    lines: Vec<RecipientView>,
+}
+
+impl Listing<'_, '_> {
+    /// Adds lines of messages. Answers where they go on, `None` at their end.
+    async fn messages(&mut self, mut after: Option<StoreCursor>) -> Result<Option<StoreCursor>, Error> {
+        let Some(wanted) = wanted(self.outcome) else { return Ok(None) };
+        for _ in 0..MAX_SLICES {
+            let page = PageRequest { after, limit: self.limit - self.lines.len() };
+            let (workspace, campaign) = (self.campaign.workspace_id, self.campaign.id);
+            let slice = self.cx.store().campaign_messages(workspace, campaign, wanted, page).await?;
+            for message in slice.items {
+                let outcome = RecipientOutcome::of_message(message.status, message.milestones.seen);
+                let is_wanted = self.outcome.is_none_or(|wanted| match wanted.seen() {
+                    Some(seen) => message.milestones.seen.has(seen),
+                    None => wanted == outcome,
+                });
+                if is_wanted && self.variant.is_none_or(|variant| message.variant == Some(variant)) {
+                    let line = self.line_of(message, outcome).await?;
+                    self.lines.push(line);
+                }
+            }
+            after = slice.next;
+            if after.is_none() || self.lines.len() >= self.limit {
+                break;
+            }
+        }
+        Ok(after)
+    }
+
+    async fn line_of(&self, message: Message, outcome: RecipientOutcome) -> Result<RecipientView, Error> {
+        let (mut at, mut reason) = (message.updated_at, None);
+        if let Some((kind, member)) = event_of(outcome) {
+            let events =
+                self.cx.store().message_events_of_kind(message.workspace_id, message.id, kind, MAX_EVENTS).await?;
+            let is_person = |event: &&MessageEvent| event.meta.get("machine") != Some(&Value::Bool(true));
+            if let Some(event) = events.iter().find(is_person) {
+                at = event.at;
+                reason = member.and_then(|member| event.meta.get(member)?.as_str().map(ToOwned::to_owned));
+            }
+        }
+        let mut at = Some(at);
+        if outcome == RecipientOutcome::Waiting {
+            at = None;
+            let hold = message.hold.and_then(|hold| serde_json::to_value(hold.reason).ok());
+            reason = hold.and_then(|hold| hold.as_str().map(ToOwned::to_owned));
+        }
+        let variants = &self.campaign.plan.variants;
+        let variant = message.variant.and_then(|place| variants.get(usize::from(place)));
+        let to = Some(message.to).filter(|to| !to.is_empty());
+        let redactor = self.cx.redactor();
+        Ok(RecipientView {
+            contact_id: message.contact_id,
+            to: to.map(|to| redactor.address(message.channel, to)),
+            message_id: Some(message.id),
+            variant: variant.map(|variant| variant.name.clone()),
+            outcome,
+            reason,
+            at,
+        })
+    }
+
+    /// Adds lines of contacts without a message. Answers the cursor of where they go on.
+    async fn audience(
+        &mut self,
+        sets: &[AudienceSet],
+        progress: Option<&CampaignProgress>,
+        from: AudiencePlace,
+    ) -> Result<Option<String>, Error> {
+        let Some(progress) = progress else { return Ok(None) };
+        let (mut at, mut passed) = (from, 0);
+        while let Some(set) = sets.get(usize::from(at.set)) {
+            let beyond = self.beyond_messages(*set, progress, at);
+            if beyond.set != at.set {
+                at = beyond;
+                continue;
+            }
+            at = beyond;
+            let (workspace, campaign) = (self.campaign.workspace_id, self.campaign.id);
+            let rows = self.cx.store().audience_rows(workspace, campaign, *set, at.piece, SETS).await?;
+            let is_last = rows.len() < SETS;
+            for row in rows {
+                if row.piece != at.piece {
+                    at = AudiencePlace { piece: row.piece, place: 0, ..at };
+                }
+                let mut places = row.bits.iter_from(at.place).peekable();
+                while places.peek().is_some() {
+                    let room = (self.limit - self.lines.len()).min(MAX_PASSED - passed);
+                    if room == 0 {
+                        return Ok(Some(self.cx.cursor_in(AUDIENCE, at.bytes())));
+                    }
+                    let taken: Vec<u16> = places.by_ref().take(room).collect();
+                    passed += taken.len();
+                    let numbers: Vec<_> = taken.iter().map(|place| number_at(row.piece, *place)).collect();
+                    self.add_without_message(*set, progress, &numbers).await?;
+                    match taken.last().and_then(|last| last.checked_add(1)) {
+                        Some(next) => at.place = next,
+                        None => break,
+                    }
+                }
+                at = AudiencePlace { piece: row.piece + 1, place: 0, ..at };
+            }
+            if is_last {
+                at = AudiencePlace { set: at.set + 1, ..AudiencePlace::default() };
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where in a set the first recipient may be who has no message; the next set if there is none in it. With a test
+    /// group recipients are given messages twice in the same order, so that a place says nothing.
+    fn beyond_messages(&self, set: AudienceSet, progress: &CampaignProgress, at: AudiencePlace) -> AudiencePlace {
+        let reached = &progress.fan_out;
+        match (set, reached.due_at, self.campaign.plan.settings.ab_test) {
+            (AudienceSet::Recipients(wave), Some(due_at), None) if wave < due_at => {
+                AudiencePlace { set: at.set + 1, ..AudiencePlace::default() }
+            }
+            (AudienceSet::Recipients(wave), Some(due_at), None)
+                if wave == due_at && (at.piece, at.place) < (reached.piece, reached.place) =>
+            {
+                AudiencePlace { set: at.set, piece: reached.piece, place: reached.place }
+            }
+            _ => at,
+        }
+    }
+
+    async fn add_without_message(
+        &mut self,
+        set: AudienceSet,
+        progress: &CampaignProgress,
+        numbers: &[u64],
+    ) -> Result<(), Error> {
+        let Campaign { id, workspace_id, .. } = *self.campaign;
+        let (verdict, at) = match set {
+            AudienceSet::Left(verdict) => (verdict, Some(progress.as_of)),
+            AudienceSet::Recipients(_) | AudienceSet::TestGroup if self.campaign.is_withdrawn() => {
+                (AudienceVerdict::Recipient, self.campaign.completed_at)
+            }
+            AudienceSet::Recipients(_) | AudienceSet::TestGroup => (AudienceVerdict::Recipient, None),
+        };
+        let channel = self.campaign.plan.channel;
+        let redactor = self.cx.redactor();
+        for contact in self.cx.store().campaign_recipients(workspace_id, channel, numbers).await? {
+            let may_have_message = verdict == AudienceVerdict::Recipient;
+            if may_have_message
+                && self.cx.store().campaign_message_of(workspace_id, id, contact.contact_id).await?.is_some()
+            {
+                continue;
+            }
+            self.lines.push(RecipientView {
+                contact_id: Some(contact.contact_id),
+                to: contact.address.map(|address| redactor.address(channel, address)),
+                message_id: None,
+                variant: None,
+                outcome: RecipientOutcome::without_message(verdict, self.campaign.is_withdrawn()),
+                reason: None,
+                at,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Events of one kind that are looked at for the first that a person caused.
+const MAX_EVENTS: usize = 100;
+
+/// The event that tells when an outcome came about, and the member that says why.
+const fn event_of(outcome: RecipientOutcome) -> Option<(EventKind, Option<&'static str>)> {
+    use RecipientOutcome as O;
+    match outcome {
+        O::Complained => Some((EventKind::Complaint, None)),
+        O::Unsubscribed => Some((EventKind::Unsubscribe, None)),
+        O::Clicked => Some((EventKind::Click, None)),
+        O::Opened => Some((EventKind::Open, None)),
+        O::Bounced => Some((EventKind::Bounce, Some("bounce_class"))),
+        O::Failed => Some((EventKind::Failed, Some("reason"))),
+        O::Suppressed => Some((EventKind::Suppressed, Some("reason"))),
+        _ => None,
+    }
+}
+
+/// The messages among which those with an outcome are; `None` where it is an outcome of contacts without a message.
+fn wanted(outcome: Option<RecipientOutcome>) -> Option<Wanted> {
+    use RecipientOutcome as O;
+    let Some(outcome) = outcome else { return Some(Wanted::All) };
+    if let Some(seen) = outcome.seen() {
+        return Some(Wanted::Seen(seen));
+    }
+    let statuses = MessageStatus::ALL.into_iter().enumerate();
+    let of = |status| RecipientOutcome::of_message(status, Seen::default());
+    let bits = statuses.filter(|(_, status)| of(*status) == outcome).fold(0, |bits, (place, _)| bits | 1 << place);
+    match outcome {
+        O::Excluded | O::NoAddress | O::NoConsent | O::Duplicate => None,
+        _ => Some(Wanted::Statuses(bits)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read_as_they_were_written() {
+        for place in [
+            AudiencePlace::default(),
+            AudiencePlace { set: 7, piece: 1 << 40 | 3, place: u16::MAX },
+            AudiencePlace { set: u16::MAX, piece: u64::MAX, place: 1 },
+        ] {
+            assert_eq!(AudiencePlace::read(place.bytes()), place);
+        }
+    }
+}

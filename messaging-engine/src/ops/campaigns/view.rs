@@ -1,0 +1,157 @@
+//! What is shown of a campaign.
+
+use messaging_core::domain::campaign::settings::Settings;
+use messaging_core::domain::campaign::{
+    Audience, Campaign, CampaignKind, CampaignPhase, CampaignStatus, FailureReason, PauseReason, Plan, Variant,
+};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::template::warning::WarningCode;
+use messaging_core::ids::{CampaignId, TemplateId};
+use messaging_core::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::ops::context::Context;
+
+/// A campaign as shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Campaign")]
+#[non_exhaustive]
+pub struct CampaignView {
+    /// Its id.
+    pub id: CampaignId,
+    /// Its name.
+    pub name: String,
+    /// The channel it is sent on.
+    pub channel: Channel,
+    /// Whether it compares variants.
+    pub kind: CampaignKind,
+    /// Where it stands.
+    pub status: CampaignStatus,
+    /// Where its A/B test stands; null without one.
+    pub phase: Option<CampaignPhase>,
+    /// The template of those variants that name none.
+    pub template_id: TemplateId,
+    /// A template of the subject, in place of the template's own.
+    pub subject_override: Option<String>,
+    /// A template of the sender's display name.
+    pub from_name: Option<String>,
+    /// The sender.
+    pub from_email: Option<String>,
+    /// Where replies go.
+    pub reply_to: Option<String>,
+    /// Who is to get it.
+    pub audience: Audience,
+    /// What is compared; empty in a regular campaign.
+    pub variants: Vec<Variant>,
+    /// How it is sent; what is not set is null.
+    pub settings: Settings,
+    /// When it is to begin, or to go on.
+    pub scheduled_at: Option<Timestamp>,
+    /// Whether each recipient gets it when their own clock shows the time it was scheduled for.
+    pub by_timezone: bool,
+    /// When it began; its audience is that of this moment.
+    pub started_at: Option<Timestamp>,
+    /// When it was sent, failed or was cancelled.
+    pub completed_at: Option<Timestamp>,
+    /// How many contacts get it; null until the audience is known.
+    pub recipients: Option<u64>,
+    /// Name of the variant that won; null while none has.
+    pub winner_variant: Option<String>,
+    /// Why it failed.
+    pub failure_reason: Option<FailureReason>,
+    /// How many recipients it has not begun to be sent to.
+    pub waiting: u64,
+    /// Why it is paused.
+    pub pause_reason: Option<PauseReason>,
+    /// What may surprise when it is sent.
+    pub warnings: Vec<CampaignWarning>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// Something about a campaign to look at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct CampaignWarning {
+    /// What, for programs.
+    pub code: CampaignWarningCode,
+    /// The template that it is about.
+    pub template_id: TemplateId,
+    /// What, for people.
+    pub message: String,
+}
+
+/// The kinds of warnings about campaigns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CampaignWarningCode {
+    /// The HTML of the template has no `unsubscribe_url`: a footer with one is added when it is sent.
+    UnsubscribeFooter,
+}
+
+/// What is shown of a campaign.
+pub(super) async fn of(cx: &Context<'_>, campaign: Campaign) -> Result<CampaignView, Error> {
+    let waiting = match campaign.recipients {
+        None | Some(0) => 0,
+        Some(_) => campaign.waiting(&cx.store().campaign_counts(campaign.workspace_id, campaign.id).await?),
+    };
+    let warnings = warnings(cx, &campaign).await?;
+    let by_timezone = campaign.wall_time.is_some();
+    let Campaign { id, workspace_id: _, plan, status, phase, scheduled_at, started_at, completed_at, .. } = campaign;
+    let Plan { name, channel, kind, template_id, subject_override, from_name, from_email, reply_to, .. } = plan;
+    let Plan { audience, variants, settings, .. } = plan;
+    let winner = campaign.winner.and_then(|place| variants.get(place));
+    Ok(CampaignView {
+        id,
+        name,
+        channel,
+        kind,
+        status,
+        phase,
+        template_id,
+        subject_override,
+        from_name,
+        from_email,
+        reply_to,
+        audience,
+        winner_variant: winner.map(|variant| variant.name.clone()),
+        variants,
+        settings,
+        scheduled_at,
+        by_timezone,
+        started_at,
+        completed_at,
+        recipients: campaign.recipients,
+        failure_reason: campaign.failure_reason,
+        waiting,
+        pause_reason: campaign.pause_reason,
+        warnings,
+        created_at: campaign.created_at,
+        updated_at: campaign.updated_at,
+    })
+}
+
+/// What may surprise when a campaign is sent, by the current versions of its templates. Nothing surprises any more
+/// once it has ended.
+async fn warnings(cx: &Context<'_>, campaign: &Campaign) -> Result<Vec<CampaignWarning>, Error> {
+    let mut warnings = Vec::new();
+    if campaign.plan.channel != Channel::Email || campaign.status.is_final() {
+        return Ok(warnings);
+    }
+    for template_id in super::templates_of(&campaign.plan) {
+        let Some(head) = cx.app.template_head(campaign.workspace_id, template_id).await? else { continue };
+        if head.warnings.iter().any(|warning| warning.code == WarningCode::NoUnsubscribeLink) {
+            warnings.push(CampaignWarning {
+                code: CampaignWarningCode::UnsubscribeFooter,
+                template_id,
+                message: "the HTML has no unsubscribe_url: a footer with one is added".to_owned(),
+            });
+        }
+    }
+    Ok(warnings)
+}

@@ -1,0 +1,129 @@
+//! What a campaign needs of its workspace: what it names, a sender, a provider of its channel.
+//!
+//! Contract sections 12.1 and 12.2. Asked when a campaign is written, scheduled and begun.
+
+use std::collections::HashSet;
+
+use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::campaign::check::{self, Found, FoundAs};
+use messaging_core::domain::campaign::schedule::{Readiness, SenderState};
+use messaging_core::domain::campaign::{Plan, Reference};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::sender;
+use messaging_core::error::DomainError;
+use messaging_core::ids::{ListId, TemplateId, WorkspaceId};
+use messaging_core::ports::store::StoreError;
+use messaging_core::violation::Violations;
+
+use crate::app::App;
+use crate::error::Error;
+
+/// What a workspace has of all that a campaign needs.
+#[derive(Debug)]
+pub(crate) struct FoundReadiness {
+    found: Vec<Found>,
+    sender: SenderState,
+    channel_is_configured: bool,
+}
+
+impl FoundReadiness {
+    /// The same, as the rules take it.
+    pub(crate) fn as_facts(&self) -> Readiness<'_> {
+        let Self { found, sender, channel_is_configured } = self;
+        Readiness { found, sender: *sender, channel_is_configured: *channel_is_configured }
+    }
+}
+
+impl App {
+    /// Looks up what a plan or an audience names.
+    pub(crate) async fn find_references(
+        &self,
+        workspace: WorkspaceId,
+        references: Vec<(String, Reference)>,
+    ) -> Result<Vec<Found>, StoreError> {
+        let list = |(_, reference): &(String, Reference)| match reference {
+            Reference::List(id) => Some(*id),
+            _ => None,
+        };
+        let named: Vec<ListId> = references.iter().filter_map(list).collect();
+        let lists: HashSet<ListId> = match &named[..] {
+            [] => HashSet::new(),
+            named => self.store().lists_among(workspace, named).await?.into_iter().collect(),
+        };
+        let mut found: Vec<Found> = Vec::with_capacity(references.len());
+        for (pointer, reference) in references {
+            let what = match found.iter().find(|known| known.reference == reference) {
+                Some(known) => known.what,
+                None => match reference {
+                    Reference::List(id) if lists.contains(&id) => FoundAs::Other,
+                    Reference::List(_) => FoundAs::Nothing,
+                    Reference::Segment(id) if self.store().segment(workspace, id).await?.is_some() => FoundAs::Other,
+                    Reference::Segment(_) => FoundAs::Nothing,
+                    Reference::Template(id) => self.find_template(workspace, id).await?,
+                },
+            };
+            found.push(Found { pointer, reference, what });
+        }
+        Ok(found)
+    }
+
+    async fn find_template(&self, workspace: WorkspaceId, id: TemplateId) -> Result<FoundAs, StoreError> {
+        let head = self.store().template_head(workspace, id).await?;
+        Ok(head.map_or(FoundAs::Nothing, |head| FoundAs::Template { channel: head.channel, parts: head.parts }))
+    }
+
+    /// Looks up all that a campaign needs to be sent.
+    pub(crate) async fn campaign_readiness(
+        &self,
+        workspace: WorkspaceId,
+        plan: &Plan,
+    ) -> Result<FoundReadiness, StoreError> {
+        Ok(FoundReadiness {
+            found: self.find_references(workspace, plan.references()).await?,
+            sender: self.campaign_sender(workspace, plan).await?,
+            channel_is_configured: self.has_transport(workspace, plan.channel).await?,
+        })
+    }
+
+    /// Whether something carries a channel: it has settings, and this installation has their provider.
+    pub(crate) async fn has_transport(&self, workspace: WorkspaceId, channel: Channel) -> Result<bool, StoreError> {
+        let provider = self.provider(workspace, channel).await?;
+        Ok(provider.is_some_and(|provider| self.transport(channel, &provider.name).is_some()))
+    }
+
+    /// Whether each variant of a campaign has a sender: the campaign's, else its template's, else the workspace's own
+    /// (contract section 12.3). The first that has none is told.
+    async fn campaign_sender(&self, workspace: WorkspaceId, plan: &Plan) -> Result<SenderState, StoreError> {
+        if plan.channel != Channel::Email {
+            return Ok(SenderState::Verified);
+        }
+        let domains = self.sending_domains(workspace).await?;
+        let places: Vec<Option<usize>> = match plan.variants.len() {
+            0 => vec![None],
+            count => (0..count).map(Some).collect(),
+        };
+        for place in places {
+            let of_template = match &plan.from_email {
+                Some(_) => None,
+                None => self.store().template_head(workspace, plan.template_of(place)).await?,
+            };
+            let text = plan.from_email.clone().or_else(|| of_template?.design.from_email);
+            let asked = text.as_deref().map(EmailAddress::parse).transpose();
+            match asked.map(|asked| sender::decide(asked.as_ref(), None, &domains)) {
+                Ok(Ok(_)) => {}
+                Ok(Err(DomainError::SenderMissing)) => return Ok(SenderState::Missing),
+                Ok(Err(_)) | Err(_) => return Ok(SenderState::NotVerified),
+            }
+        }
+        Ok(SenderState::Verified)
+    }
+
+    /// Compiles the templates that stand in a plan itself, and adds what is wrong with them.
+    pub(crate) async fn compile_sources(&self, plan: &Plan, violations: &mut Violations) -> Result<(), Error> {
+        let sources = plan.sources();
+        if sources.iter().any(|(_, source)| check::is_template(source)) {
+            violations.merge(self.template_work().run(move || check::check_syntax(sources)).await?);
+        }
+        Ok(())
+    }
+}

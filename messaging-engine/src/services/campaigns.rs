@@ -1,0 +1,113 @@
+//! What operations on campaigns and the work on them have in common.
+
+use messaging_core::changes::Write;
+use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::campaign::{Campaign, FailureReason, Plan};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::content::TemplateUse;
+use messaging_core::domain::recipient_time::Terms;
+use messaging_core::domain::sender;
+use messaging_core::ids::{CampaignId, WorkspaceId};
+use messaging_core::ports::store::StoreError;
+use messaging_core::time::Timestamp;
+
+use crate::app::App;
+use crate::jobs::JobData as _;
+use crate::jobs::run_campaign::RunCampaign;
+
+/// The template of a variant, pinned, and its sender.
+pub(crate) type PinnedVariant = (TemplateUse, Option<String>);
+
+impl App {
+    /// The writes that have a campaign worked on as it has become: part of every commit that schedules, resumes, pauses,
+    /// cancels or unschedules it, or chooses its winner. What the job is to do it finds out itself; one that was added
+    /// for another time, or for a campaign that is a draft again, does nothing.
+    pub(crate) fn campaign_changed(&self, campaign: &Campaign, now: Timestamp) -> [Write; 2] {
+        let at = campaign.starts_at().map_or(now, |at| at.max(now));
+        let job = RunCampaign::of(campaign, at).enqueue(self.new_id(now), at);
+        // A job that this adds is not woken: it waits for its time.
+        [Self::wake_campaign(campaign.workspace_id, campaign.id, now), Write::EnqueueOnce(job)]
+    }
+
+    /// The write that has a campaign looked at that is being worked on: something that it waits for has happened.
+    pub(crate) fn wake_campaign(workspace: WorkspaceId, campaign: CampaignId, now: Timestamp) -> Write {
+        Write::WakeLane(RunCampaign::lane_of(workspace, campaign), now)
+    }
+
+    /// The present templates of a campaign's variants and their senders, in the order of the variants; or why the
+    /// campaign cannot be sent.
+    pub(crate) async fn pin_variants(
+        &self,
+        campaign: &Campaign,
+    ) -> Result<Result<Vec<PinnedVariant>, FailureReason>, StoreError> {
+        let (workspace, plan) = (campaign.workspace_id, &campaign.plan);
+        let mut pinned = Vec::with_capacity(plan.variants.len().max(1));
+        for place in 0..plan.variants.len().max(1) {
+            let id = plan.template_of(Some(place));
+            let Some(template) = self.store().template_head(workspace, id).await? else {
+                return Ok(Err(FailureReason::TemplateMissing));
+            };
+            let own = template.design.from_email.as_deref();
+            match self.campaign_sender_of(workspace, plan, own).await? {
+                Ok(sender) => pinned.push((TemplateUse { id, version: template.version }, sender)),
+                Err(reason) => return Ok(Err(reason)),
+            }
+        }
+        Ok(self.check_channel(workspace, plan.channel).await?.map(|()| pinned))
+    }
+
+    /// Whether a campaign that has begun can go on: its senders may still send, and its channel has a provider.
+    pub(crate) async fn check_pinned(
+        &self,
+        campaign: &Campaign,
+        senders: &[Option<String>],
+    ) -> Result<Result<(), FailureReason>, StoreError> {
+        let domains = self.sending_domains(campaign.workspace_id).await?;
+        let may_send = |text: &String| EmailAddress::parse(text).is_ok_and(|one| sender::may_send(&one, &domains));
+        if !senders.iter().flatten().all(may_send) {
+            return Ok(Err(FailureReason::SenderDomainNotVerified));
+        }
+        self.check_channel(campaign.workspace_id, campaign.plan.channel).await
+    }
+
+    /// The sender of a variant: the campaign's, else that of the template, else the workspace's own.
+    async fn campaign_sender_of(
+        &self,
+        workspace: WorkspaceId,
+        plan: &Plan,
+        of_template: Option<&str>,
+    ) -> Result<Result<Option<String>, FailureReason>, StoreError> {
+        if plan.channel != Channel::Email {
+            return Ok(Ok(None));
+        }
+        let asked = plan.from_email.as_deref().or(of_template).filter(|text| !text.is_empty());
+        let domains = self.sending_domains(workspace).await?;
+        let decided = match asked.map(EmailAddress::parse).transpose() {
+            Ok(asked) => sender::decide(asked.as_ref(), None, &domains).ok(),
+            Err(_) => None,
+        };
+        let sender = decided.map(|sender| Some(sender.as_str().to_owned()));
+        Ok(sender.ok_or(FailureReason::SenderDomainNotVerified))
+    }
+
+    async fn check_channel(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+    ) -> Result<Result<(), FailureReason>, StoreError> {
+        let provider = self.provider(workspace, channel).await?;
+        let is_known = provider.is_some_and(|provider| self.transport(channel, &provider.name).is_some());
+        Ok(if is_known { Ok(()) } else { Err(FailureReason::ChannelNotConfigured) })
+    }
+}
+
+/// What a campaign asks of the time of its recipients; `is_paused` and its pace apart.
+pub(crate) fn terms(campaign: &Campaign) -> Terms {
+    Terms {
+        is_paused: false,
+        wall_time: campaign.wall_time,
+        quiet_hours: campaign.plan.settings.quiet_hours,
+        frequency_cap: campaign.plan.settings.frequency_cap,
+        pace_free_at: None,
+    }
+}

@@ -1,0 +1,184 @@
+//! What people read of a message: as its request gives it, or as its template makes it.
+//!
+//! A message of a campaign has no stored request: what it says follows from the campaign, whose templates were pinned
+//! when it started (contract section 12.5).
+
+use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::content::{RequestContent, TemplateUse};
+use messaging_core::domain::limits::{MAX_DISPLAY_NAME, MAX_SUBJECT};
+use messaging_core::domain::message::{Message, MessageSource};
+use messaging_core::domain::message_input::max_text;
+use messaging_core::domain::plain_text;
+use messaging_core::domain::sending_domain::responsible;
+use messaging_core::domain::template::compiled::{Compiled, Rendering, Replaced};
+use messaging_core::domain::template::values::{ContactValues, Values};
+use messaging_core::domain::tracking::{self, Links, NumberedLink, footer};
+use messaging_core::ids::CampaignId;
+use messaging_core::ports::store::StoreError;
+use serde_json::Map;
+
+use crate::app::App;
+use crate::services::templates::Unrendered;
+
+/// The parts of a message that people read.
+#[derive(Debug, Default)]
+pub(crate) struct MessageParts {
+    /// The sender's display name.
+    pub(crate) from_name: Option<String>,
+    /// Where replies go.
+    pub(crate) reply_to: Option<String>,
+    pub(crate) subject: Option<String>,
+    pub(crate) html: Option<String>,
+    pub(crate) text: Option<String>,
+    /// Where links of a campaign stand in the HTML whose numbers are known.
+    pub(crate) links: Vec<NumberedLink>,
+}
+
+impl App {
+    /// What delivery needs to know of a message of a campaign; `None` of another one, and once its campaign was removed.
+    pub(crate) async fn campaign_request(&self, message: &Message) -> Result<Option<RequestContent>, StoreError> {
+        let Some(id) = message.campaign_id.filter(|_| !message.is_redacted()) else { return Ok(None) };
+        Ok(self.campaign_content(message, id).await?.map(|(request, _)| request))
+    }
+
+    /// What a message of a campaign is made of, with the template of its variant; `None` once the campaign was removed.
+    pub(super) async fn campaign_content(
+        &self,
+        message: &Message,
+        id: CampaignId,
+    ) -> Result<Option<(RequestContent, TemplateUse)>, StoreError> {
+        let Some(campaign) = self.campaign(message.workspace_id, id).await? else { return Ok(None) };
+        let templates = self.campaign_templates(message.workspace_id, id).await?;
+        let place = usize::from(message.variant.unwrap_or_default());
+        let used = templates.and_then(|templates| templates.get(place).copied());
+        Ok(used.map(|used| (RequestContent::of_campaign(campaign, used), used)))
+    }
+
+    /// The template of a message as its campaign sends it, compiled.
+    pub(crate) async fn compiled_for_message(
+        &self,
+        message: &Message,
+        request: &RequestContent,
+        used: TemplateUse,
+    ) -> Result<std::sync::Arc<Compiled>, Unrendered> {
+        let Some(campaign) = &request.campaign else {
+            return self.compiled_template(message.workspace_id, used.id, used.version).await;
+        };
+        let subject = campaign.plan.subject_of(message.variant.map(usize::from)).map(ToOwned::to_owned);
+        let replaced = Replaced { subject, from_name: campaign.plan.from_name.clone() };
+        self.compiled_for_campaign(message.workspace_id, used, replaced).await
+    }
+
+    /// The parts of a message, before links are redirected.
+    pub(crate) async fn message_parts(
+        &self,
+        message: &Message,
+        request: &RequestContent,
+    ) -> Result<MessageParts, Unrendered> {
+        let input = &request.input;
+        let (from_name, reply_to) = (input.from_name.clone(), input.reply_to.clone());
+        let Some(used) = request.template else {
+            let (subject, html, text) = (input.subject.clone(), input.html.clone(), input.text.clone());
+            return Ok(MessageParts { from_name, reply_to, subject, html, text, links: Vec::new() });
+        };
+        let compiled = self.compiled_for_message(message, request, used).await?;
+        let values = self.values(message, request, &compiled).await?;
+        let Rendering { subject, preheader: _, html, text, from_name: rendered_name, links } =
+            self.render(&compiled, values).await?;
+        let mut parts = MessageParts { from_name, reply_to, subject, html, text, links };
+        if let Some(campaign) = &request.campaign {
+            parts.from_name = rendered_name.map(|name| name.chars().take(MAX_DISPLAY_NAME as usize).collect());
+            parts.reply_to = campaign.plan.reply_to.clone().or_else(|| compiled.reply_to().map(ToOwned::to_owned));
+            if message.channel == Channel::Email {
+                self.add_unsubscribe_link(message, &mut parts).await?;
+            }
+        }
+        match fault(message.channel, &parts) {
+            Some(fault) => Err(Unrendered::Unsendable(fault)),
+            None => Ok(parts),
+        }
+    }
+
+    /// The values that the template of a message finds.
+    async fn values(
+        &self,
+        message: &Message,
+        request: &RequestContent,
+        compiled: &Compiled,
+    ) -> Result<Values, StoreError> {
+        let given = Map::new();
+        let mut values = Values::new(request.input.variables.as_ref().unwrap_or(&given))
+            .system("message_id", message.id.to_string());
+        if compiled.uses_system("unsubscribe_url") {
+            values = values.system("unsubscribe_url", self.unsubscribe_url(message).await?);
+        }
+        if compiled.uses_system("workspace")
+            && let Some(workspace) = self.workspace(message.workspace_id).await?
+        {
+            values = values.system_member("workspace", "name", workspace.name.clone());
+        }
+        if let Some(campaign) = &request.campaign {
+            let members = [("id", campaign.id.to_string()), ("name", campaign.plan.name.clone())];
+            values = values.system_members("campaign", members);
+        }
+        if compiled.asks_contact()
+            && let Some(id) = message.contact_id
+            && let Some(contact) = self.store().contact(message.workspace_id, id).await?
+        {
+            values = values.contact(&ContactValues::clear(&contact.record));
+        }
+        Ok(values)
+    }
+
+    /// Gives the HTML of marketing email a link that unsubscribes, if its author forgot it, and then a text that has it
+    /// too where that is made of the HTML.
+    async fn add_unsubscribe_link(&self, message: &Message, parts: &mut MessageParts) -> Result<(), StoreError> {
+        let Some(html) = parts.html.as_mut().filter(|html| !html.trim().is_empty()) else { return Ok(()) };
+        footer::add_unsubscribe_url(html, &mut parts.links, &self.unsubscribe_url(message).await?);
+        if parts.text.as_ref().is_none_or(String::is_empty) {
+            parts.text = Some(plain_text::from_html(html));
+        }
+        Ok(())
+    }
+
+    /// The page where the recipient of a message unsubscribes.
+    pub(crate) async fn unsubscribe_url(&self, message: &Message) -> Result<String, StoreError> {
+        let domains = self.sending_domains(message.workspace_id).await?;
+        let from = message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok());
+        let domain = from.and_then(|from| responsible(&domains, &from.ascii_domain()));
+        let base = tracking::base(domain, &self.settings().public_url);
+        let links = Links {
+            key: self.link_key(),
+            base: &base,
+            workspace: message.workspace_id,
+            message: message.id,
+            open: false,
+            click: false,
+        };
+        Ok(links.unsubscribe_url())
+    }
+}
+
+/// Whether a message is marketing, which carries the offer to unsubscribe (contract section 10): what nobody asked for
+/// one by one.
+pub(crate) fn is_marketing(message: &Message) -> bool {
+    message.source() != MessageSource::Transactional
+}
+
+/// What is wrong with rendered parts: the rules of section 4.1 that a request with its own parts keeps.
+fn fault(channel: Channel, parts: &MessageParts) -> Option<String> {
+    let text = parts.text.as_deref().unwrap_or_default();
+    let is_blank = |part: Option<&String>| part.is_none_or(|part| part.trim().is_empty());
+    if is_blank(parts.text.as_ref()) && is_blank(parts.html.as_ref()) {
+        return Some("the template came out empty".to_owned());
+    }
+    if channel == Channel::Email && is_blank(parts.subject.as_ref()) {
+        return Some("the subject came out empty".to_owned());
+    }
+    if parts.subject.as_ref().is_some_and(|subject| subject.chars().count() as u64 > MAX_SUBJECT) {
+        return Some(format!("the subject came out longer than {MAX_SUBJECT} characters"));
+    }
+    let most = max_text(channel)?;
+    (text.chars().count() > most).then(|| format!("the text came out longer than {most} characters"))
+}

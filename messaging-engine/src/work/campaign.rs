@@ -1,0 +1,219 @@
+//! The job of a campaign: it begins it, finds its audience, makes and releases its messages, chooses the winner, ends
+//! it, and withdraws what is left of one that was cancelled.
+//!
+//! Contract section 12; ENGAGEMENT of the design in ARCHITECTURE.md, "Campaigns". One job does all of it, a step at a
+//! time, and each step is a commit of its own: the campaign and its progress say what is next, so that a run that was
+//! cut off is simply followed by another. When nothing is to be done it waits for the next thing that is due, and is
+//! woken when something else happens before.
+
+mod fan_out;
+mod freeze;
+mod release;
+mod start;
+mod winner;
+mod withdraw;
+
+use std::time::Duration;
+
+use messaging_core::changes::{Changes, Expect, WaitingKey, Write};
+use messaging_core::domain::campaign::progress::{CampaignProgress, Freeze, MAX_AHEAD};
+use messaging_core::domain::campaign::schedule::has_stalled;
+use messaging_core::domain::campaign::{Campaign, CampaignStatus, FailureReason, PauseReason};
+use messaging_core::domain::message::Message;
+use messaging_core::domain::tally::{Counter, Counts};
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::{CommitError, StoreError, Stored};
+use messaging_core::time::Timestamp;
+
+use crate::jobs::run_campaign::RunCampaign;
+use crate::work::job::{Job, JobContext, JobError, give_way};
+
+/// A run works for so long; then others of its lane's flow have their turn.
+const SLICE: Duration = Duration::from_millis(500);
+/// How often in a row a step is decided again because something changed meanwhile.
+const MAX_CONFLICTS: u32 = 16;
+/// While messages are in delivery, which wake the job when they end, it looks so often anyway.
+const LOOK_AGAIN: Duration = Duration::from_mins(1);
+/// A campaign for which nothing is to be done until somebody acts is looked at so often.
+const REST: Duration = Duration::from_hours(1);
+/// Pages of messages that are made before the next piece of the audience is judged.
+const PAGES: u32 = 4;
+
+/// What follows a step.
+enum Step {
+    /// Another one, at once.
+    Again,
+    /// Another one at this time, or when the job is woken.
+    At(Timestamp),
+    /// Nothing more: the campaign stays as it was read until somebody changes it, and then has a job again.
+    End,
+}
+
+/// What one run knows besides its payload.
+#[derive(Default)]
+struct Turn {
+    /// Pages of messages that were made since a piece was judged.
+    pages: u32,
+}
+
+/// A campaign under way, as it was read.
+struct UnderWay {
+    campaign: Stored<Campaign>,
+    progress: Stored<CampaignProgress>,
+    now: Timestamp,
+}
+
+impl Job for RunCampaign {
+    async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
+        let until = cx.app.monotonic() + SLICE;
+        let (mut turn, mut conflicts) = (Turn::default(), 0);
+        loop {
+            let Some(campaign) = cx.app.store().campaign(self.workspace_id, self.campaign_id).await? else {
+                return Ok(cx.finish(Changes::default()).await?);
+            };
+            let status = campaign.record.status;
+            let step = match self.step(cx, campaign, &mut turn).await {
+                Err(JobError::Commit(CommitError::Conflict)) if conflicts < MAX_CONFLICTS => {
+                    conflicts += 1;
+                    give_way(&cx.app, conflicts).await;
+                    continue;
+                }
+                step => step?,
+            };
+            let now = cx.app.now();
+            self.expected_at = match step {
+                Step::Again if cx.app.monotonic() < until => {
+                    conflicts = 0;
+                    self.expected_at = now;
+                    continue;
+                }
+                Step::Again => now,
+                Step::At(at) => at,
+                Step::End => {
+                    let expected = Write::ExpectCampaign(self.workspace_id, self.campaign_id, status);
+                    return Ok(cx.finish(Changes::from_iter([expected])).await?);
+                }
+            };
+            return cx.again_at(self.expected_at, &self, Changes::default()).await;
+        }
+    }
+}
+
+impl RunCampaign {
+    /// Does what is next.
+    async fn step(&mut self, cx: &JobContext, campaign: Stored<Campaign>, turn: &mut Turn) -> Result<Step, JobError> {
+        let now = cx.app.now();
+        match campaign.record.status {
+            CampaignStatus::Draft | CampaignStatus::Sent => Ok(Step::End),
+            CampaignStatus::Cancelled | CampaignStatus::Failed => self.withdraw(cx, &campaign.record, now).await,
+            CampaignStatus::Scheduled if campaign.record.is_stale(now) => hold_back(cx, &campaign, now).await,
+            CampaignStatus::Scheduled if campaign.record.is_due(now) => self.begin(cx, &campaign, now).await,
+            CampaignStatus::Sending if has_stalled(self.expected_at, now) => hold_back(cx, &campaign, now).await,
+            CampaignStatus::Scheduled | CampaignStatus::Paused if campaign.record.started_at.is_none() => {
+                Ok(campaign.record.starts_at().map_or(Step::End, Step::At))
+            }
+            CampaignStatus::Scheduled | CampaignStatus::Paused | CampaignStatus::Sending => {
+                let progress = cx.app.store().campaign_progress(self.workspace_id, self.campaign_id).await?;
+                let Some(progress) = progress else {
+                    return fail(cx, &campaign, FailureReason::Internal, now).await;
+                };
+                self.advance(cx, UnderWay { campaign, progress, now }, turn).await
+            }
+        }
+    }
+
+    /// Goes on with a campaign that has begun. What sends nothing goes on while it is paused: its audience is found, and
+    /// its winner chosen.
+    async fn advance(&mut self, cx: &JobContext, under_way: UnderWay, turn: &mut Turn) -> Result<Step, JobError> {
+        let UnderWay { campaign: Stored { record: campaign, .. }, progress, now } = &under_way;
+        let now = *now;
+        let is_sending = campaign.status == CampaignStatus::Sending;
+        let counts: Counts =
+            cx.app.store().campaign_counts(self.workspace_id, self.campaign_id).await?.into_iter().sum();
+        let waiting = counts.total(Counter::Waiting);
+        let mut next = now + REST;
+        let mut is_idle = true;
+        if is_sending && waiting > 0 {
+            let released = self.release(cx, campaign, now).await?;
+            is_idle = released.none_due;
+            next = next.min(released.next_at);
+        }
+        let is_judged = progress.record.freeze == Freeze::Done;
+        // Where all who have messages are held for later, those who are due do not wait for them.
+        let is_due = progress.record.wave().is_some_and(|wave| wave <= now);
+        let is_ahead = waiting >= MAX_AHEAD && !(is_idle && is_due);
+        if is_sending
+            && !is_ahead
+            && (is_judged || turn.pages < PAGES)
+            && progress.record.may_fan_out(campaign)
+            && self.fan_out(cx, &under_way).await?
+        {
+            turn.pages += 1;
+            return Ok(Step::Again);
+        }
+        if !is_judged {
+            turn.pages = 0;
+            self.freeze(cx, &under_way).await?;
+            return Ok(Step::Again);
+        }
+        if let Some(step) = self.decide(cx, &under_way, waiting).await? {
+            return Ok(step);
+        }
+        if is_sending && progress.record.is_complete(campaign) {
+            // Everybody has a message: those who wait are those whose messages do.
+            if let Some(sent) = campaign.finish(waiting, now) {
+                put(cx, &sent, under_way.campaign.revision).await?;
+                return Ok(Step::Again);
+            }
+        }
+        let starts_at = campaign.starts_at().into_iter();
+        Ok(Step::At(starts_at.chain(campaign.winner_due_at()).chain([next]).min().unwrap_or(next).max(now)))
+    }
+}
+
+/// Commits a campaign.
+async fn put(cx: &JobContext, campaign: &Campaign, revision: u32) -> Result<(), JobError> {
+    let put = Write::PutCampaign(Box::new(campaign.clone()), Expect::Revision(revision));
+    Ok(cx.commit(Changes::from_iter([put])).await?)
+}
+
+/// Pauses a campaign until a person says that it is still wanted.
+async fn hold_back(cx: &JobContext, stored: &Stored<Campaign>, now: Timestamp) -> Result<Step, JobError> {
+    if let Some(paused) = stored.record.hold_back(PauseReason::Stale, now) {
+        tracing::warn!(campaign = %paused.id, "a campaign is hours late and waits for a person");
+        put(cx, &paused, stored.revision).await?;
+    }
+    Ok(Step::Again)
+}
+
+/// Ends a campaign that cannot be sent. One that is paused fails once it is to go on.
+async fn fail(
+    cx: &JobContext,
+    stored: &Stored<Campaign>,
+    reason: FailureReason,
+    now: Timestamp,
+) -> Result<Step, JobError> {
+    let campaign = &stored.record;
+    let begun = campaign.begin(now);
+    let Some(failed) = begun.as_ref().unwrap_or(campaign).fail(reason, now) else {
+        return Ok(campaign.starts_at().map_or(Step::End, Step::At));
+    };
+    tracing::error!(campaign = %campaign.id, ?reason, "a campaign cannot be sent");
+    put(cx, &failed, stored.revision).await?;
+    Ok(Step::Again)
+}
+
+/// Reads messages that were named. Those that are gone are left out.
+async fn read_messages(
+    cx: &JobContext,
+    workspace: WorkspaceId,
+    keys: &[WaitingKey],
+) -> Result<Vec<(WaitingKey, Message)>, StoreError> {
+    let mut found = Vec::with_capacity(keys.len());
+    for key in keys {
+        if let Some(message) = cx.app.store().message(workspace, key.message_id).await? {
+            found.push((*key, message));
+        }
+    }
+    Ok(found)
+}

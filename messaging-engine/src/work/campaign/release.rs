@@ -1,0 +1,130 @@
+//! Releasing messages of a campaign that wait: a row of those that wait becomes a job that delivers.
+//!
+//! Recipients of one domain share a track, and of each track only so many are in delivery that its mail servers always
+//! have something to do. What stands in front of a server that is down are some dozens of messages, not the campaign.
+
+use messaging_core::changes::{Changes, WaitingKey, Write};
+use messaging_core::domain::campaign::{Campaign, CampaignStatus};
+use messaging_core::domain::lane::Lane;
+use messaging_core::domain::message::{Message, MessageStatus};
+use messaging_core::time::Timestamp;
+
+use super::{LOOK_AGAIN, REST, read_messages};
+use crate::jobs::JobData as _;
+use crate::jobs::deliver_message::DeliverMessage;
+use crate::jobs::run_campaign::RunCampaign;
+use crate::work::job::{JobContext, JobError};
+
+/// Messages of a track that are in delivery at the same time, to begin with and at least.
+const SMALLEST: u16 = 24;
+/// Messages of a campaign that are in delivery at the same time, all tracks together.
+const TOGETHER: u16 = 4096;
+/// Messages of one commit.
+const PAGE: usize = 256;
+
+/// What came of releasing.
+pub(super) struct Released {
+    /// Whether nothing that is due waits any more.
+    pub(super) none_due: bool,
+    /// When something is due, or may be released.
+    pub(super) next_at: Timestamp,
+}
+
+/// A track on which something is due.
+struct Track {
+    number: u8,
+    lane: Lane,
+    /// How many of it may be released.
+    room: usize,
+}
+
+impl RunCampaign {
+    /// Releases what is due as far as there is room.
+    pub(super) async fn release(
+        &mut self,
+        cx: &JobContext,
+        campaign: &Campaign,
+        now: Timestamp,
+    ) -> Result<Released, JobError> {
+        let (workspace, id) = (self.workspace_id, self.campaign_id);
+        let tracks = cx.app.store().waiting_tracks(workspace, id).await?;
+        let later = tracks.iter().map(|(_, due)| *due).filter(|due| *due > now).min();
+        let mut released = Released { none_due: true, next_at: later.unwrap_or(now + REST) };
+        let mut room = usize::from(TOGETHER);
+        if let Some(limit) = campaign.plan.settings.rate_limit {
+            let pace = cx.app.campaign_pace().look(id, limit, now);
+            if let Some(next) = pace.next_at {
+                released.next_at = released.next_at.min(next);
+            }
+            room = room.min(pace.free);
+        }
+        let mut open = Vec::new();
+        for (number, _) in tracks.into_iter().filter(|(_, due)| *due <= now) {
+            let first = cx.app.store().due_messages(workspace, id, number, now, 1).await?;
+            let Some((_, message)) = read_messages(cx, workspace, &first).await?.pop() else { continue };
+            open.push(Track { number, lane: DeliverMessage::lane_of(&message), room: 0 });
+        }
+        if open.is_empty() {
+            return Ok(released);
+        }
+        let lanes: Vec<Lane> = open.iter().map(|track| track.lane.clone()).collect();
+        let lengths = cx.app.store().lane_lengths(&lanes, now, usize::from(TOGETHER)).await?;
+        for (track, length) in open.iter_mut().zip(lengths) {
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            track.room = usize::from(self.adapt(track.number, length)).saturating_sub(length);
+            room = room.saturating_sub(length);
+        }
+        for track in open {
+            let wanted = track.room.min(room);
+            if wanted == 0 {
+                released.none_due = false;
+                continue;
+            }
+            let keys = cx.app.store().due_messages(workspace, id, track.number, now, wanted).await?;
+            // There may be more of it.
+            released.none_due &= keys.len() < wanted;
+            room -= keys.len();
+            for page in keys.chunks(PAGE) {
+                self.release_page(cx, page, now).await?;
+            }
+            if let Some(limit) = campaign.plan.settings.rate_limit {
+                cx.app.campaign_pace().release(id, limit, keys.len(), now);
+            }
+        }
+        if !released.none_due {
+            released.next_at = released.next_at.min(now + LOOK_AGAIN);
+        }
+        Ok(released)
+    }
+
+    /// The window of a track in which so many are in delivery: it doubles when it was found empty, and is halved when it
+    /// was found full.
+    fn adapt(&mut self, track: u8, length: usize) -> u16 {
+        let window = self.windows.get(&track).copied().unwrap_or(SMALLEST);
+        let next = match length {
+            0 if self.windows.contains_key(&track) => window.saturating_mul(2).min(TOGETHER),
+            length if length >= usize::from(window) => (window / 2).max(SMALLEST),
+            _ => window,
+        };
+        self.windows.insert(track, next);
+        next
+    }
+
+    async fn release_page(&self, cx: &JobContext, keys: &[WaitingKey], now: Timestamp) -> Result<(), JobError> {
+        let (workspace, id) = (self.workspace_id, self.campaign_id);
+        let mut changes = Changes::from_iter([Write::ExpectCampaign(workspace, id, CampaignStatus::Sending)]);
+        changes.push(Write::TakeWaiting(workspace, id, keys.to_vec()));
+        for (_, message) in read_messages(cx, workspace, keys).await? {
+            if is_to_be_sent(&message) {
+                let job = DeliverMessage::released(&message, now).enqueue(cx.app.new_id(now), now);
+                changes.push(Write::Enqueue(job));
+            }
+        }
+        Ok(cx.commit(changes).await?)
+    }
+}
+
+/// Whoever withdraws a message takes it off those that wait; one that was settled all the same is let go.
+fn is_to_be_sent(message: &Message) -> bool {
+    message.status == MessageStatus::Queued && !message.is_redacted()
+}

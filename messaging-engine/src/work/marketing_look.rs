@@ -1,0 +1,250 @@
+//! The last look at a message of a campaign right before its attempt: whether it may still be sent, now.
+//!
+//! Contract sections 12.3 and 12.5. The rules are core's ([`recipient_time::look`]); here is what they ask for, and what
+//! becomes of a message that is not sent: it waits again, or it is settled. The place that a message takes among the
+//! marketing messages to its contact is written with the record that its attempt begins, under the revision that was
+//! read, so that two campaigns cannot pass together.
+
+use std::time::Duration;
+
+use messaging_core::changes::{Changes, ContactSends, Expect, WaitingKey, Write, moves, track_of};
+use messaging_core::domain::address::normalize;
+use messaging_core::domain::campaign::audience::agrees;
+use messaging_core::domain::campaign::schedule::STALE;
+use messaging_core::domain::campaign::{Campaign, CampaignStatus};
+use messaging_core::domain::message::hold::{Hold, HoldReason};
+use messaging_core::domain::message::milestones::{Milestones, Skip};
+use messaging_core::domain::message::{EventKind, Message, MessageStatus};
+use messaging_core::domain::recipient_time::frequency_cap::remembered;
+use messaging_core::domain::recipient_time::{self, Recipient, SuppressCause, Terms, Verdict, zone_of};
+use messaging_core::ids::CampaignId;
+use messaging_core::ports::store::{StoreError, Stored};
+use messaging_core::time::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::app::App;
+use crate::jobs::deliver_message::DeliverMessage;
+use crate::services::campaigns::terms;
+use crate::work::job::{JobContext, JobError};
+
+/// A message that is tried again while its campaign is paused looks again after this.
+const PAUSED_FOR: Duration = Duration::from_secs(30);
+/// A contact that is not found is being merged into another; the message learns of that one so soon.
+const UNKNOWN_FOR: Duration = Duration::from_secs(5);
+/// A contact that is not found for so long is nobody's.
+const UNKNOWN_AT_MOST: Duration = Duration::from_mins(10);
+
+/// What the last look says.
+#[derive(Debug)]
+pub(super) enum Look {
+    /// The attempt may begin.
+    Go(Permit),
+    /// It does not begin.
+    Refused(Refusal),
+}
+
+/// What the record of an attempt that may begin has to take into account.
+#[derive(Debug, Clone)]
+pub(super) struct Permit {
+    /// Where the message takes its place; `None` if it has it already.
+    sends: Option<(ContactSends, Expect)>,
+    /// The campaign, and its rate limit, whose turn the message has to take; `None` if it has already or there is none.
+    pace: Option<(CampaignId, u32)>,
+}
+
+/// Why an attempt does not begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// Not now.
+    Hold {
+        /// What it waits for.
+        reason: HoldReason,
+        /// When it is looked at again.
+        until: Option<Timestamp>,
+    },
+    /// Never.
+    Suppress(SuppressCause),
+    /// The campaign was withdrawn, or the contact is gone.
+    Withdraw,
+    /// It was released so long ago that the campaign has to look whether it is still wanted.
+    Stale,
+    /// Its contact is not found, for the moment.
+    Unknown,
+}
+
+/// Looks at a message of a campaign; anything else may go.
+pub(super) async fn look(app: &App, message: &Message, job: &DeliverMessage) -> Result<Look, StoreError> {
+    let Some(id) = message.campaign_id else { return Ok(Look::Go(Permit { sends: None, pace: None })) };
+    let now = app.now();
+    let campaign = app.campaign(message.workspace_id, id).await?;
+    let Some(campaign) = campaign.filter(|campaign| !campaign.is_withdrawn()) else {
+        return Ok(Look::Refused(Refusal::Withdraw));
+    };
+    let is_first = job.reserved_at.is_none();
+    if is_first && job.released_at.is_some_and(|released| released + STALE < now) {
+        return Ok(Look::Refused(Refusal::Stale));
+    }
+    let terms = terms_of(&campaign, is_first);
+    let Some(contact) = message.contact_id else { return Ok(Look::Refused(Refusal::Withdraw)) };
+    let Some(Stored { record: known, .. }) = app.store().contact(message.workspace_id, contact).await? else {
+        let is_over = job.released_at.is_some_and(|released| released + UNKNOWN_AT_MOST < now);
+        return Ok(Look::Refused(if is_over { Refusal::Withdraw } else { Refusal::Unknown }));
+    };
+    let address = normalize(message.channel, &message.to);
+    let listed = app.store().suppressed(message.workspace_id, message.channel, &[address]).await?;
+    let stored = app.store().contact_sends(message.workspace_id, contact, message.channel).await?;
+    let workspace = app.workspace(message.workspace_id).await?;
+    let zone = zone_of(known.timezone.as_deref(), workspace.as_ref().map_or("UTC", |one| &one.timezone));
+    let times = stored.as_ref().map(|stored| stored.record.times.clone()).unwrap_or_default();
+    let recipient = Recipient {
+        zone: &zone,
+        suppression: listed.first().map(|stored| stored.record.reason),
+        has_consent: agrees(message.channel, known.consent),
+        sends: &times,
+        cap_since: message.hold.filter(|hold| hold.reason == HoldReason::FrequencyCap).map(|hold| hold.since),
+    };
+    Ok(match recipient_time::look(&terms, &recipient, now) {
+        Verdict::Hold { reason, until } => Look::Refused(Refusal::Hold { reason, until }),
+        Verdict::Suppress(cause) => Look::Refused(Refusal::Suppress(cause)),
+        Verdict::Go if !is_first => Look::Go(Permit { sends: None, pace: None }),
+        Verdict::Go => {
+            let expect = stored.map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
+            let (workspace_id, channel) = (message.workspace_id, message.channel);
+            let sends = ContactSends { workspace_id, contact_id: contact, channel, times };
+            let pace = campaign.plan.settings.rate_limit.map(|limit| (id, limit));
+            Look::Go(Permit { sends: Some((sends, expect)), pace })
+        }
+    })
+}
+
+/// A cap concerns the first attempt only.
+fn terms_of(campaign: &Campaign, is_first: bool) -> Terms {
+    let terms = terms(campaign);
+    Terms {
+        is_paused: matches!(campaign.status, CampaignStatus::Paused | CampaignStatus::Scheduled),
+        frequency_cap: terms.frequency_cap.filter(|_| is_first),
+        ..terms
+    }
+}
+
+impl Permit {
+    /// Takes the turn of the message under the rate limit of its campaign, once.
+    pub(super) fn take_turn(&mut self, app: &App, now: Timestamp) -> Result<(), Refusal> {
+        let Some((campaign, limit)) = self.pace else { return Ok(()) };
+        let held = |until| Refusal::Hold { reason: HoldReason::DomainPace, until: Some(until) };
+        app.campaign_pace().begin(campaign, limit, now).map_err(held)?;
+        self.pace = None;
+        Ok(())
+    }
+
+    /// The write by which the message takes its place at `now`.
+    pub(super) fn reservation(&self, now: Timestamp) -> Option<Write> {
+        let (sends, expect) = self.sends.as_ref()?;
+        let mut times = remembered(&sends.times, now);
+        times.push(now);
+        times.sort_unstable();
+        Some(Write::PutContactSends(ContactSends { times, ..sends.clone() }, *expect))
+    }
+
+    /// The attempt has begun: another transaction of it takes nothing more.
+    pub(super) fn use_up(&mut self) {
+        self.sends = None;
+    }
+
+    /// The message has had its turn, and is looked at again: it takes none a second time.
+    pub(super) fn following(self, earlier: &Self) -> Self {
+        Self { pace: self.pace.filter(|_| earlier.pace.is_some()), ..self }
+    }
+}
+
+/// Ends the run of a job whose message is not attempted.
+pub(super) async fn turn_away(
+    cx: &JobContext,
+    message: &Message,
+    job: &DeliverMessage,
+    refusal: Refusal,
+) -> Result<(), JobError> {
+    let now = cx.app.now();
+    let Some(campaign) = message.campaign_id else { return Ok(cx.finish(Changes::default()).await?) };
+    cx.app.campaign_pace().put_back(campaign);
+    let waits = message.status == MessageStatus::Queued;
+    let unchanged = Write::ExpectMessage(message.workspace_id, message.id, message.revision);
+    let mut changes = match refusal {
+        Refusal::Unknown => return Ok(cx.put_back(UNKNOWN_FOR, false).await?),
+        Refusal::Suppress(cause) => settle(cx, message, job, Some(cause), now).await?,
+        Refusal::Withdraw => settle(cx, message, job, None, now).await?,
+        Refusal::Hold { reason: HoldReason::Paused, .. } | Refusal::Stale if waits => {
+            Changes::from_iter([unchanged, wait(message, campaign, now)])
+        }
+        Refusal::Hold { reason: HoldReason::Paused, .. } | Refusal::Stale => {
+            return Ok(cx.put_back(PAUSED_FOR, false).await?);
+        }
+        Refusal::Hold { reason, until } => {
+            let until = until.unwrap_or(now + PAUSED_FOR);
+            let earlier = message.hold.filter(|hold| hold.reason == reason);
+            let since = earlier.map_or(now, |hold| hold.since);
+            let hold = Some(Hold { reason, until: Some(until), since });
+            let held = Message { hold, revision: message.revision + 1, ..message.clone() };
+            let mut changes: Changes = moves(message, &held, None, now).into_iter().collect();
+            if !waits {
+                return cx.again_at(until, job, changes).await;
+            }
+            changes.push(wait(message, campaign, until));
+            changes
+        }
+    };
+    changes.push(App::wake_campaign(message.workspace_id, campaign, now));
+    Ok(cx.finish(changes).await?)
+}
+
+/// The write that lets a message wait again until it is released.
+fn wait(message: &Message, campaign: CampaignId, due_at: Timestamp) -> Write {
+    let track = track_of(DeliverMessage::lane_of(message).resource());
+    Write::PutWaiting(message.workspace_id, campaign, WaitingKey { track, due_at, message_id: message.id })
+}
+
+/// The changes that settle a message without an attempt: suppressed for a reason, or withdrawn. It gives back the place
+/// it took by an earlier attempt.
+async fn settle(
+    cx: &JobContext,
+    message: &Message,
+    job: &DeliverMessage,
+    cause: Option<SuppressCause>,
+    now: Timestamp,
+) -> Result<Changes, StoreError> {
+    let mut changes = give_back(cx, message, job).await?;
+    if message.status.is_settled() && message.status != MessageStatus::Sending {
+        return Ok(changes);
+    }
+    let (status, event) = match cause {
+        Some(_) => (MessageStatus::Suppressed, EventKind::Suppressed),
+        None => (MessageStatus::Cancelled, EventKind::Cancelled),
+    };
+    let moved = message.moved(status, now);
+    let skip = cause.map(|cause| match cause {
+        SuppressCause::Listed(_) => Skip::Suppressed,
+        SuppressCause::NoConsent => Skip::NoConsent,
+        SuppressCause::FrequencyCap => Skip::FrequencyCap,
+    });
+    let after = Message { milestones: Milestones { skip, ..moved.milestones }, ..moved };
+    changes.extend(moves(message, &after, None, now));
+    let mut meta = Map::new();
+    if let Some(cause) = cause {
+        meta.insert("recipient".to_owned(), Value::from(message.to.clone()));
+        meta.insert("reason".to_owned(), Value::from(cause.as_str()));
+    }
+    changes.extend(cx.app.append_events(message.workspace_id, message.id, [(event, meta)]).await?);
+    Ok(changes)
+}
+
+/// The changes by which a message gives back its place among the marketing messages to its contact.
+pub(super) async fn give_back(cx: &JobContext, message: &Message, job: &DeliverMessage) -> Result<Changes, StoreError> {
+    let (Some(reserved), Some(contact)) = (job.reserved_at, message.contact_id) else { return Ok(Changes::default()) };
+    let stored = cx.app.store().contact_sends(message.workspace_id, contact, message.channel).await?;
+    let Some(Stored { mut record, revision }) = stored else { return Ok(Changes::default()) };
+    // Stores may keep seconds, rounded up.
+    let is_it = |time: &Timestamp| *time >= reserved && *time < reserved + Duration::from_secs(1);
+    let Some(place) = record.times.iter().position(is_it) else { return Ok(Changes::default()) };
+    record.times.remove(place);
+    Ok(Changes::from_iter([Write::PutContactSends(record, Expect::Revision(revision))]))
+}
