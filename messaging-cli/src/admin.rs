@@ -7,6 +7,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches as _, Subcommand};
 use messaging_core::ids::{ApiKeyId, WorkspaceId};
 use messaging_core::input::{self, PageQuery};
 use messaging_core::scope::Scope;
+use messaging_engine::admin::{DifferenceReport, VerifyReport};
 use messaging_engine::ops::keys::ApiKeyInput;
 use messaging_engine::{App, Error, admin};
 use serde_json::{Map, Value, json};
@@ -20,7 +21,8 @@ const EXAMPLES: &str = "Examples:
   messaging admin create-user --email ann@example.com --generate-password
   messaging admin create-workspace --name Acme --owner ann@example.com
   messaging admin create-key --workspace wsp_… --name backend --scopes messages:send,events:write
-  messaging admin create-key --workspace wsp_… --name everything --scopes '*' --json | jq -r .key";
+  messaging admin create-key --workspace wsp_… --name everything --scopes '*' --json | jq -r .key
+  messaging admin verify --data ./messaging-data";
 
 #[derive(Debug, Subcommand)]
 enum Admin {
@@ -36,6 +38,9 @@ enum Admin {
     ListKeys(ListKeys),
     /// Give the installation another name than the hostname of its first start; it stands in Message-IDs
     SetName(SetName),
+    /// Recount counters and look whether rows and files are there; exit code 1 when something differs. Changes nothing,
+    /// also while a server runs; the longer it takes the longer the server's log grows meanwhile
+    Verify,
 }
 
 #[derive(Debug, Args)]
@@ -175,11 +180,31 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
             output.resource(&admin::revoke_key(app, id).await.map_err(refused)?)
         }
         Admin::SetName(set) => output.resource(&admin::set_installation_name(app, &set.name).await.map_err(refused)?),
+        Admin::Verify => verified(&admin::verify(app).await.map_err(refused)?, output),
         Admin::ListKeys(keys) => {
             let page = PageQuery::of(keys.limit, keys.cursor);
             output.resource(&admin::list_keys(app, workspace(&keys.workspace)?, &page).await.map_err(refused)?)
         }
     }
+}
+
+/// Prints what was compared; a failure when something differs.
+fn verified(report: &VerifyReport, output: Output) -> Result<(), Failure> {
+    if output.is_json() {
+        output.resource(report)?;
+    } else {
+        for DifferenceReport { what, stored, counted, .. } in &report.differences {
+            output::raw(format!("{what}: stored {stored}, counted {counted}\n").as_bytes())?;
+        }
+    }
+    let (checked, differing) = (report.checked, report.differences.len());
+    if differing > 0 {
+        return Err(Failure::Unsuccessful(format!("{differing} of {checked} numbers, rows and files differ")));
+    }
+    if !output.is_json() {
+        output::raw(format!("{checked} numbers, rows and files are as they should be\n").as_bytes())?;
+    }
+    Ok(())
 }
 
 fn workspace(text: &str) -> Result<WorkspaceId, Failure> {

@@ -4,6 +4,8 @@
 //! Where an operation does the same, it is called as [`Caller::Operator`]; the rest is here because the
 //! API has no row for it. Field errors point at the names of the command's flags, as in `/password`.
 
+mod verify;
+
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::account::{Member, User, Workspace};
 use messaging_core::domain::address::EmailAddress;
@@ -32,6 +34,8 @@ use crate::ops::keys::{ApiKeyInput, ApiKeyView, CreateApiKey, DEFAULT_RATE_LIMIT
 use crate::ops::workspaces::WorkspaceView;
 use crate::ops::{Page, PageQuery};
 use crate::services::dkim::{ALGORITHMS, NewKeys};
+
+pub use self::verify::{DifferenceReport, VerifyReport, verify};
 
 /// Who signs in to what `messaging dev` sets up.
 pub const DEV_EMAIL: &str = "admin@localhost";

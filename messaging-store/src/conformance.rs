@@ -24,10 +24,12 @@
 
 pub mod accounts;
 pub mod attempts;
+pub mod audiences;
 pub mod blobs;
 pub mod channels;
 pub mod commit;
 pub mod contacts;
+pub mod counters;
 pub mod custom_fields;
 pub mod events;
 pub mod every_call;
@@ -163,6 +165,10 @@ macro_rules! conformance_tests {
                 owners_are_counted, listings_are_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             attempts: attempts_round_trip, old_attempts_are_forgotten,
                 attempts_dated_in_the_future_are_passed_over, only_the_last_attempts_are_kept;
+            audiences: each_verdict_is_found, verdicts_are_those_of_filters_and_rules,
+                the_first_of_those_with_an_address_gets_it, sets_round_trip, the_sets_of_a_contact_are_found,
+                taken_addresses_are_found, recipients_are_read_by_number, a_removed_campaign_lets_its_audience_go,
+                other_workspaces_are_not_there;
             blobs: blobs_without_a_commit_are_settled, an_abandoned_blob_is_named_by_no_commit;
             channels: settings_come_and_go;
             commit: dropped_changes_leave_nothing, a_failing_write_takes_the_others_with_it,
@@ -172,6 +178,10 @@ macro_rules! conformance_tests {
                 contacts_are_put_in_order, identifiers_change_hands_in_one_commit, a_removed_contact_leaves_nothing, every_filter_narrows,
                 listing_is_exact_while_rows_are_inserted, a_page_goes_on_after_its_last_contact_is_gone,
                 one_of_many_gets_an_address, other_workspaces_are_not_there;
+            counters: totals_and_series_are_sums, what_conflicts_counts_nothing, counts_of_a_crowd_add_up,
+                a_series_is_of_a_span, links_are_counted_by_variant_and_number, a_removed_campaign_has_no_counts,
+                events_are_counted_by_name, contacts_of_events_are_counted_once, other_workspaces_are_not_there,
+                whatever_happens_counters_equal_a_recount;
             custom_fields: fields_round_trip, key_is_unique_in_its_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             events: events_are_logged_in_the_order_of_commits, a_position_of_a_time_divides_the_log,
@@ -202,6 +212,7 @@ macro_rules! conformance_tests {
             messages: messages_round_trip, status_moves_with_its_revision, holds_and_milestones_move, contents_are_forgotten_when_settled,
                 contents_dated_in_the_future_are_passed_over,
                 events_are_ordered_by_time, every_filter_narrows, filters_combine,
+                listing_is_narrowed_to_recipient_template_and_time,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             news: commits_are_told_by_topic;
             product_events: events_round_trip, what_events_name_is_looked_up, the_first_name_found_is_enough,

@@ -60,6 +60,7 @@ mod templates;
 mod upload_files;
 mod uploads;
 mod urls;
+mod verification;
 mod webhooks;
 mod write_connection;
 mod writer;

@@ -2,6 +2,7 @@
 //!
 //! Contract section 4.2.
 
+pub mod explanation;
 pub mod hold;
 pub mod milestones;
 
@@ -276,6 +277,14 @@ pub struct MessageFilter {
     pub tag: Option<String>,
     /// Of this channel.
     pub channel: Option<Channel>,
+    /// To this address, in any spelling of its channel.
+    pub to: Option<String>,
+    /// Rendered from this template.
+    pub template_id: Option<TemplateId>,
+    /// Accepted then or later; an id knows to the millisecond when it was made.
+    pub since: Option<Timestamp>,
+    /// Accepted before.
+    pub until: Option<Timestamp>,
 }
 
 /// What the sandbox kept of a message.

@@ -2,19 +2,22 @@
 //!
 //! Contract section 4.
 
+pub mod cancel;
+mod view;
+
 use http::{Method, StatusCode};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
-use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
+use messaging_core::domain::message::{MessageFilter, MessageStatus};
 use messaging_core::domain::message_input::MessageInput;
 use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, TemplateId};
 use messaging_core::input::{Empty, Input, PageQuery};
+use messaging_core::ports::store::Slice;
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
 use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::ops::context::Context;
@@ -22,11 +25,13 @@ use crate::ops::operation::{Call, Operation};
 use crate::ops::page::Page;
 use crate::services::acceptance::SentMessage;
 
+use view::summaries;
+
+pub(super) use view::report;
+pub use view::{EventView, HoldView, MessageReport, MessageSummary};
+
 /// The longest body of `POST /messages` (contract section 1.1).
 const MESSAGE_BODY_LIMIT: usize = 25 << 20;
-
-/// A message shows at most this many events; a message has a handful, opens and clicks may add more.
-const MAX_EVENTS_SHOWN: usize = 1000;
 
 /// What accepting a message answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -72,80 +77,6 @@ impl Operation for SendMessage {
     }
 }
 
-/// What a message shows in a listing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct MessageSummary {
-    /// Its id.
-    pub message_id: MessageId,
-    /// Its state.
-    pub status: MessageStatus,
-    /// Its channel.
-    pub channel: Channel,
-    /// The recipient; masked without `pii:read`.
-    pub to: String,
-    /// The contact it is attributed to.
-    pub contact_id: Option<ContactId>,
-    /// The campaign it belongs to.
-    pub campaign_id: Option<CampaignId>,
-    /// The automation it belongs to.
-    pub automation_id: Option<AutomationId>,
-    /// The template it is rendered from.
-    pub template_id: Option<TemplateId>,
-    /// The sender's tags.
-    pub tags: Vec<String>,
-    /// The sender's data.
-    pub metadata: Map<String, Value>,
-    /// When it was accepted.
-    pub created_at: Timestamp,
-    /// When its state last changed.
-    pub updated_at: Timestamp,
-}
-
-/// A message with everything that happened to it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "MessageStatusReport")]
-#[non_exhaustive]
-pub struct MessageReport {
-    /// Its id.
-    pub message_id: MessageId,
-    /// Its state.
-    pub status: MessageStatus,
-    /// Its channel.
-    pub channel: Channel,
-    /// The contact it is attributed to.
-    pub contact_id: Option<ContactId>,
-    /// The campaign it belongs to.
-    pub campaign_id: Option<CampaignId>,
-    /// The automation it belongs to.
-    pub automation_id: Option<AutomationId>,
-    /// The template it is rendered from.
-    pub template_id: Option<TemplateId>,
-    /// The sender's tags.
-    pub tags: Vec<String>,
-    /// The sender's data.
-    pub metadata: Map<String, Value>,
-    /// When it was accepted.
-    pub created_at: Timestamp,
-    /// When its state last changed.
-    pub updated_at: Timestamp,
-    /// What happened, in order.
-    pub events: Vec<EventView>,
-}
-
-/// Something that happened to a message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "MessageEvent")]
-#[non_exhaustive]
-pub struct EventView {
-    /// What happened.
-    pub kind: EventKind,
-    /// When it happened.
-    pub at: Timestamp,
-    /// More, by kind; addresses in it are masked without `pii:read`.
-    pub meta: Map<String, Value>,
-}
-
 /// The path of an operation on a message.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct MessagePath {
@@ -176,33 +107,6 @@ impl Operation for GetMessage {
     }
 }
 
-/// A message with everything that happened to it.
-pub(super) async fn report(cx: &Context<'_>, message: Message) -> Result<MessageReport, Error> {
-    let events = cx.store().message_events(message.workspace_id, message.id, MAX_EVENTS_SHOWN).await?;
-    let redactor = cx.redactor();
-    // The first event is not stored: it is the message's creation.
-    let queued = EventView { kind: EventKind::Queued, at: message.created_at, meta: Map::new() };
-    let happened = events.into_iter().map(|event| EventView {
-        kind: event.kind,
-        at: event.at,
-        meta: redactor.meta(message.channel, event.meta),
-    });
-    Ok(MessageReport {
-        message_id: message.id,
-        status: message.status,
-        channel: message.channel,
-        contact_id: message.contact_id,
-        campaign_id: message.campaign_id,
-        automation_id: message.automation_id,
-        template_id: message.template_id,
-        created_at: message.created_at,
-        updated_at: message.updated_at,
-        events: std::iter::once(queued).chain(happened).collect(),
-        tags: message.tags,
-        metadata: message.metadata,
-    })
-}
-
 /// What `GET /messages` is narrowed to.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
@@ -225,6 +129,18 @@ pub struct MessageQuery {
     /// Of this channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<Channel>,
+    /// To this address, in any spelling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Rendered from this template.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template_id: Option<TemplateId>,
+    /// Accepted then or later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Accepted before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
     /// At most this many items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
@@ -254,24 +170,23 @@ impl Operation for ListMessages {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<MessageSummary>, Error> {
         let workspace = cx.workspace()?;
-        let MessageQuery { campaign_id, automation_id, contact_id, status, tag, channel, limit, cursor } = call.query;
-        let filter = MessageFilter { campaign_id, automation_id, contact_id, status, tag, channel };
+        let MessageQuery { campaign_id, automation_id, contact_id, status, tag, channel, .. } = call.query;
+        let MessageQuery { to, template_id, since, until, limit, cursor, .. } = call.query;
+        let filter = MessageFilter {
+            campaign_id,
+            automation_id,
+            contact_id,
+            status,
+            tag,
+            channel,
+            to: to.filter(|to| !to.is_empty()),
+            template_id,
+            since,
+            until,
+        };
         let page = cx.page(&PageQuery::of(limit, cursor))?;
-        let slice = cx.store().messages(workspace, &filter, page).await?;
-        let redactor = cx.redactor();
-        Ok(cx.answer_page(slice, |message| MessageSummary {
-            message_id: message.id,
-            status: message.status,
-            channel: message.channel,
-            to: redactor.address(message.channel, message.to),
-            contact_id: message.contact_id,
-            campaign_id: message.campaign_id,
-            automation_id: message.automation_id,
-            template_id: message.template_id,
-            tags: message.tags,
-            metadata: message.metadata,
-            created_at: message.created_at,
-            updated_at: message.updated_at,
-        }))
+        let Slice { items, next } = cx.store().messages(workspace, &filter, page).await?;
+        let items = summaries(cx, items).await?;
+        Ok(cx.answer_page(Slice { items, next }, |summary| summary))
     }
 }

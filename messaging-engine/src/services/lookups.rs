@@ -10,6 +10,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content::TemplateUse;
 use messaging_core::domain::custom_field::{FieldTypes, MAX_FIELDS};
 use messaging_core::domain::digest::Digest;
+use messaging_core::domain::message::Message;
 use messaging_core::domain::provider::BUILTIN;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::sending_domain::SendingDomain;
@@ -168,6 +169,14 @@ impl App {
     ) -> Result<Option<Arc<Campaign>>, StoreError> {
         let load = async { Ok(self.store().campaign(workspace, id).await?.map(|stored| Arc::new(stored.record))) };
         self.lookups().campaigns.get(&(workspace, id), self.now(), load).await
+    }
+
+    /// The name of the variant of a campaign that a message is; `None` where the campaign compares none.
+    pub(crate) async fn variant_name(&self, message: &Message) -> Result<Option<String>, StoreError> {
+        let Some((campaign, place)) = message.campaign_id.zip(message.variant) else { return Ok(None) };
+        let campaign = self.campaign(message.workspace_id, campaign).await?;
+        let variant = campaign.as_ref().and_then(|campaign| campaign.plan.variants.get(usize::from(place)));
+        Ok(variant.map(|variant| variant.name.clone()))
     }
 
     /// The templates of a campaign's variants, pinned when it started; `None` before that.

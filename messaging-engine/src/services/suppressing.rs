@@ -79,7 +79,7 @@ impl App {
         writes.extend(self.suppress(workspace, channel, SuppressionSource::Recipient, opted_out).await?);
         let complaining = judgment.suppress.iter().filter(|one| one.reason == SuppressionReason::Complaint);
         let complaining = complaining.map(|one| &one.address);
-        writes.extend(self.withdraw_consent(workspace, channel, complaining).await?);
+        writes.extend(self.withdraw_consent(message, complaining).await?);
         Ok(writes)
     }
 

@@ -36,7 +36,7 @@ impl App {
             let address = address::normalize(message.channel, &message.to);
             let listed = self.store().suppressed(workspace, message.channel, std::slice::from_ref(&address)).await?;
             let told = self.store().message_events_of_kind(workspace, message.id, EventKind::Unsubscribe, 1).await?;
-            let consent = self.withdraw_consent(workspace, message.channel, [&address]).await?;
+            let consent = self.withdraw_consent(&message, [&address]).await?;
             if !listed.is_empty() && !told.is_empty() {
                 // Whoever agreed anew meanwhile withdraws anew.
                 let changed = !consent.is_empty();

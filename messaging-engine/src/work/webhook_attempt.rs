@@ -97,7 +97,9 @@ async fn prepare(app: &App, webhook: &Webhook, delivery: &Delivery) -> Result<Op
             let Some((event, message)) = found else { return Ok(None) };
             let recipient = event.meta.get("recipient").and_then(Value::as_str).unwrap_or_default().to_owned();
             let to = message.to.clone();
-            let Some(payload) = EventPayload::of(event, message, Redactor::new(webhook.pii)) else { return Ok(None) };
+            let variant = app.variant_name(&message).await?;
+            let payload = EventPayload::of(event, message, variant, Redactor::new(webhook.pii));
+            let Some(payload) = payload else { return Ok(None) };
             let body = serde_json::to_vec(&payload).expect("maps have texts as keys");
             let addresses = addresses_in(&body, &to, &recipient);
             (Ok(body), addresses)

@@ -51,13 +51,14 @@ pub mod prelude {
     pub use messaging_core::ports::store::installation::SealedSecret;
     pub use messaging_core::ports::store::product_events::{EventActivity, Named};
     pub use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
+    pub use messaging_core::ports::store::verification::{MessageOfJob, PlacedContent, Verified};
     pub use messaging_core::ports::store::webhooks::ReplayRange;
     pub use messaging_core::ports::store::{
         Accounts, ApiKeys, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, Blobs,
         CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters, CustomFields, EventLog, Imports,
         Installation, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, Replies, Sandbox,
         Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, StoreCursor, StoreError, Stored, Suppressions,
-        Templates, Urls, Webhooks,
+        Templates, Urls, Verification, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};
@@ -246,6 +247,12 @@ macro_rules! for_every_read {
             impl Urls {
                 url(workspace: WorkspaceId, key: UrlKey) -> Option<String>;
                 urls_naming(workspace: WorkspaceId, names: &Names, page: PageRequest) -> Slice<UrlKey>;
+            }
+            impl Verification {
+                workspace_after(after: Option<WorkspaceId>) -> Option<WorkspaceId>;
+                verify_workspace(workspace: WorkspaceId) -> Verified;
+                verify_message_jobs(kind: &'static str, message_of: MessageOfJob) -> Verified;
+                contents_after(after: Option<StoreCursor>, limit: usize) -> Vec<PlacedContent>;
             }
             impl Webhooks {
                 webhook(workspace: WorkspaceId, id: WebhookId) -> Option<Stored<Webhook>>;

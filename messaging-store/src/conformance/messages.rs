@@ -5,8 +5,9 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
 use messaging_core::domain::message::milestones::{Milestones, Seen, Skip};
 use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
-use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::store::Store;
+use messaging_core::time::Timestamp;
 use serde_json::Map;
 
 use super::sample::{at, bare_message, change, content, event, id, insert, message};
@@ -189,6 +190,43 @@ pub async fn every_filter_narrows(store: &dyn Store) {
         let has_tag = |message: &Message| message.tags.iter().any(|held| held == tag);
         assert_eq!(listed(store, workspace, filter).await, expected(&has_tag), "{tag}");
     }
+}
+
+/// A listing is narrowed to an address in any spelling, a template and a span of time, whose end is not in it.
+pub async fn listing_is_narrowed_to_recipient_template_and_time(store: &dyn Store) {
+    let workspace = id();
+    let at = |millis: i64, low: u8| {
+        let mut bytes = [low; 16];
+        bytes[..6].copy_from_slice(&(1_769_850_900_000 + millis).to_be_bytes()[2..]);
+        MessageId::from_bytes(bytes)
+    };
+    let time = |millis| Timestamp::from_millis(1_769_850_900_000 + millis);
+    let template = Some(id());
+    let one = Message { id: at(0, 1), to: "Ann@Example.org".to_owned(), ..message(workspace) };
+    let two = Message { id: at(10, 0), to: "bob@example.org".to_owned(), template_id: template, ..message(workspace) };
+    let three =
+        Message { id: at(10, 9), to: "ann@example.org".to_owned(), template_id: template, ..message(workspace) };
+    put(store, [&one, &two, &three].map(insert)).await;
+    let all = MessageFilter::default();
+    let to = MessageFilter { to: Some("ANN@example.ORG".to_owned()), ..all.clone() };
+    assert_eq!(listed(store, workspace, to.clone()).await, [three.id, one.id]);
+    let by_template = MessageFilter { template_id: template, ..all.clone() };
+    assert_eq!(listed(store, workspace, by_template).await, [three.id, two.id]);
+    for (since, until, expected) in [
+        (Some(0), None, &[&three, &two, &one][..]),
+        (Some(1), None, &[&three, &two]),
+        (Some(10), Some(11), &[&three, &two]),
+        (None, Some(10), &[&one]),
+        (Some(11), None, &[]),
+        (None, Some(0), &[]),
+        (Some(10), Some(10), &[]),
+    ] {
+        let filter = MessageFilter { since: since.map(time), until: until.map(time), ..all.clone() };
+        let expected: Vec<_> = expected.iter().map(|message| message.id).collect();
+        assert_eq!(listed(store, workspace, filter).await, expected, "{since:?} {until:?}");
+    }
+    let lately = MessageFilter { since: Some(time(5)), ..to };
+    assert_eq!(listed(store, workspace, lately).await, [three.id]);
 }
 
 /// Several filters answer what matches all of them.

@@ -180,7 +180,9 @@ impl Jobs for SqliteStore {
                 let mut count = connection.prepare_cached(SQL)?;
                 let most = row::sql_limit(most);
                 let mut length = |lane: &Lane| -> Result<u64, Fault> {
-                    Ok(count.query_row(params![lane.as_str(), due_by.as_millis(), most], |row| row.get::<_, i64>(0))?.unsigned_abs())
+                    Ok(count
+                        .query_row(params![lane.as_str(), due_by.as_millis(), most], |row| row.get::<_, i64>(0))?
+                        .unsigned_abs())
                 };
                 lanes.iter().map(&mut length).collect()
             })

@@ -62,8 +62,9 @@ pub struct EventData {
 }
 
 impl EventPayload {
-    /// What a reader is told of an event. `None` for one that has no type.
-    pub fn of(event: MessageEvent, message: Message, redactor: Redactor) -> Option<Self> {
+    /// What a reader is told of an event of a message, which may be a named variant of its campaign. `None` for one that
+    /// has no type.
+    pub fn of(event: MessageEvent, message: Message, variant: Option<String>, redactor: Redactor) -> Option<Self> {
         let channel = message.channel;
         let to = Some(message.to).filter(|to| !to.is_empty());
         let data = EventData {
@@ -75,7 +76,7 @@ impl EventPayload {
             campaign_id: message.campaign_id,
             automation_id: message.automation_id,
             template_id: message.template_id,
-            variant: None,
+            variant,
             tags: message.tags,
             metadata: message.metadata,
             meta: redactor.meta(channel, event.meta),
@@ -187,7 +188,7 @@ mod tests {
             at,
             meta: meta.as_object().cloned().unwrap(),
         };
-        EventPayload::of(event, message, Redactor::new(clear)).unwrap()
+        EventPayload::of(event, message, Some("B".to_owned()), Redactor::new(clear)).unwrap()
     }
 
     #[test]

@@ -103,8 +103,12 @@ impl Operation for ListWebhookEvents {
             if let Some((last, _, _)) = found.last() {
                 let next_cursor = cx.cursor(*last);
                 let redactor = cx.redactor();
-                let payload = |(_, event, message)| EventPayload::of(event, message, redactor);
-                return Ok(EventPage { data: found.into_iter().filter_map(payload).collect(), next_cursor });
+                let mut data = Vec::with_capacity(found.len());
+                for (_, event, message) in found {
+                    let variant = cx.app.variant_name(&message).await?;
+                    data.extend(EventPayload::of(event, message, variant, redactor));
+                }
+                return Ok(EventPage { data, next_cursor });
             }
             if Instant::now() >= deadline {
                 let place = match after {

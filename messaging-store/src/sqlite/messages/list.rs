@@ -4,14 +4,16 @@
 //! checked row by row, and one call looks at no more than [`MAX_SCANNED`] rows. Tags have no index,
 //! because it would make accepting a message dearer than a listing is worth.
 
+use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::{Message, MessageFilter, MessageStatus};
 use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
+use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, Rows, params};
 
 use super::super::fault::Fault;
-use super::super::row::{below, number};
+use super::super::row::{below, number, numbered};
 use super::rows::message_columns;
 
 /// How many rows one call looks at.
@@ -27,7 +29,7 @@ macro_rules! listing {
             message_columns!(),
             " FROM messages ",
             $index,
-            " WHERE workspace = ?1 AND id < ?2 AND ",
+            " WHERE workspace = ?1 AND id < ?2 AND id >= ?4 AND ",
             $condition,
             " ORDER BY id DESC"
         )
@@ -55,7 +57,9 @@ pub(super) fn messages(
 ) -> Result<Slice<Message>, Fault> {
     let status = filter.status.map(|status| number(&MessageStatus::ALL, &status));
     let wanted = Wanted { status, channel: filter.channel.map(|channel| number(&Channel::ALL, &channel)), filter };
-    let (whose, start) = (workspace.to_bytes(), below(page));
+    let whose = workspace.to_bytes();
+    let start = below(page).min(filter.until.map_or([0xff; 16], first_id_of));
+    let end = filter.since.map_or([0; 16], first_id_of);
     let indexed_status = status.filter(|status| *status >= FIRST_INDEXED_STATUS);
     let mut statement = connection.prepare_cached(match filter {
         MessageFilter { contact_id: Some(_), .. } => BY_CONTACT,
@@ -65,13 +69,19 @@ pub(super) fn messages(
         _ => BY_ID,
     })?;
     let mut rows = match (filter.contact_id, filter.campaign_id, filter.automation_id) {
-        (Some(contact), _, _) => statement.query(params![whose, start, contact.to_bytes()])?,
-        (_, Some(campaign), _) => statement.query(params![whose, start, campaign.to_bytes()])?,
-        (_, _, Some(automation)) => statement.query(params![whose, start, automation.to_bytes()])?,
-        _ => statement.query(params![whose, start, indexed_status])?,
+        (Some(contact), _, _) => statement.query(params![whose, start, contact.to_bytes(), end])?,
+        (_, Some(campaign), _) => statement.query(params![whose, start, campaign.to_bytes(), end])?,
+        (_, _, Some(automation)) => statement.query(params![whose, start, automation.to_bytes(), end])?,
+        _ => statement.query(params![whose, start, indexed_status, end])?,
     };
 
     page_of(workspace, &mut rows, page.limit, |row| wanted.matches(row))
+}
+
+/// The least id that may be made at a time: ids begin with 48 bits of milliseconds.
+fn first_id_of(time: Timestamp) -> [u8; 16] {
+    let millis = u128::try_from(time.as_millis()).unwrap_or_default();
+    (millis.min((1 << 48) - 1) << 80).to_be_bytes()
 }
 
 /// Reads a page of the rows that match, each of `message_columns`, in the order in which they come. Looks at no more
@@ -124,7 +134,15 @@ impl Wanted<'_> {
             && owner(9, self.filter.contact_id.map(Id::to_bytes))?
             && owner(10, self.filter.campaign_id.map(Id::to_bytes))?
             && owner(11, self.filter.automation_id.map(Id::to_bytes))?
+            && owner(12, self.filter.template_id.map(Id::to_bytes))?
+            && self.goes_to(row)?
             && self.has_tag(row)?)
+    }
+
+    fn goes_to(&self, row: &Row<'_>) -> Result<bool, Fault> {
+        let Some(to) = &self.filter.to else { return Ok(true) };
+        let channel = numbered(&Channel::ALL, row.get(2)?)?;
+        Ok(address::normalize(channel, &row.get::<_, String>(7)?) == address::normalize(channel, to))
     }
 
     fn has_tag(&self, row: &Row<'_>) -> Result<bool, Fault> {

@@ -1,0 +1,456 @@
+//! Where a message is and why, in one plain sentence, and what can be done about it.
+//!
+//! Contract section 4.2. Nothing that others wrote is quoted, so that a sentence shows no address.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::hold::{Hold, HoldReason};
+use super::{EventKind, Message, MessageEvent, MessageStatus};
+use crate::domain::channel::Channel;
+use crate::ids::SuppressionId;
+use crate::time::Timestamp;
+
+/// Where a message is and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MessageExplanation")]
+#[non_exhaustive]
+pub struct Explanation {
+    /// What, for programs: what a waiting message waits for, the class of a bounce, the reason of a failure or of a
+    /// suppression (`suppressed` where the address is on the list), else the status.
+    pub code: String,
+    /// What, for people: one sentence.
+    pub text: String,
+    /// Since when it is so.
+    pub since: Timestamp,
+    /// When it is tried or looked at next; null where nothing is planned.
+    pub next_attempt_at: Option<Timestamp>,
+    /// What ends it; null where nothing does, or nothing has to.
+    pub cure: Option<Cure>,
+}
+
+/// What can be done about it: a call of the API, or something that only a person can do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MessageCure")]
+#[non_exhaustive]
+pub struct Cure {
+    /// What, for people.
+    pub text: String,
+    /// The id of the operation; null where none does it.
+    pub operation: Option<String>,
+    /// The path to call, below the version.
+    pub path: Option<String>,
+    /// The body to send.
+    pub body: Option<Value>,
+}
+
+/// What is known besides the message.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Facts<'a> {
+    /// Its latest event of the kind that [`telling_kind`] names.
+    pub event: Option<&'a MessageEvent>,
+    /// Since when its campaign is paused, if it is.
+    pub paused_since: Option<Timestamp>,
+    /// The entry of the suppression list that names its recipient.
+    pub suppression: Option<SuppressionId>,
+}
+
+/// The kind of event that tells why a message is in a state; `None` where the state says all.
+pub const fn telling_kind(status: MessageStatus) -> Option<EventKind> {
+    match status {
+        MessageStatus::Deferred => Some(EventKind::Deferred),
+        MessageStatus::Bounced => Some(EventKind::Bounce),
+        MessageStatus::Failed => Some(EventKind::Failed),
+        MessageStatus::Suppressed => Some(EventKind::Suppressed),
+        _ => None,
+    }
+}
+
+/// What a message waits for: its campaign's pause goes before anything else (contract section 12.5).
+pub fn hold_of(message: &Message, paused_since: Option<Timestamp>) -> Option<Hold> {
+    if !matches!(message.status, MessageStatus::Queued | MessageStatus::Deferred) {
+        return None;
+    }
+    match paused_since {
+        Some(since) => Some(Hold { reason: HoldReason::Paused, until: None, since: since.max(message.created_at) }),
+        None => message.hold,
+    }
+}
+
+/// When a message that waits for its time is due: what was asked for, or the time in the recipient's zone.
+pub fn scheduled_for(message: &Message) -> Option<Timestamp> {
+    let hold = message.hold.filter(|_| message.status == MessageStatus::Queued)?;
+    hold.until.filter(|_| matches!(hold.reason, HoldReason::Scheduled | HoldReason::ByTimezone))
+}
+
+/// Explains where a message is.
+pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
+    let told = Told(facts.event.map(|event| &event.meta));
+    if let Some(hold) = hold_of(message, facts.paused_since) {
+        return held(message, hold);
+    }
+    let since = message.updated_at;
+    let plain = |text: &str| Explanation {
+        code: message.status.as_str().to_owned(),
+        text: text.to_owned(),
+        since,
+        next_attempt_at: None,
+        cure: None,
+    };
+    match message.status {
+        MessageStatus::Queued => plain("The message is accepted and waits for its turn to be sent."),
+        MessageStatus::Sending => plain("An attempt to deliver the message is under way."),
+        MessageStatus::Sent => plain("The message was handed over, and whether it arrived has not been reported."),
+        MessageStatus::Delivered => plain("The message was delivered."),
+        MessageStatus::Complained => plain("The message was delivered, and the recipient reported it as unwanted."),
+        MessageStatus::Cancelled => plain("The message was withdrawn before it was sent."),
+        MessageStatus::Deferred => deferred(message, told, since),
+        MessageStatus::Bounced => {
+            let (code, text) = bounced(told.text("bounce_class"));
+            Explanation { code: code.to_owned(), text: format!("{text}{}.", told.reply()), ..plain("") }
+        }
+        MessageStatus::Failed => {
+            let (code, text, cure) = failed(message, told.text("reason"));
+            Explanation { code: code.to_owned(), text: text.to_owned(), cure, ..plain("") }
+        }
+        MessageStatus::Suppressed => {
+            let (code, text, cure) = suppressed(message, told.text("reason"), facts.suppression);
+            Explanation { code: code.to_owned(), text: text.to_owned(), cure, ..plain("") }
+        }
+    }
+}
+
+/// The members of the event that tells.
+#[derive(Clone, Copy)]
+struct Told<'a>(Option<&'a Map<String, Value>>);
+
+impl<'a> Told<'a> {
+    fn get(self, name: &str) -> Option<&'a Value> {
+        self.0?.get(name)
+    }
+
+    fn text(self, name: &str) -> &'a str {
+        self.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The codes of the reply, in parentheses.
+    fn reply(self) -> String {
+        let code = self.get("smtp_code").and_then(Value::as_u64).map(|code| code.to_string());
+        let enhanced = self.get("enhanced_code").and_then(Value::as_str).map(ToOwned::to_owned);
+        let provider = self.get("provider_code").and_then(Value::as_str).map(ToOwned::to_owned);
+        // A provider may name anything a code.
+        let provider =
+            provider.filter(|code| code.len() <= 32 && code.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        let codes: Vec<_> = [code, enhanced, provider].into_iter().flatten().collect();
+        if codes.is_empty() { String::new() } else { format!(" ({})", codes.join(" ")) }
+    }
+}
+
+fn call(text: &str, operation: &str, path: String, body: Option<Value>) -> Option<Cure> {
+    let (text, operation) = (text.to_owned(), Some(operation.to_owned()));
+    Some(Cure { text, operation, path: Some(path), body })
+}
+
+fn held(message: &Message, hold: Hold) -> Explanation {
+    let workspace = message.workspace_id;
+    let (code, text, cure) = match hold.reason {
+        HoldReason::Scheduled => ("scheduled", "The message waits for the time that it was scheduled for.", None),
+        HoldReason::ByTimezone => {
+            ("by_timezone", "The message waits until it is the campaign's time where the recipient lives.", None)
+        }
+        HoldReason::QuietHours => {
+            ("quiet_hours", "The message waits for the end of the recipient's quiet hours.", None)
+        }
+        HoldReason::FrequencyCap => (
+            "frequency_cap",
+            "The recipient has had its share of marketing, and the message waits for a free place.",
+            None,
+        ),
+        HoldReason::DomainPace => {
+            ("domain_pace", "The message waits for its turn, because only so many are sent at a time.", None)
+        }
+        HoldReason::Paused => {
+            let resume = |campaign| {
+                let path = format!("/workspaces/{workspace}/campaigns/{campaign}/schedule");
+                call("Resume the campaign.", "scheduleCampaign", path, Some(json!({})))
+            };
+            let cure = message.campaign_id.and_then(resume);
+            ("paused", "The campaign is paused, and the message waits until it is resumed.", cure)
+        }
+        HoldReason::Held => {
+            let text = "The operator lets the server send again.".to_owned();
+            let cure = Some(Cure { text, operation: None, path: None, body: None });
+            ("held", "The server was started from a copy and sends nothing until it is told to.", cure)
+        }
+    };
+    let next_attempt_at = hold.until;
+    Explanation { code: code.to_owned(), text: text.to_owned(), since: hold.since, next_attempt_at, cure }
+}
+
+fn deferred(message: &Message, told: Told<'_>, since: Timestamp) -> Explanation {
+    let next_attempt_at = told.text("next_attempt_at").parse().ok();
+    let reply = told.reply();
+    let text = match (reply.is_empty(), message.channel) {
+        (false, Channel::Email) => format!("The receiving server put the message off{reply}, and it is tried again."),
+        (false, _) => format!("The provider put the message off{reply}, and it is tried again."),
+        (true, _) => "The last attempt to hand the message over did not get through, and it is tried again.".to_owned(),
+    };
+    Explanation { code: "deferred".to_owned(), text, since, next_attempt_at, cure: None }
+}
+
+/// Code and sentence of a class of bounces; the sentence goes on with the reply.
+fn bounced(class: &str) -> (&'static str, &'static str) {
+    match class {
+        "invalid_recipient" => ("invalid_recipient", "The address does not exist, says the receiving side"),
+        "invalid_domain" => ("invalid_domain", "The domain of the address does not exist or takes no mail"),
+        "mailbox_full" => ("mailbox_full", "The mailbox of the recipient is full"),
+        "policy" => ("policy", "The receiving side refused the message by its rules"),
+        "content" => ("content", "The receiving side refused the message for what it contains"),
+        "unreachable" => ("unreachable", "The receiving side could not be reached until the message expired"),
+        "blocked" => ("blocked", "The recipient has blocked messages from this sender"),
+        _ => ("unknown", "The receiving side refused the message"),
+    }
+}
+
+fn failed(message: &Message, reason: &str) -> (&'static str, &'static str, Option<Cure>) {
+    let workspace = message.workspace_id;
+    match reason {
+        "render_error" => {
+            let preview = |template| {
+                let path = format!("/workspaces/{workspace}/templates/{template}/preview");
+                let body = message.contact_id.map(|contact| json!({"contact_id": contact}));
+                call("Preview the template with this contact to see the fault.", "previewTemplate", path, body)
+            };
+            let text = "The content of the message could not be made of its template and values.";
+            ("render_error", text, message.template_id.and_then(preview))
+        }
+        "no_route" => ("no_route", "There is no way to the recipient.", None),
+        "sender_domain_not_verified" => {
+            let path = format!("/workspaces/{workspace}/sending-domains");
+            let cure = call("Verify the domain of the sender.", "listSendingDomains", path, None);
+            ("sender_domain_not_verified", "The domain of the sender is not verified.", cure)
+        }
+        "channel_not_configured" => {
+            let path = format!("/workspaces/{workspace}/channels/{}", message.channel);
+            let cure = call("Set up a provider for the channel.", "setChannel", path, None);
+            ("channel_not_configured", "Nothing carries the channel: it has no settings.", cure)
+        }
+        "attachment_error" => ("attachment_error", "An attachment of the message could not be read.", None),
+        _ => ("provider_error", "The provider failed to send the message until it expired.", None),
+    }
+}
+
+fn suppressed(
+    message: &Message,
+    reason: &str,
+    entry: Option<SuppressionId>,
+) -> (&'static str, &'static str, Option<Cure>) {
+    let workspace = message.workspace_id;
+    match reason {
+        "no_consent" => {
+            let member = if message.channel == Channel::Email { "marketing_email" } else { "sms" };
+            let cure = |contact| {
+                let path = format!("/workspaces/{workspace}/contacts/{contact}");
+                let body = Some(json!({"consent": {member: true}}));
+                call("Record the contact's consent once it is given.", "updateContact", path, body)
+            };
+            let text = "The contact has not agreed to marketing messages on the channel.";
+            ("no_consent", text, message.contact_id.and_then(cure))
+        }
+        "frequency_cap" => {
+            ("frequency_cap", "The contact had its share of marketing messages, and this one was left out.", None)
+        }
+        listed => {
+            let text = match listed {
+                "bounce" => "The address is suppressed because messages to it bounced.",
+                "complaint" => "The address is suppressed because its owner complained.",
+                "unsubscribe" => "The address is suppressed because its owner unsubscribed.",
+                "invalid" => "The address is suppressed because it is invalid.",
+                _ => "The address is on the suppression list.",
+            };
+            // Whoever complained or left asks for it again, or is left alone.
+            let may_be_lifted = !matches!(listed, "complaint" | "unsubscribe");
+            let lift = |entry| {
+                let path = format!("/workspaces/{workspace}/suppressions/{entry}");
+                call("Take the address off the list if the reason is over.", "deleteSuppression", path, None)
+            };
+            ("suppressed", text, entry.filter(|_| may_be_lifted).and_then(lift))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::super::milestones::Milestones;
+    use super::*;
+    use crate::ids::{CampaignId, ContactId, EventId, Id, MessageId, TemplateId, WorkspaceId};
+
+    const NOW: Timestamp = Timestamp::from_millis(1_769_850_900_000);
+
+    fn id<I: Id>() -> I {
+        I::from_bytes([0; 16])
+    }
+
+    fn message(status: MessageStatus) -> Message {
+        Message {
+            id: id::<MessageId>(),
+            workspace_id: id::<WorkspaceId>(),
+            revision: 1,
+            status,
+            channel: Channel::Email,
+            to: "ann@example.com".to_owned(),
+            from_email: None,
+            contact_id: Some(id::<ContactId>()),
+            campaign_id: Some(id::<CampaignId>()),
+            automation_id: None,
+            variant: None,
+            template_id: Some(id::<TemplateId>()),
+            tags: Vec::new(),
+            metadata: Map::new(),
+            created_at: NOW,
+            updated_at: NOW,
+            hold: None,
+            milestones: Milestones::default(),
+        }
+    }
+
+    fn shown(message: &Message, meta: Value, paused: bool) -> String {
+        let meta = meta.as_object().cloned().unwrap_or_default();
+        let event = telling_kind(message.status).map(|kind| MessageEvent {
+            id: id::<EventId>(),
+            workspace_id: message.workspace_id,
+            message_id: message.id,
+            kind,
+            at: NOW,
+            meta,
+        });
+        let suppression = (message.status == MessageStatus::Suppressed).then(id::<SuppressionId>);
+        let facts = Facts { event: event.as_ref(), paused_since: paused.then_some(NOW), suppression };
+        let told = explain(message, facts);
+        assert!(told.text.ends_with('.') && told.text.matches('.').count() <= 3, "{}", told.text);
+        assert!(!told.text.contains('@'), "{}", told.text);
+        let cure = told.cure.map(|cure| {
+            let path = cure.path.map(|path| path.replace(&"0".repeat(26), "0"));
+            let body = cure.body.map(|body| body.to_string().replace(&"0".repeat(26), "0"));
+            [Some(cure.text), cure.operation, path, body].into_iter().flatten().collect::<Vec<_>>().join(" ")
+        });
+        let next = told.next_attempt_at.map(|next| next.to_string()).unwrap_or_default();
+        format!("{} | {} | {next} | {}", told.code, told.text, cure.unwrap_or_default())
+    }
+
+    #[test]
+    fn every_status_hold_and_cause_has_its_sentence() {
+        let mut table = String::new();
+        for status in MessageStatus::ALL {
+            let metas: &[Value] = &match status {
+                MessageStatus::Deferred => vec![
+                    json!({"smtp_code": 451, "enhanced_code": "4.7.1", "next_attempt_at": "2026-01-31T09:16:00.000Z"}),
+                    json!({"response": "not sent"}),
+                ],
+                MessageStatus::Bounced => [
+                    "invalid_recipient",
+                    "invalid_domain",
+                    "mailbox_full",
+                    "policy",
+                    "content",
+                    "unreachable",
+                    "blocked",
+                    "unknown",
+                ]
+                .map(|class| json!({"bounce_class": class, "smtp_code": 550}))
+                .to_vec(),
+                MessageStatus::Failed => [
+                    "render_error",
+                    "provider_error",
+                    "no_route",
+                    "sender_domain_not_verified",
+                    "channel_not_configured",
+                    "attachment_error",
+                ]
+                .map(|reason| json!({"reason": reason}))
+                .to_vec(),
+                MessageStatus::Suppressed => {
+                    ["bounce", "complaint", "unsubscribe", "manual", "invalid", "no_consent", "frequency_cap"]
+                        .map(|reason| json!({"reason": reason}))
+                        .to_vec()
+                }
+                _ => vec![json!({})],
+            };
+            for meta in metas {
+                let _ = writeln!(table, "{}: {}", status.as_str(), shown(&message(status), meta.clone(), false));
+            }
+        }
+        for reason in HoldReason::ALL {
+            let hold = Some(Hold { reason, until: (reason != HoldReason::Paused).then_some(NOW), since: NOW });
+            let waiting = Message { hold, ..message(MessageStatus::Queued) };
+            let _ = writeln!(table, "queued: {}", shown(&waiting, json!({}), false));
+            let paused = shown(&waiting, json!({}), true);
+            assert!(paused.starts_with("paused | The campaign is paused"), "{paused}");
+        }
+        insta::assert_snapshot!(table, @r#"
+        queued: queued | The message is accepted and waits for its turn to be sent. |  | 
+        sending: sending | An attempt to deliver the message is under way. |  | 
+        sent: sent | The message was handed over, and whether it arrived has not been reported. |  | 
+        delivered: delivered | The message was delivered. |  | 
+        deferred: deferred | The receiving server put the message off (451 4.7.1), and it is tried again. | 2026-01-31T09:16:00.000Z | 
+        deferred: deferred | The last attempt to hand the message over did not get through, and it is tried again. |  | 
+        bounced: invalid_recipient | The address does not exist, says the receiving side (550). |  | 
+        bounced: invalid_domain | The domain of the address does not exist or takes no mail (550). |  | 
+        bounced: mailbox_full | The mailbox of the recipient is full (550). |  | 
+        bounced: policy | The receiving side refused the message by its rules (550). |  | 
+        bounced: content | The receiving side refused the message for what it contains (550). |  | 
+        bounced: unreachable | The receiving side could not be reached until the message expired (550). |  | 
+        bounced: blocked | The recipient has blocked messages from this sender (550). |  | 
+        bounced: unknown | The receiving side refused the message (550). |  | 
+        complained: complained | The message was delivered, and the recipient reported it as unwanted. |  | 
+        failed: render_error | The content of the message could not be made of its template and values. |  | Preview the template with this contact to see the fault. previewTemplate /workspaces/wsp_0/templates/tpl_0/preview {"contact_id":"con_0"}
+        failed: provider_error | The provider failed to send the message until it expired. |  | 
+        failed: no_route | There is no way to the recipient. |  | 
+        failed: sender_domain_not_verified | The domain of the sender is not verified. |  | Verify the domain of the sender. listSendingDomains /workspaces/wsp_0/sending-domains
+        failed: channel_not_configured | Nothing carries the channel: it has no settings. |  | Set up a provider for the channel. setChannel /workspaces/wsp_0/channels/email
+        failed: attachment_error | An attachment of the message could not be read. |  | 
+        suppressed: suppressed | The address is suppressed because messages to it bounced. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
+        suppressed: suppressed | The address is suppressed because its owner complained. |  | 
+        suppressed: suppressed | The address is suppressed because its owner unsubscribed. |  | 
+        suppressed: suppressed | The address is on the suppression list. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
+        suppressed: suppressed | The address is suppressed because it is invalid. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
+        suppressed: no_consent | The contact has not agreed to marketing messages on the channel. |  | Record the contact's consent once it is given. updateContact /workspaces/wsp_0/contacts/con_0 {"consent":{"marketing_email":true}}
+        suppressed: frequency_cap | The contact had its share of marketing messages, and this one was left out. |  | 
+        cancelled: cancelled | The message was withdrawn before it was sent. |  | 
+        queued: scheduled | The message waits for the time that it was scheduled for. | 2026-01-31T09:15:00.000Z | 
+        queued: by_timezone | The message waits until it is the campaign's time where the recipient lives. | 2026-01-31T09:15:00.000Z | 
+        queued: quiet_hours | The message waits for the end of the recipient's quiet hours. | 2026-01-31T09:15:00.000Z | 
+        queued: frequency_cap | The recipient has had its share of marketing, and the message waits for a free place. | 2026-01-31T09:15:00.000Z | 
+        queued: domain_pace | The message waits for its turn, because only so many are sent at a time. | 2026-01-31T09:15:00.000Z | 
+        queued: paused | The campaign is paused, and the message waits until it is resumed. |  | Resume the campaign. scheduleCampaign /workspaces/wsp_0/campaigns/cmp_0/schedule {}
+        queued: held | The server was started from a copy and sends nothing until it is told to. | 2026-01-31T09:15:00.000Z | The operator lets the server send again.
+        "#);
+    }
+
+    #[test]
+    fn a_pause_holds_what_is_still_to_be_attempted_and_nothing_else() {
+        for status in MessageStatus::ALL {
+            let quiet = Hold { reason: HoldReason::QuietHours, until: Some(NOW), since: NOW };
+            let message = Message { hold: Some(quiet), ..message(status) };
+            let (held, paused) = (hold_of(&message, None), hold_of(&message, Some(NOW)));
+            let waits = matches!(status, MessageStatus::Queued | MessageStatus::Deferred);
+            assert_eq!(held, waits.then_some(quiet), "{status:?}");
+            let expected = waits.then_some(Hold { reason: HoldReason::Paused, until: None, since: NOW });
+            assert_eq!(paused, expected, "{status:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_time_that_was_asked_for_is_a_schedule() {
+        let until = Some(NOW);
+        for reason in HoldReason::ALL {
+            let waiting = Message { hold: Some(Hold { reason, until, since: NOW }), ..message(MessageStatus::Queued) };
+            let is_planned = matches!(reason, HoldReason::Scheduled | HoldReason::ByTimezone);
+            assert_eq!(scheduled_for(&waiting), until.filter(|_| is_planned), "{reason:?}");
+            assert_eq!(scheduled_for(&Message { status: MessageStatus::Sent, ..waiting }), None);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What is shown of a message.
+
+use std::collections::HashMap;
+
+use futures_util::future::try_join_all;
+use messaging_core::domain::address;
+use messaging_core::domain::campaign::CampaignStatus;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::message::explanation::{self, Explanation, Facts, telling_kind};
+use messaging_core::domain::message::hold::{Hold, HoldReason};
+use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageStatus};
+use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, SuppressionId, TemplateId};
+use messaging_core::ports::store::StoreError;
+use messaging_core::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::Error;
+use crate::ops::context::Context;
+
+/// A message shows at most this many events; a message has a handful, opens and clicks may add more.
+const MAX_EVENTS_SHOWN: usize = 1000;
+
+/// Events of the kind that tells why a message is in its state; it has one of each of its recipients, and a few dozen
+/// deferrals.
+const MAX_TELLING: usize = 1000;
+
+/// What a message shows in a listing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct MessageSummary {
+    /// Its id.
+    pub message_id: MessageId,
+    /// Its state.
+    pub status: MessageStatus,
+    /// Its channel.
+    pub channel: Channel,
+    /// The recipient; masked without `pii:read`.
+    pub to: String,
+    /// The contact it is attributed to.
+    pub contact_id: Option<ContactId>,
+    /// The campaign it belongs to.
+    pub campaign_id: Option<CampaignId>,
+    /// The automation it belongs to.
+    pub automation_id: Option<AutomationId>,
+    /// The template it is rendered from.
+    pub template_id: Option<TemplateId>,
+    /// The sender's tags.
+    pub tags: Vec<String>,
+    /// The sender's data.
+    pub metadata: Map<String, Value>,
+    /// When it was accepted.
+    pub created_at: Timestamp,
+    /// When its state last changed.
+    pub updated_at: Timestamp,
+    /// The variant of the campaign that it is, by name.
+    pub variant: Option<String>,
+    /// When it is due, if it waits for its time.
+    pub scheduled_for: Option<Timestamp>,
+    /// What it waits for.
+    pub hold: Option<HoldView>,
+    /// Where it is and why.
+    pub explanation: Explanation,
+}
+
+/// A message with everything that happened to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MessageStatusReport")]
+#[non_exhaustive]
+pub struct MessageReport {
+    /// Its id.
+    pub message_id: MessageId,
+    /// Its state.
+    pub status: MessageStatus,
+    /// Its channel.
+    pub channel: Channel,
+    /// The contact it is attributed to.
+    pub contact_id: Option<ContactId>,
+    /// The campaign it belongs to.
+    pub campaign_id: Option<CampaignId>,
+    /// The automation it belongs to.
+    pub automation_id: Option<AutomationId>,
+    /// The template it is rendered from.
+    pub template_id: Option<TemplateId>,
+    /// The sender's tags.
+    pub tags: Vec<String>,
+    /// The sender's data.
+    pub metadata: Map<String, Value>,
+    /// When it was accepted.
+    pub created_at: Timestamp,
+    /// When its state last changed.
+    pub updated_at: Timestamp,
+    /// The variant of the campaign that it is, by name.
+    pub variant: Option<String>,
+    /// When it is due, if it waits for its time.
+    pub scheduled_for: Option<Timestamp>,
+    /// What it waits for.
+    pub hold: Option<HoldView>,
+    /// Where it is and why.
+    pub explanation: Explanation,
+    /// What happened, in order.
+    pub events: Vec<EventView>,
+}
+
+/// Something that happened to a message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MessageEvent")]
+#[non_exhaustive]
+pub struct EventView {
+    /// What happened.
+    pub kind: EventKind,
+    /// When it happened.
+    pub at: Timestamp,
+    /// More, by kind; addresses in it are masked without `pii:read`.
+    pub meta: Map<String, Value>,
+}
+
+/// What a message waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MessageHold")]
+#[non_exhaustive]
+pub struct HoldView {
+    /// What it waits for.
+    pub reason: HoldReason,
+    /// When it is looked at again; null until somebody acts.
+    pub until: Option<Timestamp>,
+}
+
+impl From<Hold> for HoldView {
+    fn from(hold: Hold) -> Self {
+        Self { reason: hold.reason, until: hold.until }
+    }
+}
+
+/// What follows from a message and what is beside it.
+struct State {
+    variant: Option<String>,
+    scheduled_for: Option<Timestamp>,
+    hold: Option<HoldView>,
+    explanation: Explanation,
+}
+
+impl State {
+    async fn of(
+        cx: &Context<'_>,
+        message: &Message,
+        event: Option<&MessageEvent>,
+        suppression: Option<SuppressionId>,
+    ) -> Result<Self, StoreError> {
+        let campaign = match message.campaign_id {
+            Some(id) => cx.app.campaign(message.workspace_id, id).await?,
+            None => None,
+        };
+        let paused = campaign.as_ref().filter(|campaign| campaign.status == CampaignStatus::Paused);
+        let paused_since = paused.map(|campaign| campaign.updated_at);
+        Ok(Self {
+            variant: cx.app.variant_name(message).await?,
+            scheduled_for: explanation::scheduled_for(message),
+            hold: explanation::hold_of(message, paused_since).map(HoldView::from),
+            explanation: explanation::explain(message, Facts { event, paused_since, suppression }),
+        })
+    }
+}
+
+/// The event that tells why a message is in its state: the last of its kind about its own recipient.
+fn telling<'a>(message: &Message, events: impl Iterator<Item = &'a MessageEvent>) -> Option<&'a MessageEvent> {
+    let kind = telling_kind(message.status)?;
+    let is_about_copy = |event: &MessageEvent| {
+        let recipient = event.meta.get("recipient").and_then(Value::as_str);
+        recipient.is_some_and(|recipient| recipient != message.to && !message.is_redacted())
+    };
+    events.filter(|event| event.kind == kind && !is_about_copy(event)).last()
+}
+
+/// The entries of the suppression list that name the recipients of those messages that are suppressed.
+async fn suppressions(
+    cx: &Context<'_>,
+    messages: &[Message],
+) -> Result<HashMap<(Channel, String), SuppressionId>, StoreError> {
+    let mut found = HashMap::new();
+    let suppressed = messages.iter().filter(|message| message.status == MessageStatus::Suppressed);
+    let mut addresses: HashMap<_, Vec<String>> = HashMap::new();
+    for message in suppressed.filter(|message| !message.is_redacted()) {
+        let asked = addresses.entry((message.workspace_id, message.channel)).or_default();
+        asked.push(address::normalize(message.channel, &message.to));
+    }
+    for ((workspace, channel), asked) in addresses {
+        let listed = cx.store().suppressed(workspace, channel, &asked).await?;
+        found.extend(listed.into_iter().map(|stored| ((channel, stored.record.address), stored.record.id)));
+    }
+    Ok(found)
+}
+
+/// What messages show in a listing.
+pub(super) async fn summaries(cx: &Context<'_>, messages: Vec<Message>) -> Result<Vec<MessageSummary>, Error> {
+    let listed = suppressions(cx, &messages).await?;
+    let told = messages.iter().map(async |message| match telling_kind(message.status) {
+        Some(kind) => cx.store().message_events_of_kind(message.workspace_id, message.id, kind, MAX_TELLING).await,
+        None => Ok(Vec::new()),
+    });
+    let told = try_join_all(told).await?;
+    let redactor = cx.redactor();
+    let mut shown = Vec::with_capacity(messages.len());
+    for (message, events) in messages.into_iter().zip(told) {
+        let entry = listed.get(&(message.channel, address::normalize(message.channel, &message.to))).copied();
+        let State { variant, scheduled_for, hold, explanation } =
+            State::of(cx, &message, telling(&message, events.iter()), entry).await?;
+        shown.push(MessageSummary {
+            message_id: message.id,
+            status: message.status,
+            channel: message.channel,
+            to: redactor.address(message.channel, message.to),
+            contact_id: message.contact_id,
+            campaign_id: message.campaign_id,
+            automation_id: message.automation_id,
+            template_id: message.template_id,
+            tags: message.tags,
+            metadata: message.metadata,
+            created_at: message.created_at,
+            updated_at: message.updated_at,
+            variant,
+            scheduled_for,
+            hold,
+            explanation,
+        });
+    }
+    Ok(shown)
+}
+
+/// A message with everything that happened to it.
+pub(in super::super) async fn report(cx: &Context<'_>, message: Message) -> Result<MessageReport, Error> {
+    let events = cx.store().message_events(message.workspace_id, message.id, MAX_EVENTS_SHOWN).await?;
+    let listed = suppressions(cx, std::slice::from_ref(&message)).await?;
+    let State { variant, scheduled_for, hold, explanation } =
+        State::of(cx, &message, telling(&message, events.iter()), listed.into_values().next()).await?;
+    let redactor = cx.redactor();
+    // The first event is not stored: it is the message's creation.
+    let queued = EventView { kind: EventKind::Queued, at: message.created_at, meta: Map::new() };
+    let happened = events.into_iter().map(|event| EventView {
+        kind: event.kind,
+        at: event.at,
+        meta: redactor.meta(message.channel, event.meta),
+    });
+    Ok(MessageReport {
+        message_id: message.id,
+        status: message.status,
+        channel: message.channel,
+        contact_id: message.contact_id,
+        campaign_id: message.campaign_id,
+        automation_id: message.automation_id,
+        template_id: message.template_id,
+        created_at: message.created_at,
+        updated_at: message.updated_at,
+        variant,
+        scheduled_for,
+        hold,
+        explanation,
+        events: std::iter::once(queued).chain(happened).collect(),
+        tags: message.tags,
+        metadata: message.metadata,
+    })
+}
