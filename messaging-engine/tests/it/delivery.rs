@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Expect, MoveMessage, Write};
+use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::sending_domain::DomainStatus;
@@ -13,7 +13,6 @@ use messaging_engine::ops::channels::{ChannelPath, DeleteChannel};
 use messaging_transport::testing::MemoryTransport;
 use serde_json::json;
 
-use crate::bed::START;
 use crate::support::Product;
 
 const ANN: &str = "ann@example.com";
@@ -186,14 +185,7 @@ async fn an_attempt_that_a_crash_cut_off_is_repeated_and_marked() {
     let product = Product::start().await;
     let id = product.send_to(ANN).await;
     // What a crash between the mark and the outcome leaves behind.
-    let mark = MoveMessage {
-        workspace_id: product.workspace,
-        message_id: id,
-        revision: 1,
-        status: MessageStatus::Sending,
-        at: START,
-    };
-    product.commit(Changes::from_iter([Write::MoveMessage(mark)])).await;
+    product.move_message(id, MessageStatus::Sending).await;
     product.work().await;
     let report = product.report(id).await;
     assert_eq!(report.status, MessageStatus::Delivered);
@@ -209,16 +201,7 @@ async fn an_outcome_is_kept_when_the_message_changes_during_the_attempt() {
     let working = tokio::spawn(async move { app.run_until_idle().await.unwrap() });
     product.transport.attempts(1).await;
     // Somebody else writes to the row while the attempt runs.
-    let message = product.store.message(product.workspace, id).await.unwrap().unwrap();
-    assert_eq!(message.status, MessageStatus::Sending);
-    let touch = MoveMessage {
-        workspace_id: product.workspace,
-        message_id: id,
-        revision: message.revision,
-        status: MessageStatus::Sending,
-        at: START,
-    };
-    product.commit(Changes::from_iter([Write::MoveMessage(touch)])).await;
+    assert_eq!(product.move_message(id, MessageStatus::Sending).await, MessageStatus::Sending);
     product.transport.release();
     working.await.unwrap();
     assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
@@ -229,14 +212,7 @@ async fn an_outcome_is_kept_when_the_message_changes_during_the_attempt() {
 async fn a_cancelled_message_is_not_sent() {
     let product = Product::start().await;
     let id = product.send_to(ANN).await;
-    let cancel = MoveMessage {
-        workspace_id: product.workspace,
-        message_id: id,
-        revision: 1,
-        status: MessageStatus::Cancelled,
-        at: START,
-    };
-    product.commit(Changes::from_iter([Write::MoveMessage(cancel)])).await;
+    product.move_message(id, MessageStatus::Cancelled).await;
     product.work().await;
     assert!(product.transport.sent().is_empty());
     assert_eq!(product.report(id).await.status, MessageStatus::Cancelled);

@@ -6,6 +6,8 @@ mod admin;
 mod attempts;
 mod bed;
 mod campaign_mail;
+mod campaign_work;
+mod campaigns;
 mod channels;
 mod contact_bulk;
 mod contact_messages;

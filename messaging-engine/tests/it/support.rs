@@ -4,9 +4,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{self, Changes, Expect, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::dkim::Algorithm;
+use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::Transport;
@@ -168,5 +169,12 @@ impl Product {
 
     pub(crate) async fn commit(&self, changes: Changes) {
         self.store.commit(changes, Priority::Foreground).await.unwrap();
+    }
+
+    /// Moves a message behind the back of whoever works on it; answers the state it was in.
+    pub(crate) async fn move_message(&self, id: MessageId, status: MessageStatus) -> MessageStatus {
+        let before = self.store.message(self.workspace, id).await.unwrap().unwrap();
+        self.commit(changes::moves(&before, &before.moved(status, START), None, START).into_iter().collect()).await;
+        before.status
     }
 }

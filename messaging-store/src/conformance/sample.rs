@@ -7,6 +7,8 @@ use bytes::Bytes;
 use messaging_core::changes::{Expect, JobHandle, MoveMessage, NewJob, Reply, ReplyKey, Write};
 use messaging_core::domain::account::{Member, Session, User, Workspace};
 use messaging_core::domain::api_key::ApiKey;
+use messaging_core::domain::campaign::settings::Settings;
+use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignStatus, Plan};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::{Consent, Contact, IdentifierKind};
 use messaging_core::domain::custom_field::{CustomField, FieldType};
@@ -410,5 +412,41 @@ pub fn import(workspace_id: WorkspaceId) -> Import {
         updated: 0,
         failed: 0,
         created_at: at(0),
+    }
+}
+
+/// A draft of a regular campaign by email, with nothing optional.
+pub fn campaign(workspace_id: WorkspaceId) -> Campaign {
+    Campaign {
+        id: id(),
+        workspace_id,
+        plan: Plan {
+            name: "Spring «sale»".to_owned(),
+            channel: Channel::Email,
+            kind: CampaignKind::Regular,
+            template_id: id(),
+            subject_override: None,
+            from_name: None,
+            from_email: None,
+            reply_to: None,
+            audience: Audience::default(),
+            variants: Vec::new(),
+            settings: Settings::default(),
+        },
+        status: CampaignStatus::Draft,
+        phase: None,
+        scheduled_at: None,
+        wall_time: None,
+        schedule_called_at: None,
+        started_at: None,
+        completed_at: None,
+        recipients: None,
+        test_sent_at: None,
+        winner: None,
+        scores: Vec::new(),
+        pause_reason: None,
+        failure_reason: None,
+        created_at: at(30),
+        updated_at: at(31),
     }
 }

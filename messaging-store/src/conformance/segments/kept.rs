@@ -29,12 +29,12 @@ const OTHERS: usize = 40;
 const MANY: usize = 1000;
 
 /// A small workspace in which much happens.
-struct World<'s> {
-    store: &'s dyn Store,
-    dice: Dice,
-    workspace: WorkspaceId,
-    present: Present,
-    named: Named,
+pub(in super::super) struct World<'s> {
+    pub(in super::super) store: &'s dyn Store,
+    pub(in super::super) dice: Dice,
+    pub(in super::super) workspace: WorkspaceId,
+    pub(in super::super) present: Present,
+    pub(in super::super) named: Named,
     contacts: Vec<(ContactId, usize)>,
     made: usize,
     lists: Vec<ListId>,
@@ -62,7 +62,7 @@ pub async fn everybody_is_where_filters_say(store: &dyn Store, seed: u64) {
 }
 
 impl<'s> World<'s> {
-    async fn begin(store: &'s dyn Store, seed: u64) -> Self {
+    pub(in super::super) async fn begin(store: &'s dyn Store, seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let zone =
             TimeZone::get(dice.one(&["UTC", "Europe/Riga", "America/New_York", "Pacific/Apia"])).expect("is known");
@@ -155,7 +155,7 @@ impl<'s> World<'s> {
     }
 
     /// Something happens, to somebody or in general.
-    async fn happen(&mut self) {
+    pub(in super::super) async fn happen(&mut self) {
         let Some((contact, revision, number)) = self.somebody().await.filter(|_| self.dice.below(5) > 0) else {
             // So many addresses are there to be had.
             if self.made < 8 {
@@ -260,12 +260,7 @@ impl<'s> World<'s> {
     /// Compares everybody with every filter.
     async fn check(&mut self, seed: u64) {
         let (store, workspace) = (self.store, self.workspace);
-        let everyone = ContactFilter::default();
-        let contacts = all_pages(3, async |page| store.contacts(workspace, &everyone, page).await, async || ()).await;
-        let mut told = Vec::new();
-        for contact in contacts {
-            told.push(self.told_of(contact).await);
-        }
+        let told = self.told().await;
         for (id, filter) in &self.dynamic {
             let place = format!("seed {seed}, {}", filter.json());
             let expected = self.matching(filter.tree(), &told);
@@ -299,6 +294,18 @@ impl<'s> World<'s> {
     fn matching(&self, filter: &Filter, told: &[Told]) -> Vec<ContactId> {
         let matches = told.iter().filter(|one| filter.matches(one.facts(), &self.present));
         matches.map(|one| one.contact.id).collect()
+    }
+
+    /// All that the store tells about everybody, newest first.
+    pub(in super::super) async fn told(&self) -> Vec<Told> {
+        let (store, workspace) = (self.store, self.workspace);
+        let everyone = ContactFilter::default();
+        let contacts = all_pages(3, async |page| store.contacts(workspace, &everyone, page).await, async || ()).await;
+        let mut told = Vec::new();
+        for contact in contacts {
+            told.push(self.told_of(contact).await);
+        }
+        told
     }
 
     async fn told_of(&self, contact: Contact) -> Told {
@@ -351,16 +358,16 @@ fn message_fact(message: &Message, event: &MessageEvent) -> Option<MessageFact> 
 }
 
 /// All that the store tells about a contact.
-struct Told {
-    contact: Contact,
+pub(in super::super) struct Told {
+    pub(in super::super) contact: Contact,
     suppressed: HashSet<Channel>,
-    segments: HashSet<SegmentId>,
+    pub(in super::super) segments: HashSet<SegmentId>,
     events: Vec<EventFact>,
     messages: Vec<MessageFact>,
 }
 
 impl Told {
-    fn facts(&self) -> Facts<'_> {
+    pub(in super::super) fn facts(&self) -> Facts<'_> {
         Facts {
             contact: &self.contact,
             suppressed: &self.suppressed,

@@ -1,0 +1,123 @@
+//! Audiences of random worlds, beside what filters and rules say of each contact in memory.
+
+use std::collections::HashSet;
+
+use messaging_core::domain::address;
+use messaging_core::domain::campaign::audience::{
+    AudienceCounts, AudienceVerdict, ContactFacts, agrees, claim, shares_addresses, verdict,
+};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::segment::StoredFilter;
+use messaging_core::domain::segment::filter::Filter;
+use messaging_core::ids::ContactId;
+use messaging_core::ports::store::Store;
+use messaging_core::ports::store::audiences::{AudiencePreview, AudienceQuery};
+
+use super::super::segments::kept::{Told, World};
+use super::super::segments::random;
+use super::{pieces, preview, told};
+
+/// How many audiences each world is asked for.
+const AUDIENCES: usize = 12;
+
+/// Runs one world, made by a seed.
+pub(super) async fn verdicts_are_those_of_the_rules(store: &dyn Store, seed: u64) {
+    let mut world = World::begin(store, seed).await;
+    for _ in 0..20 {
+        world.happen().await;
+    }
+    // In the order of creation.
+    let mut everybody = world.told().await;
+    everybody.reverse();
+    for number in 0..AUDIENCES {
+        let (query, filters) = audience(&mut world);
+        let place = format!("seed {seed}, audience {number}: {query:?}, filters {filters:?}");
+        let expected = rules(&world, &query, &everybody).await;
+        let workspace = world.workspace;
+        assert_eq!(told(store, workspace, &query).await, expected, "{place}");
+        let counted = AudiencePreview { counts: counts(&expected), exact: true, knows_duplicates: true };
+        assert_eq!(preview(store, workspace, &query).await, counted, "{place}");
+        let zoned = pieces(store, workspace, &query)
+            .await
+            .iter()
+            .flat_map(|piece| &piece.zones)
+            .map(|(_, bits)| bits.len())
+            .sum::<u32>();
+        let matched: HashSet<_> = expected.iter().map(|(contact, _)| *contact).collect();
+        let with_zone =
+            everybody.iter().filter(|one| matched.contains(&one.contact.id) && one.contact.timezone.is_some());
+        assert_eq!(zoned as usize, if query.wants_zones { with_zone.count() } else { 0 }, "{place}");
+    }
+}
+
+/// An audience, and the text of its filters.
+fn audience(world: &mut World<'_>) -> (AudienceQuery, Vec<String>) {
+    let channel = Channel::parse(random::channel(&mut world.dice)).expect("a channel");
+    let dice = &mut world.dice;
+    let lists = world.named.lists.iter().copied().filter(|_| dice.percent(50)).collect();
+    let segments = world.named.segments.iter().copied().filter(|_| dice.percent(40)).collect();
+    let excluded = world.named.lists.iter().copied().filter(|_| dice.percent(25)).collect();
+    let filters: Vec<StoredFilter> =
+        (0..dice.below(3)).map(|_| random::filter(&mut world.dice, &world.named)).collect();
+    let query = AudienceQuery {
+        channel,
+        lists,
+        segments,
+        filters: filters.iter().map(|filter| Filter::clone(filter.tree())).collect(),
+        excluded,
+        now: world.present.now,
+        zone: world.present.zone.clone(),
+        wants_zones: world.dice.percent(50),
+    };
+    (query, filters.iter().map(|filter| filter.json().to_owned()).collect())
+}
+
+/// Whom an audience names and why they get it or not, contact by contact.
+async fn rules(world: &World<'_>, query: &AudienceQuery, everybody: &[Told]) -> Vec<(ContactId, AudienceVerdict)> {
+    let mut taken = HashSet::new();
+    let mut verdicts = Vec::new();
+    for one in everybody {
+        let contact = &one.contact;
+        let matches = query.lists.iter().any(|list| contact.list_ids.contains(list))
+            || query.segments.iter().any(|segment| one.segments.contains(segment))
+            || query.filters.iter().any(|filter| filter.matches(one.facts(), &world.present));
+        if !matches {
+            continue;
+        }
+        let addresses: Vec<String> =
+            contact.addresses(query.channel).iter().map(|address| address::normalize(query.channel, address)).collect();
+        let held = world.store.suppressed(world.workspace, query.channel, &addresses).await.unwrap();
+        let free: Vec<String> = addresses
+            .iter()
+            .filter(|address| held.iter().all(|held| held.record.address != **address))
+            .cloned()
+            .collect();
+        let mut facts = ContactFacts {
+            is_excluded: query.excluded.iter().any(|list| contact.list_ids.contains(list)),
+            has_address: !addresses.is_empty(),
+            is_suppressed: free.is_empty(),
+            has_consent: agrees(query.channel, contact.consent),
+            is_duplicate: false,
+        };
+        if shares_addresses(query.channel) && verdict(facts) == AudienceVerdict::Recipient {
+            match claim(free, |address| taken.contains(address)) {
+                Some(free) => taken.extend(free),
+                None => facts.is_duplicate = true,
+            }
+        }
+        verdicts.push((contact.id, verdict(facts)));
+    }
+    verdicts
+}
+
+fn counts(verdicts: &[(ContactId, AudienceVerdict)]) -> AudienceCounts {
+    let of = |wanted| verdicts.iter().filter(|(_, verdict)| *verdict == wanted).count() as u64;
+    AudienceCounts {
+        recipients: of(AudienceVerdict::Recipient),
+        excluded: of(AudienceVerdict::Excluded),
+        no_address: of(AudienceVerdict::NoAddress),
+        suppressed: of(AudienceVerdict::Suppressed),
+        no_consent: of(AudienceVerdict::NoConsent),
+        duplicates: of(AudienceVerdict::Duplicate),
+    }
+}
