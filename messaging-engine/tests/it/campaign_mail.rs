@@ -8,7 +8,7 @@ use messaging_core::domain::tally::buckets::Quarter;
 use messaging_core::domain::tally::{Counter, Counts};
 use messaging_core::ids::{CampaignId, MessageId};
 use messaging_core::ports::inbound::ReturnAddress;
-use messaging_core::ports::store::SeriesFilter;
+use messaging_core::ports::store::SeriesOf;
 use messaging_core::ports::transport::{Content, Email, EnvelopeFrom};
 use messaging_engine::services::Visitor;
 use serde_json::{Value, json};
@@ -107,9 +107,9 @@ impl Shop {
 
     /// What series show in all.
     async fn series(&self, campaign: Option<CampaignId>) -> Counts {
-        let filter = SeriesFilter { channel: None, campaign };
+        let of = campaign.map_or(SeriesOf::Workspace(None), SeriesOf::Campaign);
         let end = Quarter::of(self.app.now() + Duration::from_hours(1));
-        let series = self.store.series(self.workspace, filter, Quarter::of(START), end).await.unwrap();
+        let series = self.store.series(self.workspace, of, Quarter::of(START), end).await.unwrap();
         series.into_iter().map(|(_, counts)| counts).sum()
     }
 
