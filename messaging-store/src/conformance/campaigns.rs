@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use messaging_core::changes::{ContactSends, Engagement, Expect, WaitingKey, Write};
 use messaging_core::domain::campaign::audience::AudienceCounts;
-use messaging_core::domain::campaign::progress::{CampaignProgress, FanOut, Wave};
+use messaging_core::domain::campaign::progress::{CampaignProgress, FanOut, Freeze, Group, Wave};
 use messaging_core::domain::campaign::split::Split;
 use messaging_core::domain::campaign::winner::Score;
 use messaging_core::domain::campaign::{
@@ -16,7 +16,6 @@ use messaging_core::domain::contact::Contact;
 use messaging_core::domain::content::TemplateUse;
 use messaging_core::domain::list::ContactList;
 use messaging_core::domain::message::milestones::Seen;
-use messaging_core::domain::recipient_time::pacing::Pacing;
 use messaging_core::domain::segment::Segment;
 use messaging_core::domain::template::Template;
 use messaging_core::ids::{CampaignId, ContactId, WorkspaceId};
@@ -97,8 +96,7 @@ fn progress(campaign: &Campaign) -> CampaignProgress {
         due_at: Some(at(60)),
         piece: 1 << 24,
         place: u16::MAX,
-        made: 500,
-        test: Some(Split::new(campaign.id, vec![3, 4])),
+        group: Group::Test,
         variants: Some(Split::new(campaign.id, vec![1, 2])),
         is_done: true,
     };
@@ -107,12 +105,11 @@ fn progress(campaign: &Campaign) -> CampaignProgress {
         campaign_id: campaign.id,
         as_of: at(50),
         templates: vec![TemplateUse { id: id(), version: 3 }],
-        next_piece: Some(1 << 24),
+        senders: vec![Some("news@acme.example".to_owned())],
+        freeze: Freeze::Drawing(1 << 24, Split::new(campaign.id, vec![3, 4])),
         counts,
         waves: vec![Wave { due_at: at(60), recipients: 7 }],
         fan_out,
-        advanced_at: at(61),
-        pacing: Some(Pacing::new(60)),
     }
 }
 
@@ -346,10 +343,10 @@ pub async fn progress_changes_with_its_revision(store: &dyn Store) {
     let full = progress(&campaign);
     let bare = CampaignProgress {
         templates: Vec::new(),
-        next_piece: None,
+        senders: Vec::new(),
+        freeze: Freeze::Done,
         waves: Vec::new(),
         fan_out: FanOut::default(),
-        pacing: None,
         ..full.clone()
     };
     refuse(store, [put_progress(&full, Expect::Absent)]).await;
