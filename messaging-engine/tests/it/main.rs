@@ -5,6 +5,7 @@ mod accounts;
 mod admin;
 mod attempts;
 mod bed;
+mod campaign_mail;
 mod campaign_work;
 mod campaigns;
 mod channels;
