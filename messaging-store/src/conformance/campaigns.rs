@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use messaging_core::changes::{ContactSends, Engagement, Expect, WaitingKey, Write};
 use messaging_core::domain::campaign::audience::AudienceCounts;
-use messaging_core::domain::campaign::progress::{CampaignProgress, FanOut, Wave};
+use messaging_core::domain::campaign::progress::{CampaignProgress, FanOut, Freeze, Group, Wave};
 use messaging_core::domain::campaign::split::Split;
 use messaging_core::domain::campaign::winner::Score;
 use messaging_core::domain::campaign::{
@@ -16,7 +16,6 @@ use messaging_core::domain::contact::Contact;
 use messaging_core::domain::content::TemplateUse;
 use messaging_core::domain::list::ContactList;
 use messaging_core::domain::message::milestones::Seen;
-use messaging_core::domain::recipient_time::pacing::Pacing;
 use messaging_core::domain::segment::Segment;
 use messaging_core::domain::template::Template;
 use messaging_core::ids::{CampaignId, ContactId, WorkspaceId};
@@ -90,29 +89,26 @@ fn complete(workspace: WorkspaceId) -> Campaign {
     }
 }
 
-/// Progress with everything set.
-fn progress(campaign: &Campaign) -> CampaignProgress {
-    let counts = AudienceCounts { recipients: 7, excluded: 1, duplicates: 2, ..AudienceCounts::default() };
+/// Progress of a campaign, with everything set.
+pub fn progress(campaign: &Campaign) -> CampaignProgress {
     let fan_out = FanOut {
+        group: Group::Rest,
         due_at: Some(at(60)),
         piece: 1 << 24,
         place: u16::MAX,
-        made: 500,
-        test: Some(Split::new(campaign.id, vec![3, 4])),
         variants: Some(Split::new(campaign.id, vec![1, 2])),
         is_done: true,
     };
+    let variants = vec![
+        (TemplateUse { id: id(), version: 3 }, Some("news@acme.example".to_owned())),
+        (TemplateUse { id: id(), version: 1 }, None),
+    ];
     CampaignProgress {
-        workspace_id: campaign.workspace_id,
-        campaign_id: campaign.id,
-        as_of: at(50),
-        templates: vec![TemplateUse { id: id(), version: 3 }],
-        next_piece: Some(1 << 24),
-        counts,
+        freeze: Freeze::Drawing(1 << 24, Split::new(campaign.id, vec![3, 4])),
+        counts: AudienceCounts { recipients: 7, excluded: 1, duplicates: 2, ..AudienceCounts::default() },
         waves: vec![Wave { due_at: at(60), recipients: 7 }],
         fan_out,
-        advanced_at: at(61),
-        pacing: Some(Pacing::new(60)),
+        ..CampaignProgress::new(campaign, at(50), variants)
     }
 }
 
@@ -344,14 +340,7 @@ pub async fn progress_changes_with_its_revision(store: &dyn Store) {
     let workspace = id();
     let campaign = campaign(workspace);
     let full = progress(&campaign);
-    let bare = CampaignProgress {
-        templates: Vec::new(),
-        next_piece: None,
-        waves: Vec::new(),
-        fan_out: FanOut::default(),
-        pacing: None,
-        ..full.clone()
-    };
+    let bare = CampaignProgress::new(&campaign, at(50), Vec::new());
     refuse(store, [put_progress(&full, Expect::Absent)]).await;
     put(store, [create(&campaign)]).await;
     assert_eq!(store.campaign_progress(workspace, campaign.id).await.unwrap(), None);
