@@ -167,6 +167,18 @@ pub(crate) async fn open(matches: &ArgMatches) -> Result<App, Failure> {
     open_with(&settings(matches)?).await
 }
 
+/// The same for a command that does the database's work where no server does; answers whether that is so.
+pub(crate) async fn open_to_work(matches: &ArgMatches) -> Result<(App, bool), Failure> {
+    let settings = settings(matches)?;
+    if !settings.database.exists() {
+        return Err(Failure::Unreachable(format!("there is no database {}", settings.database.display())));
+    }
+    match open_as(&settings, Role::Server).await {
+        Err(error) if error.is_in_use() => Ok((open_with(&settings).await?, false)),
+        opened => Ok((opened?, true)),
+    }
+}
+
 async fn open_with(settings: &Settings) -> Result<App, Failure> {
     Ok(open_as(settings, Role::Command).await?)
 }
@@ -175,7 +187,8 @@ async fn open_as(settings: &Settings, role: Role) -> Result<App, StartError> {
     standalone::open(settings, role, &format!("http://{}", settings.listen)).await
 }
 
-fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
+/// The settings that the arguments of a command on a database give.
+pub(crate) fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
     let given = SettingsArgs {
         data: Some(arguments::data_directory(matches)),
         database: arguments::text(matches, DATABASE).map(ToOwned::to_owned),

@@ -38,6 +38,7 @@ pub mod soft_bounces;
 pub mod suppressions;
 pub mod templates;
 pub mod urls;
+pub mod verification;
 pub mod webhooks;
 
 use std::sync::Arc;
@@ -64,7 +65,7 @@ pub use events::{EventLog, LogPosition};
 pub use health::{StoreGauges, StoreHealth};
 pub use imports::Imports;
 pub use installation::{Installation, SealedSecret, needs_its_key};
-pub use jobs::{Claim, ClaimedJob, Jobs};
+pub use jobs::{Claim, ClaimedJob, Jobs, Queued, Queues, StoredJob};
 pub use keys::ApiKeys;
 pub use lists::Lists;
 pub use messages::Messages;
@@ -80,6 +81,7 @@ pub use soft_bounces::SoftBounces;
 pub use suppressions::Suppressions;
 pub use templates::Templates;
 pub use urls::Urls;
+pub use verification::Verification;
 pub use webhooks::{ReplayRange, Webhooks};
 
 /// A database.
@@ -132,6 +134,7 @@ pub trait Store:
     + Suppressions
     + Templates
     + Urls
+    + Verification
     + Webhooks
     + std::fmt::Debug
     + Send

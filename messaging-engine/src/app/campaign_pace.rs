@@ -43,7 +43,8 @@ impl CampaignPace {
         if all.len() >= REMEMBERED && !all.contains_key(&id) {
             all.retain(|_, paced| paced.begun.next_at(now).is_some() || !paced.released.is_empty());
         }
-        let known = all.entry(id).or_insert_with(|| Paced { begun: Pacing::used_up(limit, now), released: VecDeque::new() });
+        let known =
+            all.entry(id).or_insert_with(|| Paced { begun: Pacing::used_up(limit, now), released: VecDeque::new() });
         while known.released.front().is_some_and(|at| *at + LOST < now) {
             known.released.pop_front();
         }

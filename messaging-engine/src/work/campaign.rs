@@ -103,12 +103,7 @@ impl Job for RunCampaign {
 
 impl RunCampaign {
     /// Does what is next.
-    async fn step(
-        &mut self,
-        cx: &JobContext,
-        campaign: Stored<Campaign>,
-        turn: &mut Turn,
-    ) -> Result<Step, JobError> {
+    async fn step(&mut self, cx: &JobContext, campaign: Stored<Campaign>, turn: &mut Turn) -> Result<Step, JobError> {
         let now = cx.app.now();
         match campaign.record.status {
             CampaignStatus::Draft | CampaignStatus::Sent => Ok(Step::End),
@@ -135,7 +130,8 @@ impl RunCampaign {
         let UnderWay { campaign: Stored { record: campaign, .. }, progress, now } = &under_way;
         let now = *now;
         let is_sending = campaign.status == CampaignStatus::Sending;
-        let counts: Counts = cx.app.store().campaign_counts(self.workspace_id, self.campaign_id).await?.into_iter().sum();
+        let counts: Counts =
+            cx.app.store().campaign_counts(self.workspace_id, self.campaign_id).await?.into_iter().sum();
         let waiting = counts.total(Counter::Waiting);
         let mut next = now + REST;
         let mut is_idle = true;

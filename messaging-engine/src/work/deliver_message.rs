@@ -90,7 +90,8 @@ impl Job for DeliverMessage {
             },
             first => first,
         };
-        let mut run = Run { job: self, message, addressees: Vec::new(), copies: Vec::new(), found_ambiguous: 0, permit };
+        let mut run =
+            Run { job: self, message, addressees: Vec::new(), copies: Vec::new(), found_ambiguous: 0, permit };
         let request = match stored.map(|stored| content::decode(&stored)).transpose() {
             Ok(Some(request)) => Some(request),
             Ok(None) => cx.app.campaign_request(&run.message).await?,

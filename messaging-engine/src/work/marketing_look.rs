@@ -238,11 +238,7 @@ async fn settle(
 }
 
 /// The changes by which a message gives back its place among the marketing messages to its contact.
-pub(super) async fn give_back(
-    cx: &JobContext,
-    message: &Message,
-    job: &DeliverMessage,
-) -> Result<Changes, StoreError> {
+pub(super) async fn give_back(cx: &JobContext, message: &Message, job: &DeliverMessage) -> Result<Changes, StoreError> {
     let (Some(reserved), Some(contact)) = (job.reserved_at, message.contact_id) else { return Ok(Changes::default()) };
     let stored = cx.app.store().contact_sends(message.workspace_id, contact, message.channel).await?;
     let Some(Stored { mut record, revision }) = stored else { return Ok(Changes::default()) };

@@ -172,7 +172,9 @@ impl Mailing {
 #[tokio::test]
 async fn everybody_who_agreed_gets_it_once() {
     let mailing = Mailing::start(700, 3).await;
-    mailing.add([json!({"email": "no@d0.example", "consent": {"marketing_email": false}}), json!({"external_id": "x"})]).await;
+    mailing
+        .add([json!({"email": "no@d0.example", "consent": {"marketing_email": false}}), json!({"external_id": "x"})])
+        .await;
     let id = mailing.send(json!({})).await;
     assert_eq!(mailing.status(id).await, "scheduled");
     mailing.work().await;
@@ -180,7 +182,10 @@ async fn everybody_who_agreed_gets_it_once() {
     let view = mailing.view(id).await;
     assert_eq!((&view["status"], &view["recipients"], &view["waiting"]), (&json!("sent"), &json!(700), &json!(0)));
     let stats = mailing.get(&mailing.caller, &mailing.at(&format!("campaigns/{id}/stats"))).await.body;
-    assert_eq!((&stats["sent"], &stats["skipped"]["no_consent"], &stats["skipped"]["no_address"]), (&json!(700), &json!(1), &json!(1)));
+    assert_eq!(
+        (&stats["sent"], &stats["skipped"]["no_consent"], &stats["skipped"]["no_address"]),
+        (&json!(700), &json!(1), &json!(1))
+    );
     assert_eq!(mailing.attempts(), 700);
     // Its job has ended with it.
     let lane = format!("t/{}/campaign:{id}", mailing.workspace);
@@ -229,10 +234,7 @@ async fn another_time_counts_instead_of_the_first_one() {
         told.push(states.join(" "));
         mailing.clock.advance(HOUR);
     }
-    assert_eq!(
-        told,
-        ["scheduled scheduled draft", "sent scheduled draft", "sent scheduled draft", "sent sent draft"]
-    );
+    assert_eq!(told, ["scheduled scheduled draft", "sent scheduled draft", "sent scheduled draft", "sent sent draft"]);
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ pub mod prelude {
     pub use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
     pub use messaging_core::domain::custom_field::CustomField;
     pub use messaging_core::domain::digest::Digest;
+    pub use messaging_core::domain::fence::Fence;
     pub use messaging_core::domain::import::Import;
     pub use messaging_core::domain::import::report::RowErrors;
     pub use messaging_core::domain::link_token::{CopyKey, UrlKey};
@@ -51,13 +52,14 @@ pub mod prelude {
     pub use messaging_core::ports::store::installation::SealedSecret;
     pub use messaging_core::ports::store::product_events::{EventActivity, Named};
     pub use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
+    pub use messaging_core::ports::store::verification::{MessageOfJob, PlacedContent, Verified};
     pub use messaging_core::ports::store::webhooks::ReplayRange;
     pub use messaging_core::ports::store::{
         Accounts, ApiKeys, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, Blobs,
         CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters, CustomFields, EventLog, Imports,
         Installation, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, Replies, Sandbox,
         Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, StoreCursor, StoreError, Stored, Suppressions,
-        Templates, Urls, Webhooks,
+        Templates, Urls, Verification, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};
@@ -158,6 +160,7 @@ macro_rules! for_every_read {
             impl Installation {
                 key_check() -> Option<String>;
                 installation_name() -> Option<String>;
+                fence() -> Option<Fence>;
                 sealed_secrets(limit: usize) -> Vec<SealedSecret>;
             }
             impl ApiKeys {
@@ -247,6 +250,12 @@ macro_rules! for_every_read {
                 url(workspace: WorkspaceId, key: UrlKey) -> Option<String>;
                 urls_naming(workspace: WorkspaceId, names: &Names, page: PageRequest) -> Slice<UrlKey>;
             }
+            impl Verification {
+                workspace_after(after: Option<WorkspaceId>) -> Option<WorkspaceId>;
+                verify_workspace(workspace: WorkspaceId) -> Verified;
+                verify_message_jobs(kind: &'static str, message_of: MessageOfJob) -> Verified;
+                contents_after(after: Option<StoreCursor>, limit: usize) -> Vec<PlacedContent>;
+            }
             impl Webhooks {
                 webhook(workspace: WorkspaceId, id: WebhookId) -> Option<Stored<Webhook>>;
                 webhooks(workspace: WorkspaceId, page: PageRequest) -> Slice<Webhook>;
@@ -256,6 +265,7 @@ macro_rules! for_every_read {
                 backlog(workspace: WorkspaceId, webhook: WebhookId, limit: usize) -> Vec<Delivery>;
                 replayable(workspace: WorkspaceId, webhook: WebhookId, range: &ReplayRange, limit: usize) -> Vec<Delivery>;
                 count_replayable(workspace: WorkspaceId, webhook: WebhookId, range: &ReplayRange, limit: usize) -> Option<(u64, DeliveryId)>;
+                give_up_backlogs(limit: usize) -> u64;
                 expire_deliveries(before: Timestamp, limit: usize) -> u64;
                 forget_deliveries(before: Timestamp, limit: usize) -> u64;
             }

@@ -14,14 +14,15 @@ use messaging_core::ids::{CampaignId, Id as _, WorkspaceId};
 use messaging_core::ports::store::{Counters, LinkCounts, SeriesOf, StoreError};
 use rusqlite::{Connection, Row, params};
 
-use self::columns::{SERIES, TOTALS, counts, select, with_series, with_totals};
+use self::columns::{counts, select, with_series, with_totals};
 use super::SqliteStore;
 use super::fault::Fault;
 use super::numbers::campaign_number;
-use super::query::many;
+use super::query::{many, one};
 use super::row::{count, number, sql_limit};
 
-pub(super) use deltas::CounterDeltas;
+pub(super) use columns::{SERIES, TOTALS};
+pub(super) use deltas::{CounterDeltas, SourceKind};
 
 /// Counts a click on a link. Its URL is that of the first click.
 pub(super) fn count_link(connection: &Connection, click: &CountLink) -> Result<(), Fault> {
@@ -45,6 +46,32 @@ pub(super) fn note_engagement(connection: &Connection, engagement: &Engagement) 
     Ok(())
 }
 
+/// The totals of a campaign by variant, in order.
+pub(super) fn totals(connection: &Connection, campaign: i64) -> Result<Vec<(u8, Counts)>, Fault> {
+    const SQL: &str =
+        with_totals!(select!("variant, " each " FROM campaign_counts WHERE campaign = ?1 ORDER BY variant"));
+    many(connection, SQL, [campaign], |row| Ok((row.get(0)?, counts(TOTALS, row, 1)?)))
+}
+
+/// The sum of the series of a campaign.
+pub(super) fn sum_of_campaign(connection: &Connection, campaign: i64) -> Result<Counts, Fault> {
+    const SQL: &str = with_series!(select!("" sums " FROM campaign_activity WHERE campaign = ?1"));
+    Ok(one(connection, SQL, [campaign], |row| counts(SERIES, row, 0))?.unwrap_or_default())
+}
+
+/// The sum of a series of a workspace.
+pub(super) fn sum_of_activity(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    channel: Channel,
+    kind: SourceKind,
+) -> Result<Counts, Fault> {
+    const SQL: &str =
+        with_series!(select!("" sums " FROM activity WHERE workspace = ?1 AND channel = ?2 AND source = ?3"));
+    let key = params![workspace.to_bytes(), number(&Channel::ALL, &channel), number(&SourceKind::ALL, &kind)];
+    Ok(one(connection, SQL, key, |row| counts(SERIES, row, 0))?.unwrap_or_default())
+}
+
 /// Lets go up to `limit` rows of a campaign that was removed; answers how many went.
 pub(super) fn forget_campaign(connection: &Connection, campaign: i64, limit: usize) -> Result<usize, Fault> {
     let mut forgotten = 0;
@@ -65,16 +92,11 @@ pub(super) fn forget_campaign(connection: &Connection, campaign: i64, limit: usi
 #[async_trait]
 impl Counters for SqliteStore {
     async fn campaign_counts(&self, workspace: WorkspaceId, campaign: CampaignId) -> Result<Vec<Counts>, StoreError> {
-        const SQL: &str = with_totals!(select!(
-            "variant, " each " FROM campaign_counts WHERE campaign = ?1 ORDER BY variant"
-        ));
         self.readers
             .point_read(move |connection| {
                 let Some(campaign) = campaign_number(connection, workspace, campaign)? else { return Ok(Vec::new()) };
-                let rows: Vec<(u8, Counts)> =
-                    many(connection, SQL, [campaign], |row| Ok((row.get(0)?, counts(TOTALS, row, 1)?)))?;
                 let mut variants = Vec::new();
-                for (variant, counts) in rows {
+                for (variant, counts) in totals(connection, campaign)? {
                     variants.resize(usize::from(variant), Counts::default());
                     variants.push(counts);
                 }

@@ -165,6 +165,22 @@ impl Readers {
         Ok(answer.await.map_err(|_| Fault::Panicked)??)
     }
 
+    /// Runs a read that takes as long as it takes, as one transaction on a connection of its own. While it runs, the log
+    /// cannot start over.
+    pub(super) async fn read_at_length<T, F>(&self, read: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        let path = self.path.clone();
+        let task = tokio::task::spawn_blocking(move || {
+            let connection = connection::reader(&path, || false)?;
+            let transaction = connection.unchecked_transaction()?;
+            read(&transaction)
+        });
+        Ok(task.await.map_err(|_| Fault::Panicked)??)
+    }
+
     /// Lets the threads finish what waits, and waits for them.
     pub(super) fn close(&self) {
         self.queue.lock().closed = true;

@@ -35,11 +35,15 @@ impl RunCampaign {
     }
 
     async fn judge(&self, cx: &JobContext, under_way: &UnderWay, piece: Option<u64>) -> Result<(), JobError> {
-        let UnderWay { campaign: Stored { record: campaign, revision }, progress: Stored { record: progress, .. }, now } =
-            under_way;
+        let UnderWay {
+            campaign: Stored { record: campaign, revision },
+            progress: Stored { record: progress, .. },
+            now,
+        } = under_way;
         let terms = terms(campaign);
         let wants_zones = terms.wall_time.is_some() || terms.quiet_hours.is_some();
-        let query = cx.app.audience_query(self.workspace_id, campaign.plan.channel, &campaign.plan.audience, wants_zones);
+        let query =
+            cx.app.audience_query(self.workspace_id, campaign.plan.channel, &campaign.plan.audience, wants_zones);
         let query = query.await.map_err(|error| StoreError::Failed(Box::new(error)))?;
         let query = Arc::new(AudienceQuery { now: progress.as_of, ..query });
         let mut found = cx.app.store().audience_piece(self.workspace_id, &query, piece).await?;

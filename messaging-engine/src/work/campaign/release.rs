@@ -127,8 +127,7 @@ impl RunCampaign {
 
     async fn release_page(&self, cx: &JobContext, keys: &[WaitingKey], now: Timestamp) -> Result<(), JobError> {
         let (workspace, id) = (self.workspace_id, self.campaign_id);
-        let mut changes =
-            Changes::from_iter([Write::ExpectCampaign(workspace, id, CampaignStatus::Sending)]);
+        let mut changes = Changes::from_iter([Write::ExpectCampaign(workspace, id, CampaignStatus::Sending)]);
         changes.push(Write::TakeWaiting(workspace, id, keys.to_vec()));
         for (_, message) in read_messages(cx, workspace, keys).await? {
             if is_to_be_sent(&message) {

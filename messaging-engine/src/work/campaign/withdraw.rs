@@ -21,7 +21,12 @@ const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_secs(2);
 
 impl RunCampaign {
     /// Withdraws the next page.
-    pub(super) async fn withdraw(&self, cx: &JobContext, campaign: &Campaign, now: Timestamp) -> Result<Step, JobError> {
+    pub(super) async fn withdraw(
+        &self,
+        cx: &JobContext,
+        campaign: &Campaign,
+        now: Timestamp,
+    ) -> Result<Step, JobError> {
         let (workspace, id) = (self.workspace_id, self.campaign_id);
         for (track, _) in cx.app.store().waiting_tracks(workspace, id).await? {
             let keys = cx.app.store().due_messages(workspace, id, track, EVER, PAGE).await?;
@@ -79,4 +84,3 @@ async fn withdraw_one(cx: &JobContext, message: &Message, now: Timestamp) -> Res
         Err(error) => Err(error.into()),
     }
 }
-

@@ -71,18 +71,19 @@ async fn redaction(app: &App, workspace: WorkspaceId, id: MessageId, names: &Nam
     // Nothing goes to an erased person any more.
     let is_cancelled = message.status.may_become(MessageStatus::Cancelled);
     let now = app.now();
+    let after = if is_cancelled { message.moved(MessageStatus::Cancelled, now) } else { message.clone() };
     changes.push(Write::RedactMessage(Box::new(RedactMessage {
         workspace_id: workspace,
         message_id: id,
         revision: message.revision,
-        status: if is_cancelled { MessageStatus::Cancelled } else { message.status },
-        updated_at: if is_cancelled { now } else { message.updated_at },
+        status: after.status,
+        updated_at: after.updated_at,
         tags: erasure::tags(&message, names),
         events: redacted.collect(),
     })));
+    let count = CountMessages::of_change(&message, &after, None, now);
+    changes.extend(count.map(|count| Write::CountMessages(Box::new(count))));
     if is_cancelled {
-        let counted = CountMessages::of_change(&message, &message.moved(MessageStatus::Cancelled, now), None, now);
-        changes.extend(counted.map(|count| Write::CountMessages(Box::new(count))));
         changes.extend(message.campaign_id.map(|campaign| App::wake_campaign(workspace, campaign, now)));
         let cancelled = [(EventKind::Cancelled, serde_json::Map::new())];
         changes.extend(app.append_events(workspace, id, cancelled).await?);

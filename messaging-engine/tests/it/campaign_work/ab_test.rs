@@ -54,7 +54,10 @@ async fn a_test_leads_to_the_winner() {
         .await;
     mailing.work().await;
     let view = mailing.view(id).await;
-    assert_eq!((&view["status"], &view["phase"], &view["waiting"]), (&json!("sending"), &json!("waiting_winner"), &json!(480)));
+    assert_eq!(
+        (&view["status"], &view["phase"], &view["waiting"]),
+        (&json!("sending"), &json!("waiting_winner"), &json!(480))
+    );
     let tested = mailing.messages(id).await;
     assert_eq!(sizes(&tested), [60, 60]);
     // The second variant is opened more often.
@@ -66,7 +69,10 @@ async fn a_test_leads_to_the_winner() {
     mailing.pass(MINUTE).await;
     assert_eq!(mailing.tally(id).await, "delivered 600");
     let view = mailing.view(id).await;
-    assert_eq!((&view["status"], &view["phase"], &view["winner_variant"]), (&json!("sent"), &json!(null), &json!("v1")));
+    assert_eq!(
+        (&view["status"], &view["phase"], &view["winner_variant"]),
+        (&json!("sent"), &json!(null), &json!("v1"))
+    );
     assert_eq!(sizes(&mailing.messages(id).await), [60, 540]);
     // What is spread is spread over all of the list, not its beginning.
     let late = tested.iter().filter(|message| message.to.starts_with("p5")).count();
@@ -104,7 +110,10 @@ async fn a_pause_does_not_stop_the_wait_for_a_winner() {
     mailing.work().await;
     mailing.pass(30 * MINUTE).await;
     let view = mailing.view(id).await;
-    assert_eq!((&view["status"], &view["phase"], &view["winner_variant"]), (&json!("paused"), &json!("winner"), &json!("v0")));
+    assert_eq!(
+        (&view["status"], &view["phase"], &view["winner_variant"]),
+        (&json!("paused"), &json!("winner"), &json!("v0"))
+    );
     assert_eq!(mailing.tally(id).await, "delivered 25");
 }
 

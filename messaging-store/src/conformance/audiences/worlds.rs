@@ -7,8 +7,8 @@ use messaging_core::domain::campaign::audience::{
     AudienceCounts, AudienceVerdict, ContactFacts, agrees, claim, shares_addresses, verdict,
 };
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::StoredFilter;
+use messaging_core::domain::segment::filter::Filter;
 use messaging_core::ids::ContactId;
 use messaging_core::ports::store::Store;
 use messaging_core::ports::store::audiences::{AudiencePreview, AudienceQuery};

@@ -6,10 +6,10 @@ use rusqlite::Row;
 use super::super::fault::Fault;
 
 /// The counters of the columns of totals, in their order.
-pub(super) const TOTALS: [Counter; 19] = Counter::ALL;
+pub(in super::super) const TOTALS: [Counter; 19] = Counter::ALL;
 
 /// The counters of the columns of series, in their order.
-pub(super) const SERIES: [Counter; 9] = [
+pub(in super::super) const SERIES: [Counter; 9] = [
     Counter::Sent,
     Counter::Delivered,
     Counter::Bounces,
@@ -68,7 +68,7 @@ macro_rules! select {
         concat!("SELECT ", $before, $first, $(", ", $name,)* $after)
     };
     ($before:literal sums $after:literal; $first:literal $($name:literal)*) => {
-        concat!("SELECT ", $before, "sum(", $first, ")", $(", sum(", $name, ")",)* $after)
+        concat!("SELECT ", $before, "ifnull(sum(", $first, "), 0)", $(", ifnull(sum(", $name, "), 0)",)* $after)
     };
 }
 

@@ -47,14 +47,23 @@ enum Key {
 
 /// Who sent a message, without which of them. In the order of the stored numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum SourceKind {
+pub(in super::super) enum SourceKind {
     Transactional,
     Campaign,
     Automation,
 }
 
 impl SourceKind {
-    pub(super) const ALL: [Self; 3] = [Self::Transactional, Self::Campaign, Self::Automation];
+    pub(in super::super) const ALL: [Self; 3] = [Self::Transactional, Self::Campaign, Self::Automation];
+
+    /// What reports call the messages.
+    pub(in super::super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Transactional => "requests",
+            Self::Campaign => "campaigns",
+            Self::Automation => "automations",
+        }
+    }
 
     pub(super) const fn of(source: MessageSource) -> Self {
         match source {

@@ -1,0 +1,92 @@
+//! Whether what is kept is what the rows and files say.
+
+use messaging_core::domain::content;
+use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ports::store::StoreError;
+use messaging_core::ports::store::verification::{Difference, PlacedContent, Verified};
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::error::Error;
+use crate::jobs::JobData as _;
+use crate::jobs::deliver_message::DeliverMessage;
+
+/// Contents of messages that are looked at together: each may be as long as a request.
+const PAGE: usize = 32;
+
+/// What was compared, and what differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// How many numbers, rows and files were compared.
+    pub checked: u64,
+    /// What differs; the first thousand.
+    pub differences: Vec<DifferenceReport>,
+}
+
+/// Something that is kept otherwise than it is counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct DifferenceReport {
+    /// What.
+    pub what: String,
+    /// The number that is kept. Of something that is there or not: 1 or 0.
+    pub stored: i64,
+    /// What the rows say; of something that is there or not, whether it should be.
+    pub counted: i64,
+}
+
+/// Recounts every counter, and looks whether rows and files that others name are there. Changes nothing; also while a server
+/// works on the database.
+pub async fn verify(app: &App) -> Result<VerifyReport, Error> {
+    let mut verified = Verified::default();
+    let mut workspace = app.store().workspace_after(None).await?;
+    while let Some(id) = workspace {
+        verified.add(app.store().verify_workspace(id).await?);
+        workspace = app.store().workspace_after(Some(id)).await?;
+    }
+    verified.add(app.store().verify_message_jobs(DeliverMessage::KIND, message_of).await?);
+    files(app, &mut verified).await?;
+    let report = |Difference { what, stored, counted }| DifferenceReport { what, stored, counted };
+    Ok(VerifyReport { checked: verified.checked, differences: verified.differences.into_iter().map(report).collect() })
+}
+
+fn message_of(payload: &[u8]) -> Option<(WorkspaceId, MessageId)> {
+    let job: DeliverMessage = serde_json::from_slice(payload).ok()?;
+    Some((job.workspace_id, job.message_id))
+}
+
+/// Attachments that messages name are there, as long as they were.
+async fn files(app: &App, verified: &mut Verified) -> Result<(), Error> {
+    let mut after = None;
+    loop {
+        let page = app.store().contents_after(after, PAGE).await?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = Some(last.place);
+        for placed in page {
+            compare_files(app, placed, verified).await?;
+        }
+    }
+}
+
+async fn compare_files(app: &App, placed: PlacedContent, verified: &mut Verified) -> Result<(), StoreError> {
+    let PlacedContent { workspace_id, message_id, content, place: _ } = placed;
+    let Ok(request) = content::decode(&content) else {
+        verified.compare(|| format!("{message_id}: a request that can be read"), 0, 1);
+        return Ok(());
+    };
+    for file in request.files {
+        let length = app.blobs().blob(workspace_id, file.blob).await?.map(|bytes| bytes.len() as u64);
+        if length != Some(file.size) {
+            // Erased since it was read, it is not missed.
+            let now = app.store().message_with_content(workspace_id, message_id).await?;
+            if now.is_none_or(|(_, stored)| stored.is_none()) {
+                continue;
+            }
+        }
+        let bytes = |length: u64| i64::try_from(length).unwrap_or(i64::MAX);
+        let what = || format!("{message_id}: bytes of the file {}", file.blob);
+        verified.compare(what, bytes(length.unwrap_or(0)), bytes(file.size));
+    }
+    Ok(())
+}
