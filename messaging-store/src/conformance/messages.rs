@@ -200,7 +200,7 @@ pub async fn listing_is_narrowed_to_recipient_template_and_time(store: &dyn Stor
         bytes[..6].copy_from_slice(&(1_769_850_900_000 + millis).to_be_bytes()[2..]);
         MessageId::from_bytes(bytes)
     };
-    let time = |millis| Timestamp::from_millis(1_769_850_900_000 + millis);
+    let time = |millis: i64| Timestamp::from_millis(1_769_850_900_000 + millis);
     let template = Some(id());
     let one = Message { id: at(0, 1), to: "Ann@Example.org".to_owned(), ..message(workspace) };
     let two = Message { id: at(10, 0), to: "bob@example.org".to_owned(), template_id: template, ..message(workspace) };

@@ -3,6 +3,7 @@
 mod health;
 mod ownership;
 mod sqlite;
+mod verification;
 
 mod conformance {
     //! What every store must do, on SQLite.
