@@ -143,7 +143,8 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let admin = Admin::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))?;
     let (_, matches) = matches.subcommand().expect("required");
     target::block_on(async {
-        let app = target::open(matches).await?;
+        let is_made = !matches!(admin, Admin::Verify);
+        let app = if is_made { target::open(matches).await? } else { target::open_existing(matches).await? };
         carry_out(&app, admin, output).await
     })?
 }

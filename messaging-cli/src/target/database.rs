@@ -167,6 +167,15 @@ pub(crate) async fn open(matches: &ArgMatches) -> Result<App, Failure> {
     open_with(&settings(matches)?).await
 }
 
+/// The same, where a database is to be there already.
+pub(crate) async fn open_existing(matches: &ArgMatches) -> Result<App, Failure> {
+    let settings = settings(matches)?;
+    if !settings.database.exists() {
+        return Err(Failure::Unreachable(format!("there is no database {}", settings.database.display())));
+    }
+    open_with(&settings).await
+}
+
 async fn open_with(settings: &Settings) -> Result<App, Failure> {
     Ok(open_as(settings, Role::Command).await?)
 }
