@@ -4,6 +4,7 @@ mod health;
 mod ownership;
 mod sqlite;
 mod verification;
+mod zz_measure;
 
 mod conformance {
     //! What every store must do, on SQLite.
