@@ -15,7 +15,7 @@ use messaging_benches::product::Product;
 use messaging_benches::sink::{Sink, fill};
 use messaging_benches::{Plan, report};
 use messaging_core::domain::dkim::Algorithm;
-use messaging_engine::jobs::upkeep::Sweep;
+use messaging_engine::Sweep;
 use messaging_engine::work::Workers;
 use messaging_transport::{DirectDelivery, Dns, MxOverride, mime};
 use tokio::runtime::Handle;

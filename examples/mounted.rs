@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let app = App::builder(store, key)
         .transports(messaging_transport::defaults(&messaging_transport::Options::new("localhost")))
         // Links in messages lead to what is mounted below the path.
-        .settings(Settings { public_url: url.clone(), ..Settings::default() })
+        .settings(Settings::default().public_url(url.as_str()))
         .build()
         .await?;
     let dev = admin::prepare_dev(&app).await?;

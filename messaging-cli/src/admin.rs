@@ -1,13 +1,14 @@
 //! `admin`: users, workspaces and API keys, straight on the database, also while a server works on it.
 
 use std::io::Read as _;
+use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, Subcommand};
 use messaging_core::ids::{ApiKeyId, WorkspaceId};
 use messaging_core::input::{self, PageQuery};
 use messaging_core::scope::Scope;
-use messaging_engine::admin::{DifferenceReport, VerifyReport};
+use messaging_engine::admin::{DifferenceReport, Queued, VerifyReport};
 use messaging_engine::ops::keys::ApiKeyInput;
 use messaging_engine::{App, Error, admin};
 use serde_json::{Map, Value, json};
@@ -36,6 +37,8 @@ enum Admin {
     RevokeKey(RevokeKey),
     /// List the API keys of a workspace, revoked ones included
     ListKeys(ListKeys),
+    /// Let a restored or copied installation send again, once what waits was cancelled or not
+    Resume(Resume),
     /// Give the installation another name than the hostname of its first start; it stands in Message-IDs
     SetName(SetName),
     /// Recount counters and look whether rows and files are there; exit code 1 when something differs. Changes nothing,
@@ -118,6 +121,54 @@ struct SetName {
     name: String,
 }
 
+#[derive(Debug, Args)]
+struct Resume {
+    /// What becomes of what waits: `cancel` ends every message that is queued or deferred as cancelled and every waiting
+    /// webhook delivery as failed, so that nothing from before is ever sent from here; `send` lets all of it go out, also
+    /// what another server has sent since the copy was taken
+    #[arg(long, value_name = "WHAT", value_parser = ["send", "cancel"])]
+    queued: String,
+}
+
+/// How often it is looked whether a server has cancelled everything.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long it is waited for a server to do so; it goes on by itself.
+const PATIENCE: Duration = Duration::from_mins(30);
+
+async fn resume(matches: &ArgMatches, resume: &Resume, output: Output) -> Result<(), Failure> {
+    let (app, is_alone) = target::open_to_work(matches).await?;
+    let refused = |error: Error| target::refused(&app, error);
+    let queued = if resume.queued == "send" { Queued::Send } else { Queued::Cancel };
+    let mut report = admin::resume(&app, queued).await.map_err(refused)?;
+    if report.fenced_since.is_none() {
+        output::note("the installation is not fenced: there is nothing to resume");
+    }
+    let is_cancelling = report.doing.take().is_some();
+    if is_cancelling && queued == Queued::Send {
+        return Err(Failure::Failed("what waits is being cancelled already, after which it sends again".to_owned()));
+    }
+    if is_cancelling && is_alone {
+        let mut cancelled = 0;
+        let mut note = |more: usize| {
+            cancelled += more;
+            if cancelled > 0 && more > 0 && cancelled % 20_000 < more {
+                output::note(&format!("{cancelled} cancelled so far"));
+            }
+        };
+        admin::cancel_waiting(&app, &mut note).await.map_err(refused)?;
+    } else if is_cancelling {
+        let started = tokio::time::Instant::now();
+        while app.store().fence().await.map_err(|error| refused(error.into()))?.is_some() {
+            if started.elapsed() > PATIENCE {
+                return Err(Failure::Failed("the server is still cancelling what waits; it goes on".to_owned()));
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+    app.store().close().await;
+    output.resource(&report)
+}
+
 fn scopes() -> PossibleValuesParser {
     PossibleValuesParser::new(Scope::ALL.iter().map(|scope| scope.as_str()))
 }
@@ -125,7 +176,7 @@ fn scopes() -> PossibleValuesParser {
 /// The command.
 pub(crate) fn command() -> Command {
     let command = Command::new("admin")
-        .about("Create users, workspaces and API keys straight on the database, also while a server runs")
+        .about("Create users, workspaces and API keys, and resume a restored server: straight on the database, while it runs")
         .after_help(EXAMPLES)
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -143,6 +194,9 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let admin = Admin::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))?;
     let (_, matches) = matches.subcommand().expect("required");
     target::block_on(async {
+        if let Admin::Resume(flags) = &admin {
+            return resume(matches, flags, output).await;
+        }
         let is_made = !matches!(admin, Admin::Verify);
         let app = if is_made { target::open(matches).await? } else { target::open_existing(matches).await? };
         carry_out(&app, admin, output).await
@@ -180,6 +234,7 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
             let id = key.id.parse::<ApiKeyId>().map_err(|_| refused(Error::NotFound))?;
             output.resource(&admin::revoke_key(app, id).await.map_err(refused)?)
         }
+        Admin::Resume(_) => Err(Failure::usage("resume opens the database itself")),
         Admin::SetName(set) => output.resource(&admin::set_installation_name(app, &set.name).await.map_err(refused)?),
         Admin::Verify => verified(&admin::verify(app).await.map_err(refused)?, output),
         Admin::ListKeys(keys) => {

@@ -10,7 +10,7 @@ use clap::Command;
 use messaging_engine::ops;
 
 use self::word::{Word, place};
-use crate::{admin, arguments, completions, dev, import, listen, serve, templates, watch};
+use crate::{admin, arguments, backup, completions, dev, import, listen, serve, templates, watch};
 
 /// The words of the commands that run a server.
 const SERVERS: [&str; 2] = ["dev", "serve"];
@@ -26,7 +26,8 @@ pub(crate) fn root_for(arguments: &[OsString]) -> Command {
 
 /// The whole command line.
 pub fn root() -> Command {
-    let mut root = program().subcommands([dev::command(), serve::command(), admin::command()]);
+    let servers = [dev::command(), serve::command(), admin::command()];
+    let mut root = program().subcommands(servers).subcommands([backup::backup_command(), backup::restore_command()]);
     let groups = tree();
     let help = help::top(&root, &groups, &completions::command());
     for noun in groups {

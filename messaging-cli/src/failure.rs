@@ -17,6 +17,9 @@ pub(crate) enum Failure {
     /// What was asked for was tried and did not succeed; the answer is printed already.
     #[error("{0}")]
     Unsuccessful(String),
+    /// What was asked for was tried and did not succeed, and nothing is printed yet.
+    #[error("{0}")]
+    Failed(String),
     /// The command line makes no sense, or a file it names cannot be read.
     #[error("{0}")]
     Usage(String),
@@ -49,7 +52,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             _ if self.is_closed_pipe() => 0,
-            Self::Refused(_) | Self::Unsuccessful(_) => 1,
+            Self::Refused(_) | Self::Unsuccessful(_) | Self::Failed(_) => 1,
             Self::Usage(_) => 2,
             Self::Unreachable(_) | Self::Output(_) => 3,
         }
@@ -64,7 +67,7 @@ impl Failure {
     pub(crate) const fn code(&self) -> &'static str {
         match self {
             Self::Refused(_) => "refused",
-            Self::Unsuccessful(_) => "unsuccessful",
+            Self::Unsuccessful(_) | Self::Failed(_) => "unsuccessful",
             Self::Usage(_) => "usage",
             Self::Unreachable(_) => "unreachable",
             Self::Output(_) => "output",

@@ -14,6 +14,7 @@
 mod admin;
 mod api;
 mod arguments;
+mod backup;
 pub mod command;
 mod completions;
 mod dev;
@@ -60,6 +61,8 @@ fn carry_out(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("serve", matches)) => serve::run(matches),
         Some(("dev", matches)) => dev::run(matches, output),
+        Some(("backup", matches)) => backup::back_up(matches, output),
+        Some(("restore", matches)) => backup::restore(matches, output),
         Some(("admin", matches)) => admin::run(matches, output),
         Some(("completions", matches)) => completions::run(matches, command::root()),
         _ => api::run(matches, output),

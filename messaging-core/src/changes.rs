@@ -25,6 +25,7 @@ use crate::domain::channel::Channel;
 use crate::domain::contact::Contact;
 use crate::domain::custom_field::CustomField;
 use crate::domain::digest::Digest;
+use crate::domain::fence::Fence;
 use crate::domain::import::Import;
 use crate::domain::import::report::RowErrors;
 use crate::domain::lane::Lane;
@@ -50,7 +51,7 @@ use crate::time::Timestamp;
 
 pub use self::campaigns::{AudienceRow, ContactSends, CountLink, Engagement, NewWaiting, WaitingKey, track_of};
 pub use self::contacts::{MoveProductEvents, PutContact};
-pub use self::jobs::{JobHandle, NewJob, PutBack, Reschedule};
+pub use self::jobs::{JobHandle, JobPlace, NewJob, PutBack, Reschedule};
 pub use self::messages::{
     AttributeMessage, CountMessages, EraseCopy, LogEvent, MoveMessage, RedactMessage, moves, visited,
 };
@@ -108,6 +109,8 @@ pub enum Write {
     PutKeyCheck(String),
     /// Keeps the name of the installation. A conflict when there is another one than the second, `None` for none.
     PutInstallationName(String, Option<String>),
+    /// Fences the installation, or ends that. A conflict when the fence is another one than the second; `None` for none.
+    PutFence(Option<Fence>, Option<Fence>),
     /// Creates or replaces a user. The email is unique.
     PutUser(User, Expect),
     /// Opens a session.
@@ -293,6 +296,9 @@ pub enum Write {
     WakeLane(Lane, Timestamp),
     /// Removes a claimed job. `LeaseLost` when the claim is not held.
     FinishJob(JobHandle),
+    /// Removes a job that nobody has claimed; no conflict when it is gone already, one when it is claimed. Only for the
+    /// process that claims jobs.
+    RemoveJob(JobPlace),
     /// Puts a claimed job back for later. `LeaseLost` when the claim is not held.
     RescheduleJob(JobHandle, Reschedule),
     /// Puts a claimed job back for later as it is stored: [`SaveJob`](Self::SaveJob) may have changed it since it was
@@ -319,6 +325,8 @@ impl Write {
                 | Self::DeleteMember(..)
                 | Self::TouchApiKey(..)
                 | Self::PutInstallationName(..)
+                | Self::PutFence(..)
+                | Self::RemoveJob(..)
                 | Self::DeleteDomain(..)
                 | Self::DeleteChannel(..)
                 | Self::PutSuppression(..)

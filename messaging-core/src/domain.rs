@@ -20,8 +20,11 @@ pub mod dkim;
 pub mod dns_record;
 pub mod domain_name;
 pub mod fair_turns;
+pub mod fence;
 pub mod free_mail;
 pub mod headers;
+#[cfg(feature = "html")]
+mod html_events;
 pub mod import;
 pub mod inbound_message;
 pub mod ip_block;

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use std::sync::Mutex;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use ulid::Ulid;
 
 use crate::entropy::Entropy;
@@ -75,7 +75,13 @@ macro_rules! ids {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                // At once: each message is stored and answered with several.
+                const CODE_AT: usize = $prefix.len() + 1;
+                let mut text = [b'_'; CODE_AT + ulid::ULID_LEN];
+                let mut code = [0_u8; ulid::ULID_LEN];
+                text[..$prefix.len()].copy_from_slice($prefix.as_bytes());
+                text[CODE_AT..].copy_from_slice(self.0.array_to_str(&mut code).as_bytes());
+                serializer.serialize_str(std::str::from_utf8(&text).map_err(ser::Error::custom)?)
             }
         }
 

@@ -41,7 +41,9 @@ pub fn derive_validate(input: proc_macro::TokenStream) -> proc_macro::TokenStrea
 /// Required is what `validate(required)` says, and what is neither an `Option`, a `Patch` nor a `Replace` and has no
 /// `serde(default)`. A setter takes what is inside of these three; a list is taken from anything that can be gone through. What a `Patch` holds can be
 /// cleared by `clear_…`.
-#[proc_macro_derive(Setters)]
+///
+/// With `#[setters(default)]` on the struct everything has a setter and there is no `new`: it is made by `Default`.
+#[proc_macro_derive(Setters, attributes(setters))]
 pub fn derive_setters(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     setters::derive(&input).unwrap_or_else(Error::into_compile_error).into()

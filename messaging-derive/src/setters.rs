@@ -11,12 +11,13 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let Fields::Named(fields) = &data.fields else {
         return Err(Error::new_spanned(&input.ident, "only named members have setters"));
     };
+    let has_defaults = says(&input.attrs, "setters", "default");
     let (mut parameters, mut members, mut setters) = (TokenStream::new(), TokenStream::new(), TokenStream::new());
     for field in &fields.named {
         let Some(member) = &field.ident else { continue };
         let (wrapper, inner) = wrapped(&field.ty);
         let (taken, value) = argument(inner, member);
-        if is_required(field, wrapper) {
+        if !has_defaults && is_required(field, wrapper) {
             let value = wrap(wrapper, &value);
             parameters.extend(quote!(#member: #taken,));
             members.extend(quote!(#member: #value,));
@@ -27,14 +28,19 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     }
     let name = &input.ident;
     let (generics, arguments, bounds) = input.generics.split_for_impl();
-    Ok(quote! {
-        #[automatically_derived]
-        impl #generics #name #arguments #bounds {
+    let new = (!has_defaults).then(|| {
+        quote! {
             /// With what is required.
             #[allow(clippy::new_without_default)]
             pub fn new(#parameters) -> Self {
                 Self { #members }
             }
+        }
+    });
+    Ok(quote! {
+        #[automatically_derived]
+        impl #generics #name #arguments #bounds {
+            #new
             #setters
         }
     })

@@ -13,6 +13,7 @@ use messaging_core::domain::api_key::{ApiKey, generate, random_text};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::dkim::Algorithm;
+use messaging_core::domain::fence::FenceState;
 use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::domain::password;
 use messaging_core::domain::secret::Secret;
@@ -21,7 +22,7 @@ use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::user_email::UserEmail;
 use messaging_core::domain::verification::{self, SANDBOX_DOMAIN};
 use messaging_core::ids::{ApiKeyId, Id as _, UserId, WorkspaceId};
-use messaging_core::ports::store::{PageRequest, Stored};
+use messaging_core::ports::store::{CommitError, PageRequest, Stored};
 use messaging_core::scope::{Role, Scope};
 use messaging_core::time::Timestamp;
 use messaging_core::violation::{FieldCode, Violations};
@@ -30,6 +31,8 @@ use serde::{Deserialize, Serialize};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::jobs::JobData as _;
+use crate::jobs::cancel_waiting::CancelWaiting;
 use crate::ops::keys::{ApiKeyInput, ApiKeyView, CreateApiKey, DEFAULT_RATE_LIMIT, ListApiKeys};
 use crate::ops::workspaces::WorkspaceView;
 use crate::ops::{Page, PageQuery};
@@ -92,6 +95,61 @@ pub async fn set_installation_name(app: &App, name: &str) -> Result<Installation
         Ok((changes, InstallationReport { name: name.clone() }))
     })
     .await
+}
+
+/// What becomes of what waits when a copy begins to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Queued {
+    /// It goes on.
+    Send,
+    /// Every message and every delivery of a webhook that waits is cancelled first.
+    Cancel,
+}
+
+/// How `admin resume` left the installation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ResumeReport {
+    /// Since when nothing had left; null when it was not fenced.
+    pub fenced_since: Option<Timestamp>,
+    /// What is still being done: null when the server sends again.
+    pub doing: Option<String>,
+}
+
+/// Ends the fence of a copy. Messages that wait go on at once; what is to be cancelled is cancelled by the server, or by
+/// [`cancel_waiting`] where none runs, and then the fence comes down. A fence whose messages are being cancelled stays.
+pub async fn resume(app: &App, queued: Queued) -> Result<ResumeReport, Error> {
+    // A copy on which no server has started yet.
+    app.heed_fence().await.map_err(CommitError::into_store_error)?;
+    let report = app.until_committed(|| async {
+        let mut changes = Changes::default();
+        let Some(fence) = app.store().fence().await? else {
+            return Ok((changes, ResumeReport { fenced_since: None, doing: None }));
+        };
+        let doing = match (fence.state, queued) {
+            (FenceState::Held, Queued::Send) => {
+                changes.push(Write::PutFence(None, Some(fence)));
+                None
+            }
+            (FenceState::Held, Queued::Cancel) => {
+                let now = app.now();
+                changes.push(Write::PutFence(Some(fence.cancelling()), Some(fence)));
+                changes.push(Write::EnqueueOnce(CancelWaiting {}.enqueue(app.new_id(now), now)));
+                Some("cancelling".to_owned())
+            }
+            (FenceState::Cancelling, _) => Some("cancelling".to_owned()),
+        };
+        Ok((changes, ResumeReport { fenced_since: Some(fence.since), doing }))
+    });
+    let report = report.await?;
+    app.look_at_fence().await?;
+    Ok(report)
+}
+
+/// Cancels what [`resume`] said is to be cancelled, to its end: for a program that works on the database alone. `note` is
+/// told how much of each page was.
+pub async fn cancel_waiting(app: &App, note: &mut (dyn FnMut(usize) + Send)) -> Result<(), Error> {
+    Ok(app.cancel_waiting(note).await?)
 }
 
 /// A password of some 115 bits for somebody who has none yet.

@@ -13,6 +13,7 @@ pub(crate) mod compiled_templates;
 mod concurrency_limiter;
 pub(crate) mod domain_looks;
 pub(crate) mod event_signal;
+pub(crate) mod fence;
 pub(crate) mod heavy_work;
 pub(crate) mod known_urls;
 mod last_uses;
@@ -33,6 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use messaging_core::domain::bot_detection::RecentClicks;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::fence::Fence;
 use messaging_core::domain::link_token::LinkKey;
 use messaging_core::domain::page_cursor::CursorKey;
 use messaging_core::domain::provider::{self, ProviderKind};
@@ -40,6 +42,7 @@ use messaging_core::ids::{Id, IdSource, WebhookId, WorkspaceId};
 use messaging_core::ports::clock::{Clock, Entropy};
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::resolver::Resolver;
+use messaging_core::ports::store::StoreError;
 use messaging_core::ports::{BlobStore, Store, Transport, Uploads};
 use messaging_core::time::{Monotonic, Timestamp};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
@@ -56,6 +59,7 @@ use compiled_templates::CompiledVersions;
 use concurrency_limiter::ConcurrencyLimiter;
 use domain_looks::DomainLooks;
 use event_signal::{EventSignal, EventWait};
+use fence::KnownFence;
 use heavy_work::HeavyWork;
 use known_urls::KnownUrls;
 use last_uses::LastUses;
@@ -102,6 +106,8 @@ pub(crate) struct Shared {
     pub(crate) template_work: HeavyWork,
     pub(crate) compiled_templates: CompiledVersions,
     pub(crate) work: WorkSignal,
+    /// Whether nothing may leave.
+    pub(crate) fence: KnownFence,
     /// Accounts at providers that are left alone for a while.
     pub(crate) account_pauses: Arc<AccountPauses>,
     /// When messages of campaigns with a rate limit began.
@@ -252,6 +258,22 @@ impl App {
         self.0.webhook_limiter.pass(webhook).await
     }
 
+    /// Why nothing leaves the installation, if that is so: the database is a copy (contract section 22).
+    pub fn fence(&self) -> Option<Fence> {
+        self.0.fence.get()
+    }
+
+    /// Whether something may leave: the store can keep its outcome, and the installation is not fenced. Costs two atomic
+    /// loads; asked right before.
+    pub(crate) fn may_send(&self) -> bool {
+        self.store().health().takes_work() && !self.0.fence.is_up()
+    }
+
+    /// Looks whether the installation is still fenced.
+    pub(crate) async fn look_at_fence(&self) -> Result<(), StoreError> {
+        self.0.look_at_fence().await
+    }
+
     pub(crate) fn work(&self) -> &WorkSignal {
         &self.0.work
     }
@@ -323,6 +345,16 @@ impl App {
 
     pub(crate) fn last_uses(&self) -> &LastUses {
         &self.0.last_uses
+    }
+}
+
+impl Shared {
+    /// Looks whether the installation is fenced; when it is not any more, workers look for what waited.
+    pub(crate) async fn look_at_fence(&self) -> Result<(), StoreError> {
+        if self.fence.look(self.store.as_ref()).await? {
+            self.work.announce();
+        }
+        Ok(())
     }
 }
 

@@ -37,16 +37,22 @@
 //!
 //! From below: [`app`] holds what is shared, [`services`] decide, [`ops`] and [`work`] are what callers and time ask
 //! for. `tests/it/layers.rs` fails when a file imports from above it.
+//!
+//! Modules that documentation does not show (`fair_semaphore`, `jobs`, `vault`) are there for the HTTP server, tests and
+//! benches of this repository, and change without notice.
 
 pub mod admin;
 pub mod app;
 pub mod caller;
 pub mod dispatch;
 pub mod error;
+#[doc(hidden)]
 pub mod fair_semaphore;
+#[doc(hidden)]
 pub mod jobs;
 pub mod ops;
 pub mod services;
+#[doc(hidden)]
 pub mod vault;
 pub mod work;
 
@@ -54,5 +60,7 @@ pub use app::{App, Settings};
 pub use caller::Caller;
 pub use dispatch::Admitted;
 pub use error::Error;
+pub use jobs::upkeep::Sweep;
 pub use messaging_core::domain::message_input::MessageInput as Message;
 pub use messaging_core::domain::secret_key::SecretKey;
+pub use vault::KeyRefused;

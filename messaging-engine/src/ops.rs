@@ -37,6 +37,7 @@ pub mod segments;
 pub mod sending_domains;
 pub mod sessions;
 pub mod suppressions;
+pub mod system;
 pub mod templates;
 pub mod webhooks;
 pub mod workspaces;
@@ -174,6 +175,8 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<channels::ListChannels>(),
         Endpoint::of::<channels::SetChannel>(),
         Endpoint::of::<channels::DeleteChannel>(),
+        // Section 22.
+        Endpoint::of::<system::GetSystem>(),
         // Section 17.
         Endpoint::of::<analytics::GetOverview>(),
         Endpoint::of::<analytics::campaigns::ListStartedCampaigns>(),

@@ -22,6 +22,7 @@ pub(crate) mod message_parts;
 mod passwords;
 mod receipts;
 mod reports;
+mod restored_campaigns;
 mod secrets;
 mod segments;
 mod sign_ins;

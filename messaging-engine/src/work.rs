@@ -10,6 +10,7 @@
 //! Its payload in [`jobs`](crate::jobs), a type that implements [`JobData`](crate::jobs::JobData); the work in a file
 //! here, as `Job` of that type; a line in `all`.
 
+use crate::jobs::cancel_waiting::CancelWaiting;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::deliver_webhook::DeliverWebhook;
 use crate::jobs::drain_webhook::DrainWebhook;
@@ -25,6 +26,7 @@ use crate::jobs::upkeep::Upkeep;
 use crate::jobs::verify_domain::VerifyDomain;
 
 mod campaign;
+pub(crate) mod cancel_waiting;
 mod compose;
 mod deliver_message;
 mod deliver_webhook;
@@ -56,6 +58,7 @@ pub use runner::Workers;
 /// Every job type.
 pub(crate) const fn all() -> &'static [JobType] {
     const ALL: &[JobType] = &[
+        JobType::of::<CancelWaiting>(),
         JobType::of::<DeliverMessage>(),
         JobType::of::<DeliverWebhook>(),
         JobType::of::<DrainWebhook>(),

@@ -83,6 +83,14 @@ fn told(attributes: &[Attribute]) -> String {
     noticed.map(|attribute| format!("{} ", tidy(attribute))).collect()
 }
 
+/// What is public for other parts of this repository only.
+fn is_hidden(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("doc")
+            && attribute.meta.require_list().is_ok_and(|list| list.tokens.to_string() == "hidden")
+    })
+}
+
 fn below(module: &str, name: &str) -> String {
     if module.is_empty() { name.to_owned() } else { format!("{module}::{name}") }
 }
@@ -158,7 +166,7 @@ impl Listing {
     fn module(&mut self, public: &str, module: &str) {
         for item in self.modules.get(module).cloned().unwrap_or_default() {
             match &item {
-                Item::Mod(inner) if is_public(&inner.vis) && !is_of_tests(&inner.attrs) => {
+                Item::Mod(inner) if is_public(&inner.vis) && !is_of_tests(&inner.attrs) && !is_hidden(&inner.attrs) => {
                     let name = inner.ident.to_string();
                     self.lines.insert(format!("{}: {}mod", below(public, &name), told(&inner.attrs)));
                     self.module(&below(public, &name), &below(module, &name));

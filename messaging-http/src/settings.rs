@@ -109,15 +109,13 @@ impl SettingsArgs {
             data,
             database,
             public_url,
-            engine: messaging_engine::Settings {
-                hostname,
-                message_retry,
-                message_expiry,
-                webhook_retry,
-                segment_refresh,
-                data_region: self.data_region.unwrap_or(defaults.data_region),
-                ..defaults
-            },
+            engine: messaging_engine::Settings::default()
+                .hostname(hostname)
+                .message_retry(message_retry)
+                .message_expiry(message_expiry)
+                .webhook_retry(webhook_retry)
+                .segment_refresh(segment_refresh)
+                .data_region(self.data_region.unwrap_or(defaults.data_region)),
             dns: self.dns,
             mx_override,
             allow_private_targets: self.allow_private_targets.unwrap_or(false),

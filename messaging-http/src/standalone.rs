@@ -1,6 +1,7 @@
 //! The server as a program of its own: data directory, database, keys, signals.
 
 mod background;
+pub mod backup;
 mod data_directory;
 mod open;
 mod process;

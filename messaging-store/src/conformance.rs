@@ -26,6 +26,8 @@ pub mod accounts;
 pub mod attempts;
 pub mod audiences;
 pub mod blobs;
+pub mod campaign_messages;
+pub mod campaigns;
 pub mod channels;
 pub mod commit;
 pub mod contacts;
@@ -170,6 +172,15 @@ macro_rules! conformance_tests {
                 taken_addresses_are_found, recipients_are_read_by_number, a_removed_campaign_lets_its_audience_go,
                 other_workspaces_are_not_there;
             blobs: blobs_without_a_commit_are_settled, an_abandoned_blob_is_named_by_no_commit;
+            campaign_messages: messages_wait_in_the_order_of_their_time, a_waiting_message_is_taken_once,
+                a_page_of_messages_is_one_write, messages_without_content_are_like_others,
+                messages_are_found_by_outcome, listing_is_exact_while_rows_are_inserted,
+                the_message_to_a_contact_is_found, other_workspaces_are_not_there;
+            campaigns: campaigns_round_trip, listing_is_exact_while_rows_are_inserted,
+                open_campaigns_are_found_in_every_workspace, what_open_campaigns_name_is_held,
+                what_is_gone_cannot_be_held, progress_changes_with_its_revision, the_state_of_a_campaign_is_expected,
+                a_removed_campaign_lets_its_rows_go, other_workspaces_are_not_there, sends_change_with_their_revision,
+                a_revision_of_sends_is_met_once, stale_sends_are_forgotten, sends_of_other_workspaces_are_not_there;
             channels: settings_come_and_go;
             commit: dropped_changes_leave_nothing, a_failing_write_takes_the_others_with_it,
                 a_revision_is_used_once, absent_means_absent, conflicts_in_a_crowd_hurt_nobody_else,
@@ -277,7 +288,8 @@ macro_rules! race_tests {
             a_job_that_is_needed_once_is_there_once, a_job_that_ends_leaves_one_that_was_needed,
             contacts_that_change_while_a_segment_is_made_are_followed, nobody_joins_or_acts_after_they_are_gone,
             the_log_is_read_without_a_gap_while_both_write, a_listing_is_exact_while_the_other_writes,
-            blobs_are_kept_or_abandoned, jobs_are_claimed_once; }
+            blobs_are_kept_or_abandoned, jobs_are_claimed_once, what_a_campaign_names_is_held_or_gone,
+            a_waiting_message_is_released_once, nothing_is_released_after_a_pause, a_place_under_a_cap_is_taken_once; }
     };
     ($open:path; $module:ident: $($case:ident),+;) => {
         mod $module {$(

@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+pub mod backup;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod file_error;

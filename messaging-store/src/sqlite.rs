@@ -23,9 +23,11 @@ mod counters;
 mod custom_fields;
 mod dating;
 mod due_rows;
+mod epoch;
 mod events;
 mod fault;
 mod file_blobs;
+pub(crate) mod files_of_rows;
 mod flows;
 mod health;
 mod imports;
@@ -66,10 +68,12 @@ mod write_connection;
 mod writer;
 
 use std::fs::File;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, Write};
+use messaging_core::error::Chain;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, News, Priority, Store, StoreError, StoreGauges, StoreHealth, Topics};
 use messaging_core::ports::{BlobStore, Uploads};
@@ -79,6 +83,7 @@ use tokio::sync::watch;
 use self::blob_files::{BlobFiles, is_large};
 use self::campaigns::SendsLook;
 use self::checkpoint::Checkpoints;
+use self::connection::Reopen;
 use self::due_rows::DueRows;
 use self::fault::Fault;
 use self::file_blobs::FileBlobs;
@@ -104,6 +109,17 @@ pub struct SqliteStore {
     blobs: BlobFiles,
     uploads: UploadFiles,
     lock: Arc<Lock>,
+    stop: Arc<Mutex<Option<Stop>>>,
+}
+
+/// What an orderly stop raises the number of the latest start with, once.
+#[derive(Debug)]
+struct Stop {
+    /// The file with the number.
+    epoch: PathBuf,
+    /// The token of this process: another one has its own numbers.
+    owner: String,
+    reopen: Reopen,
 }
 
 /// How far sweeps have looked through tables without an index by time.
@@ -174,9 +190,10 @@ impl Store for SqliteStore {
         let health = Arc::clone(&self.health);
         let (writer, readers) = (Arc::clone(&self.writer), Arc::clone(&self.readers));
         let (scans, checkpoints) = (Arc::clone(&self.scans), Arc::clone(&self.checkpoints));
-        let lock = Arc::clone(&self.lock);
+        let (lock, stop) = (Arc::clone(&self.lock), Arc::clone(&self.stop));
         let closing = tokio::task::spawn_blocking(move || {
-            close(&writer, &[&readers, &scans], &checkpoints, &lock);
+            let raise = || raise_epoch(&stop, &health);
+            close(&writer, &[&readers, &scans], raise, &checkpoints, &lock);
             health.end(StoreHealth::Closed);
         });
         if closing.await.is_err() {
@@ -229,19 +246,39 @@ impl SqliteStore {
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        close(&self.writer, &[&self.readers, &self.scans], &self.checkpoints, &self.lock);
+        let raise = || raise_epoch(&self.stop, &self.health);
+        close(&self.writer, &[&self.readers, &self.scans], raise, &self.checkpoints, &self.lock);
         self.health.end(StoreHealth::Closed);
     }
 }
 
 /// Ends the threads in the order in which they need each other; a second time does nothing.
-fn close(writer: &Writer, readers: &[&Readers], checkpoints: &Checkpoints, lock: &Lock) {
+fn close(writer: &Writer, readers: &[&Readers], raise: impl FnOnce(), checkpoints: &Checkpoints, lock: &Lock) {
     writer.close();
     for readers in readers {
         readers.close();
     }
+    raise();
     checkpoints.close();
     drop(lock.lock().unwrap_or_else(PoisonError::into_inner).take());
+}
+
+/// Raises the number of the latest start, so that a database that is copied while a server runs, and put back when it
+/// has stopped, is told from the one that was there. What fails here is left to the next start, which raises it too.
+fn raise_epoch(stop: &Mutex<Option<Stop>>, health: &Health) {
+    let Some(stop) = stop.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+    if !health.state().is_healthy() {
+        return;
+    }
+    let raise = || {
+        let connection = stop.reopen.writer()?;
+        let owner = installation_values::get(&connection, installation_values::OWNER)?;
+        if owner.as_deref() == Some(stop.owner.as_str()) { epoch::end(&connection, &stop.epoch) } else { Ok(()) }
+    };
+    if let Err(error) = raise() {
+        let error: Fault = error;
+        tracing::warn!(error = %Chain(&error), "the number of the latest start was not raised");
+    }
 }
 
 fn redacted_message(write: &Write) -> Option<(WorkspaceId, MessageId)> {

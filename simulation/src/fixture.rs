@@ -84,12 +84,10 @@ pub(crate) fn temporary_directory() -> io::Result<tempfile::TempDir> {
 
 /// What a process is told: its machine has a name of its own.
 pub(crate) fn settings(world: &World, process: usize) -> Settings {
-    Settings {
-        hostname: format!("mx{process}.service.test"),
-        public_url: "https://track.service.test".to_owned(),
-        sweep_every: world.plan.sweep_every,
-        ..Settings::default()
-    }
+    Settings::default()
+        .hostname(format!("mx{process}.service.test"))
+        .public_url("https://track.service.test")
+        .sweep_every(world.plan.sweep_every)
 }
 
 /// An application as all processes of all runs have it, with ports of their own.

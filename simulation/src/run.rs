@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::ports::store::StoreHealth;
-use messaging_engine::jobs::upkeep::Sweep;
-use messaging_engine::{App, Error};
+use messaging_engine::{App, Error, Sweep};
 use tokio::task::JoinSet;
 
 use crate::caller;

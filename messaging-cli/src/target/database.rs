@@ -169,11 +169,25 @@ pub(crate) async fn open(matches: &ArgMatches) -> Result<App, Failure> {
 
 /// The same, where a database is to be there already.
 pub(crate) async fn open_existing(matches: &ArgMatches) -> Result<App, Failure> {
-    let settings = settings(matches)?;
-    if !settings.database.exists() {
-        return Err(Failure::Unreachable(format!("there is no database {}", settings.database.display())));
+    open_with(&existing(matches)?).await
+}
+
+/// The same for a command that does the database's work where no server does; answers whether that is so.
+pub(crate) async fn open_to_work(matches: &ArgMatches) -> Result<(App, bool), Failure> {
+    let settings = existing(matches)?;
+    match open_as(&settings, Role::Server).await {
+        Err(error) if error.is_in_use() => Ok((open_with(&settings).await?, false)),
+        opened => Ok((opened?, true)),
     }
-    open_with(&settings).await
+}
+
+/// The settings of a database that is there.
+fn existing(matches: &ArgMatches) -> Result<Settings, Failure> {
+    let settings = settings(matches)?;
+    if settings.database.exists() {
+        return Ok(settings);
+    }
+    Err(Failure::Unreachable(format!("there is no database {}", settings.database.display())))
 }
 
 async fn open_with(settings: &Settings) -> Result<App, Failure> {
@@ -184,7 +198,8 @@ async fn open_as(settings: &Settings, role: Role) -> Result<App, StartError> {
     standalone::open(settings, role, &format!("http://{}", settings.listen)).await
 }
 
-fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
+/// The settings that the arguments of a command on a database give.
+pub(crate) fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
     let given = SettingsArgs {
         data: Some(arguments::data_directory(matches)),
         database: arguments::text(matches, DATABASE).map(ToOwned::to_owned),

@@ -21,6 +21,17 @@ pub struct NewJob {
     pub payload: Bytes,
 }
 
+/// Where a job stands that nobody has claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobPlace {
+    /// The job.
+    pub id: JobId,
+    /// Its lane.
+    pub lane: Lane,
+    /// When it is due.
+    pub due_at: Timestamp,
+}
+
 /// Names a claimed job, and proves that the claim is still held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobHandle {

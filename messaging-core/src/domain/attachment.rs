@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::validate::Validate;
+use crate::validate::{Setters, Validate};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -23,8 +23,9 @@ const MAX_CONTENT_TYPE: u64 = 255;
 pub(crate) const MAX_TOTAL_BYTES: usize = 15 << 20;
 
 /// A file as it is sent in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct AttachmentInput {
     /// The name the recipient sees, 1 to 255 characters.
     #[validate(length(min = 1, max = MAX_FILENAME))]

@@ -3,37 +3,25 @@
 //! Links are kept as `text (url)`, blocks become lines, lists get dashes, images their `alt`. Linear in
 //! the input: the tokenizer builds no tree, so nesting costs nothing.
 
-use html5gum::{Token, Tokenizer};
+use crate::domain::html_events::{self, Piece, RawText};
 
 /// Derives plain text from HTML.
 pub fn from_html(html: &str) -> String {
     let mut writer = Writer::default();
-    for token in Tokenizer::new(html).flatten() {
-        match token {
-            Token::StartTag(tag) => {
-                let name = String::from_utf8_lossy(&tag.name);
-                let attribute = |wanted: &str| {
-                    tag.attributes
-                        .iter()
-                        .find(|(name, _)| name.as_slice() == wanted.as_bytes())
-                        .map(|(_, value)| String::from_utf8_lossy(&value.value).into_owned())
-                };
-                let is_hidden = attribute("style").is_some_and(|style| is_not_displayed(&style));
-                if writer.leave_out(&name, is_hidden, tag.self_closing) {
-                    continue;
-                }
-                writer.open(&name, attribute("href"), attribute("alt"));
+    html_events::pieces(html, RawText::Markup, &mut |piece| match piece {
+        Piece::Start { name, attributes, is_closed } => {
+            let is_hidden = attributes.get("style").is_some_and(|style| is_not_displayed(style));
+            if !writer.leave_out(name, is_hidden, is_closed) {
+                writer.open(name, attributes.get("href").cloned(), attributes.get("alt").map(String::as_str));
             }
-            Token::EndTag(tag) => {
-                let name = String::from_utf8_lossy(&tag.name);
-                if !writer.end_left_out(&name) {
-                    writer.close(&name);
-                }
-            }
-            Token::String(text) => writer.text(&String::from_utf8_lossy(&text)),
-            Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
         }
-    }
+        Piece::End(name) => {
+            if !writer.end_left_out(name) {
+                writer.close(name);
+            }
+        }
+        Piece::Text(text) => writer.text(text),
+    });
     writer.finish()
 }
 
@@ -84,7 +72,7 @@ impl Writer {
         true
     }
 
-    fn open(&mut self, name: &str, href: Option<String>, alt: Option<String>) {
+    fn open(&mut self, name: &str, href: Option<String>, alt: Option<&str>) {
         match name {
             "script" | "style" | "head" | "title" | "template" => self.hidden += 1,
             "br" => self.breaks += 1,
@@ -101,7 +89,7 @@ impl Writer {
             "td" | "th" => self.space = true,
             "img" => {
                 if let Some(alt) = alt.filter(|alt| !alt.trim().is_empty()) {
-                    self.text(&alt);
+                    self.text(alt);
                 }
             }
             "a" => {

@@ -65,7 +65,7 @@ pub use events::{EventLog, LogPosition};
 pub use health::{StoreGauges, StoreHealth};
 pub use imports::Imports;
 pub use installation::{Installation, SealedSecret, needs_its_key};
-pub use jobs::{Claim, ClaimedJob, Jobs};
+pub use jobs::{Claim, ClaimedJob, Jobs, Queued, Queues, StoredJob};
 pub use keys::ApiKeys;
 pub use lists::Lists;
 pub use messages::Messages;

@@ -32,6 +32,64 @@ pub use crate::domain::outcome::{
 /// An implementer owes: an outcome for every recipient of the envelope, or one error for all of them;
 /// bounded time (nothing waits for ever); no retry of its own; and never a report of success before
 /// the peer has taken responsibility.
+///
+/// One that hands texts to a program of your own:
+///
+/// ```
+/// use std::sync::Arc;
+/// use async_trait::async_trait;
+/// use messaging_core::domain::channel::Channel;
+/// use messaging_core::ids::IdSource;
+/// use messaging_core::ports::clock::SeededEntropy;
+/// use messaging_core::ports::transport::{
+///     Acceptance, Admitted, Content, LastLook, Outcome, Outgoing, Reservation, Response, Sent, TextMessage, Transport,
+///     TransportError,
+/// };
+/// use messaging_core::time::Timestamp;
+///
+/// #[derive(Debug)]
+/// struct Printed;
+///
+/// #[async_trait]
+/// impl Transport for Printed {
+///     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
+///         let Content::Text(message) = &outgoing.content else {
+///             return Err(TransportError::Content("only texts are printed".to_owned()));
+///         };
+///         let mut outcomes = Vec::new();
+///         for recipient in &outgoing.recipients {
+///             // From here on the message may have left, so that is put on record.
+///             let admitted = outgoing.last_look.begin(std::slice::from_ref(recipient)).await;
+///             let refused = admitted.into_iter().find_map(Admitted::refusal);
+///             let outcome = refused.unwrap_or_else(|| {
+///                 println!("{recipient}: {}", message.text);
+///                 Outcome::accepted(Acceptance::Delivered, Response::of_text("printed"))
+///             });
+///             outgoing.last_look.ended(recipient, &outcome);
+///             outcomes.push(outcome);
+///         }
+///         Ok(Sent { outcomes, ..Sent::default() })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), TransportError> {
+/// let (ids, entropy, now) = (IdSource::default(), SeededEntropy::new(1), Timestamp::from_millis(0));
+/// let text = TextMessage { channel: Channel::Sms, title: None, text: "Hi".to_owned(), html: None };
+/// let outgoing = Outgoing {
+///     workspace_id: ids.next(now, &entropy),
+///     message_id: ids.next(now, &entropy),
+///     settings: Arc::default(),
+///     recipients: vec!["+4915112345678".to_owned()],
+///     content: Content::Text(text),
+///     last_look: LastLook::default(),
+///     reservation: Reservation::default(),
+///     receipt_token: None,
+/// };
+/// assert!(Printed.send(&outgoing).await?.outcomes.iter().all(Outcome::is_accepted));
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait Transport: Debug + Send + Sync {
     /// Waits for the place that a message needs among those that are sent at the same time: whoever waits here
@@ -152,7 +210,47 @@ impl fmt::Debug for Reservation {
 #[derive(Debug, Clone, Default)]
 pub struct LastLook(Option<Arc<dyn Admission>>);
 
-/// Admits transactions and keeps a record of them.
+/// Admits transactions and keeps a record of them. The engine is one; tests of a transport have their own:
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use async_trait::async_trait;
+/// use messaging_core::domain::suppression::SuppressionReason;
+/// use messaging_core::ports::transport::{Admission, Admitted, LastLook, Outcome};
+///
+/// /// Grants everything once.
+/// #[derive(Debug, Default)]
+/// struct Once(Mutex<Vec<String>>);
+///
+/// #[async_trait]
+/// impl Admission for Once {
+///     async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>> {
+///         vec![None; recipients.len()]
+///     }
+///
+///     async fn begin(&self, recipients: &[String]) -> Vec<Admitted> {
+///         let mut begun = self.0.lock().unwrap();
+///         let mut grant = |recipient: &String| {
+///             if begun.contains(recipient) {
+///                 return Admitted::NotNow("its transaction has begun".to_owned());
+///             }
+///             begun.push(recipient.clone());
+///             Admitted::Granted
+///         };
+///         recipients.iter().map(&mut grant).collect()
+///     }
+///
+///     fn ended(&self, _: &str, _: &Outcome) {}
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let last_look = LastLook::at(Arc::new(Once::default()));
+/// let ann = ["ann@example.com".to_owned()];
+/// assert_eq!(last_look.begin(&ann).await, [Admitted::Granted]);
+/// assert!(matches!(last_look.begin(&ann).await[0], Admitted::NotNow(_)));
+/// # }
+/// ```
 #[async_trait]
 pub trait Admission: Debug + Send + Sync {
     /// For each recipient why it must not be sent to, or `None` where it may. Changes nothing.

@@ -21,6 +21,7 @@ use super::compiled_templates::CompiledVersions;
 use super::concurrency_limiter::ConcurrencyLimiter;
 use super::domain_looks::DomainLooks;
 use super::event_signal::EventSignal;
+use super::fence::KnownFence;
 use super::known_urls::KnownUrls;
 use super::last_uses::LastUses;
 use super::memory_budget::MemoryBudget;
@@ -143,6 +144,7 @@ impl Builder {
             template_work: capacity::template_work(),
             compiled_templates: CompiledVersions::default(),
             work: WorkSignal::default(),
+            fence: KnownFence::default(),
             account_pauses: Arc::default(),
             campaign_pace: super::campaign_pace::CampaignPace::default(),
             events: EventSignal::default(),
@@ -155,6 +157,7 @@ impl Builder {
             upload_places: capacity::uploads(),
             receiving: Receiving::default(),
         });
+        shared.look_at_fence().await.map_err(KeyRefused::Store)?;
         news::follow(&shared);
         Ok(App(shared))
     }

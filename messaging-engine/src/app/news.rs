@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use messaging_core::error::Chain;
 use messaging_core::ports::store::{News, Topic, Topics};
 use tokio::sync::watch;
 
@@ -16,6 +17,12 @@ pub(super) fn follow(shared: &Arc<Shared>) {
         while let Some(told) = next(&mut news, &mut heard).await {
             let Some(shared) = weak.upgrade() else { return };
             shared.hear(told);
+            // What is not found out now is before the next claim.
+            if told.contains(Topic::Fence)
+                && let Err(error) = shared.look_at_fence().await
+            {
+                tracing::warn!(error = %Chain(&error), "it is not known whether the fence is still up");
+            }
         }
     });
 }

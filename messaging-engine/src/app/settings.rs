@@ -4,9 +4,23 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use messaging_core::ids::WorkspaceId;
+use messaging_core::validate::Setters;
 
 /// What the installation is told (contract section 22).
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// ```
+/// use std::time::Duration;
+/// use messaging_engine::Settings;
+///
+/// let settings = Settings::default()
+///     .hostname("mx.example.com")
+///     .public_url("https://mail.example.com")
+///     .message_retry([Duration::from_secs(60), Duration::from_secs(600)]);
+/// assert_eq!(settings.data_region, "local");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Setters)]
+#[setters(default)]
+#[non_exhaustive]
 pub struct Settings {
     /// Base of tracking, unsubscribe, upload and callback links, without a slash at the end.
     pub public_url: String,

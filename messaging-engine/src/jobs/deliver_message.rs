@@ -9,13 +9,15 @@ use messaging_core::ports::transport::Outcome;
 use messaging_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, lanes};
+use crate::jobs::{JobData, Reach, lanes};
 
 /// Delivers a message to those of its recipients of one domain that are still open.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DeliverMessage {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) message_id: MessageId,
+    /// That of its row, where it stands already.
+    #[serde(default = "unclaimed", skip_serializing)]
     pub(crate) lane: Lane,
     /// Counts from 1.
     pub(crate) attempt: u32,
@@ -93,10 +95,20 @@ impl DeliverMessage {
 
 impl JobData for DeliverMessage {
     const KIND: &'static str = "deliver_message";
+    const REACH: Reach = Reach::Outside;
 
     fn lane(&self) -> Lane {
         self.lane.clone()
     }
+
+    fn claimed_in(&mut self, lane: &Lane) {
+        self.lane = lane.clone();
+    }
+}
+
+/// The lane of a payload that nobody has claimed yet.
+fn unclaimed() -> Lane {
+    Lane::parse("")
 }
 
 /// What is known of one recipient whom the job still serves.

@@ -7,12 +7,12 @@ use messaging_core::ids::{DeliveryId, JobId, WebhookId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::JobData;
 use crate::jobs::lanes;
+use crate::jobs::{JobData, Reach};
 
 /// Delivers an event to a webhook.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct DeliverWebhook {
+pub(crate) struct DeliverWebhook {
     pub(crate) workspace: WorkspaceId,
     pub(crate) webhook: WebhookId,
     pub(crate) delivery: DeliveryId,
@@ -20,7 +20,7 @@ pub struct DeliverWebhook {
 
 impl DeliverWebhook {
     /// The job of a delivery.
-    pub const fn of(delivery: &Delivery) -> Self {
+    pub(crate) const fn of(delivery: &Delivery) -> Self {
         Self { workspace: delivery.workspace_id, webhook: delivery.webhook_id, delivery: delivery.id }
     }
 
@@ -32,6 +32,7 @@ impl DeliverWebhook {
 
 impl JobData for DeliverWebhook {
     const KIND: &'static str = "deliver_webhook";
+    const REACH: Reach = Reach::Outside;
 
     /// One for each webhook, so that a receiver that hangs delays nobody else.
     fn lane(&self) -> Lane {

@@ -5,12 +5,12 @@ use messaging_core::domain::webhook::Webhook;
 use messaging_core::ids::{WebhookId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::JobData;
 use crate::jobs::lanes;
+use crate::jobs::{JobData, Reach};
 
 /// Sends the backlog of a webhook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct DrainWebhook {
+pub(crate) struct DrainWebhook {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) webhook_id: WebhookId,
     /// Deliveries sent so far.
@@ -21,13 +21,14 @@ pub struct DrainWebhook {
 
 impl DrainWebhook {
     /// The job of a webhook whose backlog begins to be sent.
-    pub const fn of(webhook: &Webhook) -> Self {
+    pub(crate) const fn of(webhook: &Webhook) -> Self {
         Self { workspace_id: webhook.workspace_id, webhook_id: webhook.id, sent: 0, hangs: false }
     }
 }
 
 impl JobData for DrainWebhook {
     const KIND: &'static str = "drain_webhook";
+    const REACH: Reach = Reach::Outside;
 
     fn lane(&self) -> Lane {
         lanes::of_webhook(self.workspace_id, lanes::BACKLOG, self.webhook_id)

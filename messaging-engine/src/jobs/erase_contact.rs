@@ -7,7 +7,7 @@ use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::{ContactId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, lanes};
+use crate::jobs::{JobData, Reach, lanes};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -28,7 +28,7 @@ pub(crate) enum Progress {
 
 /// Takes a person out of their messages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct EraseContact {
+pub(crate) struct EraseContact {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) contact_id: ContactId,
     /// Its addresses; none on the second look, so that they are kept no longer than needed.
@@ -41,7 +41,7 @@ pub struct EraseContact {
 
 impl EraseContact {
     /// The job of an erasure.
-    pub fn of(contact: &Contact) -> Self {
+    pub(crate) fn of(contact: &Contact) -> Self {
         Self {
             workspace_id: contact.workspace_id,
             contact_id: contact.id,
@@ -54,6 +54,7 @@ impl EraseContact {
 
 impl JobData for EraseContact {
     const KIND: &'static str = "erase_contact";
+    const REACH: Reach = Reach::Inside;
 
     fn lane(&self) -> Lane {
         Lane::new(JobClass::Transactional, self.workspace_id, lanes::CONTACTS)

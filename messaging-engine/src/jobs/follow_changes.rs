@@ -4,7 +4,7 @@ use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::WorkspaceId;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, lanes};
+use crate::jobs::{JobData, Reach, lanes};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -19,7 +19,7 @@ pub(crate) enum Stage {
 
 /// Follows the changes of the contacts of a workspace.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct FollowChanges {
+pub(crate) struct FollowChanges {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) stage: Stage,
     /// How often it failed in a row.
@@ -28,18 +28,19 @@ pub struct FollowChanges {
 
 impl FollowChanges {
     /// The job of a change; a workspace needs it once.
-    pub const fn announced(workspace_id: WorkspaceId) -> Self {
+    pub(crate) const fn announced(workspace_id: WorkspaceId) -> Self {
         Self { workspace_id, stage: Stage::Announced, failures: 0 }
     }
 
     /// The job for changes whose process did not know of a segment yet; a workspace needs it once.
-    pub const fn later(workspace_id: WorkspaceId) -> Self {
+    pub(crate) const fn later(workspace_id: WorkspaceId) -> Self {
         Self { workspace_id, stage: Stage::Later, failures: 0 }
     }
 }
 
 impl JobData for FollowChanges {
     const KIND: &'static str = "follow_changes";
+    const REACH: Reach = Reach::Inside;
 
     fn lane(&self) -> Lane {
         let resource = match self.stage {

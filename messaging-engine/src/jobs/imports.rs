@@ -5,7 +5,7 @@ use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::{ImportId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, lanes};
+use crate::jobs::{JobData, Reach, lanes};
 
 /// All imports of a workspace share a lane, so that many of them hold few of the places that all work shares.
 fn lane(workspace: WorkspaceId) -> Lane {
@@ -28,6 +28,7 @@ impl ImportContacts {
 
 impl JobData for ImportContacts {
     const KIND: &'static str = "import_contacts";
+    const REACH: Reach = Reach::Inside;
 
     fn lane(&self) -> Lane {
         lane(self.workspace_id)
@@ -50,6 +51,7 @@ impl ExpireImport {
 
 impl JobData for ExpireImport {
     const KIND: &'static str = "expire_import";
+    const REACH: Reach = Reach::Inside;
 
     fn lane(&self) -> Lane {
         lane(self.workspace_id)

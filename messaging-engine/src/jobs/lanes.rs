@@ -5,6 +5,10 @@ use messaging_core::ids::{WebhookId, WorkspaceId};
 
 /// Mail; the recipients' domain follows.
 pub(crate) const EMAIL: &str = "email:";
+/// How the resources begin whose jobs let something out: nothing of these is claimed while the installation is fenced.
+/// Every [`Channel`](messaging_core::domain::channel::Channel) is among them.
+pub(crate) const LEAVING: &[&str] =
+    &[EMAIL, "sms", "push", "telegram", "whatsapp", "viber", WEBHOOK, BACKLOG, CAMPAIGN];
 /// Calls of a webhook, which follows.
 pub(crate) const WEBHOOK: &str = "webhook:";
 /// What a webhook missed.
@@ -21,6 +25,8 @@ pub(crate) const CAMPAIGN: &str = "campaign:";
 pub(crate) const UPKEEP: &str = "upkeep:";
 /// Calculations of segments.
 pub(crate) const SEGMENTS: &str = "segments";
+/// What a copy is not to send any more.
+pub(crate) const CANCELLING: &str = "cancelling";
 /// Changes of contacts that segments have to follow.
 pub(crate) const SEGMENT_CHANGES: &str = "segment-changes";
 /// Changes that a process which did not know of the segment may have made.
@@ -29,4 +35,19 @@ pub(crate) const SEGMENT_CHANGES_LATER: &str = "segment-changes-later";
 /// A lane of a webhook.
 pub(crate) fn of_webhook(workspace: WorkspaceId, resource: &str, webhook: WebhookId) -> Lane {
     Lane::new(JobClass::Transactional, workspace, &format!("{resource}{webhook}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use messaging_core::domain::channel::Channel;
+
+    use super::*;
+
+    #[test]
+    fn every_channel_leaves() {
+        for channel in Channel::ALL {
+            let resource = if channel == Channel::Email { EMAIL } else { channel.as_str() };
+            assert!(LEAVING.contains(&resource), "{channel}");
+        }
+    }
 }

@@ -4,14 +4,14 @@ use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::{ContactId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, lanes};
+use crate::jobs::{JobData, Reach, lanes};
 
 /// Product events of one commit.
 pub(crate) const EVENTS_AT_A_TIME: usize = 500;
 
 /// Gives all messages and product events of one contact to another.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct MoveMessages {
+pub(crate) struct MoveMessages {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) from: ContactId,
     pub(crate) to: ContactId,
@@ -21,13 +21,14 @@ pub struct MoveMessages {
 
 impl MoveMessages {
     /// The job of a merge.
-    pub const fn new(workspace_id: WorkspaceId, from: ContactId, to: ContactId) -> Self {
+    pub(crate) const fn new(workspace_id: WorkspaceId, from: ContactId, to: ContactId) -> Self {
         Self { workspace_id, from, to, again: false }
     }
 }
 
 impl JobData for MoveMessages {
     const KIND: &'static str = "move_messages";
+    const REACH: Reach = Reach::Inside;
 
     fn lane(&self) -> Lane {
         Lane::new(JobClass::Transactional, self.workspace_id, lanes::CONTACTS)

@@ -6,7 +6,7 @@ use messaging_core::domain::segment::Segment;
 use messaging_core::ids::{SegmentId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, lanes};
+use crate::jobs::{JobData, Reach, lanes};
 
 /// Finds all members of a segment.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -41,6 +41,7 @@ impl RecalculateSegment {
 
 impl JobData for RecalculateSegment {
     const KIND: &'static str = "recalculate_segment";
+    const REACH: Reach = Reach::Inside;
 
     fn lane(&self) -> Lane {
         Lane::new(JobClass::Transactional, self.workspace_id, lanes::SEGMENTS)

@@ -5,12 +5,12 @@ use messaging_core::domain::webhook::delivery::Replayed;
 use messaging_core::ids::{DeliveryId, WebhookId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::JobData;
 use crate::jobs::lanes;
+use crate::jobs::{JobData, Reach};
 
 /// Repeats deliveries to a webhook.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct ReplayWebhook {
+pub(crate) struct ReplayWebhook {
     /// Workspace that owns the webhook.
     pub(crate) workspace_id: WorkspaceId,
     /// The webhook.
@@ -25,6 +25,7 @@ pub struct ReplayWebhook {
 
 impl JobData for ReplayWebhook {
     const KIND: &'static str = "replay_webhook";
+    const REACH: Reach = Reach::Outside;
 
     fn lane(&self) -> Lane {
         lanes::of_webhook(self.workspace_id, lanes::BACKLOG, self.webhook_id)

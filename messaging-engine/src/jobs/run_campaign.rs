@@ -8,7 +8,7 @@ use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, lanes};
+use crate::jobs::{JobData, Reach, lanes};
 
 /// Begins a campaign, finds its audience, makes and releases its messages, chooses its winner, ends it, and withdraws
 /// what is left of one that was cancelled. A campaign has one such job at most, which is woken whenever something has
@@ -43,6 +43,7 @@ impl RunCampaign {
 
 impl JobData for RunCampaign {
     const KIND: &'static str = "run_campaign";
+    const REACH: Reach = Reach::Outside;
 
     fn lane(&self) -> Lane {
         Self::lane_of(self.workspace_id, self.campaign_id)

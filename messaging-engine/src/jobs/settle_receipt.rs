@@ -7,14 +7,14 @@ use messaging_core::domain::receipt::Receipt;
 use messaging_core::ports::inbound::ReceiptLink;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, lanes};
+use crate::jobs::{JobData, Reach, lanes};
 
 /// Waits between looks, in seconds: an attempt may take minutes until its commit.
 const WAITS: [u64; 6] = [1, 5, 20, 60, 180, 600];
 
 /// Looks for the message of a receipt again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SettleReceipt {
+pub(crate) struct SettleReceipt {
     /// Which message it is about.
     pub(crate) about: ReceiptLink,
     /// What it says.
@@ -38,6 +38,7 @@ impl SettleReceipt {
 
 impl JobData for SettleReceipt {
     const KIND: &'static str = "settle_receipt";
+    const REACH: Reach = Reach::Inside;
 
     fn lane(&self) -> Lane {
         let (ReceiptLink::Message { workspace_id, .. } | ReceiptLink::Provider { workspace_id, .. }) = &self.about;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use messaging_core::domain::lane::Lane;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, lanes};
+use crate::jobs::{JobData, Reach, lanes};
 
 /// Something that expires, or was left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +105,7 @@ impl Upkeep {
 
 impl JobData for Upkeep {
     const KIND: &'static str = "upkeep";
+    const REACH: Reach = Reach::Inside;
 
     fn lane(&self) -> Lane {
         Lane::of_installation(&format!("{}{}", lanes::UPKEEP, self.sweep.as_str()))

@@ -8,7 +8,7 @@ use messaging_core::ids::{DomainId, JobId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::JobData;
+use crate::jobs::{JobData, Reach};
 
 /// Looks at a domain.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -32,6 +32,7 @@ impl VerifyDomain {
 
 impl JobData for VerifyDomain {
     const KIND: &'static str = "verify_domain";
+    const REACH: Reach = Reach::Inside;
 
     /// Shared by all workspaces: what is slow is one resolver.
     fn lane(&self) -> Lane {

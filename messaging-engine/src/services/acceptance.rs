@@ -229,11 +229,12 @@ async fn decide_recipient(
         return Ok((to.or_else(own).ok_or(Unprocessable::ContactAddressMissing)?, Some(contact.id)));
     }
     let to = to.ok_or(Unprocessable::ContactAddressMissing)?;
+    if !app.has_contacts(workspace).await? {
+        return Ok((to, None));
+    }
     let contact_id = match Identifier::of_address(input.channel, &to) {
-        Some(identifier) if app.has_contacts(workspace).await? => {
-            app.store().contact_identified(workspace, &identifier).await?
-        }
-        _ => None,
+        Some(identifier) => app.store().contact_identified(workspace, &identifier).await?,
+        None => None,
     };
     Ok((to, contact_id))
 }

@@ -54,6 +54,20 @@ impl App {
         Ok(writes)
     }
 
+    /// The writes that append an event of now to a message without telling webhooks of it, nor whoever follows the log:
+    /// only for what a copy does about messages that belong to another server as well.
+    pub(crate) fn append_untold_event(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+        kind: EventKind,
+    ) -> [Write; 1] {
+        let now = self.now();
+        let id = self.new_id(now);
+        let event = MessageEvent { id, workspace_id: workspace, message_id: message, kind, at: now, meta: Map::new() };
+        [Write::AppendEvent(Box::new(event))]
+    }
+
     /// The writes that tell a webhook of an event, if it wants to hear of it.
     fn tell(&self, webhook: &Webhook, event: &MessageEvent) -> Vec<Write> {
         let Some(event_type) = EventType::of(event.kind).filter(|event_type| webhook.wants(*event_type)) else {

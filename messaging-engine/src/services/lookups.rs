@@ -88,6 +88,7 @@ impl App {
         if let Caller::Session(session) = &caller {
             let named = in_path.or(in_header).and_then(|text| text.parse().ok());
             let membership = match named {
+                _ if access == Access::AnyOwner => self.ownership_of(session.user.id).await?,
                 Some(workspace) => self.role_of(session.user.id, workspace).await?.map(|role| (workspace, role)),
                 None => None,
             };
@@ -97,6 +98,22 @@ impl App {
         }
         let workspace = caller.admit(access, in_path, in_header)?;
         Ok((caller, workspace))
+    }
+
+    /// A workspace that a user is owner of.
+    async fn ownership_of(&self, user: UserId) -> Result<Option<(WorkspaceId, Role)>, StoreError> {
+        let mut page = PageRequest { after: None, limit: 200 };
+        loop {
+            let memberships = self.store().workspaces_of(user, page).await?;
+            let owned = memberships.items.iter().find(|(_, member)| member.role == Role::Owner);
+            if let Some((workspace, member)) = owned {
+                return Ok(Some((workspace.id, member.role)));
+            }
+            match memberships.next {
+                Some(next) => page.after = Some(next),
+                None => return Ok(None),
+            }
+        }
     }
 
     async fn role_of(&self, user: UserId, workspace: WorkspaceId) -> Result<Option<Role>, StoreError> {

@@ -11,7 +11,7 @@ use messaging_core::time::Timestamp;
 
 use crate::app::App;
 use crate::app::work_signal::Unsettled;
-use crate::jobs::JobData;
+use crate::jobs::{JobData, Reach};
 
 /// So many conflicts in a row are nothing special.
 const FREE_CONFLICTS: u32 = 4;
@@ -212,6 +212,8 @@ fn jittered(app: &App, wait: Duration) -> Duration {
 pub(crate) struct JobType {
     /// [`JobData::KIND`]
     pub kind: &'static str,
+    /// [`JobData::REACH`]
+    pub reach: Reach,
     /// Decodes the payload and runs.
     pub run: for<'a> fn(&'a JobContext, &'a ClaimedJob) -> BoxFuture<'a, Result<(), JobError>>,
 }
@@ -221,9 +223,11 @@ impl JobType {
     pub(crate) const fn of<J: Job>() -> Self {
         Self {
             kind: J::KIND,
+            reach: J::REACH,
             run: |cx, claimed| {
                 Box::pin(async move {
-                    let job: J = serde_json::from_slice(&claimed.payload).map_err(JobError::Payload)?;
+                    let mut job: J = serde_json::from_slice(&claimed.payload).map_err(JobError::Payload)?;
+                    job.claimed_in(&claimed.handle.lane);
                     job.run(cx).await
                 })
             },

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::app::App;
+use crate::jobs::{Reach, lanes};
 use crate::work::job::{JobContext, JobError};
 use crate::work::lanes::{HOLD, Lanes, Took, WINDOW};
 use crate::work::{all, paused_lanes};
@@ -31,6 +32,8 @@ const CONFLICT_RETRY: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// A job that the store kept from its work, and that has done nothing, is tried again after this.
 const STORE_RETRY: Duration = Duration::from_secs(2);
+/// A job that was claimed although the installation is fenced is looked at again after this.
+const FENCED_RETRY: Duration = Duration::from_mins(1);
 /// When the store is healthy again, outcomes that wait for it go before new claims, for so long at most: a
 /// lease that ended meanwhile must not be claimed again while its outcome is known.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -204,7 +207,11 @@ async fn claim(app: &App, in_work: &InWork) -> Result<Vec<ClaimedJob>, StoreErro
     }
     let claim = in_work.lanes.claim(room, app.now(), app.monotonic(), LEASE);
     let weights = app.settings().workspace_weights.clone();
-    let mut claim = Claim { weights, ..claim };
+    if app.fence().is_some() {
+        app.look_at_fence().await?;
+    }
+    let withheld = if app.fence().is_some() { lanes::LEAVING } else { &[] };
+    let mut claim = Claim { weights, withheld, ..claim };
     paused_lanes::hold(app, &in_work.lanes, &mut claim).await?;
     app.store().claim(claim).await
 }
@@ -218,6 +225,12 @@ async fn run(app: &App, job: ClaimedJob) {
         put_back(&cx, &job, RETRY, false).await;
         return;
     };
+    if job_type.reach == Reach::Outside && app.fence().is_some() {
+        // Its lane should have been left alone.
+        tracing::warn!(kind = job.kind, lane = %job.handle.lane, "a job waits for the fence to come down");
+        put_back(&cx, &job, FENCED_RETRY, false).await;
+        return;
+    }
     let outcome = std::panic::AssertUnwindSafe((job_type.run)(&cx, &job)).catch_unwind().await;
     match outcome {
         Ok(Ok(())) => {}
@@ -233,7 +246,7 @@ async fn run(app: &App, job: ClaimedJob) {
         // Not the job's fault, and it will not be kept waiting for it.
         Ok(Err(
             JobError::Store(StoreError::Unavailable) | JobError::Commit(CommitError::Store(StoreError::Unavailable)),
-        )) if !app.store().health().is_healthy() => {
+        )) if !app.store().health().is_healthy() || app.fence().is_some() => {
             tracing::debug!(kind = job.kind, job = %job.handle.id, "a job waits for the store");
             put_back(&cx, &job, STORE_RETRY, false).await;
         }

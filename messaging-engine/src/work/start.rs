@@ -8,10 +8,11 @@ use crate::work::sweep;
 
 impl App {
     /// Sees to it that the installation has its name, the `hostname` of the first process that works for it, and that
-    /// every sweep is a job. What is there already stays. [`Workers`](crate::work::Workers) call this; a program that
+    /// every sweep is a job; and that campaigns of a copy wait for somebody. What is there already stays. [`Workers`](crate::work::Workers) call this; a program that
     /// claims jobs in its own way does so before.
     pub async fn prepare_to_work(&self) -> Result<(), CommitError> {
         self.keep_name().await?;
+        self.heed_fence().await?;
         self.commit(sweep::enqueue_all(self)).await
     }
 

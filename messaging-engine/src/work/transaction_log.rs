@@ -203,10 +203,13 @@ impl transport::Admission for TransactionLog {
     }
 
     fn is_held(&self) -> bool {
-        !self.cx.app.store().health().takes_work()
+        !self.cx.app.may_send()
     }
 
     async fn begin(&self, recipients: &[String]) -> Vec<Admitted> {
+        if self.cx.app.fence().is_some() {
+            return vec![Admitted::Held; recipients.len()];
+        }
         if !self.is_kept {
             return vec![Admitted::Granted; recipients.len()];
         }

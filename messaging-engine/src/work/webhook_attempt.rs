@@ -72,8 +72,8 @@ pub(super) async fn attempt(cx: &JobContext, webhook: &Webhook, delivery: Delive
         body_limit: MAX_BODY,
         redirects: 0,
     };
-    if !app.store().health().takes_work() {
-        // Its outcome could not be stored, and the receiver would be called again.
+    if !app.may_send() {
+        // Its outcome could not be stored, and the receiver would be called again; or another server may have called it.
         return Err(StoreError::Unavailable.into());
     }
     cx.hold().await?;

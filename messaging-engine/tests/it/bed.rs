@@ -75,12 +75,12 @@ impl Bed {
             .resolver(resolver)
             .fetch(fetch)
             .transports(transports.clone())
-            .settings(messaging_engine::Settings {
-                hostname: "mx.service.test".to_owned(),
-                public_url: "https://track.service.test".to_owned(),
-                message_retry_jitter: 0,
-                ..messaging_engine::Settings::default()
-            })
+            .settings(
+                messaging_engine::Settings::default()
+                    .hostname("mx.service.test")
+                    .public_url("https://track.service.test")
+                    .message_retry_jitter(0),
+            )
             .build();
         let app = wait_for(building).unwrap();
         Self { app, clock, store, directory, transports }

@@ -285,7 +285,8 @@ async fn visits_of_an_erased_persons_message_say_nothing_of_the_visitor() {
     };
     product.app.record_open(product.workspace, message, &visitor).await.unwrap();
     assert_eq!(product.last_meta(message).await, json!({"machine": false}));
-    let token = |url: &str| product.app.link_key().link(product.workspace, message, LinkTo::Click(UrlKey::of(url)));
+    let token =
+        |url: &str| product.app.link_key().link(product.workspace, message, LinkTo::Click(UrlKey::of(url), None));
     let click = product.app.click(&token(urls[0])).await.unwrap().expect("everybody's link leads on");
     product.app.record_click(&click, &visitor).await.unwrap();
     assert_eq!(product.last_meta(message).await, json!({"url": urls[0], "machine": false}));

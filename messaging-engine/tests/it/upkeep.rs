@@ -9,9 +9,8 @@ use messaging_core::ports::Store as _;
 use messaging_core::ports::clock::SeededEntropy;
 use messaging_core::ports::store::{Accounts as _, Priority};
 use messaging_core::ports::transport::Content;
-use messaging_engine::jobs::upkeep::Sweep;
 use messaging_engine::work::Workers;
-use messaging_engine::{App, Settings, admin};
+use messaging_engine::{App, Settings, Sweep, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
 use messaging_transport::testing::MemoryTransport;
 use serde_json::json;
@@ -87,7 +86,7 @@ async fn process(product: &Product, hostname: &str) -> (App, Arc<MemoryTransport
         .clock(Arc::clone(&product.clock) as _)
         .entropy(Arc::new(SeededEntropy::new(hostname.len() as u64)))
         .transport(messaging_core::domain::channel::Channel::Email, "sandbox", Arc::clone(&transport) as _)
-        .settings(Settings { hostname: hostname.to_owned(), ..Settings::default() })
+        .settings(Settings::default().hostname(hostname))
         .build()
         .await
         .unwrap();

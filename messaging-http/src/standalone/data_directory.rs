@@ -16,6 +16,9 @@ pub(super) const SMTP_LISTEN: &str = "smtp-listen";
 /// The file with the address of the metrics page.
 pub(super) const METRICS_LISTEN: &str = "metrics-listen";
 
+/// The file with the number of the latest start, by which a database is told from a copy.
+pub(super) const EPOCH: &str = "epoch";
+
 /// Makes the data directory, or closes an existing one, and our files in it, to everybody but its owner.
 ///
 /// What cannot be closed is an error: an address book and keys must not lie open.
@@ -48,7 +51,7 @@ pub(super) fn make_private(path: &Path, database: &Path, secret_key: &Path) -> R
 const DIRECTORIES: [&str; 2] = ["attachments", "uploads"];
 
 /// Files in the data directory, beside the key and those of the database.
-const FILES: [&str; 4] = [LISTEN, SMTP_LISTEN, METRICS_LISTEN, "dev.json"];
+const FILES: [&str; 5] = [LISTEN, SMTP_LISTEN, METRICS_LISTEN, EPOCH, "dev.json"];
 
 /// Takes the permissions of group and others from a file or directory, if they have any.
 fn close_to_others(path: &Path, mode: u32) -> Result<(), FileError> {

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use messaging_engine::App;
-use messaging_engine::vault::KeyRefused;
+use messaging_engine::{App, KeyRefused};
 use messaging_store::{SqliteOptions, SqliteStore, key_file};
 use messaging_transport::{DirectDelivery, Dns, GuardedFetch};
 
-use super::data_directory;
+use super::data_directory::{self, EPOCH};
 use super::process::raise_file_limit;
 use super::start_error::StartError;
 use crate::settings::Settings;
@@ -30,6 +29,7 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
     let mut options = SqliteOptions::new(&settings.database);
     options.exclusive = role == Role::Server;
     options.disk_reserve = settings.disk_reserve;
+    options.epoch = Some(settings.data.join(EPOCH));
     let store = SqliteStore::open(options)
         .map_err(|source| StartError::Database { path: settings.database.clone(), source })?;
     let store = Arc::new(store);
@@ -47,15 +47,13 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
             .first()
             .map_or(DirectDelivery::REST, |first| (*first / 2).min(DirectDelivery::REST)),
     };
+    let public_url = settings.public_url.clone().unwrap_or_else(|| base.to_owned());
     let fetch = GuardedFetch::builder(transport.dns.clone()).allow_private(settings.allow_private_targets).build();
     let built = App::builder(store, key)
         .resolver(Arc::new(transport.dns.clone()))
         .fetch(Arc::new(fetch))
         .transports(messaging_transport::defaults(&transport))
-        .settings(messaging_engine::Settings {
-            public_url: settings.public_url.clone().unwrap_or_else(|| base.to_owned()),
-            ..settings.engine.clone()
-        })
+        .settings(settings.engine.clone().public_url(public_url))
         .build()
         .await;
     built.map_err(|refused| match refused {

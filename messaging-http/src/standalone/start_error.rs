@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use messaging_engine::vault::KeyRefused;
+use messaging_engine::KeyRefused;
 use messaging_store::key_file::KeyFileError;
 use messaging_store::{FileError, OpenError};
 

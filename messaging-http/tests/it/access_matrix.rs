@@ -45,11 +45,12 @@ fn expected(endpoint: &Endpoint, caller: &Caller) -> Option<String> {
         Caller::Key(scopes) => key_expected(access, scopes),
         Caller::Unspecific if is_in_path => None,
         Caller::Unspecific => match access {
-            Access::AnyCredential | Access::Session => None,
+            Access::AnyCredential | Access::Session | Access::AnyOwner => None,
             _ => refused("workspace_forbidden"),
         },
         Caller::Session(role) => match (access, role) {
             (Access::AnyCredential | Access::Session, _) if !is_in_path => None,
+            (Access::AnyOwner, role) if *role != Some(Role::Owner) => refused("role_forbidden"),
             (_, None) => refused("workspace_forbidden"),
             (access, Some(role)) if role_suffices(access, *role) => None,
             _ => refused("role_forbidden"),
@@ -60,7 +61,7 @@ fn expected(endpoint: &Endpoint, caller: &Caller) -> Option<String> {
 fn key_expected(access: Access, held: &[Scope]) -> Option<String> {
     let needed = match access {
         Access::Public | Access::AnyCredential => return None,
-        Access::Session | Access::SessionRole(_) => return Some("session_required".to_owned()),
+        Access::Session | Access::SessionRole(_) | Access::AnyOwner => return Some("session_required".to_owned()),
         Access::Scope(scope) => vec![scope.as_str()],
         Access::Scopes(first, second) => vec![first.as_str(), second.as_str()],
         Access::Administration => vec!["*"],
@@ -102,7 +103,7 @@ fn role_suffices(access: Access, role: Role) -> bool {
         Access::Scope(scope) => has(scope),
         Access::Scopes(first, second) => has(first) && has(second),
         Access::Administration | Access::SessionRole(Role::Admin) => is_administrator,
-        Access::SessionRole(Role::Owner) => role == Role::Owner,
+        Access::SessionRole(Role::Owner) | Access::AnyOwner => role == Role::Owner,
         Access::SessionRole(Role::Editor) => role != Role::Viewer,
         Access::Public | Access::AnyCredential | Access::Session | Access::SessionRole(Role::Viewer) => true,
     }

@@ -20,6 +20,7 @@ pub mod prelude {
     pub use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
     pub use messaging_core::domain::custom_field::CustomField;
     pub use messaging_core::domain::digest::Digest;
+    pub use messaging_core::domain::fence::Fence;
     pub use messaging_core::domain::import::Import;
     pub use messaging_core::domain::import::report::RowErrors;
     pub use messaging_core::domain::link_token::{CopyKey, UrlKey};
@@ -159,6 +160,7 @@ macro_rules! for_every_read {
             impl Installation {
                 key_check() -> Option<String>;
                 installation_name() -> Option<String>;
+                fence() -> Option<Fence>;
                 sealed_secrets(limit: usize) -> Vec<SealedSecret>;
             }
             impl ApiKeys {
@@ -263,6 +265,7 @@ macro_rules! for_every_read {
                 backlog(workspace: WorkspaceId, webhook: WebhookId, limit: usize) -> Vec<Delivery>;
                 replayable(workspace: WorkspaceId, webhook: WebhookId, range: &ReplayRange, limit: usize) -> Vec<Delivery>;
                 count_replayable(workspace: WorkspaceId, webhook: WebhookId, range: &ReplayRange, limit: usize) -> Option<(u64, DeliveryId)>;
+                give_up_backlogs(limit: usize) -> u64;
                 expire_deliveries(before: Timestamp, limit: usize) -> u64;
                 forget_deliveries(before: Timestamp, limit: usize) -> u64;
             }

@@ -4,11 +4,13 @@
 
 use std::fmt::Debug;
 
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{Engagement, Expect, Write};
+use messaging_core::domain::campaign::{Campaign, CampaignStatus};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::contact::{Contact, ContactFilter};
 use messaging_core::domain::list::ContactList;
+use messaging_core::domain::message::milestones::Seen;
 use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
 use messaging_core::domain::segment::Segment;
 use messaging_core::domain::segment::filter::Filter;
@@ -18,15 +20,16 @@ use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::Webhook;
 use messaging_core::domain::webhook::delivery::DeliveryStatus;
 use messaging_core::ids::{UserId, WorkspaceId};
+use messaging_core::ports::store::campaigns::Wanted;
 use messaging_core::ports::store::segments::MemberQuery;
 use messaging_core::ports::store::{PageRequest, Slice, Store, StoreCursor, StoreError};
 use messaging_core::scope::Role;
 
 use super::sample::{
-    self, at, capture, contact, contact_list, custom_field, domain, event, id, import, insert, joined, key, member,
-    message, product_event, segment, suppression, template, user, workspace,
+    self, at, campaign, capture, contact, contact_list, custom_field, domain, event, id, import, insert, joined, key,
+    member, message, product_event, segment, suppression, template, user, workspace,
 };
-use super::{attempts, events, first, put, segments, templates, webhooks};
+use super::{attempts, campaigns, events, first, put, segments, templates, webhooks};
 
 /// More rows than a workspace has.
 const ALL: usize = 100;
@@ -55,6 +58,8 @@ pub struct World {
     pub webhook: Webhook,
     /// One of its sending domains.
     pub domain: SendingDomain,
+    /// The campaign of the messages.
+    pub campaign: Campaign,
 }
 
 /// A part of a listing: the name of the listing, its items as text, the key after which the rest begins.
@@ -70,7 +75,8 @@ impl World {
         let own = workspace();
         let home = own.id;
         let person = user();
-        let message = Message { to: RECIPIENT.to_owned(), ..message(home) };
+        let campaign = campaign(home);
+        let message = Message { to: RECIPIENT.to_owned(), campaign_id: Some(campaign.id), ..message(home) };
         let (contact, list) = (contact(home), contact_list(home));
         let (segment, template, webhook) = (segment(home), template(home, Channel::Email), sample::webhook(home));
         let domain = domain(home, "acme.example");
@@ -78,6 +84,7 @@ impl World {
             store,
             [
                 Write::PutDomain(domain.clone(), Expect::Absent),
+                campaigns::create(&campaign),
                 Write::PutWorkspace(own, Expect::Absent),
                 Write::PutUser(person.clone(), Expect::Absent),
                 Write::PutMember(member(home, person.id, Role::Owner), Expect::Absent),
@@ -92,8 +99,18 @@ impl World {
             ],
         )
         .await;
-        let world =
-            Self { workspace: home, user: person.id, message, contact, list, segment, template, webhook, domain };
+        let world = Self {
+            workspace: home,
+            user: person.id,
+            message,
+            contact,
+            list,
+            segment,
+            template,
+            webhook,
+            domain,
+            campaign,
+        };
         for n in 0..2 {
             put(store, world.more(n)).await;
         }
@@ -117,6 +134,14 @@ impl World {
             to: RECIPIENT.to_owned(),
             ..message(home)
         };
+        let ended = Message { id: id(), status: MessageStatus::Bounced, ..sent.clone() };
+        let opened = Engagement {
+            workspace_id: home,
+            campaign_id: self.campaign.id,
+            seen: Seen::OPENED,
+            message_id: sent.id,
+            at: at(1),
+        };
         let delivery = webhooks::delivery(home, self.webhook.id, 1);
         let failed = webhooks::full(home, self.webhook.id);
         let mut writes = vec![
@@ -126,6 +151,9 @@ impl World {
             joining,
             Write::PutApiKey(key(home), Expect::Absent),
             insert(&sent),
+            insert(&ended),
+            Write::NoteEngagement(opened),
+            campaigns::create(&campaign(home)),
             Write::AppendAttempt(Box::new(attempts::attempt(home, self.message.id, n + 1, 0))),
             Write::PutCapture(Box::new(capture(&sent, "source"))),
             Write::put_contact(other.clone(), Expect::Absent),
@@ -161,6 +189,9 @@ impl World {
         let (of_contact, of_message) = (ContactFilter::default, MessageFilter::default);
         let names = Names::new(["ann@example.com".to_owned()]);
         let recipient = [(Channel::Email, RECIPIENT.to_owned())];
+        let of_campaign = async |listing, wanted| {
+            listed(listing, store.campaign_messages(home, self.campaign.id, wanted, page).await)
+        };
         let logged = store.events_after(home, page.after, page.limit).await.unwrap();
         vec![
             listed("workspaces of a user", store.workspaces_of(self.user, page).await),
@@ -189,6 +220,12 @@ impl World {
             )
             .await,
             messages("messages in a state", MessageFilter { status: Some(MessageStatus::Sent), ..of_message() }).await,
+            of_campaign("all messages of a campaign", Wanted::All).await,
+            of_campaign("messages of a campaign that went well", Wanted::Statuses(1 << 2)).await,
+            of_campaign("messages of a campaign with a bad end", Wanted::Statuses(1 << 5)).await,
+            of_campaign("messages of a campaign that were opened", Wanted::Seen(Seen::OPENED)).await,
+            listed("campaigns", store.campaigns(home, None, page).await),
+            listed("drafts of campaigns", store.campaigns(home, Some(CampaignStatus::Draft), page).await),
             listed("messages to somebody", store.messages_to(home, &recipient, page).await),
             listed("product events", store.product_events(home, self.contact.id, page).await),
             listed("captures", store.captures(home, page).await),

@@ -5,9 +5,11 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{ContactSends, Expect, Write};
 use messaging_core::domain::account::Workspace;
 use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::campaign::{CampaignStatus, Reference};
+use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
 use messaging_core::domain::message::EventKind;
 use messaging_core::ids::{ContactId, EventId};
@@ -17,12 +19,13 @@ use messaging_core::ports::store::jobs::Claim;
 use messaging_core::ports::store::{CommitError, StoreCursor};
 use serde_json::json;
 
+use super::campaigns::Named;
 use super::sample::{
     at, bare_message, claim, contact, contact_list, enqueue, event, finish, handles, id, id_at, insert, job,
     product_event, reply, workspace,
 };
 use super::segments::{add_contact, follow_all, members, query, stored};
-use super::{Twice, all_pages, commit, events, put, segments};
+use super::{Twice, all_pages, campaign_messages, campaigns, commit, events, put, segments};
 
 /// How often a race is run.
 const ROUNDS: usize = 40;
@@ -310,4 +313,99 @@ pub async fn jobs_are_claimed_once(twice: &Twice) {
     let distinct: HashSet<_> = first.iter().chain(&second).map(|handle| handle.id).collect();
     assert_eq!((distinct.len(), first.len() + second.len()), (2 * ROUNDS, 2 * ROUNDS));
     assert_eq!(one.job_count().await.unwrap(), 0);
+}
+
+/// A list that is removed while a campaign that names it is scheduled: one of the two is a conflict.
+pub async fn what_a_campaign_names_is_held_or_gone(twice: &Twice) {
+    let [one, other] = twice.both();
+    let workspace = id();
+    for round in 0..ROUNDS {
+        let named = Named::put(one, workspace).await;
+        let draft = named.campaign();
+        put(one, [campaigns::create(&draft)]).await;
+        let schedule = [campaigns::replace(&campaigns::in_state(&draft, CampaignStatus::Scheduled), 1)];
+        let unused = Write::ExpectUnused(workspace, Reference::List(named.list.id));
+        let remove = [unused, Write::DeleteList(workspace, named.list.id)];
+        let (scheduled, removed) = tokio::join!(commit(one, schedule), commit(other, remove));
+        let (is_scheduled, is_removed) = (is_done(scheduled), is_done(removed));
+        assert_ne!(is_scheduled, is_removed, "round {round}");
+        for store in twice.both() {
+            assert_eq!(store.list(workspace, named.list.id).await.unwrap().is_some(), is_scheduled);
+            let held = store.campaigns_holding(workspace, Reference::List(named.list.id), 9).await.unwrap();
+            assert_eq!(held.len(), usize::from(is_scheduled));
+        }
+    }
+}
+
+/// Two that release the same message: one of them has a job for it.
+pub async fn a_waiting_message_is_released_once(twice: &Twice) {
+    let [one, other] = twice.both();
+    let (campaign, waiting) = campaign_messages::with_waiting(one, &[(3, 0); ROUNDS]).await;
+    for (round, new) in waiting.iter().enumerate() {
+        let keys = vec![campaign_messages::key(new)];
+        let release = || {
+            let take = Write::TakeWaiting(campaign.workspace_id, campaign.id, keys.clone());
+            [take, enqueue("bulk", 0)]
+        };
+        let (first, second) = tokio::join!(commit(one, release()), commit(other, release()));
+        assert_ne!(is_done(first), is_done(second), "round {round}");
+    }
+    assert_eq!(other.job_count().await.unwrap(), ROUNDS as u64);
+    assert_eq!(other.waiting_tracks(campaign.workspace_id, campaign.id).await.unwrap(), []);
+}
+
+/// What releases messages of a campaign that is paused at the same moment comes before the pause, or not at all.
+pub async fn nothing_is_released_after_a_pause(twice: &Twice) {
+    let [one, other] = twice.both();
+    for round in 0..ROUNDS {
+        let named = Named::put(one, id()).await;
+        let sending = campaigns::in_state(&named.campaign(), CampaignStatus::Sending);
+        let (workspace, of) = (sending.workspace_id, sending.id);
+        let waiting: Vec<_> = (0..3).map(|n| campaign_messages::new_waiting(&sending, n, 0)).collect();
+        put(one, [campaigns::create(&sending), Write::InsertWaiting(workspace, of, waiting.clone())]).await;
+        let release = async {
+            let mut released = 0;
+            for new in &waiting {
+                let expect = Write::ExpectCampaign(workspace, of, CampaignStatus::Sending);
+                let take = Write::TakeWaiting(workspace, of, vec![campaign_messages::key(new)]);
+                if !is_done(commit(one, [expect, take]).await) {
+                    break;
+                }
+                released += 1;
+            }
+            released
+        };
+        let pause = async {
+            put(other, [campaigns::replace(&campaigns::in_state(&sending, CampaignStatus::Paused), 1)]).await;
+            other.waiting_tracks(workspace, of).await.unwrap().len()
+        };
+        let (released, left) = tokio::join!(release, pause);
+        assert_eq!(released + left, 3, "round {round}");
+        assert_eq!(one.waiting_tracks(workspace, of).await.unwrap().len(), left);
+    }
+}
+
+/// Of two campaigns that take the last place under a contact's cap at the same moment, one does.
+pub async fn a_place_under_a_cap_is_taken_once(twice: &Twice) {
+    let [one, other] = twice.both();
+    let contact = contact(id());
+    let workspace = contact.workspace_id;
+    put(one, [add_contact(&contact)]).await;
+    let mut times = Vec::new();
+    for round in 0..ROUNDS {
+        let read = one.contact_sends(workspace, contact.id, Channel::Email).await.unwrap();
+        let expect = read.map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
+        let take = |n: i64| {
+            let times = times.iter().copied().chain([at(n * 1_000)]).collect();
+            let (contact_id, channel) = (contact.id, Channel::Email);
+            [Write::PutContactSends(ContactSends { workspace_id: workspace, contact_id, channel, times }, expect)]
+        };
+        let n = 2 * i64::try_from(round).unwrap();
+        let (first, second) = tokio::join!(commit(one, take(n)), commit(other, take(n + 1)));
+        let is_first = is_done(first);
+        assert_ne!(is_first, is_done(second), "round {round}");
+        times.push(at((if is_first { n } else { n + 1 }) * 1_000));
+        let found = other.contact_sends(workspace, contact.id, Channel::Email).await.unwrap().unwrap();
+        assert_eq!(found.record.times, times);
+    }
 }

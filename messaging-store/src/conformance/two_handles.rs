@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::changes::Changes;
+use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::lane::Lane;
 use messaging_core::ports::Store;
-use messaging_core::ports::store::{Claim, ClaimedJob, Jobs, News, Priority, StoreGauges, StoreHealth};
+use messaging_core::ports::store::{
+    Claim, ClaimedJob, Jobs, News, Priority, Queues, StoreGauges, StoreHealth, StoredJob,
+};
 use messaging_core::time::Monotonic;
 use tokio::sync::watch;
 
@@ -98,6 +100,14 @@ impl Jobs for TwoHandles {
         self.of_call("job_count").job_count().await
     }
 
+    async fn jobs_of(&self, kinds: &[&'static str], limit: usize) -> Result<Vec<StoredJob>, StoreError> {
+        self.of_call("jobs_of").jobs_of(kinds, limit).await
+    }
+
+    async fn queues(&self, limit: usize) -> Result<Queues, StoreError> {
+        self.of_call("queues").queues(limit).await
+    }
+
     async fn lane_lengths(&self, lanes: &[Lane], due_by: Timestamp, most: usize) -> Result<Vec<u64>, StoreError> {
         self.of_call("lane_lengths").lane_lengths(lanes, due_by, most).await
     }
@@ -106,7 +116,8 @@ impl Jobs for TwoHandles {
 #[async_trait]
 impl Store for TwoHandles {
     async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
-        let is_of_a_job = changes.writes().iter().any(|write| write.claim().is_some());
+        let is_of_a_job =
+            changes.writes().iter().any(|write| write.claim().is_some() || matches!(write, Write::RemoveJob(..)));
         let store = if is_of_a_job { self.first() } else { self.writer() };
         store.commit(changes, priority).await
     }

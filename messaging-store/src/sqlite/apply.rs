@@ -24,6 +24,7 @@ pub(super) fn apply(
     match write {
         Write::PutKeyCheck(check) => installation_values::put_key_check(connection, check),
         Write::PutInstallationName(name, before) => installation_values::put_name(connection, name, before.as_deref()),
+        Write::PutFence(fence, before) => installation_values::put_fence(connection, *fence, *before),
         Write::PutUser(user, expect) => accounts::put_user(connection, user, *expect),
         Write::PutSession(session) => accounts::put_session(connection, session),
         Write::DeleteSession(token) => accounts::delete_session(connection, token),
@@ -121,6 +122,7 @@ pub(super) fn apply(
         Write::EnqueueOnce(job) => jobs::enqueue_once(connection, index, job),
         Write::WakeLane(lane, at) => jobs::wake_lane(connection, index, lane, *at),
         Write::FinishJob(handle) => jobs::finish(connection, index, handle),
+        Write::RemoveJob(place) => jobs::remove(connection, index, place),
         Write::RescheduleJob(handle, to) => jobs::reschedule(connection, index, handle, to),
         Write::PutJobBack(handle, to) => jobs::put_back(connection, index, handle, *to),
         Write::SaveJob(handle, payload) => jobs::save(connection, index, handle, payload),

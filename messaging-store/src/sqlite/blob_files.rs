@@ -145,7 +145,7 @@ impl BlobFiles {
         }
     }
 
-    fn blob_path(&self, workspace: WorkspaceId, id: BlobId) -> PathBuf {
+    pub(super) fn blob_path(&self, workspace: WorkspaceId, id: BlobId) -> PathBuf {
         self.root.join(directory_of(id)).join(format!("{id}.{workspace}"))
     }
 

@@ -1,6 +1,7 @@
 //! The check value of the secret key, and what is sealed under it.
 
 use async_trait::async_trait;
+use messaging_core::domain::fence::Fence;
 use messaging_core::domain::secret_key;
 use messaging_core::domain::sending_domain::{DkimKey, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
@@ -11,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::SqliteStore;
 use super::fault::Fault;
-use super::installation_values::{KEY_CHECK, NAME, get};
+use super::installation_values::{self, KEY_CHECK, NAME, get};
 use super::row;
 
 #[async_trait]
@@ -22,6 +23,10 @@ impl Installation for SqliteStore {
 
     async fn installation_name(&self) -> Result<Option<String>, StoreError> {
         self.readers.point_read(|connection| get(connection, NAME)).await
+    }
+
+    async fn fence(&self) -> Result<Option<Fence>, StoreError> {
+        self.readers.point_read(installation_values::fence).await
     }
 
     async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError> {

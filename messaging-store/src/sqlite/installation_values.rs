@@ -1,5 +1,6 @@
 //! What holds for the database as a whole: rows of the table `installation`, by name.
 
+use messaging_core::domain::fence::Fence;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::fault::{Fault, expect_one};
@@ -15,6 +16,15 @@ pub(super) const KEY_CHECK: &str = "key_check";
 
 /// The name of the installation.
 pub(super) const NAME: &str = "name";
+
+/// Whether the installation is fenced, as [`Fence::to_text`] says it.
+pub(super) const FENCE: &str = "fence";
+
+/// The number of the latest start.
+pub(super) const EPOCH: &str = "epoch";
+
+/// There while a start raises the number of the latest one: the file may be one ahead.
+pub(super) const EPOCH_RAISED: &str = "epoch_raised";
 
 /// Reads a value.
 pub(super) fn get(connection: &Connection, name: &str) -> Result<Option<String>, Fault> {
@@ -48,6 +58,28 @@ pub(super) fn put_name(connection: &Connection, name: &str, before: Option<&str>
         .prepare_cached("UPDATE installation SET value = ?2 WHERE name = ?1 AND value = ?3")?
         .execute([NAME, name, before])?;
     expect_one(rows)
+}
+
+/// Removes a value.
+pub(super) fn remove(connection: &Connection, name: &str) -> Result<(), Fault> {
+    connection.prepare_cached("DELETE FROM installation WHERE name = ?1")?.execute([name])?;
+    Ok(())
+}
+
+/// Whether the installation is fenced.
+pub(super) fn fence(connection: &Connection) -> Result<Option<Fence>, Fault> {
+    Ok(get(connection, FENCE)?.map(|text| Fence::parse(&text)))
+}
+
+/// Puts a fence in the place of `before`.
+pub(super) fn put_fence(connection: &Connection, fence: Option<Fence>, before: Option<Fence>) -> Result<(), Fault> {
+    if self::fence(connection)? != before {
+        return Err(Fault::Conflict);
+    }
+    match fence {
+        Some(fence) => set(connection, FENCE, &fence.to_text()),
+        None => remove(connection, FENCE),
+    }
 }
 
 /// Keeps a value, unless there is one.

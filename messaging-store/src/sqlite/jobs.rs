@@ -1,28 +1,33 @@
 //! Jobs: adding, claiming, finishing.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use messaging_core::changes::{JobHandle, NewJob, PutBack, Reschedule};
+use messaging_core::changes::{JobHandle, JobPlace, NewJob, PutBack, Reschedule};
 use messaging_core::domain::fair_turns::Places;
 use messaging_core::domain::lane::{Flow, Lane};
 use messaging_core::ids::{Id as _, JobId};
-use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
+use messaging_core::ports::store::jobs::{Claim, ClaimedJob, Queued, Queues, StoredJob};
 use messaging_core::ports::store::{Jobs, StoreError};
 use messaging_core::time::{Monotonic, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
-use super::lanes::{LaneIndex, PARKED};
+use super::lanes::{Held, LaneIndex, PARKED};
+use super::query::many;
 use super::redating;
 use super::row;
 use super::write_connection::WriteConnection;
 
 /// Lanes that are read at a time.
 const LANES_AT_A_TIME: usize = 256;
+
+/// Lanes that one claim puts aside before it lets others have the writer; the next claim goes on.
+const MAX_PASSED: usize = 4096;
 
 pub(super) fn enqueue(connection: &Connection, index: &mut LaneIndex, job: &NewJob) -> Result<(), Fault> {
     connection
@@ -75,6 +80,19 @@ pub(super) fn finish(connection: &Connection, index: &mut LaneIndex, handle: &Jo
         .prepare_cached("DELETE FROM jobs WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?
         .execute(params![handle.lane.as_str(), handle.due_at.as_millis(), handle.id.to_bytes()])?;
     expect_one(rows)
+}
+
+/// Removes a job that nobody has claimed. Its lane is found to be empty when it is looked at next.
+pub(super) fn remove(connection: &Connection, index: &LaneIndex, place: &JobPlace) -> Result<(), Fault> {
+    if index.is_leased(place.id) {
+        return Err(Fault::Conflict);
+    }
+    connection.prepare_cached("DELETE FROM jobs WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?.execute(params![
+        place.lane.as_str(),
+        place.due_at.as_millis(),
+        place.id.to_bytes()
+    ])?;
+    Ok(())
 }
 
 /// Dates a claimed job anew with what it wants to know next time: it did not fail.
@@ -170,6 +188,15 @@ impl Jobs for SqliteStore {
             .await
     }
 
+    async fn jobs_of(&self, kinds: &[&'static str], limit: usize) -> Result<Vec<StoredJob>, StoreError> {
+        let kinds = serde_json::to_string(kinds).map_err(Fault::from)?;
+        self.scans.read(move |connection| stored_jobs(connection, &kinds, limit)).await
+    }
+
+    async fn queues(&self, limit: usize) -> Result<Queues, StoreError> {
+        self.scans.read(move |connection| queues(connection, limit)).await
+    }
+
     async fn lane_lengths(&self, lanes: &[Lane], due_by: Timestamp, most: usize) -> Result<Vec<u64>, StoreError> {
         const SQL: &str = "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE lane = ?1 AND due_at <= ?2 LIMIT ?3)";
         let lanes = lanes.to_vec();
@@ -190,6 +217,47 @@ impl Jobs for SqliteStore {
     }
 }
 
+/// `kinds` is a JSON list.
+fn stored_jobs(connection: &Connection, kinds: &str, limit: usize) -> Result<Vec<StoredJob>, Fault> {
+    const SQL: &str = "SELECT lane, due_at, id, kind, payload FROM jobs
+                       WHERE kind IN (SELECT value FROM json_each(?1)) ORDER BY lane, due_at, id LIMIT ?2";
+    many(connection, SQL, params![kinds, row::sql_limit(limit)], |row| {
+        let lane = Lane::parse(&row.get::<_, String>(0)?);
+        Ok(StoredJob {
+            place: JobPlace { id: row::id(row, 2)?, lane, due_at: row::time(row, 1)? },
+            kind: row.get(3)?,
+            payload: Bytes::from(row.get::<_, Vec<u8>>(4)?),
+        })
+    })
+}
+
+/// Reads lane by lane, in the order of the key, so that only the sums and the longest lanes are in memory.
+fn queues(connection: &Connection, limit: usize) -> Result<Queues, Fault> {
+    let mut statement = connection.prepare("SELECT lane, count(*), min(id) FROM jobs GROUP BY lane")?;
+    let mut rows = statement.query([])?;
+    let mut queues = Queues::default();
+    while let Some(row) = rows.next()? {
+        let lane = Lane::parse(&row.get::<_, String>(0)?);
+        let oldest = row::id::<JobId>(row, 2)?.millis();
+        let queued = Queued { jobs: row::count(row, 1)?, oldest: Timestamp::from_millis(oldest) };
+        let kind = lane.resource().split(':').next().unwrap_or_default();
+        let sum = queues.sums.entry(kind.to_owned()).or_insert(Queued { jobs: 0, oldest: queued.oldest });
+        sum.jobs += queued.jobs;
+        sum.oldest = sum.oldest.min(queued.oldest);
+        queues.lanes.push((lane, queued));
+        if queues.lanes.len() > 2 * limit.max(1) {
+            keep_longest(&mut queues.lanes, limit);
+        }
+    }
+    keep_longest(&mut queues.lanes, limit);
+    Ok(queues)
+}
+
+fn keep_longest(lanes: &mut Vec<(Lane, Queued)>, limit: usize) {
+    lanes.sort_by_key(|(_, queued)| Reverse(queued.jobs));
+    lanes.truncate(limit);
+}
+
 /// Claims in a transaction that a power cut may undo: the leases are gone then as well.
 fn claim_jobs(writing: &mut WriteConnection, claim: &Claim) -> Result<Vec<ClaimedJob>, Fault> {
     if !writing.is_worker() {
@@ -204,6 +272,7 @@ fn claim_jobs(writing: &mut WriteConnection, claim: &Claim) -> Result<Vec<Claime
         .filter(|(_, until)| *until > claim.monotonic)
         .map(|(lane, until)| (lane.as_str(), *until))
         .collect();
+    let held = Held { lanes: held, claim };
     writing.index().follow_holds(&held);
     let anything = writing.look(|connection, index| {
         let row = next_time(connection)?.map(|next| next.as_millis() <= claim.now.as_millis());
@@ -213,7 +282,7 @@ fn claim_jobs(writing: &mut WriteConnection, claim: &Claim) -> Result<Vec<Claime
     if !anything || claim.max == 0 || claim.per_lane == 0 {
         return Ok(Vec::new());
     }
-    let mut round = Round { claim, held, claimed: Vec::new(), given: HashMap::new() };
+    let mut round = Round { claim, held, claimed: Vec::new(), given: HashMap::new(), passed: 0 };
     let outcome = writing.undurably(|connection, index| {
         index.redating().note(connection, claim.now)?;
         index.wake(connection, claim.now, claim.monotonic, &round.held)?;
@@ -252,10 +321,12 @@ struct Waiting {
 /// One claim being served.
 struct Round<'a> {
     claim: &'a Claim,
-    held: HashMap<&'a str, Monotonic>,
+    held: Held<'a>,
     claimed: Vec<ClaimedJob>,
     /// How many of each lane.
     given: HashMap<String, usize>,
+    /// How many lanes were put aside.
+    passed: usize,
 }
 
 impl Round<'_> {
@@ -290,7 +361,7 @@ impl Round<'_> {
         let enough = before.saturating_add(most);
         // Lanes that went to the back of the queue come by a second time.
         let mut last = Waiting { next_at: Timestamp::from_millis(i64::MIN), turn: 0, lane: String::new() };
-        while self.claimed.len() < enough {
+        while self.claimed.len() < enough && self.passed < MAX_PASSED {
             let lanes = self.waiting_lanes(connection, &flow, &last, enough - self.claimed.len())?;
             if lanes.is_empty() {
                 break;
@@ -335,8 +406,9 @@ impl Round<'_> {
         enough: usize,
     ) -> Result<(), Fault> {
         let name = waiting.lane.as_str();
-        if let Some(until) = self.held.get(name) {
-            return index.hold(connection, name.to_owned(), waiting.next_at, *until);
+        if let Some(until) = self.held.until(name) {
+            self.passed += 1;
+            return index.hold(connection, name.to_owned(), waiting.next_at, until);
         }
         let share = self.claim.shares.get(name).copied().unwrap_or(self.claim.per_lane);
         let mut given = 0;

@@ -15,6 +15,7 @@ use std::time::Duration;
 use messaging_core::changes::JobHandle;
 use messaging_core::domain::lane::Lane;
 use messaging_core::ids::JobId;
+use messaging_core::ports::store::Claim;
 use messaging_core::time::{Monotonic, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -94,6 +95,21 @@ enum Entry {
 struct Touch {
     earliest: Option<Timestamp>,
     gave_up: bool,
+}
+
+/// The lanes that a claim leaves alone.
+pub(super) struct Held<'a> {
+    /// Those that it names, until when.
+    pub(super) lanes: HashMap<&'a str, Monotonic>,
+    pub(super) claim: &'a Claim,
+}
+
+impl Held<'_> {
+    /// Until when a lane is left alone, if it is.
+    pub(super) fn until(&self, lane: &str) -> Option<Monotonic> {
+        let withheld = || self.claim.withholds(&Lane::parse(lane)).then_some(Monotonic::NEVER);
+        if self.claim.withheld.is_empty() { None } else { withheld() }.or_else(|| self.lanes.get(lane).copied())
+    }
 }
 
 impl Default for LaneIndex {
@@ -259,23 +275,28 @@ impl LaneIndex {
         Ok(())
     }
 
+    /// Whether a job is claimed, as far as this process knows.
+    pub(super) fn is_leased(&self, id: JobId) -> bool {
+        self.leases.contains_key(&id)
+    }
+
     /// Whether [`LaneIndex::find_lost`] has something to do.
     pub(super) fn has_lost(&self) -> bool {
         self.lost
     }
 
     /// Whether a lane was held and no longer is.
-    pub(super) fn has_let_go(&self, held: &HashMap<&str, Monotonic>) -> bool {
-        self.held.iter().any(|lane| !held.contains_key(lane.as_str()))
+    pub(super) fn has_let_go(&self, held: &Held<'_>) -> bool {
+        self.held.iter().any(|lane| held.until(lane).is_none())
     }
 
     /// Lanes that stay held may be held for longer, or not as long.
-    pub(super) fn follow_holds(&mut self, held: &HashMap<&str, Monotonic>) {
+    pub(super) fn follow_holds(&mut self, held: &Held<'_>) {
         let changed: Vec<(String, Parked)> = self
             .held
             .iter()
             .filter_map(|lane| {
-                let until = *held.get(lane.as_str())?;
+                let until = held.until(lane)?;
                 let parked = self.lanes.get(lane)?.parked?;
                 (parked.until != until).then(|| (lane.clone(), Parked { until, ..parked }))
             })
@@ -292,13 +313,13 @@ impl LaneIndex {
         connection: &Connection,
         now: Timestamp,
         monotonic: Monotonic,
-        held: &HashMap<&str, Monotonic>,
+        held: &Held<'_>,
     ) -> Result<(), Fault> {
         self.rows_changed = true;
         let mut awake: Vec<String> =
             self.wakes.iter().take_while(|(until, _)| *until <= monotonic).map(|(_, lane)| lane.clone()).collect();
         awake.extend(self.laters.iter().take_while(|(due, _)| *due <= now).map(|(_, lane)| lane.clone()));
-        awake.extend(self.held.iter().filter(|lane| !held.contains_key(lane.as_str())).cloned());
+        awake.extend(self.held.iter().filter(|lane| held.until(lane).is_none()).cloned());
         for lane in awake {
             let Some(parked) = self.unpark(&lane) else { continue };
             let since = parked.held_since.or(parked.later).map_or(now, |since| since.min(now));

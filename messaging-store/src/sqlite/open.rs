@@ -13,6 +13,7 @@ use super::batch::WriteBatch;
 use super::blob_files::BlobFiles;
 use super::checkpoint::Checkpoints;
 use super::connection::Reopen;
+use super::epoch;
 use super::health::Health;
 use super::installation_values;
 use super::log_repair;
@@ -23,7 +24,8 @@ use super::schema::{self, State};
 use super::upload_files::UploadFiles;
 use super::write_connection::WriteConnection;
 use super::writer::Writer;
-use super::{DueTables, SqliteStore};
+use super::{DueTables, SqliteStore, Stop};
+use crate::backup::pinned;
 use crate::files::{make_directory, private};
 
 /// How long a program that may not migrate waits for the one that does.
@@ -48,6 +50,10 @@ pub struct SqliteOptions {
     /// Bytes to be kept free on the disk of the database: below them what adds is refused. Unless given, 32 MiB
     /// or twice the length of the write-ahead log, whichever is more.
     pub disk_reserve: Option<u64>,
+    /// The file with the number of the latest start, by which a copy of the database is told: see
+    /// [`Installation::fence`](messaging_core::ports::store::Installation::fence). Unless given, copies are not noticed,
+    /// but for those that [`back_up`](crate::backup::back_up) made. Only the program that does the jobs keeps it.
+    pub epoch: Option<PathBuf>,
 }
 
 impl SqliteOptions {
@@ -61,6 +67,7 @@ impl SqliteOptions {
             readers: 2,
             queue_capacity: 8192,
             disk_reserve: None,
+            epoch: None,
         }
     }
 }
@@ -69,7 +76,7 @@ impl SqliteStore {
     /// Opens a database, makes it when it is not there, and brings its schema up to date. Blocks for
     /// a few milliseconds.
     pub fn open(options: SqliteOptions) -> Result<Self, OpenError> {
-        let SqliteOptions { path, blobs, uploads, exclusive, readers, queue_capacity, disk_reserve } = options;
+        let SqliteOptions { path, blobs, uploads, exclusive, readers, queue_capacity, disk_reserve, epoch } = options;
         let blobs = blobs.unwrap_or_else(|| beside(&path, "attachments"));
         let uploads = uploads.unwrap_or_else(|| beside(&path, "uploads"));
         make_files(&path)?;
@@ -80,6 +87,7 @@ impl SqliteStore {
             // The process before may have ended after a failed sync.
             log_repair::rewrite(&connection, reopen.log()).map_err(failed("write the write-ahead log again"))?;
         }
+        let is_new = schema::is_absent(&connection)?;
         bring_up_to_date(&mut connection, &path, exclusive)?;
 
         let health = Arc::new(Health::new(&path, disk_reserve));
@@ -93,6 +101,14 @@ impl SqliteStore {
         };
         let checkpoints = Arc::new(checkpoints);
         let owner = if exclusive { Some(take_over(&connection)?) } else { None };
+        let epoch = epoch.filter(|_| exclusive);
+        if let Some(epoch) = &epoch {
+            epoch::begin(&connection, epoch, is_new).map_err(failed("find out whether the database is a copy"))?;
+        }
+        if exclusive {
+            pinned::remove_left_behind(database_directory(&path));
+        }
+        let stop = epoch.zip(owner.clone()).map(|(epoch, owner)| Stop { epoch, owner, reopen: reopen.clone() });
         let blobs = BlobFiles::new(blobs);
         let mut batch = WriteBatch::default();
         let news = watch::Sender::default();
@@ -116,12 +132,19 @@ impl SqliteStore {
             blobs,
             uploads: UploadFiles::new(uploads),
             lock: Arc::new(Mutex::new(lock)),
+            stop: Arc::new(Mutex::new(stop)),
         })
     }
 }
 
-fn beside(database: &Path, name: &str) -> PathBuf {
-    database.parent().unwrap_or(Path::new("")).join(name)
+/// The directory that a database is in.
+pub(crate) fn database_directory(database: &Path) -> &Path {
+    database.parent().unwrap_or(Path::new(""))
+}
+
+/// A file or directory beside a database.
+pub(crate) fn beside(database: &Path, name: &str) -> PathBuf {
+    database_directory(database).join(name)
 }
 
 /// Makes this process the owner of the database: whoever was it and still runs, past the lock file, finds another

@@ -18,6 +18,11 @@ pub(super) enum State {
     Older,
 }
 
+/// Whether the database has no schema yet.
+pub(super) fn is_absent(connection: &Connection) -> Result<bool, OpenError> {
+    Ok(version(connection).map_err(failed("read the schema's version"))?.is_none())
+}
+
 /// Looks at the history; a newer schema is an error. Two look-ups, so that a start stays fast.
 pub(super) fn state(connection: &Connection) -> Result<State, OpenError> {
     let known = latest();

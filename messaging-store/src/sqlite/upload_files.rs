@@ -25,7 +25,7 @@ impl UploadFiles {
         Self { root: root.into() }
     }
 
-    fn path(&self, file: UploadFile) -> PathBuf {
+    pub(super) fn path(&self, file: UploadFile) -> PathBuf {
         self.root.join(format!("{}.{}.{}", file.import_id, file.workspace_id, file.upload_id))
     }
 

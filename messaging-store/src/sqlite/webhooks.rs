@@ -156,6 +156,10 @@ impl Webhooks for SqliteStore {
         self.writer.undurably(move |connection| deliveries::expire(connection, before, limit)).await
     }
 
+    async fn give_up_backlogs(&self, limit: usize) -> Result<u64, StoreError> {
+        self.writer.undurably(move |connection| deliveries::give_up_backlogs(connection, limit)).await
+    }
+
     async fn forget_deliveries(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
         self.writer.undurably(move |connection| deliveries::forget(connection, before, limit)).await
     }

@@ -1,11 +1,11 @@
-use std::time::Instant;
-use messaging_core::changes::{Changes, CountMessages, Write, MoveMessage};
+use messaging_core::changes::{Changes, CountMessages, MoveMessage, Write};
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::ports::store::{Priority, Store as _};
 use messaging_store::conformance::commit::at_once;
 use messaging_store::conformance::put;
 use messaging_store::conformance::sample::{at, bare_message, id, insert};
 use messaging_store::{SqliteOptions, SqliteStore};
+use std::time::Instant;
 
 #[tokio::test]
 #[ignore]
@@ -24,16 +24,26 @@ async fn measure() {
         let counted = round % 2 == 1;
         let began = Instant::now();
         for chunk in messages.chunks_mut(256) {
-            let commits: Vec<_> = chunk.iter().map(|message| {
-                let sending = Message { status: MessageStatus::Sending, ..message.clone() };
-                let after = sending.moved(MessageStatus::Delivered, at(round));
-                let mut writes = vec![Write::MoveMessage(MoveMessage::new(&sending, &after))];
-                let count = CountMessages::of_change(&sending, &after, None, at(round));
-                if counted { writes.extend(count.map(|count| Write::CountMessages(Box::new(count)))); }
-                store.commit(Changes::from_iter(writes), Priority::Foreground)
-            }).collect();
-            for outcome in at_once(commits).await { outcome.unwrap(); }
-            for message in chunk { message.revision += 1; message.milestones.sent_at = None; }
+            let commits: Vec<_> = chunk
+                .iter()
+                .map(|message| {
+                    let sending = Message { status: MessageStatus::Sending, ..message.clone() };
+                    let after = sending.moved(MessageStatus::Delivered, at(round));
+                    let mut writes = vec![Write::MoveMessage(MoveMessage::new(&sending, &after))];
+                    let count = CountMessages::of_change(&sending, &after, None, at(round));
+                    if counted {
+                        writes.extend(count.map(|count| Write::CountMessages(Box::new(count))));
+                    }
+                    store.commit(Changes::from_iter(writes), Priority::Foreground)
+                })
+                .collect();
+            for outcome in at_once(commits).await {
+                outcome.unwrap();
+            }
+            for message in chunk {
+                message.revision += 1;
+                message.milestones.sent_at = None;
+            }
         }
         times[usize::from(counted)].push(began.elapsed().as_micros() as f64 / messages.len() as f64);
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use messaging_engine::jobs::upkeep::Sweep;
+use messaging_engine::Sweep;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use messaging_core::changes::JobHandle;
 use messaging_core::domain::lane::Lane;
 use messaging_core::ids::JobId;
-use messaging_core::ports::store::{Claim, ClaimedJob, Jobs, StoreError};
+use messaging_core::ports::store::{Claim, ClaimedJob, Jobs, Queues, StoreError, StoredJob};
 use messaging_core::time::{Monotonic, Timestamp};
 use serde_json::Value;
 
@@ -81,6 +81,17 @@ impl Jobs for FaultyStore {
     async fn job_count(&self) -> Result<u64, StoreError> {
         let database = self.database();
         wait(database.job_count())
+    }
+
+    async fn jobs_of(&self, kinds: &[&'static str], limit: usize) -> Result<Vec<StoredJob>, StoreError> {
+        self.before("jobs_of").await?;
+        let database = self.database();
+        wait(database.jobs_of(kinds, limit))
+    }
+
+    async fn queues(&self, limit: usize) -> Result<Queues, StoreError> {
+        let database = self.database();
+        wait(database.queues(limit))
     }
 
     async fn lane_lengths(&self, lanes: &[Lane], due_by: Timestamp, most: usize) -> Result<Vec<u64>, StoreError> {

@@ -123,9 +123,12 @@ impl MessageInput {
     }
 
     /// One more file of an email. Its type is found by its name or its first bytes.
-    pub fn attachment(mut self, filename: impl Into<String>, content: impl Into<Bytes>) -> Self {
-        let content_b64 = Base64::Decoded(content.into());
-        let file = AttachmentInput { filename: filename.into(), content_type: None, content_b64 };
+    pub fn attachment(self, filename: impl Into<String>, content: impl Into<Bytes>) -> Self {
+        self.attachment_of(AttachmentInput::new(filename, Base64::Decoded(content.into())))
+    }
+
+    /// One more file of an email, put together by the caller.
+    pub fn attachment_of(mut self, file: AttachmentInput) -> Self {
         self.attachments.get_or_insert_default().push(file);
         self
     }

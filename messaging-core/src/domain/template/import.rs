@@ -1,9 +1,9 @@
 //! A page from the web as the HTML of a template.
 
-use html5gum::{Token, Tokenizer};
 use url::Url;
 
 use super::{gate, markup};
+use crate::domain::html_events::{self, Piece, RawText};
 
 /// Attributes that hold one address.
 const ADDRESSES: [&str; 6] = ["href", "src", "background", "poster", "action", "cite"];
@@ -73,18 +73,14 @@ fn sources(list: &str, base: &Url) -> Option<String> {
 
 /// The title of a page, for a subject; at most so many characters.
 pub fn title(html: &str, most: usize) -> Option<String> {
-    let mut inside = false;
+    let (mut inside, mut is_done) = (false, false);
     let mut title = String::new();
-    let mut emitter = html5gum::DefaultEmitter::default();
-    emitter.naively_switch_states(true);
-    for token in Tokenizer::new_with_emitter(html, emitter).flatten() {
-        match token {
-            Token::StartTag(tag) if tag.name.as_slice() == b"title" => inside = true,
-            Token::EndTag(tag) if tag.name.as_slice() == b"title" => break,
-            Token::String(text) if inside => title.push_str(&String::from_utf8_lossy(&text)),
-            _ => {}
-        }
-    }
+    html_events::pieces(html, RawText::Text, &mut |piece| match piece {
+        Piece::Start { name: "title", .. } => inside = true,
+        Piece::End("title") => is_done = true,
+        Piece::Text(text) if inside && !is_done => title.push_str(text),
+        _ => {}
+    });
     let words = title.split_whitespace().collect::<Vec<_>>().join(" ");
     let line: String = words.chars().filter(|c| !c.is_control()).take(most).collect();
     // Somebody else's page says nothing in the language of templates.

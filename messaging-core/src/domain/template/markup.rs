@@ -4,13 +4,10 @@
 //! Tags of the template language are painted over before, byte for byte, so that every place stays where
 //! it is in what the author wrote.
 
-use std::convert::Infallible;
 use std::ops::Range;
 
-use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
-use html5gum::{Span, Tokenizer};
-
 use super::gate::Tokens;
+use crate::domain::html_events::{self, Event, RawText, Span};
 
 /// A start tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,12 +93,7 @@ pub(super) fn gaps(source: &str, tokens: &Tokens<'_>) -> Vec<Range<usize>> {
 pub(super) fn read(html: &str) -> Markup {
     let mut reader =
         Reader { html, found: Markup::default(), open: Vec::new(), formatting: 0, element: None, raw_from: None };
-    let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, span: Span<usize>| {
-        reader.see(event, span);
-        None::<Infallible>
-    });
-    emitter.naively_switch_states(true);
-    let Ok(()) = Tokenizer::new_with_emitter(html, emitter).finish();
+    html_events::read(html, RawText::Text, &mut |event, span| reader.see(event, span));
     reader.found
 }
 
@@ -117,9 +109,9 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn see(&mut self, event: CallbackEvent<'_>, span: Span<usize>) {
+    fn see(&mut self, event: Event<'_>, span: Span<usize>) {
         match event {
-            CallbackEvent::OpenStartTag { name } => {
+            Event::OpenStartTag { name } => {
                 self.element = Some(Element {
                     name: String::from_utf8_lossy(name).into_owned(),
                     place: span.start..span.end,
@@ -127,7 +119,7 @@ impl Reader<'_> {
                     style: None,
                 });
             }
-            CallbackEvent::AttributeName { name } => {
+            Event::AttributeName { name } => {
                 if let Some(element) = &mut self.element {
                     let name = String::from_utf8_lossy(name).into_owned();
                     if name == "style" && element.style.is_none() {
@@ -136,13 +128,13 @@ impl Reader<'_> {
                     element.attributes.push((name, String::new()));
                 }
             }
-            CallbackEvent::AttributeValue { value } => {
+            Event::AttributeValue { value } => {
                 if let Some((_, held)) = self.element.as_mut().and_then(|element| element.attributes.last_mut()) {
                     *held = String::from_utf8_lossy(value).into_owned();
                 }
             }
-            CallbackEvent::CloseStartTag { self_closing } => self.close_start_tag(self_closing, span.end),
-            CallbackEvent::EndTag { name } => {
+            Event::CloseStartTag { self_closing } => self.close_start_tag(self_closing, span.end),
+            Event::EndTag { name } => {
                 let name = String::from_utf8_lossy(name);
                 if let Some(at) = self.open.iter().rposition(|open| *open == name) {
                     self.close_to(at);
@@ -153,10 +145,7 @@ impl Reader<'_> {
                     self.found.styles.push(from..span.start.max(from));
                 }
             }
-            CallbackEvent::Comment { .. }
-            | CallbackEvent::String { .. }
-            | CallbackEvent::Doctype { .. }
-            | CallbackEvent::Error(_) => {}
+            Event::Comment { .. } | Event::String { .. } | Event::Doctype { .. } | Event::Error(_) => {}
         }
     }
 

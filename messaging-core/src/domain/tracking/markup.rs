@@ -3,11 +3,11 @@
 //! The tokenizer knows comments, scripts, entities and quotes; where a value begins and ends is read
 //! from the source behind the attribute's name. If the two ever disagree the link is left alone.
 
-use std::convert::Infallible;
 use std::ops::Range;
 
-use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
-use html5gum::{Error, Span, Tokenizer, naive_next_state};
+use html5gum::{Error, naive_next_state};
+
+use crate::domain::html_events::{self, Event, RawText, Span};
 
 /// What was found.
 pub(super) struct Found {
@@ -34,12 +34,7 @@ pub(super) struct Target {
 /// Reads the markup.
 pub(super) fn read(html: &str) -> Found {
     let mut reader = Reader::new(html);
-    let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, span: Span<usize>| {
-        reader.see(event, span);
-        None::<Infallible>
-    });
-    emitter.naively_switch_states(true);
-    let Ok(()) = Tokenizer::new_with_emitter(html, emitter).finish();
+    html_events::read(html, RawText::Text, &mut |event, span| reader.see(event, span));
     reader.finish()
 }
 
@@ -93,9 +88,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn see(&mut self, event: CallbackEvent<'_>, span: Span<usize>) {
+    fn see(&mut self, event: Event<'_>, span: Span<usize>) {
         match event {
-            CallbackEvent::OpenStartTag { name } => {
+            Event::OpenStartTag { name } => {
                 self.after_comment = false;
                 self.tag = Some(Tag {
                     name_end: span.end,
@@ -104,7 +99,7 @@ impl<'a> Reader<'a> {
                     ..Tag::default()
                 });
             }
-            CallbackEvent::AttributeName { name } => {
+            Event::AttributeName { name } => {
                 if let Some(tag) = self.tag.as_mut().filter(|tag| tag.is_link) {
                     tag.attribute = Attribute::Other;
                     match name {
@@ -117,15 +112,15 @@ impl<'a> Reader<'a> {
                     }
                 }
             }
-            CallbackEvent::AttributeValue { value } => {
+            Event::AttributeValue { value } => {
                 if let Some(tag) = &mut self.tag
                     && let Attribute::Href(name_end) = tag.attribute
                 {
                     tag.href = Some((name_end, String::from_utf8_lossy(value).into_owned()));
                 }
             }
-            CallbackEvent::CloseStartTag { .. } => self.close_start_tag(span.end),
-            CallbackEvent::EndTag { name } => {
+            Event::CloseStartTag { .. } => self.close_start_tag(span.end),
+            Event::EndTag { name } => {
                 self.tag = None;
                 self.after_comment = false;
                 self.sound_end = span.end;
@@ -133,9 +128,9 @@ impl<'a> Reader<'a> {
                     self.body_end = Some(span.start);
                 }
             }
-            CallbackEvent::Comment { .. } => self.after_comment = true,
-            CallbackEvent::String { .. } | CallbackEvent::Doctype { .. } => self.after_comment = false,
-            CallbackEvent::Error(error) => {
+            Event::Comment { .. } => self.after_comment = true,
+            Event::String { .. } | Event::Doctype { .. } => self.after_comment = false,
+            Event::Error(error) => {
                 self.broken_end |= matches!(
                     error,
                     Error::EofBeforeTagName

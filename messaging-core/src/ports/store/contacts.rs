@@ -7,6 +7,22 @@ use crate::domain::contact::{Contact, ContactFilter, Identifier};
 use crate::ids::{ContactId, WorkspaceId};
 
 /// Reads of contacts. Every contact comes with its lists.
+///
+/// ```
+/// use messaging_core::domain::channel::Channel;
+/// use messaging_core::domain::contact::{Contact, Identifier};
+/// use messaging_core::ids::WorkspaceId;
+/// use messaging_core::ports::store::{Contacts, StoreError, Stored};
+///
+/// async fn by_email(
+///     store: &dyn Contacts,
+///     workspace: WorkspaceId,
+///     email: &str,
+/// ) -> Result<Option<Stored<Contact>>, StoreError> {
+///     let Some(identifier) = Identifier::of_address(Channel::Email, email) else { return Ok(None) };
+///     Ok(store.contacts_identified(workspace, vec![identifier]).await?.pop())
+/// }
+/// ```
 #[async_trait]
 pub trait Contacts {
     /// A contact by id.

@@ -14,6 +14,24 @@ pub type LogPosition = StoreCursor;
 ///
 /// The order is that of the commits: once something was read at a position, nothing appears before it any
 /// more, also when several processes commit at once.
+///
+/// ```
+/// use messaging_core::ids::WorkspaceId;
+/// use messaging_core::ports::store::{EventLog, LogPosition, StoreError};
+///
+/// /// Prints what was logged after a position, and answers the one to go on from.
+/// async fn follow(
+///     store: &dyn EventLog,
+///     workspace: WorkspaceId,
+///     mut after: Option<LogPosition>,
+/// ) -> Result<Option<LogPosition>, StoreError> {
+///     for (position, event, message) in store.events_after(workspace, after, 100).await? {
+///         println!("{:?} of {}", event.kind, message.id);
+///         after = Some(position);
+///     }
+///     Ok(after)
+/// }
+/// ```
 #[async_trait]
 pub trait EventLog {
     /// An event with its message.

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use super::StoreError;
+use crate::domain::fence::Fence;
 
 /// What the secret key of the installation is checked against; an installation's [`SecretKey`](crate::domain::secret_key::SecretKey).
 #[async_trait]
@@ -12,6 +13,9 @@ pub trait Installation {
     /// The name of the installation, as [`Write::PutInstallationName`](crate::changes::Write::PutInstallationName)
     /// stored it: what is to be the same whichever process and machine does the work.
     async fn installation_name(&self) -> Result<Option<String>, StoreError>;
+    /// Whether the installation is fenced: as [`Write::PutFence`](crate::changes::Write::PutFence) stored it, or the
+    /// store itself when it found that it is a copy.
+    async fn fence(&self) -> Result<Option<Fence>, StoreError>;
     /// Up to `limit` secrets that are sealed under the key, of any workspace and in any order.
     async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError>;
 }

@@ -1,13 +1,13 @@
 //! Jobs waiting to be done.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::StoreError;
-use crate::changes::JobHandle;
+use crate::changes::{JobHandle, JobPlace};
 use crate::domain::lane::{Flow, Lane};
 use crate::ids::WorkspaceId;
 use crate::time::{Monotonic, Timestamp};
@@ -24,6 +24,26 @@ use crate::time::{Monotonic, Timestamp};
 /// Due times are dates, and dates may be wrong: when the clock is set back, a job that was dated while it was
 /// ahead would wait for that date. A store notices that and dates such jobs anew, as long after now as they were
 /// due after the moment they were added. Jobs in work are left alone.
+///
+/// ```
+/// use std::time::Duration;
+/// use messaging_core::changes::{Changes, Write};
+/// use messaging_core::ports::store::{Claim, CommitError, Priority};
+/// use messaging_core::ports::{Clock, Store};
+///
+/// /// Does what is due, one job at a time.
+/// async fn work(store: &dyn Store, clock: &dyn Clock) -> Result<(), CommitError> {
+///     loop {
+///         let mut claim = Claim::new(clock.now(), clock.monotonic(), Duration::from_secs(60));
+///         claim.max = 1;
+///         let Some(job) = store.claim(claim).await?.pop() else { return Ok(()) };
+///         println!("{}: {} bytes", job.kind, job.payload.len());
+///         // Its end and what it changes are one commit, which fails when the claim was lost meanwhile.
+///         let done = Changes::from_iter([Write::FinishJob(job.handle)]);
+///         store.commit(done, Priority::Background).await?;
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait Jobs {
     /// Claims due jobs.
@@ -33,9 +53,44 @@ pub trait Jobs {
     async fn next_due(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, StoreError>;
     /// How many jobs wait, claimed ones included; for metrics.
     async fn job_count(&self) -> Result<u64, StoreError>;
+    /// Up to `limit` jobs of some kinds, claimed or not, due or not, in an order of the store's own.
+    async fn jobs_of(&self, kinds: &[&'static str], limit: usize) -> Result<Vec<StoredJob>, StoreError>;
+    /// What waits, claimed or not: sums, and the `limit` longest lanes, the longest first. Looks at every job, so it is
+    /// for people who ask.
+    async fn queues(&self, limit: usize) -> Result<Queues, StoreError>;
     /// How many jobs of each of some lanes are due by a time, claimed ones included, in the order of the lanes. Counts no
     /// further than `most`, which the cost of a lane grows with.
     async fn lane_lengths(&self, lanes: &[Lane], due_by: Timestamp, most: usize) -> Result<Vec<u64>, StoreError>;
+}
+
+/// A job as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredJob {
+    /// What names it.
+    pub place: JobPlace,
+    /// Which job type runs it.
+    pub kind: String,
+    /// The job's own data.
+    pub payload: Bytes,
+}
+
+/// What waits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Queues {
+    /// By the beginning of the lanes' resources, the text before a colon, in its order: `email` sums up `email:a.example`
+    /// and `email:b.example` of all workspaces.
+    pub sums: BTreeMap<String, Queued>,
+    /// The longest lanes.
+    pub lanes: Vec<(Lane, Queued)>,
+}
+
+/// How much waits, and since when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queued {
+    /// Jobs.
+    pub jobs: u64,
+    /// When the oldest was added.
+    pub oldest: Timestamp,
 }
 
 /// What is claimed.
@@ -64,9 +119,16 @@ pub struct Claim {
     /// Lanes to leave alone until a time: at their limit, or in back-off. A later claim that does not
     /// name a lane lets it go.
     pub hold: Vec<(Lane, Monotonic)>,
+    /// Lanes whose resource begins with one of these are left alone. A later claim without them lets them go.
+    pub withheld: &'static [&'static str],
 }
 
 impl Claim {
+    /// Whether the claim leaves a lane alone altogether.
+    pub fn withholds(&self, lane: &Lane) -> bool {
+        self.withheld.iter().any(|start| lane.resource().starts_with(start))
+    }
+
     /// A claim without limits.
     pub fn new(now: Timestamp, monotonic: Monotonic, lease: Duration) -> Self {
         Self {
@@ -81,6 +143,7 @@ impl Claim {
             per_lane: usize::MAX,
             shares: HashMap::new(),
             hold: Vec::new(),
+            withheld: &[],
         }
     }
 }

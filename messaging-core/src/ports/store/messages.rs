@@ -11,6 +11,26 @@ use crate::ids::{MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
 /// Reads of messages.
+///
+/// ```
+/// use messaging_core::domain::message::MessageFilter;
+/// use messaging_core::ids::WorkspaceId;
+/// use messaging_core::ports::store::{Messages, PageRequest, StoreError};
+///
+/// /// A listing is read in slices: one may be short, even empty, and still have a rest.
+/// async fn count(store: &dyn Messages, workspace: WorkspaceId) -> Result<usize, StoreError> {
+///     let (mut count, mut after) = (0, None);
+///     loop {
+///         let page = PageRequest { after, limit: 100 };
+///         let slice = store.messages(workspace, &MessageFilter::default(), page).await?;
+///         count += slice.items.len();
+///         after = slice.next;
+///         if after.is_none() {
+///             return Ok(count);
+///         }
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait Messages {
     /// A message.

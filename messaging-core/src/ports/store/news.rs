@@ -27,6 +27,8 @@ pub enum Topic {
     Links,
     /// The name of the installation.
     Name,
+    /// Whether the installation is fenced.
+    Fence,
     /// Jobs that may be due.
     Work,
     /// Events were logged.
@@ -37,7 +39,7 @@ pub enum Topic {
 
 impl Topic {
     /// Every topic.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Credentials,
         Self::Workspaces,
         Self::Domains,
@@ -49,6 +51,7 @@ impl Topic {
         Self::Listeners,
         Self::Links,
         Self::Name,
+        Self::Fence,
         Self::Work,
         Self::Events,
         Self::Campaigns,
@@ -87,6 +90,7 @@ impl Topics {
                 Write::PutCampaign(..) | Write::DeleteCampaign(..) => Topic::Campaigns,
                 Write::DeleteUrl(..) => Topic::Links,
                 Write::PutInstallationName(..) => Topic::Name,
+                Write::PutFence(..) => Topic::Fence,
                 _ => continue,
             };
             topics.insert(topic);

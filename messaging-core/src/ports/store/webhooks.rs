@@ -55,6 +55,9 @@ pub trait Webhooks {
     /// A write outside of [`Changes`](crate::changes::Changes), like the next one: it decides nothing and may
     /// stop anywhere.
     async fn expire_deliveries(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
+    /// Gives up to `limit` deliveries up that wait for their turn or for a paused webhook, of any workspace; answers how
+    /// many. Deliveries with a job of their own are left alone.
+    async fn give_up_backlogs(&self, limit: usize) -> Result<u64, StoreError>;
     /// Removes up to `limit` deliveries created before a time; answers how many.
     async fn forget_deliveries(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
 }

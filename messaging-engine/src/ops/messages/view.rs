@@ -154,6 +154,11 @@ impl State {
         };
         let paused = campaign.as_ref().filter(|campaign| campaign.status == CampaignStatus::Paused);
         let paused_since = paused.map(|campaign| campaign.updated_at);
+        // A fence holds everything, whatever else does.
+        let fence = cx.app.fence().filter(|_| !message.status.is_settled());
+        let fenced = fence.map(|fence| Hold { reason: HoldReason::Held, until: None, since: fence.since });
+        let fenced = fenced.map(|hold| Message { hold: Some(hold), ..message.clone() });
+        let (message, paused_since) = fenced.as_ref().map_or((message, paused_since), |message| (message, None));
         Ok(Self {
             variant: cx.app.variant_name(message).await?,
             scheduled_for: explanation::scheduled_for(message),

@@ -269,6 +269,25 @@ pub(super) fn expire(connection: &Connection, before: Timestamp, limit: usize) -
     Ok(held.len() as u64)
 }
 
+/// Gives up what waits for its turn, or for its paused webhook.
+pub(super) fn give_up_backlogs(connection: &Connection, limit: usize) -> Result<u64, Fault> {
+    let waiting: Vec<[u8; 16]> = many(
+        connection,
+        "SELECT id FROM webhook_deliveries INDEXED BY webhook_deliveries_held WHERE status = 3
+         UNION SELECT id FROM webhook_deliveries INDEXED BY webhook_deliveries_in_backlog WHERE backlog = 1 LIMIT ?1",
+        [sql_limit(limit)],
+        |row| Ok(row.get(0)?),
+    )?;
+    let mut give_up = connection.prepare_cached(
+        "UPDATE webhook_deliveries SET status = 2, next_attempt_at = NULL, backlog = 0, missed = (message IS NOT NULL)
+         WHERE id = ?1",
+    )?;
+    for id in &waiting {
+        give_up.execute([id])?;
+    }
+    Ok(waiting.len() as u64)
+}
+
 pub(super) fn forget(connection: &Connection, before: Timestamp, limit: usize) -> Result<u64, Fault> {
     // Ids are in the order of their times: the first that is too young ends the search.
     let oldest = many(

@@ -1,0 +1,46 @@
+//! Whether the installation is fenced, as this process knows it: it takes requests, and nothing leaves.
+//!
+//! Whoever is about to let something out asks an atomic. A fence is put up only by a store that is opened, so it is never
+//! noticed late; that it came down is heard of by news, and looked for before every claim.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use messaging_core::domain::fence::Fence;
+use messaging_core::ports::Store;
+use messaging_core::ports::store::StoreError;
+
+/// What is known of the fence.
+#[derive(Debug, Default)]
+pub(crate) struct KnownFence {
+    is_up: AtomicBool,
+    fence: Mutex<Option<Fence>>,
+}
+
+impl KnownFence {
+    /// Whether nothing may leave.
+    pub(crate) fn is_up(&self) -> bool {
+        self.is_up.load(Ordering::Acquire)
+    }
+
+    /// The fence.
+    pub(crate) fn get(&self) -> Option<Fence> {
+        if self.is_up() { *self.fence.lock().unwrap_or_else(PoisonError::into_inner) } else { None }
+    }
+
+    /// Looks at what the store says. Answers whether a fence came down.
+    pub(crate) async fn look(&self, store: &dyn Store) -> Result<bool, StoreError> {
+        let found = store.fence().await?;
+        let mut known = self.fence.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *known, found);
+        self.is_up.store(found.is_some(), Ordering::Release);
+        match (before, found) {
+            (None, Some(fence)) => {
+                tracing::warn!(since = %fence.since, "this is a copy: nothing leaves until `messaging admin resume`");
+            }
+            (Some(_), None) => tracing::info!("the fence is down: what waits goes on"),
+            _ => {}
+        }
+        Ok(before.is_some() && found.is_none())
+    }
+}

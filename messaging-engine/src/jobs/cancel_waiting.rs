@@ -1,0 +1,19 @@
+//! What a copy is not to send any more, cancelled.
+
+use messaging_core::domain::lane::Lane;
+use serde::{Deserialize, Serialize};
+
+use crate::jobs::{JobData, Reach, lanes};
+
+/// Cancels what waits, and then takes the fence down.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct CancelWaiting {}
+
+impl JobData for CancelWaiting {
+    const KIND: &'static str = "cancel_waiting";
+    const REACH: Reach = Reach::Inside;
+
+    fn lane(&self) -> Lane {
+        Lane::of_installation(lanes::CANCELLING)
+    }
+}

@@ -1,0 +1,214 @@
+//! What an operator wants to know of the installation.
+//!
+//! Contract section 22. Installations have no operators of their own: whoever owns a workspace is one.
+
+use http::{Method, StatusCode};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::fence::FenceState;
+use messaging_core::domain::message::hold::HoldReason;
+use messaging_core::input::Empty;
+use messaging_core::ports::store::Queues;
+use messaging_core::scope::Access;
+use messaging_core::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::jobs::lanes;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, Operation};
+
+/// Lanes that are shown, the longest.
+const MAX_LANES: usize = 50;
+
+/// What holds for the installation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "System")]
+#[non_exhaustive]
+pub struct SystemReport {
+    /// The version of the server.
+    pub version: String,
+    /// The name of the installation, the right side of Message-IDs; null before its first server has begun to work.
+    pub name: Option<String>,
+    /// Why nothing leaves; null as long as messages are sent.
+    pub fenced: Option<FencedView>,
+    /// What waits for something other than its turn.
+    pub held: Vec<HeldView>,
+    /// What waits on each channel.
+    pub channels: Vec<ChannelQueue>,
+    /// The longest queues for messages, of all workspaces together; at most 50.
+    pub lanes: Vec<LaneQueue>,
+    /// The processes that work on the database.
+    pub nodes: Vec<NodeView>,
+    /// The disk of the database.
+    pub disk: DiskView,
+    /// What `messaging doctor` found.
+    pub checks: Vec<CheckView>,
+}
+
+/// Why nothing leaves the installation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Fenced")]
+#[non_exhaustive]
+pub struct FencedView {
+    /// `restored`: the database is a copy.
+    pub reason: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// What ends it.
+    pub cure: String,
+}
+
+/// How much waits for something other than its turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Held")]
+#[non_exhaustive]
+pub struct HeldView {
+    /// What it waits for.
+    pub reason: HoldReason,
+    /// How much; a message counts once for each domain of its recipients.
+    pub count: u64,
+}
+
+/// What waits on a channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct ChannelQueue {
+    /// The channel.
+    pub channel: Channel,
+    /// How much waits or is being sent; a message counts once for each domain of its recipients.
+    pub queued: u64,
+    /// When the oldest of it was accepted; null when nothing waits.
+    pub oldest_at: Option<Timestamp>,
+}
+
+/// What waits for one recipient domain, or one channel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct LaneQueue {
+    /// `email:example.org`, or another channel.
+    pub lane: String,
+    /// How much waits or is being sent.
+    pub queued: u64,
+    /// Messages a minute that it takes; null while that is not known.
+    pub pace: Option<f64>,
+    /// What it answered when it last refused; null while that is not known.
+    pub last_refusal: Option<String>,
+    /// Until when it is left alone; null when it is not, as far as is known.
+    pub until: Option<Timestamp>,
+}
+
+/// A process that works on the database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Node")]
+#[non_exhaustive]
+pub struct NodeView {
+    /// Its host name.
+    pub hostname: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The disk of the database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Disk")]
+#[non_exhaustive]
+pub struct DiskView {
+    /// Bytes that are free; null when the system does not say.
+    pub free_bytes: Option<u64>,
+}
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Check")]
+#[non_exhaustive]
+pub struct CheckView {
+    /// The check.
+    pub id: String,
+    /// What it is about.
+    pub subject: String,
+    /// `ok`, `warning`, `fault` or `skipped`.
+    pub status: String,
+    /// What was found.
+    pub found: String,
+    /// What was wanted.
+    pub wanted: String,
+    /// The finding in a sentence.
+    pub text: String,
+    /// What ends it.
+    pub cure: String,
+}
+
+/// `GET /system`
+pub struct GetSystem;
+
+impl Operation for GetSystem {
+    const ID: &'static str = "getSystem";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/system";
+    const ACCESS: Access = Access::AnyOwner;
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "system get";
+    const SUMMARY: &'static str = "Tell how the installation is: whether it sends, what waits, and the disk";
+    type Path = Empty;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = SystemReport;
+
+    async fn run(cx: &mut Context<'_>, _: Call<Self>) -> Result<SystemReport, Error> {
+        let app = cx.app;
+        let queues = cx.store().queues(4 * MAX_LANES).await?;
+        let queued = |channel: Channel| queues.sums.get(channel.as_str());
+        let channels = Channel::ALL.map(|channel| ChannelQueue {
+            channel,
+            queued: queued(channel).map_or(0, |queued| queued.jobs),
+            oldest_at: queued(channel).map(|queued| queued.oldest),
+        });
+        let fenced = app.fence();
+        let waiting: u64 = channels.iter().map(|channel| channel.queued).sum();
+        let held = fenced.filter(|_| waiting > 0).map(|_| HeldView { reason: HoldReason::Held, count: waiting });
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Ok(SystemReport {
+            name: cx.store().installation_name().await?,
+            fenced: fenced.map(|fence| FencedView {
+                reason: "restored".to_owned(),
+                since: fence.since,
+                cure: cure(fence.state).to_owned(),
+            }),
+            held: held.into_iter().collect(),
+            channels: channels.into(),
+            lanes: lane_queues(&queues),
+            nodes: vec![NodeView { hostname: app.settings().hostname.clone(), version: version.clone() }],
+            version,
+            disk: DiskView { free_bytes: cx.store().gauges().disk_free_bytes },
+            checks: Vec::new(),
+        })
+    }
+}
+
+const fn cure(state: FenceState) -> &'static str {
+    match state {
+        FenceState::Held => {
+            "nobody knows what was sent since the copy was taken: run `messaging admin resume --queued cancel` to \
+             cancel what waits, or `--queued send` to send it"
+        }
+        FenceState::Cancelling => "what waits is being cancelled; then the server sends again by itself",
+    }
+}
+
+/// The lanes of messages, those of all workspaces to one resource together.
+fn lane_queues(queues: &Queues) -> Vec<LaneQueue> {
+    let mut shown: Vec<LaneQueue> = Vec::new();
+    for (lane, queued) in &queues.lanes {
+        let resource = lane.resource();
+        let is_message = resource.starts_with(lanes::EMAIL) || Channel::parse(resource).is_some();
+        if let Some(known) = shown.iter_mut().find(|known| known.lane == resource) {
+            known.queued += queued.jobs;
+        } else if is_message && shown.len() < MAX_LANES {
+            let lane = resource.to_owned();
+            shown.push(LaneQueue { lane, queued: queued.jobs, pace: None, last_refusal: None, until: None });
+        }
+    }
+    shown.sort_by_key(|lane| std::cmp::Reverse(lane.queued));
+    shown
+}

@@ -1,0 +1,79 @@
+//! Campaigns of a database that came from a copy.
+//!
+//! Contract section 22. What the other server has sent of them since the copy was taken nobody knows here, so each waits
+//! for a person; a page at a time, and whoever is interrupted goes on with those that are left.
+
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::campaign::{Campaign, PauseReason};
+use messaging_core::domain::fence::Fence;
+use messaging_core::ids::CampaignId;
+use messaging_core::ports::store::{CommitError, PageRequest, StoreError};
+
+use crate::app::App;
+
+/// Campaigns of a page.
+const PAGE: usize = 50;
+
+/// How often a campaign is decided about again because somebody changed it meanwhile.
+const MAX_COMMITS: usize = 8;
+
+impl App {
+    /// Pauses the campaigns that were scheduled or sending when the installation was fenced. One that was scheduled since
+    /// then waits for the end of the fence by itself.
+    pub(crate) async fn pause_restored_campaigns(&self, fence: Fence) -> Result<(), CommitError> {
+        let is_of_copy = |campaign: &Campaign| campaign.schedule_called_at.is_none_or(|called| called < fence.since);
+        let mut after = None;
+        loop {
+            let page = self.store().open_campaigns(PageRequest { after, limit: PAGE }).await?;
+            for campaign in page.items.iter().filter(|one| is_of_copy(one)) {
+                let pause =
+                    |found: &Campaign| found.hold_back(PauseReason::Restored, self.now()).filter(|_| is_of_copy(found));
+                self.change_campaign(campaign, pause).await?;
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Cancels a page of the campaigns that are scheduled, sending or paused; answers how many there were. Their messages
+    /// are cancelled by the job of each, and none of them leaves before.
+    pub(crate) async fn cancel_open_campaigns(&self) -> Result<usize, CommitError> {
+        let page = self.store().open_campaigns(PageRequest { after: None, limit: PAGE }).await?;
+        for campaign in &page.items {
+            self.change_campaign(campaign, |found| found.cancel(self.now()).ok()).await?;
+        }
+        Ok(page.items.len())
+    }
+
+    /// Commits what becomes of a campaign, as it is by then; nothing where `change` says so.
+    async fn change_campaign(
+        &self,
+        campaign: &Campaign,
+        change: impl Fn(&Campaign) -> Option<Campaign>,
+    ) -> Result<(), CommitError> {
+        let id: CampaignId = campaign.id;
+        for _ in 0..MAX_COMMITS {
+            let Some(stored) = self.store().campaign(campaign.workspace_id, id).await? else { return Ok(()) };
+            let Some(changed) = change(&stored.record) else { return Ok(()) };
+            let mut changes = Changes::from_iter(self.campaign_changed(&changed, self.now()));
+            changes.push(Write::PutCampaign(Box::new(changed), Expect::Revision(stored.revision)));
+            match self.commit_in_background(changes).await {
+                // Somebody has changed it meanwhile, which only people do.
+                Err(CommitError::Conflict) => {}
+                outcome => return outcome,
+            }
+        }
+        Err(CommitError::Conflict)
+    }
+
+    /// Looks whether the installation is fenced, and pauses what the copy had under way.
+    pub(crate) async fn heed_fence(&self) -> Result<(), CommitError> {
+        let fence: Result<_, StoreError> = self.store().fence().await;
+        match fence? {
+            Some(fence) => self.pause_restored_campaigns(fence).await,
+            None => Ok(()),
+        }
+    }
+}

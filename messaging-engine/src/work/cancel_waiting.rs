@@ -1,0 +1,172 @@
+//! The job that cancels what a copy is not to send any more, and then takes the fence down.
+//!
+//! Contract section 22, `admin resume --queued cancel`. While the fence is up no job that leaves is claimed, so what waits
+//! stands still and is taken away a page at a time, each in one commit with what becomes of it. Whoever is interrupted
+//! goes on with what is left.
+
+use std::collections::HashSet;
+
+use messaging_core::changes::{Changes, UpdateDelivery, Write, moves};
+use messaging_core::domain::fence::{Fence, FenceState};
+use messaging_core::domain::message::{EventKind, MessageStatus};
+use messaging_core::domain::webhook::delivery::DeliveryStatus;
+use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ports::store::{CommitError, StoreError, StoredJob};
+
+use crate::app::App;
+use crate::jobs::JobData;
+use crate::jobs::cancel_waiting::CancelWaiting;
+use crate::jobs::deliver_message::DeliverMessage;
+use crate::jobs::deliver_webhook::DeliverWebhook;
+use crate::jobs::drain_webhook::DrainWebhook;
+use crate::jobs::replay_webhook::ReplayWebhook;
+use crate::jobs::run_campaign::RunCampaign;
+use crate::work::job::{Job, JobContext, JobError};
+
+/// Jobs of one commit.
+const PAGE: usize = 200;
+/// Pages of one run; then others have their turn.
+const MAX_PAGES: usize = 100;
+/// How often a single job is decided about again because something changed meanwhile.
+const MAX_COMMITS: usize = 8;
+
+/// The kinds of jobs that leave, and are taken away.
+const TAKEN_AWAY: [&str; 3] = [DeliverMessage::KIND, DeliverWebhook::KIND, ReplayWebhook::KIND];
+/// The kinds of jobs that leave, and end by themselves when they find nothing left.
+#[cfg_attr(not(test), expect(dead_code, reason = "a test holds that every kind that leaves is in one of the two"))]
+const LEFT: [&str; 2] = [DrainWebhook::KIND, RunCampaign::KIND];
+
+impl Job for CancelWaiting {
+    async fn run(self, cx: &JobContext) -> Result<(), JobError> {
+        let app = &cx.app;
+        for _ in 0..MAX_PAGES {
+            let Some(fence) = app.store().fence().await?.filter(|fence| fence.state == FenceState::Cancelling) else {
+                // The copy of a server that was at it, or somebody else has done it.
+                return Ok(cx.finish(Changes::default()).await?);
+            };
+            cx.hold().await?;
+            if app.cancel_page().await? == 0 {
+                cx.finish(Changes::from_iter([Write::PutFence(None, Some(fence))])).await?;
+                app.look_at_fence().await?;
+                return Ok(());
+            }
+        }
+        cx.again_at(app.now(), &self, Changes::default()).await
+    }
+}
+
+impl App {
+    /// Cancels everything that waits and takes the fence down: for a program that alone works on the database. `note` is
+    /// told of each page how much was cancelled. A fence that waits for somebody stays.
+    pub(crate) async fn cancel_waiting(&self, note: &mut (dyn FnMut(usize) + Send)) -> Result<(), StoreError> {
+        loop {
+            let fence = self.store().fence().await?;
+            let Some(fence) = fence.filter(|fence| fence.state == FenceState::Cancelling) else { return Ok(()) };
+            let cancelled = self.cancel_page().await.map_err(CommitError::into_store_error)?;
+            note(cancelled);
+            if cancelled == 0 {
+                return self.take_fence_down(fence).await;
+            }
+        }
+    }
+
+    async fn take_fence_down(&self, fence: Fence) -> Result<(), StoreError> {
+        match self.commit(Changes::from_iter([Write::PutFence(None, Some(fence))])).await {
+            Ok(()) | Err(CommitError::Conflict) => self.look_at_fence().await,
+            Err(error) => Err(error.into_store_error()),
+        }
+    }
+
+    /// Cancels a page of what waits; answers how much that was.
+    async fn cancel_page(&self) -> Result<usize, CommitError> {
+        let campaigns = self.cancel_open_campaigns().await?;
+        if campaigns > 0 {
+            return Ok(campaigns);
+        }
+        let jobs = self.store().jobs_of(&TAKEN_AWAY, PAGE).await?;
+        if jobs.is_empty() {
+            let given_up = self.store().give_up_backlogs(PAGE).await?;
+            return Ok(usize::try_from(given_up).unwrap_or(usize::MAX));
+        }
+        let changes = self.cancellation(&jobs).await?;
+        match self.commit_in_background(changes).await {
+            Err(CommitError::Conflict) => {
+                for job in &jobs {
+                    self.cancel_one(job).await?;
+                }
+            }
+            outcome => outcome?,
+        }
+        Ok(jobs.len())
+    }
+
+    /// A report may have changed one of many messages meanwhile: each is decided about alone.
+    async fn cancel_one(&self, job: &StoredJob) -> Result<(), CommitError> {
+        for _ in 0..MAX_COMMITS {
+            let changes = self.cancellation(std::slice::from_ref(job)).await?;
+            match self.commit_in_background(changes).await {
+                Err(CommitError::Conflict) => {}
+                outcome => return outcome,
+            }
+        }
+        Err(CommitError::Conflict)
+    }
+
+    /// The writes that take jobs away, with what becomes of their messages and deliveries.
+    async fn cancellation(&self, jobs: &[StoredJob]) -> Result<Changes, StoreError> {
+        let mut changes = Changes::default();
+        let mut messages = HashSet::new();
+        for job in jobs {
+            // What cannot be read could not be sent either.
+            if let Ok(DeliverMessage { workspace_id, message_id, .. }) = read(job)
+                && messages.insert(message_id)
+            {
+                changes.extend(self.cancel_message(workspace_id, message_id).await?);
+            } else if let Ok(DeliverWebhook { workspace, delivery, .. }) = read(job)
+                && let Some(found) = self.store().delivery(workspace, delivery).await?
+                && matches!(found.status, DeliveryStatus::Pending | DeliveryStatus::Held)
+            {
+                let read = (found.status, found.attempts);
+                let update = UpdateDelivery { delivery: found.give_up(), read };
+                changes.push(Write::UpdateDelivery(Box::new(update)));
+            }
+            changes.push(Write::RemoveJob(job.place.clone()));
+        }
+        Ok(changes)
+    }
+
+    /// The writes that cancel a message, unless it has met its end. One whose attempt was under way when the copy was taken
+    /// is cancelled as well: how that ended is known to the other server alone.
+    ///
+    /// No webhook is told: its receiver may have heard from the other server what became of the message.
+    async fn cancel_message(&self, workspace: WorkspaceId, id: MessageId) -> Result<Vec<Write>, StoreError> {
+        let Some(message) = self.store().message(workspace, id).await?.filter(|found| !found.status.is_settled())
+        else {
+            return Ok(Vec::new());
+        };
+        let now = self.now();
+        let mut writes = moves(&message, &message.moved(MessageStatus::Cancelled, now), None, now);
+        writes.extend(self.append_untold_event(workspace, id, EventKind::Cancelled));
+        Ok(writes)
+    }
+}
+
+fn read<J: JobData>(job: &StoredJob) -> Result<J, serde_json::Error> {
+    if job.kind != J::KIND {
+        return Err(serde::de::Error::custom("a job of another kind"));
+    }
+    serde_json::from_slice(&job.payload)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jobs::Reach;
+
+    #[test]
+    fn every_job_that_leaves_is_taken_away_or_ends_by_itself() {
+        let leaving = crate::work::all().iter().filter(|job| job.reach == Reach::Outside).map(|job| job.kind);
+        let known: Vec<_> = TAKEN_AWAY.into_iter().chain(LEFT).collect();
+        assert_eq!(leaving.collect::<HashSet<_>>(), known.into_iter().collect());
+    }
+}

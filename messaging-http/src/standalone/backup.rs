@@ -1,0 +1,27 @@
+//! Backups of what the settings name, and putting them back.
+
+use std::path::{Path, PathBuf};
+
+use messaging_store::backup::{self, BackupOptions};
+pub use messaging_store::backup::{BackupError, BackupReport, Progress, RestoreError, RestoreReport};
+
+use super::data_directory;
+use crate::settings::Settings;
+
+/// Copies the installation that the settings name into one file, also while a server works on it. Blocks.
+pub fn back_up(
+    settings: &Settings,
+    file: PathBuf,
+    overwrite: bool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<BackupReport, BackupError> {
+    let (database, secret_key) = (settings.database.clone(), settings.secret_key_file.clone());
+    backup::back_up(&BackupOptions { database, secret_key, file, overwrite }, progress)
+}
+
+/// Puts an installation back into a data directory without one. Blocks.
+pub fn restore(file: &Path, data: &Path, progress: &mut dyn FnMut(Progress)) -> Result<RestoreReport, RestoreError> {
+    let report = backup::restore(file, data, progress)?;
+    data_directory::make_private(data, &data.join("messaging.db"), &data.join("secret.key"))?;
+    Ok(report)
+}

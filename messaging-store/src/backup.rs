@@ -1,0 +1,206 @@
+//! One file with everything of an installation, made while a server works on it, and put back from it.
+//!
+//! **What is consistent.** The database is copied from one snapshot. What it names beside itself is pinned around the
+//! moment of that snapshot by hard links ([`pinned`]), so that sweeps and erasures which come later take nothing away
+//! from the copy. Where a file went in the very moment between, the snapshot is taken again: the database names it no
+//! more. Files that the snapshot does not name yet, or no more, may be in the copy as well; a server removes them as it
+//! removes what a crash leaves.
+//!
+//! **What it costs.** A copy of the database beside the file while that is made, and the write-ahead log, which cannot
+//! start over while the snapshot is read. The writer waits for nothing.
+//!
+//! **What it is.** A tar archive ([`archive`]) whose last entry is the SHA-256 of all before it, so other programs can
+//! look into it and take it apart. The database in it is marked as a copy: a server that works on it is fenced.
+
+mod archive;
+mod copy;
+pub(crate) mod pinned;
+mod restore;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use messaging_core::ports::clock::{Clock as _, Entropy as _, SystemClock, SystemEntropy};
+use serde::{Deserialize, Serialize};
+
+use self::archive::ArchiveWriter;
+use self::pinned::{Pinned, UnfinishedFile};
+use crate::file_error::FileError;
+use crate::files::{directory_above, sync_directory};
+use crate::sqlite::open::{beside, database_directory};
+
+pub use self::restore::{RestoreError, RestoreReport, restore};
+
+/// The first entry: what the archive is.
+const ABOUT: &str = "messaging-backup.json";
+/// The database in an archive, and in a data directory.
+const DATABASE: &str = "messaging.db";
+/// The secret key in an archive, and in a data directory.
+const SECRET_KEY: &str = "secret.key";
+/// The number of the latest start, in a data directory. Not in an archive: that is a copy.
+const EPOCH: &str = "epoch";
+/// Directories of files in an archive, and beside a database.
+const DIRECTORIES: [&str; 2] = ["attachments", "uploads"];
+/// The form of archives; readers refuse another one.
+const FORMAT: u32 = 1;
+
+/// What is copied, and where to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackupOptions {
+    /// The database file; attachments and uploads are beside it.
+    pub database: PathBuf,
+    /// The file with the secret key.
+    pub secret_key: PathBuf,
+    /// The file to make.
+    pub file: PathBuf,
+    /// Whether a file that is there already is replaced.
+    pub overwrite: bool,
+}
+
+/// How far a backup or a restore is, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done, for people.
+    pub doing: &'static str,
+    /// Bytes that are done.
+    pub done: u64,
+    /// Bytes in all, as far as is known.
+    pub total: u64,
+}
+
+/// What a backup holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct BackupReport {
+    /// The file that was made.
+    pub file: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+    /// How long the database in it is.
+    pub database_bytes: u64,
+    /// How many attachments, captured sources and uploads are in it.
+    pub files: u64,
+    /// The SHA-256 of what stands before its last entry, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// Why no backup was made. What was begun is removed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackupError {
+    /// There is no database.
+    #[error("there is no database {}", .0.display())]
+    NoDatabase(PathBuf),
+    /// The file is there already.
+    #[error("{} exists; name another file, or say --overwrite", .0.display())]
+    Exists(PathBuf),
+    /// A file or directory cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The database cannot be read, or its copy not be written.
+    #[error("failed to copy the database")]
+    Database(#[source] rusqlite::Error),
+    /// What the database names went again and again while it was copied.
+    #[error("files of the database kept being removed while it was copied; try again")]
+    Unsettled,
+}
+
+/// What the first entry says.
+#[derive(Debug, Serialize, Deserialize)]
+struct About {
+    format: u32,
+    /// The version of the program that made it.
+    version: String,
+    /// When, in seconds since 1970.
+    created_at: u64,
+}
+
+/// Copies an installation into one file, readable by its owner alone, that is there completely or not at all. Blocks for
+/// as long as it takes to read everything once and write it twice.
+pub fn back_up(options: &BackupOptions, progress: &mut dyn FnMut(Progress)) -> Result<BackupReport, BackupError> {
+    let BackupOptions { database, secret_key, file, overwrite } = options;
+    if !database.is_file() {
+        return Err(BackupError::NoDatabase(database.clone()));
+    }
+    if !overwrite && file.symlink_metadata().is_ok() {
+        return Err(BackupError::Exists(file.clone()));
+    }
+    let directory = directory_above(file);
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    UnfinishedFile::remove_left_behind(directory, &name);
+    pinned::remove_left_behind(database_directory(database));
+
+    let copied = UnfinishedFile::create(directory, &name, "db").map_err(FileError::of("make", file))?;
+    let pins = copy::snapshot(database, copied.path(), progress)?;
+    let unfinished = UnfinishedFile::create(directory, &name, "tar").map_err(FileError::of("make", file))?;
+    let failed = |error| BackupError::from(FileError::of("write", file)(error));
+    let report = write(&unfinished, copied.path(), secret_key, &pins, file, progress)?;
+    drop(copied);
+    unfinished.place(file, *overwrite).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => BackupError::Exists(file.clone()),
+        _ => failed(error),
+    })?;
+    sync_directory(directory).map_err(failed)?;
+    Ok(report)
+}
+
+fn write(
+    unfinished: &UnfinishedFile,
+    copied: &Path,
+    secret_key: &Path,
+    pins: &Pinned,
+    file: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<BackupReport, BackupError> {
+    let failed = |error| BackupError::from(FileError::of("write", file)(error));
+    let open = |path: &Path| File::open(path).map_err(FileError::of("read", path));
+    let created_at = u64::try_from(SystemClock.now().as_seconds()).unwrap_or(0);
+    let about = About { format: FORMAT, version: env!("CARGO_PKG_VERSION").to_owned(), created_at };
+    let about = serde_json::to_vec(&about).map_err(|error| failed(error.into()))?;
+    let mut archive = ArchiveWriter::new(BufWriter::with_capacity(1 << 20, unfinished.file()), created_at);
+    archive.add(ABOUT, about.len() as u64, &about[..]).map_err(failed)?;
+    let total = pins.bytes() + copied.metadata().map_err(failed)?.len();
+    let mut add = |archive: &mut ArchiveWriter<_>, name: &str, path: &Path| {
+        let source = open(path)?;
+        let length = source.metadata().map_err(FileError::of("read", path))?.len();
+        archive.add(name, length, BufReader::with_capacity(1 << 18, source)).map_err(failed)?;
+        progress(Progress { doing: "writing", done: archive.written().min(total), total });
+        Ok::<_, BackupError>(length)
+    };
+    let database_bytes = add(&mut archive, DATABASE, copied)?;
+    add(&mut archive, SECRET_KEY, secret_key)?;
+    let mut files = 0;
+    pins.each(&mut |name, path| {
+        add(&mut archive, name, path)?;
+        files += 1;
+        Ok(())
+    })?;
+    let (mut writer, sha256) = archive.finish().map_err(failed)?;
+    writer.flush().map_err(failed)?;
+    drop(writer);
+    unfinished.file().sync_all().map_err(failed)?;
+    let bytes = unfinished.file().metadata().map_err(failed)?.len();
+    Ok(BackupReport { file: file.to_owned(), bytes, database_bytes, files, sha256 })
+}
+
+/// Opens a file that must not be there yet, readable by its owner alone.
+fn create_new(path: &Path) -> io::Result<File> {
+    crate::files::private(OpenOptions::new().read(true).write(true).create_new(true)).open(path)
+}
+
+/// A name that nobody else has.
+fn random_name() -> String {
+    let mut bytes = [0; 8];
+    SystemEntropy::default().fill(&mut bytes);
+    format!("{:016x}", u64::from_be_bytes(bytes))
+}
+
+/// Removes a directory with everything in it; no error when it is gone already.
+fn remove_directory(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,142 @@
+//! The copy of the database, and whether the files that it names are pinned.
+
+use std::fs::OpenOptions;
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use messaging_core::domain::content;
+use messaging_core::domain::fence::Fence;
+use messaging_core::domain::import::{Import, ImportState};
+use messaging_core::domain::message::MessageContent;
+use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
+use messaging_core::ports::clock::{Clock as _, SystemClock};
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+
+use super::pinned::Pinned;
+use super::{BackupError, Progress};
+use crate::file_error::FileError;
+use crate::sqlite::files_of_rows;
+
+/// Pages that are copied at a time: between them progress is told.
+const PAGES: i32 = 1024;
+/// How often the snapshot is taken again because files went meanwhile.
+const MAX_SNAPSHOTS: usize = 16;
+/// Contents of messages so long before the newest are looked at as well: a number may come again after the newest went.
+const SLACK: i64 = 1000;
+
+/// Copies the database of one moment to `target`, which is an empty file, and pins the files that it names.
+pub(super) fn snapshot(
+    database: &Path,
+    target: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Pinned, BackupError> {
+    let failed = BackupError::Database;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let source = Connection::open_with_flags(database, flags).map_err(failed)?;
+    source.busy_timeout(Duration::from_secs(10)).map_err(failed)?;
+    // Left to the server, if there is one.
+    source.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
+    let mut pins = Pinned::new(database)?;
+    for _ in 0..MAX_SNAPSHOTS {
+        let newest = newest_content(&source).map_err(failed)?;
+        pins.pin(database)?;
+        // The snapshot is taken by the first read.
+        source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema").map_err(failed)?;
+        pins.pin(database)?;
+        let named = named_files(&source, newest - SLACK).map_err(failed)?;
+        if named.iter().all(|either| either.iter().any(|name| pins.has(name))) {
+            copy_pages(&source, target, progress).map_err(failed)?;
+            source.execute_batch("COMMIT").map_err(failed)?;
+            leave_log(target).map_err(FileError::of("write", target))?;
+            mark(target).map_err(failed)?;
+            return Ok(pins);
+        }
+        source.execute_batch("COMMIT").map_err(failed)?;
+    }
+    Err(BackupError::Unsettled)
+}
+
+fn newest_content(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("SELECT coalesce(max(n), 0) FROM message_contents", [], |row| row.get(0))
+}
+
+/// The files that the snapshot names and that may have come and gone while others were pinned; each with the places where
+/// it may be. Whatever was there before, was pinned before.
+fn named_files(connection: &Connection, after: i64) -> rusqlite::Result<Vec<Vec<PathBuf>>> {
+    let mut named = Vec::new();
+    let mut contents =
+        connection.prepare("SELECT workspace, message, request FROM message_contents WHERE n > ?1 ORDER BY n")?;
+    let mut rows = contents.query([after])?;
+    while let Some(row) = rows.next()? {
+        let (workspace, message) = (WorkspaceId::from_bytes(row.get(0)?), MessageId::from_bytes(row.get(1)?));
+        let content = MessageContent { request: row.get::<_, Vec<u8>>(2)?.into() };
+        let files = content::decode(&content).map(|content| content.files).unwrap_or_default();
+        named.extend(files.into_iter().map(|file| files_of_rows::of_blob(workspace, message, file.blob)));
+    }
+    let mut imports = connection.prepare("SELECT doc FROM imports WHERE instr(doc, '\"processing\"') > 0")?;
+    let mut rows = imports.query([])?;
+    while let Some(row) = rows.next()? {
+        let import = serde_json::from_str::<Import>(&row.get::<_, String>(0)?).ok();
+        if let Some(Import { state: ImportState::Processing { upload, .. }, id, workspace_id, .. }) = import {
+            named.push(vec![files_of_rows::of_upload(workspace_id, id, upload)]);
+        }
+    }
+    Ok(named)
+}
+
+/// Copies every page within the snapshot that the source is reading.
+fn copy_pages(source: &Connection, target: &Path, progress: &mut dyn FnMut(Progress)) -> rusqlite::Result<()> {
+    let mut target = Connection::open(target)?;
+    // Nothing of it is needed after a crash.
+    target.pragma_update(None, "synchronous", "off")?;
+    target.pragma_update(None, "journal_mode", "memory")?;
+    let page: u64 = source.query_row("PRAGMA page_size", [], |row| row.get::<_, i64>(0))?.unsigned_abs();
+    let backup = Backup::new(source, &mut target)?;
+    let mut patience = 2000;
+    loop {
+        let step = backup.step(PAGES)?;
+        let told = backup.progress();
+        let pages = |count: i32| u64::from(count.unsigned_abs()) * page;
+        let (total, left) = (pages(told.pagecount), pages(told.remaining));
+        progress(Progress { doing: "copying the database", done: total - left.min(total), total });
+        match step {
+            StepResult::Done => return Ok(()),
+            StepResult::More => {}
+            // Somebody moves the log, which lasts for a moment.
+            _ if patience > 0 => {
+                patience -= 1;
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            _ => {
+                return Err(rusqlite::Error::SqliteFailure(
+                    rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY),
+                    None,
+                ));
+            }
+        }
+    }
+}
+
+/// Makes one file of a copy that says it has a write-ahead log: the versions that its header asks for (SQLite's file
+/// format, 1.3.3) become those without. A server sets them again.
+fn leave_log(copy: &Path) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(copy)?;
+    file.seek(SeekFrom::Start(18))?;
+    file.write_all(&[1, 1])
+}
+
+/// Marks the copy as one.
+fn mark(copy: &Path) -> rusqlite::Result<()> {
+    let connection = Connection::open(copy)?;
+    connection.pragma_update(None, "journal_mode", "memory")?;
+    put_fence(&connection, Fence::held(SystemClock.now()))
+}
+
+/// Fences a database that no server works on.
+pub(super) fn put_fence(connection: &Connection, fence: Fence) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO installation (name, value) VALUES ('fence', ?1)
+               ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+    connection.execute(sql, [fence.to_text()]).map(drop)
+}

@@ -1,0 +1,213 @@
+//! Files that cannot go while a backup is made, and what a backup that was killed leaves behind.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use super::{BackupError, DIRECTORIES, beside, create_new, random_name, remove_directory};
+use crate::file_error::FileError;
+use crate::files::{UNFINISHED, make_directory, names};
+
+/// How the directory of the links begins, beside the database.
+const PINS: &str = ".backup-";
+/// How directories begin that a backup or a restore may leave behind.
+const LEFT: [&str; 2] = [PINS, ".restor"];
+/// Held locked while a backup is made; who finds it unlocked may remove the directory.
+const LOCK: &str = "lock";
+/// How deep files stand below their directory.
+const DEPTH: usize = 2;
+/// Where blobs are before the commit that names them; looked at first, because they leave it for their place.
+const PENDING: &str = "pending";
+
+/// The files beside a database, linked or copied into a directory of their own. Removed when dropped.
+#[derive(Debug)]
+pub(super) struct Pinned {
+    root: PathBuf,
+    _lock: File,
+    bytes: u64,
+}
+
+impl Pinned {
+    /// An empty directory for what is beside a database.
+    pub(super) fn new(database: &Path) -> Result<Self, BackupError> {
+        let root = beside(database, &format!("{PINS}{}", random_name()));
+        let made = make_directory(&root).and_then(|()| {
+            let lock = create_new(&root.join(LOCK))?;
+            lock.try_lock().map_err(io::Error::from)?;
+            Ok(lock)
+        });
+        match made {
+            Ok(lock) => Ok(Self { root, _lock: lock, bytes: 0 }),
+            Err(error) => {
+                let _ = remove_directory(&root);
+                Err(FileError::of("make the directory", &root)(error).into())
+            }
+        }
+    }
+
+    /// Pins what is there now; what was pinned before stays.
+    pub(super) fn pin(&mut self, database: &Path) -> Result<(), BackupError> {
+        for directory in DIRECTORIES {
+            self.pin_directory(&beside(database, directory), &self.root.join(directory), 0)?;
+        }
+        Ok(())
+    }
+
+    fn pin_directory(&mut self, from: &Path, to: &Path, depth: usize) -> Result<(), BackupError> {
+        let mut found = names(from).map_err(FileError::of("read the directory", from))?;
+        found.sort_unstable_by_key(|name| (name != PENDING, name.clone()));
+        for name in found.iter().filter(|name| is_plain(name) && !name.ends_with(UNFINISHED)) {
+            let (source, target) = (from.join(name), to.join(name));
+            let is_directory = match source.symlink_metadata() {
+                // It went meanwhile.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                metadata => metadata.map_err(FileError::of("look at", &source))?.is_dir(),
+            };
+            if is_directory {
+                if depth < DEPTH {
+                    self.pin_directory(&source, &target, depth + 1)?;
+                }
+                continue;
+            }
+            let pinned = make_directory(to).and_then(|()| pin_file(&source, &target));
+            self.bytes += pinned.map_err(FileError::of("make a link to", &source))?;
+        }
+        Ok(())
+    }
+
+    /// Whether a file beside the database is pinned.
+    pub(super) fn has(&self, name: &Path) -> bool {
+        self.root.join(name).is_file()
+    }
+
+    /// How many bytes are pinned.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Calls `with` with the name of each file, as in an archive, and where it is.
+    pub(super) fn each(&self, with: &mut dyn FnMut(&str, &Path) -> Result<(), BackupError>) -> Result<(), BackupError> {
+        DIRECTORIES.iter().try_for_each(|directory| each_in(&self.root.join(directory), directory, with))
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if let Err(error) = remove_directory(&self.root) {
+            tracing::warn!(directory = %self.root.display(), %error, "the links of a backup could not be removed");
+        }
+    }
+}
+
+fn each_in(
+    directory: &Path,
+    prefix: &str,
+    with: &mut dyn FnMut(&str, &Path) -> Result<(), BackupError>,
+) -> Result<(), BackupError> {
+    let mut found = names(directory).map_err(FileError::of("read the directory", directory))?;
+    found.sort_unstable();
+    for name in found {
+        let (path, name) = (directory.join(&name), format!("{prefix}/{name}"));
+        if path.is_dir() { each_in(&path, &name, with)? } else { with(&name, &path)? }
+    }
+    Ok(())
+}
+
+/// Links a file, or copies it where links cannot be made; answers how long it is, 0 when it went or is there already.
+fn pin_file(source: &Path, target: &Path) -> io::Result<u64> {
+    let pinned = match fs::hard_link(source, target) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) => Err(error),
+        Err(_) => fs::copy(source, target).map(drop),
+        Ok(()) => Ok(()),
+    };
+    match pinned.and_then(|()| target.metadata()) {
+        Ok(metadata) => Ok(metadata.len()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a name is one of ours: an archive holds no other.
+pub(super) fn is_plain(name: &str) -> bool {
+    !name.starts_with('.')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
+}
+
+/// Removes what backups and restores that were killed left beside a database: links keep files that people want erased.
+pub(crate) fn remove_left_behind(directory: &Path) {
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    for name in
+        names(directory).unwrap_or_default().iter().filter(|name| LEFT.iter().any(|start| name.starts_with(start)))
+    {
+        let left = directory.join(name);
+        // Not there: whoever makes the directory is about to make the file, or was killed before.
+        let is_free = match File::open(left.join(LOCK)) {
+            Ok(lock) => lock.try_lock().is_ok(),
+            Err(_) => false,
+        };
+        if is_free && let Err(error) = remove_directory(&left) {
+            tracing::warn!(directory = %left.display(), %error, "what a backup left behind could not be removed");
+        }
+    }
+}
+
+/// A file that is not finished, beside the one it is to become. Removed when dropped.
+#[derive(Debug)]
+pub(super) struct UnfinishedFile {
+    path: PathBuf,
+    /// Locked, so that others do not take it for one that was left behind.
+    file: File,
+}
+
+impl UnfinishedFile {
+    pub(super) fn create(directory: &Path, name: &str, kind: &str) -> io::Result<Self> {
+        let path = directory.join(format!("{}{}.{kind}{UNFINISHED}", Self::start(name), random_name()));
+        let file = create_new(&path)?;
+        file.try_lock()?;
+        Ok(Self { path, file })
+    }
+
+    fn start(name: &str) -> String {
+        format!(".{name}.")
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) const fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Gives the file its name; what has that name already is replaced only if `overwrite`.
+    pub(super) fn place(self, name: &Path, overwrite: bool) -> io::Result<()> {
+        if overwrite {
+            return fs::rename(&self.path, name);
+        }
+        // Of two that make the same file, one is refused.
+        match fs::hard_link(&self.path, name) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists && name.symlink_metadata().is_err() => {
+                fs::rename(&self.path, name)
+            }
+            linked => linked,
+        }
+    }
+
+    /// Removes unfinished files of the name that nobody is at any more.
+    pub(super) fn remove_left_behind(directory: &Path, name: &str) {
+        let start = Self::start(name);
+        let is_ours = |found: &&String| found.starts_with(&start) && found.ends_with(UNFINISHED);
+        for found in names(directory).unwrap_or_default().iter().filter(is_ours) {
+            let path = directory.join(found);
+            if File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
+
+impl Drop for UnfinishedFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}

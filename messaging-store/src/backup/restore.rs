@@ -1,0 +1,301 @@
+//! Putting an installation back from the file of a backup.
+//!
+//! Everything is unpacked into a directory within the data directory and checked to its last byte; only then it is moved
+//! to its place, the database last. Until that is there nothing takes the directory for an installation.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+use messaging_core::domain::fence::Fence;
+use messaging_core::ports::clock::{Clock as _, SystemClock};
+use rusqlite::{Connection, OptionalExtension as _};
+use serde::{Deserialize, Serialize};
+
+use super::archive::{ArchiveReader, Damage, Entry};
+use super::pinned::is_plain;
+use super::{ABOUT, About, DATABASE, DIRECTORIES, EPOCH, FORMAT, Progress, SECRET_KEY};
+use super::{copy, create_new, random_name, remove_directory};
+use crate::file_error::FileError;
+use crate::files::{directory_above, make_directory, names, sync_directory};
+
+/// How the directory begins that a restore unpacks into.
+const UNPACKING: &str = ".restoring-";
+/// What that directory is called once it is checked and is being moved.
+const CHECKED: &str = ".restored";
+/// Held locked by a restore; who finds it unlocked may remove the directory.
+const LOCK: &str = "lock";
+/// The longest first entry.
+const MAX_ABOUT: u64 = 64 << 10;
+/// The most parts of a name.
+const MAX_PARTS: usize = 4;
+
+/// What was put back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RestoreReport {
+    /// The data directory.
+    pub data: PathBuf,
+    /// When the backup was begun, in seconds since 1970.
+    pub created_at: u64,
+    /// How long the database is, in bytes.
+    pub database_bytes: u64,
+    /// How many attachments, captured sources and uploads were put back.
+    pub files: u64,
+}
+
+/// Why nothing was put back. The data directory is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// There is an installation already, or parts of one.
+    #[error("{} holds {found} already; name a directory that is empty or not there yet", directory.display())]
+    Occupied {
+        /// The data directory.
+        directory: PathBuf,
+        /// What is in it.
+        found: String,
+    },
+    /// The file is no backup, was cut, or was changed.
+    #[error("{} is no backup that can be used: {problem}", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A file or directory cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// Puts an installation back into a data directory without one, which is made if need be. The server that works on it
+/// is fenced.
+pub fn restore(file: &Path, data: &Path, progress: &mut dyn FnMut(Progress)) -> Result<RestoreReport, RestoreError> {
+    let open = File::open(file).map_err(FileError::of("read", file))?;
+    let total = open.metadata().map_err(FileError::of("read", file))?.len();
+    let is_made = !data.is_dir();
+    make_directory(data).map_err(FileError::of("make the directory", data))?;
+    let restored = Unpacking::begin(data).and_then(|unpacking| {
+        let report = unpacking.unpack(file, open, total, progress)?;
+        unpacking.place(file, report)
+    });
+    if restored.is_err() && is_made {
+        // Not if somebody has put something in.
+        let _ = fs::remove_dir(data);
+    }
+    restored
+}
+
+/// A directory within the data directory, removed when dropped.
+struct Unpacking {
+    data: PathBuf,
+    root: PathBuf,
+    _lock: File,
+}
+
+impl Drop for Unpacking {
+    fn drop(&mut self) {
+        let _ = remove_directory(&self.root);
+    }
+}
+
+impl Unpacking {
+    fn begin(data: &Path) -> Result<Self, RestoreError> {
+        finish_left_behind(data)?;
+        if let Some(found) = occupied(data)? {
+            return Err(RestoreError::Occupied { directory: data.to_owned(), found });
+        }
+        let root = data.join(format!("{UNPACKING}{}", random_name()));
+        let lock = make_directory(&root).and_then(|()| {
+            let lock = create_new(&root.join(LOCK))?;
+            lock.try_lock().map_err(io::Error::from)?;
+            Ok(lock)
+        });
+        match lock {
+            Ok(lock) => Ok(Self { data: data.to_owned(), root, _lock: lock }),
+            Err(error) => {
+                let _ = remove_directory(&root);
+                Err(FileError::of("make the directory", &root)(error).into())
+            }
+        }
+    }
+
+    /// Unpacks and checks everything.
+    fn unpack(
+        &self,
+        file: &Path,
+        open: File,
+        total: u64,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<RestoreReport, RestoreError> {
+        let damaged = |problem: &str| RestoreError::Damaged { file: file.to_owned(), problem: problem.to_owned() };
+        let refused = |target: &Path, damage| match damage {
+            Damage::Malformed(problem) => damaged(problem),
+            Damage::Unreadable(error) => FileError::of("read", file)(error).into(),
+            Damage::Unwritten(error) => FileError::of("write", target)(error).into(),
+        };
+        let mut archive = ArchiveReader::new(BufReader::with_capacity(1 << 20, open));
+        let mut report = RestoreReport { data: self.data.clone(), created_at: 0, database_bytes: 0, files: 0 };
+        let mut names = Vec::new();
+        while let Some(entry) = archive.next().map_err(|damage| refused(file, damage))? {
+            let mut note = |done| progress(Progress { doing: "unpacking", done, total });
+            if names.is_empty() {
+                let created_at = about(&entry, &mut archive).map_err(|damage| refused(file, damage))?;
+                report.created_at = created_at.map_err(|problem| damaged(&problem))?;
+                names.push(entry.name);
+                continue;
+            }
+            let is_single = [DATABASE, SECRET_KEY].contains(&entry.name.as_str());
+            if !is_ours(&entry.name) || (is_single && names.contains(&entry.name)) {
+                return Err(damaged("it holds what no backup holds"));
+            }
+            let target = self.root.join(&entry.name);
+            let mut unpacked = make_directory(directory_above(&target))
+                .and_then(|()| create_new(&target))
+                .map_err(FileError::of("make", &target))?;
+            archive.copy(&entry, &mut unpacked, &mut note).map_err(|damage| refused(&target, damage))?;
+            // Small files are many: on Linux all are synced together.
+            if is_single || !cfg!(target_os = "linux") {
+                unpacked.sync_all().map_err(FileError::of("write", &target))?;
+            }
+            if entry.name == DATABASE {
+                report.database_bytes = entry.length;
+            }
+            if is_single {
+                names.push(entry.name);
+            } else {
+                report.files += 1;
+            }
+        }
+        if names.len() < 3 {
+            return Err(damaged("it holds no database or no secret key"));
+        }
+        Ok(report)
+    }
+
+    /// Moves what was unpacked to its place.
+    fn place(mut self, file: &Path, report: RestoreReport) -> Result<RestoreReport, RestoreError> {
+        let database = self.root.join(DATABASE);
+        let epoch = fence(&database).map_err(|error| RestoreError::Damaged {
+            file: file.to_owned(),
+            problem: format!("its database cannot be used: {error}"),
+        })?;
+        if let Some(epoch) = epoch {
+            let path = self.root.join(EPOCH);
+            create_new(&path)
+                .and_then(|mut file| file.write_all(format!("{epoch}\n").as_bytes()))
+                .map_err(FileError::of("write", &path))?;
+        }
+        sync_all(&self.root).map_err(FileError::of("sync", &self.root))?;
+        if let Some(found) = occupied(&self.data)? {
+            return Err(RestoreError::Occupied { directory: self.data.clone(), found });
+        }
+        let checked = self.data.join(CHECKED);
+        fs::rename(&self.root, &checked).map_err(FileError::of("rename", &self.root))?;
+        self.root = checked;
+        for name in DIRECTORIES.iter().chain(&[SECRET_KEY, EPOCH, DATABASE]) {
+            let (from, to) = (self.root.join(name), self.data.join(name));
+            if *name == DATABASE {
+                // Where that is, everything is.
+                sync_directory(&self.data).map_err(FileError::of("sync", &self.data))?;
+            }
+            match fs::rename(&from, &to) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    // What was moved already came from us.
+                    let _ = remove_moved(&self.data);
+                    return Err(FileError::of("make", &to)(error).into());
+                }
+                _ => {}
+            }
+        }
+        sync_directory(&self.data).map_err(FileError::of("sync", &self.data))?;
+        Ok(report)
+    }
+}
+
+/// Reads the first entry; answers when the backup was made, or why it cannot be used.
+fn about<R: io::Read>(entry: &Entry, archive: &mut ArchiveReader<R>) -> Result<Result<u64, String>, Damage> {
+    if entry.name != ABOUT || entry.length > MAX_ABOUT {
+        return Err(Damage::Malformed("it is no backup, or damaged"));
+    }
+    let mut text = Vec::new();
+    archive.copy(entry, &mut text, &mut |_| {})?;
+    Ok(match serde_json::from_slice::<About>(&text) {
+        Ok(About { format: FORMAT, created_at, .. }) => Ok(created_at),
+        Ok(about) => Err(format!("messaging {} made it, and this version does not know its form", about.version)),
+        Err(_) => Err("it is no backup, or damaged".to_owned()),
+    })
+}
+
+/// Whether an archive may hold an entry of this name.
+fn is_ours(name: &str) -> bool {
+    if name == DATABASE || name == SECRET_KEY {
+        return true;
+    }
+    let parts: Vec<_> = name.split('/').collect();
+    let is_below = parts.len() > 1 && parts.len() <= MAX_PARTS && DIRECTORIES.contains(&parts[0]);
+    is_below && parts.iter().all(|part| !part.is_empty() && is_plain(part))
+}
+
+/// Dates the fence of the database, which is a copy; answers the number of its latest start.
+fn fence(database: &Path) -> rusqlite::Result<Option<String>> {
+    let connection = Connection::open(database)?;
+    connection.pragma_update(None, "journal_mode", "memory")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    copy::put_fence(&connection, Fence::held(SystemClock.now()))?;
+    connection.query_row("SELECT value FROM installation WHERE name = 'epoch'", [], |row| row.get(0)).optional()
+}
+
+/// What of an installation is in a directory.
+fn occupied(data: &Path) -> Result<Option<String>, FileError> {
+    let found = names(data).map_err(FileError::of("read the directory", data))?;
+    let is_ours = |name: &&String| {
+        let is_single = [SECRET_KEY, EPOCH].contains(&name.as_str()) || name.starts_with(DATABASE);
+        let holds_something = |name: &str| !names(&data.join(name)).is_ok_and(|names| names.is_empty());
+        is_single || (DIRECTORIES.contains(&name.as_str()) && holds_something(name))
+    };
+    Ok(found.iter().filter(is_ours).min().cloned())
+}
+
+/// Removes what a restore that was killed left behind.
+fn finish_left_behind(data: &Path) -> Result<(), RestoreError> {
+    for name in names(data).map_err(FileError::of("read the directory", data))? {
+        let left = data.join(&name);
+        if (name != CHECKED && !name.starts_with(UNPACKING)) || !is_free(&left) {
+            continue;
+        }
+        if name == CHECKED && !data.join(DATABASE).exists() {
+            remove_moved(data).map_err(FileError::of("remove what a restore left in", data))?;
+        }
+        remove_directory(&left).map_err(FileError::of("remove", &left))?;
+    }
+    Ok(())
+}
+
+/// Whether nobody is at a directory.
+fn is_free(left: &Path) -> bool {
+    match File::open(left.join(LOCK)) {
+        Ok(lock) => lock.try_lock().is_ok(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// Takes back what was moved to its place before the database was.
+fn remove_moved(data: &Path) -> io::Result<()> {
+    for name in DIRECTORIES {
+        remove_directory(&data.join(name))?;
+    }
+    for name in [SECRET_KEY, EPOCH] {
+        crate::files::remove_file(&data.join(name))?;
+    }
+    Ok(())
+}
+
+/// Makes everything below a directory outlast a power cut.
+fn sync_all(root: &Path) -> io::Result<()> {
+    let directory = File::open(root)?;
+    #[cfg(target_os = "linux")]
+    rustix::fs::syncfs(&directory)?;
+    directory.sync_all()
+}
