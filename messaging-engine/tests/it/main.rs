@@ -3,6 +3,7 @@
 mod account_pauses;
 mod accounts;
 mod admin;
+mod analytics;
 mod attempts;
 mod bed;
 mod campaign_mail;

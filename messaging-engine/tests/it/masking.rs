@@ -223,7 +223,12 @@ impl World {
         let field = self.post("/custom-fields", json!({"key": "plan", "type": "string"})).await;
         assert!(field["id"].is_string());
         let domains = self.get(&self.clear, &format!("{}/sending-domains", self.base())).await;
+        let audience = json!({"list_ids": [list["id"]]});
+        let campaign = json!({"name": "n", "channel": "email", "template_id": template["id"], "audience": audience});
+        let campaign = self.post("/campaigns", campaign).await;
         for (of, resource) in [
+            ("/workspaces/{workspace_id}/analytics/campaigns/{id}", &campaign),
+            ("/workspaces/{workspace_id}/campaigns/{id}", &campaign),
             ("/workspaces/{workspace_id}/contacts/{id}", &contact),
             ("/workspaces/{workspace_id}/lists/{id}", &list),
             ("/workspaces/{workspace_id}/segments/{id}", &segment),
