@@ -148,7 +148,9 @@ impl Site {
     fn let_it_work(&self, server: &Server) {
         let contacts = format!("/v1/workspaces/{}/contacts", self.workspace);
         let file = b"email\nann@example.com\n";
-        let body = json!({"filename": "a.csv", "size_bytes": file.len()});
+        let sum = ring::digest::digest(&ring::digest::SHA256, file);
+        let sha256: String = sum.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let body = json!({"filename": "a.csv", "size_bytes": file.len(), "sha256": sha256});
         let (status, import) = server.request("POST", &format!("{contacts}/import"), &self.key, &body);
         assert_eq!(status, 200, "{import}");
         let (status, answer) = server.upload(import["upload_url"].as_str().unwrap(), file).unwrap();

@@ -204,7 +204,6 @@ async fn what_a_kill_left_is_removed_and_the_restore_goes_through() {
     for (directory, moved) in [(".restoring-00", &[][..]), (".restored", &["secret.key", "epoch"][..])] {
         fs::create_dir_all(data.join(directory).join("attachments")).unwrap();
         fs::write(data.join(directory).join("messaging.db"), "").unwrap();
-        fs::write(data.join(directory).join("lock"), "").unwrap();
         for name in moved {
             fs::write(data.join(name), "").unwrap();
         }
@@ -214,7 +213,6 @@ async fn what_a_kill_left_is_removed_and_the_restore_goes_through() {
     }
     // Killed while it copied.
     fs::create_dir(place.data().join(".backup-00")).unwrap();
-    fs::write(place.data().join(".backup-00/lock"), "").unwrap();
     fs::write(place.root.path().join(".backup.tar.00.db.part"), "").unwrap();
     place.back_up(true).unwrap();
     assert_eq!(place.others(), [] as [&str; 0]);
