@@ -118,10 +118,7 @@ struct About {
 
 /// Copies an installation into one file, readable by its owner alone, that is there completely or not at all. Blocks for
 /// as long as it takes to read everything once and write it twice.
-pub fn back_up(
-    options: &BackupOptions,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<BackupReport, BackupError> {
+pub fn back_up(options: &BackupOptions, progress: &mut dyn FnMut(Progress)) -> Result<BackupReport, BackupError> {
     let BackupOptions { database, secret_key, file, overwrite } = options;
     if !database.is_file() {
         return Err(BackupError::NoDatabase(database.clone()));

@@ -133,8 +133,7 @@ impl Site {
         let sign_in = json!({"email": dev["console_email"], "password": dev["console_password"]});
         let (status, session) = server.request("POST", "/v1/auth/login", "", &sign_in);
         assert_eq!(status, 200, "{session}");
-        let (status, system) =
-            server.request("GET", "/v1/system", session["token"].as_str().unwrap(), &Value::Null);
+        let (status, system) = server.request("GET", "/v1/system", session["token"].as_str().unwrap(), &Value::Null);
         assert_eq!(status, 200, "{system}");
         system
     }

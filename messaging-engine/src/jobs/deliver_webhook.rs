@@ -7,8 +7,8 @@ use messaging_core::ids::{DeliveryId, JobId, WebhookId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, Reach};
 use crate::jobs::lanes;
+use crate::jobs::{JobData, Reach};
 
 /// Delivers an event to a webhook.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

@@ -5,8 +5,8 @@ use messaging_core::domain::webhook::Webhook;
 use messaging_core::ids::{WebhookId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, Reach};
 use crate::jobs::lanes;
+use crate::jobs::{JobData, Reach};
 
 /// Sends the backlog of a webhook.
 #[derive(Debug, Clone, Serialize, Deserialize)]

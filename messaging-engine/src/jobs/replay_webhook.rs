@@ -5,8 +5,8 @@ use messaging_core::domain::webhook::delivery::Replayed;
 use messaging_core::ids::{DeliveryId, WebhookId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{JobData, Reach};
 use crate::jobs::lanes;
+use crate::jobs::{JobData, Reach};
 
 /// Repeats deliveries to a webhook.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

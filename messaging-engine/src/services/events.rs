@@ -56,7 +56,12 @@ impl App {
 
     /// The writes that append an event of now to a message without telling webhooks of it, nor whoever follows the log:
     /// only for what a copy does about messages that belong to another server as well.
-    pub(crate) fn append_untold_event(&self, workspace: WorkspaceId, message: MessageId, kind: EventKind) -> [Write; 1] {
+    pub(crate) fn append_untold_event(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+        kind: EventKind,
+    ) -> [Write; 1] {
         let now = self.now();
         let id = self.new_id(now);
         let event = MessageEvent { id, workspace_id: workspace, message_id: message, kind, at: now, meta: Map::new() };

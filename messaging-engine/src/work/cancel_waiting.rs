@@ -135,7 +135,8 @@ impl App {
     ///
     /// No webhook is told: its receiver may have heard from the other server what became of the message.
     async fn cancel_message(&self, workspace: WorkspaceId, id: MessageId) -> Result<Vec<Write>, StoreError> {
-        let Some(message) = self.store().message(workspace, id).await?.filter(|found| !found.status.is_settled()) else {
+        let Some(message) = self.store().message(workspace, id).await?.filter(|found| !found.status.is_settled())
+        else {
             return Ok(Vec::new());
         };
         let movement = MoveMessage {

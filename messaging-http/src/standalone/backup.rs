@@ -20,11 +20,7 @@ pub fn back_up(
 }
 
 /// Puts an installation back into a data directory without one. Blocks.
-pub fn restore(
-    file: &Path,
-    data: &Path,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<RestoreReport, RestoreError> {
+pub fn restore(file: &Path, data: &Path, progress: &mut dyn FnMut(Progress)) -> Result<RestoreReport, RestoreError> {
     let report = backup::restore(file, data, progress)?;
     data_directory::make_private(data, &data.join("messaging.db"), &data.join("secret.key"))?;
     Ok(report)

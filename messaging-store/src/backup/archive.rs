@@ -232,18 +232,16 @@ impl<R: Read> ArchiveReader<R> {
 
 /// Name, length and time of a header.
 fn parse(block: &[u8; BLOCK]) -> Option<(String, u64, u64)> {
-    let octal = |at: usize, length: usize| u64::from_str_radix(std::str::from_utf8(&block[at..at + length]).ok()?, 8).ok();
+    let octal =
+        |at: usize, length: usize| u64::from_str_radix(std::str::from_utf8(&block[at..at + length]).ok()?, 8).ok();
     let text = |at: usize, length: usize| {
         let field = &block[at..at + length];
         std::str::from_utf8(field.split(|byte| *byte == 0).next()?).ok()
     };
     let (prefix, rest) = (text(345, MAX_PREFIX)?, text(0, MAX_NAME).filter(|name| !name.is_empty())?);
     let name = if prefix.is_empty() { rest.to_owned() } else { format!("{prefix}/{rest}") };
-    let length = if block[124] == 0x80 {
-        u64::from_be_bytes(block[128..136].try_into().ok()?)
-    } else {
-        octal(124, 11)?
-    };
+    let length =
+        if block[124] == 0x80 { u64::from_be_bytes(block[128..136].try_into().ok()?) } else { octal(124, 11)? };
     Some((name, length, octal(136, 11)?))
 }
 

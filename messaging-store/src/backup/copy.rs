@@ -109,7 +109,12 @@ fn copy_pages(source: &Connection, target: &Path, progress: &mut dyn FnMut(Progr
                 patience -= 1;
                 std::thread::sleep(Duration::from_millis(5));
             }
-            _ => return Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None)),
+            _ => {
+                return Err(rusqlite::Error::SqliteFailure(
+                    rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY),
+                    None,
+                ));
+            }
         }
     }
 }

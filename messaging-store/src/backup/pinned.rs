@@ -79,10 +79,7 @@ impl Pinned {
     }
 
     /// Calls `with` with the name of each file, as in an archive, and where it is.
-    pub(super) fn each(
-        &self,
-        with: &mut dyn FnMut(&str, &Path) -> Result<(), BackupError>,
-    ) -> Result<(), BackupError> {
+    pub(super) fn each(&self, with: &mut dyn FnMut(&str, &Path) -> Result<(), BackupError>) -> Result<(), BackupError> {
         DIRECTORIES.iter().try_for_each(|directory| each_in(&self.root.join(directory), directory, with))
     }
 }
@@ -125,15 +122,20 @@ fn pin_file(source: &Path, target: &Path) -> io::Result<u64> {
 
 /// Whether a name is one of ours: an archive holds no other.
 pub(super) fn is_plain(name: &str) -> bool {
-    !name.starts_with('.') && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
+    !name.starts_with('.')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
 }
 
 /// Removes what backups and restores that were killed left beside a database: links keep files that people want erased.
 pub(crate) fn remove_left_behind(directory: &Path) {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-    for name in names(directory).unwrap_or_default().iter().filter(|name| LEFT.iter().any(|start| name.starts_with(start))) {
+    for name in
+        names(directory).unwrap_or_default().iter().filter(|name| LEFT.iter().any(|start| name.starts_with(start)))
+    {
         let left = directory.join(name);
-        if is_left(&left) && let Err(error) = remove_directory(&left) {
+        if is_left(&left)
+            && let Err(error) = remove_directory(&left)
+        {
             tracing::warn!(directory = %left.display(), %error, "what a backup left behind could not be removed");
         }
     }

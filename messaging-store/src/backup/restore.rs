@@ -69,11 +69,7 @@ pub enum RestoreError {
 
 /// Puts an installation back into a data directory without one, which is made if need be. The server that works on it
 /// is fenced.
-pub fn restore(
-    file: &Path,
-    data: &Path,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<RestoreReport, RestoreError> {
+pub fn restore(file: &Path, data: &Path, progress: &mut dyn FnMut(Progress)) -> Result<RestoreReport, RestoreError> {
     let open = File::open(file).map_err(FileError::of("read", file))?;
     let total = open.metadata().map_err(FileError::of("read", file))?.len();
     let is_made = !data.is_dir();

@@ -40,7 +40,8 @@ pub async fn jobs_are_listed_by_kind_and_removed(store: &dyn Store) {
 
     let claimed = store.claim(Claim { max: 9, ..claim(0) }).await.unwrap();
     assert_eq!(claimed.len(), 2);
-    let remove = |id| listed.iter().find(|job| job.place.id == id).map(|job| Write::RemoveJob(job.place.clone())).unwrap();
+    let remove =
+        |id| listed.iter().find(|job| job.place.id == id).map(|job| Write::RemoveJob(job.place.clone())).unwrap();
     refuse(store, [remove(jobs[0].id)]).await;
     put(store, [remove(jobs[1].id), remove(jobs[3].id)]).await;
     put(store, [remove(jobs[1].id)]).await;

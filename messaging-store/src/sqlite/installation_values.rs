@@ -72,11 +72,7 @@ pub(super) fn fence(connection: &Connection) -> Result<Option<Fence>, Fault> {
 }
 
 /// Puts a fence in the place of `before`.
-pub(super) fn put_fence(
-    connection: &Connection,
-    fence: Option<Fence>,
-    before: Option<Fence>,
-) -> Result<(), Fault> {
+pub(super) fn put_fence(connection: &Connection, fence: Option<Fence>, before: Option<Fence>) -> Result<(), Fault> {
     if self::fence(connection)? != before {
         return Err(Fault::Conflict);
     }

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::fence::FenceState;
 use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::fence::FenceState;
 use messaging_core::ids::{BlobId, MessageId, WorkspaceId};
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::{Accounts as _, Installation as _};
