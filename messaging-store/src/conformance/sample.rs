@@ -450,39 +450,3 @@ pub fn import(workspace_id: WorkspaceId) -> Import {
         created_at: at(0),
     }
 }
-
-/// A draft of a regular campaign by email, with nothing optional.
-pub fn campaign(workspace_id: WorkspaceId) -> Campaign {
-    Campaign {
-        id: id(),
-        workspace_id,
-        plan: Plan {
-            name: "Spring «sale»".to_owned(),
-            channel: Channel::Email,
-            kind: CampaignKind::Regular,
-            template_id: id(),
-            subject_override: None,
-            from_name: None,
-            from_email: None,
-            reply_to: None,
-            audience: Audience::default(),
-            variants: Vec::new(),
-            settings: Settings::default(),
-        },
-        status: CampaignStatus::Draft,
-        phase: None,
-        scheduled_at: None,
-        wall_time: None,
-        schedule_called_at: None,
-        started_at: None,
-        completed_at: None,
-        recipients: None,
-        test_sent_at: None,
-        winner: None,
-        scores: Vec::new(),
-        pause_reason: None,
-        failure_reason: None,
-        created_at: at(30),
-        updated_at: at(31),
-    }
-}
