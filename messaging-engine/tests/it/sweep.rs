@@ -6,7 +6,6 @@ use bytes::Bytes;
 use messaging_core::changes::{Changes, ContactSends, Expect, Write};
 use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::channel::Channel;
-use messaging_core::ports::store::Campaigns as _;
 use messaging_engine::work::sweep::sweep;
 use messaging_store::conformance::sample::{campaign, contact};
 use serde_json::json;
