@@ -1,6 +1,7 @@
 //! The command line as people and scripts use it.
 
 mod admin;
+mod backup;
 mod completions;
 mod dev;
 mod domains;

@@ -277,6 +277,42 @@ pub fn bare_message(workspace_id: WorkspaceId) -> Message {
     }
 }
 
+/// A draft of a campaign.
+pub fn campaign(workspace_id: WorkspaceId) -> Campaign {
+    Campaign {
+        id: id(),
+        workspace_id,
+        plan: Plan {
+            name: "Spring «1»".to_owned(),
+            channel: Channel::Email,
+            kind: CampaignKind::Regular,
+            template_id: id(),
+            subject_override: Some("Hello {{ name }}".to_owned()),
+            from_name: None,
+            from_email: Some("news@acme.example".to_owned()),
+            reply_to: None,
+            audience: Audience { list_ids: vec![id()], segment_ids: vec![id()], exclude_list_ids: vec![id()] },
+            variants: Vec::new(),
+            settings: Settings::default(),
+        },
+        status: CampaignStatus::Draft,
+        phase: None,
+        scheduled_at: None,
+        wall_time: None,
+        schedule_called_at: None,
+        started_at: None,
+        completed_at: None,
+        recipients: None,
+        test_sent_at: None,
+        winner: None,
+        scores: Vec::new(),
+        pause_reason: None,
+        failure_reason: None,
+        created_at: at(35),
+        updated_at: at(36),
+    }
+}
+
 /// The content of a message.
 pub fn content(text: &str) -> MessageContent {
     MessageContent { request: Bytes::copy_from_slice(text.as_bytes()) }
@@ -412,41 +448,5 @@ pub fn import(workspace_id: WorkspaceId) -> Import {
         updated: 0,
         failed: 0,
         created_at: at(0),
-    }
-}
-
-/// A draft of a regular campaign by email, with nothing optional.
-pub fn campaign(workspace_id: WorkspaceId) -> Campaign {
-    Campaign {
-        id: id(),
-        workspace_id,
-        plan: Plan {
-            name: "Spring «sale»".to_owned(),
-            channel: Channel::Email,
-            kind: CampaignKind::Regular,
-            template_id: id(),
-            subject_override: None,
-            from_name: None,
-            from_email: None,
-            reply_to: None,
-            audience: Audience::default(),
-            variants: Vec::new(),
-            settings: Settings::default(),
-        },
-        status: CampaignStatus::Draft,
-        phase: None,
-        scheduled_at: None,
-        wall_time: None,
-        schedule_called_at: None,
-        started_at: None,
-        completed_at: None,
-        recipients: None,
-        test_sent_at: None,
-        winner: None,
-        scores: Vec::new(),
-        pause_reason: None,
-        failure_reason: None,
-        created_at: at(30),
-        updated_at: at(31),
     }
 }
