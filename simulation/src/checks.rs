@@ -1,5 +1,6 @@
 //! What must hold when everything has come to rest. To add a promise: a function here, called by [`promises`].
 
+mod campaigns;
 mod rows;
 
 pub(crate) use rows::rows;
@@ -44,6 +45,7 @@ pub(crate) async fn promises(world: &World, app: &App) -> Result<(), StoreError>
     }
     idempotence(world);
     suppressions(world);
+    campaigns::campaigns(world, app, &messages).await?;
     imports(world, app).await
 }
 

@@ -41,6 +41,8 @@ pub(crate) struct Fixture {
     pub(crate) lists: Vec<String>,
     pub(crate) segments: Vec<String>,
     pub(crate) webhooks: Vec<String>,
+    /// Drafts, which runs schedule, pause and cancel.
+    pub(crate) campaigns: Vec<String>,
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
@@ -132,6 +134,7 @@ async fn fill(store: Arc<SqliteStore>) -> io::Result<Fixture> {
         lists: Vec::new(),
         segments: Vec::new(),
         webhooks: Vec::new(),
+        campaigns: Vec::new(),
         files: Vec::new(),
     };
     for number in 0..LISTS {
@@ -142,7 +145,7 @@ async fn fill(store: Arc<SqliteStore>) -> io::Result<Fixture> {
         let body = json!({
             "external_id": format!("u-{number}"), "email": format!("p{}@d{}.test", number / DOMAINS, number % DOMAINS),
             "attributes": {"plan": if number % 2 == 0 { "free" } else { "pro" }},
-            "list_ids": [fixture.lists[number % LISTS]], "tags": ["vip"],
+            "list_ids": [fixture.lists[number % LISTS]], "tags": ["vip"], "consent": {"marketing_email": true},
         });
         fixture.contacts.push(create(&app, workspace, "upsertContact", body).await?);
     }
@@ -155,8 +158,35 @@ async fn fill(store: Arc<SqliteStore>) -> io::Result<Fixture> {
         let body = json!({"url": webhook_url(number), "events": ["*"]});
         fixture.webhooks.push(create(&app, workspace, "createWebhook", body).await?);
     }
+    add_campaigns(&app, &mut fixture).await?;
     app.run_until_idle().await.map_err(io::Error::other)?;
     Ok(fixture)
+}
+
+/// A plain campaign; one with a cap and a pace, so that its messages wait; and two A/B tests.
+async fn add_campaigns(app: &App, fixture: &mut Fixture) -> io::Result<()> {
+    let workspace = fixture.workspace;
+    let template = json!({"name": "t", "channel": "email", "subject": "s", "text": "stop: {{ unsubscribe_url }}"});
+    let template = create(app, workspace, "createTemplate", template).await?;
+    let variants = json!([{"name": "a", "weight": 1, "subject": "one"}, {"name": "b", "weight": 2, "subject": "two"}]);
+    let cap = json!({"per_day": 1, "when_reached": "defer", "defer_hours": 2});
+    let plans = [
+        json!({}),
+        json!({"settings": {"rate_limit": 10, "frequency_cap": cap}}),
+        json!({"kind": "ab_test", "variants": variants}),
+        json!({"kind": "ab_test", "variants": variants,
+            "settings": {"ab_test": {"test_percent": 40, "wait_minutes": 3}}}),
+    ];
+    for (number, plan) in plans.into_iter().enumerate() {
+        let lists = [&fixture.lists[number % LISTS], &fixture.lists[(number + 1) % LISTS]];
+        let audience = json!({"list_ids": lists, "segment_ids": [fixture.segments[number % 2]]});
+        let mut body = json!({"name": "c", "channel": "email", "template_id": template, "audience": audience});
+        for (name, value) in plan.as_object().into_iter().flatten() {
+            body[name] = value.clone();
+        }
+        fixture.campaigns.push(create(app, workspace, "createCampaign", body).await?);
+    }
+    Ok(())
 }
 
 /// The address of a webhook.

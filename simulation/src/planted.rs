@@ -14,10 +14,17 @@ pub enum Planted {
     MarkAfterData,
     /// The count of a list's members is changed by a transaction of its own, after that of the membership.
     CounterOutsideCommit,
+    /// The place that making messages of a campaign reached is kept by a commit of its own, after that of the messages.
+    PlaceOutsideCommit,
 }
 
 impl Planted {
     /// Every mistake.
-    pub const ALL: [Self; 4] =
-        [Self::OutcomeForgotten, Self::LeaseNotChecked, Self::MarkAfterData, Self::CounterOutsideCommit];
+    pub const ALL: [Self; 5] = [
+        Self::OutcomeForgotten,
+        Self::LeaseNotChecked,
+        Self::MarkAfterData,
+        Self::CounterOutsideCommit,
+        Self::PlaceOutsideCommit,
+    ];
 }

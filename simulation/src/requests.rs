@@ -78,7 +78,8 @@ fn action(dice: &mut Dice, fixture: &Fixture, number: usize) -> Call {
     let webhook = dice.pick(&fixture.webhooks).clone();
     let (id, other_id) = (fixture.contacts[contact].clone(), fixture.contacts[other].clone());
     match dice.below(100) {
-        0..45 => send(dice, number),
+        0..35 => send(dice, number),
+        35..45 => campaign(dice, fixture),
         45..52 => Call::new("upsertContact", &[], contact_body(dice, fixture)),
         52..56 => {
             let contacts: Vec<_> = (0..=dice.index(6)).map(|_| contact_body(dice, fixture)).collect();
@@ -120,6 +121,15 @@ fn action(dice: &mut Dice, fixture: &Fixture, number: usize) -> Call {
         95..98 => Call::new("resumeWebhook", &[("id", &webhook)], Value::Null),
         98 => Call::new("updateList", &[("id", &list)], json!({"name": format!("Renamed {number}")})),
         _ => Call::new("getContact", &[("id", &id)], Value::Null),
+    }
+}
+
+fn campaign(dice: &mut Dice, fixture: &Fixture) -> Call {
+    let id = dice.pick(&fixture.campaigns).clone();
+    match dice.below(10) {
+        0..6 => Call::new("scheduleCampaign", &[("id", &id)], json!({"send_now": true})),
+        6..9 => Call::new("pauseCampaign", &[("id", &id)], Value::Null),
+        _ => Call::new("cancelCampaign", &[("id", &id)], Value::Null),
     }
 }
 
@@ -165,6 +175,9 @@ fn contact_body(dice: &mut Dice, fixture: &Fixture) -> Value {
     }
     if dice.chance(400) {
         body["attributes"] = json!({"plan": *dice.pick(&["free", "pro"])});
+    }
+    if dice.chance(500) {
+        body["consent"] = json!({"marketing_email": dice.chance(800)});
     }
     if dice.chance(300) {
         body["list_ids"] = json!([dice.pick(&fixture.lists)]);

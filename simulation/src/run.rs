@@ -28,6 +28,9 @@ const AFTERMATH: Duration = Duration::from_mins(20);
 /// and jobs from before a clock was set back by 30 days are kept waiting.
 const LONGEST_CALM: Duration = Duration::from_hours(31 * 24);
 
+/// How often campaigns are resumed after everything has calmed down: the server pauses those that were hours late.
+const RESUMES: usize = 4;
+
 /// What a run is to be.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
@@ -120,7 +123,12 @@ async fn live(world: &Arc<World>, database: &Arc<Database>) {
     world.letters.wait_for(|letters| *letters == 0).await;
     let Some(app) = observer(world, database).await else { return };
     resume_webhooks(world, &app).await;
-    wait_until_idle(world, &app).await;
+    for _ in 0..RESUMES {
+        wait_until_idle(world, &app).await;
+        if !resume_campaigns(world, &app).await {
+            break;
+        }
+    }
     processes.shutdown().await;
     if let Err(error) = checks::promises(world, &app).await {
         world.ledger().broken(format!("what is stored cannot be read: {error}"));
@@ -156,6 +164,24 @@ async fn resume_webhooks(world: &World, app: &App) {
             }
         }
     }
+}
+
+/// Resumes campaigns that somebody or the server had paused; answers whether there were any.
+async fn resume_campaigns(world: &World, app: &App) -> bool {
+    let fixture = Fixture::shared();
+    let mut has_resumed = false;
+    for id in &fixture.campaigns {
+        let call = Call::new("getCampaign", &[("id", id)], serde_json::Value::Null);
+        let found = front_end::call(app, fixture.workspace, &call, None).await;
+        if found.is_ok_and(|found| found.json()["status"] == "paused") {
+            let call = Call::new("scheduleCampaign", &[("id", id)], serde_json::json!({"send_now": true}));
+            match front_end::call(app, fixture.workspace, &call, None).await {
+                Ok(_) => has_resumed = true,
+                Err(error) => world.ledger().broken(format!("campaign {id} is not resumed: {error:?}")),
+            }
+        }
+    }
+    has_resumed
 }
 
 /// Waits until no job is left but those that are there for ever.

@@ -263,6 +263,9 @@ impl FaultyStore {
             if self.life.world.planted == Some(Planted::CounterOutsideCommit) {
                 return self.commit_and_count_later(changes).await;
             }
+            if self.life.world.planted == Some(Planted::PlaceOutsideCommit) {
+                return self.commit_and_move_on_later(changes).await;
+            }
             return self.apply(changes);
         };
         self.fault("commit fails", format_args!("commit: {fault:?}"));
@@ -307,6 +310,20 @@ impl FaultyStore {
             self.database.miscount(&joined, 1).map_err(failed)?;
         }
         Ok(())
+    }
+
+    /// Commits new messages of a campaign, and the place that was reached in a commit of its own afterwards.
+    async fn commit_and_move_on_later(&self, changes: &Changes) -> Result<(), CommitError> {
+        let writes = changes.writes();
+        let is_place = |write: &&Write| matches!(write, Write::PutCampaignProgress(..));
+        let makes_messages = writes.iter().any(|write| matches!(write, Write::InsertWaiting(..)));
+        let (places, others): (Vec<_>, Vec<_>) = writes.iter().partition(is_place);
+        if !makes_messages || places.is_empty() {
+            return self.apply(changes);
+        }
+        self.apply(&others.into_iter().cloned().collect())?;
+        self.life.point("place").await;
+        self.apply(&places.into_iter().cloned().collect())
     }
 }
 

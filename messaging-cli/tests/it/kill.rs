@@ -5,6 +5,7 @@
 //! what a release is tried with.
 
 mod bulk;
+mod campaign;
 mod imports;
 mod mail;
 mod webhooks;

@@ -54,6 +54,8 @@ enum Step {
 struct Turn {
     /// Pages of messages that were made since a piece was judged.
     pages: u32,
+    /// Whether windows were made smaller: what is full a moment later says nothing.
+    has_shrunk: bool,
 }
 
 /// A campaign under way, as it was read.
@@ -134,7 +136,7 @@ impl RunCampaign {
         let mut next = now + REST;
         let mut is_idle = true;
         if is_sending && waiting > 0 {
-            let released = self.release(cx, campaign, now).await?;
+            let released = self.release(cx, campaign, turn, now).await?;
             is_idle = released.none_due;
             next = next.min(released.next_at);
         }
@@ -162,12 +164,17 @@ impl RunCampaign {
         if is_sending && progress.record.is_complete(campaign) {
             // Everybody has a message: those who wait are those whose messages do.
             if let Some(sent) = campaign.finish(waiting, now) {
+                if self.drop_settled(cx).await? {
+                    return Ok(Step::Again);
+                }
                 put(cx, &sent, under_way.campaign.revision).await?;
                 return Ok(Step::Again);
             }
         }
-        let starts_at = campaign.starts_at().into_iter();
-        Ok(Step::At(starts_at.chain(campaign.winner_due_at()).chain([next]).min().unwrap_or(next).max(now)))
+        // The wait for a winner may be over without one: then a person decides.
+        let winner_due_at = campaign.winner_due_at().filter(|due| *due > now);
+        let times = [campaign.starts_at(), winner_due_at, Some(next)];
+        Ok(Step::At(times.into_iter().flatten().min().unwrap_or(next)))
     }
 }
 

@@ -6,6 +6,7 @@ mod admin;
 mod analytics;
 mod attempts;
 mod bed;
+mod campaign_mail;
 mod campaign_work;
 mod campaigns;
 mod channels;

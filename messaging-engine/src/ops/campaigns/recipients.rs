@@ -4,11 +4,13 @@
 //! the sets of the frozen audience, one after another, each by the numbers of its contacts. Contacts that were erased
 //! without having a message are not listed.
 
+use std::cmp::Ordering;
+
 use http::{Method, StatusCode};
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::campaign::audience::{AudienceSet, AudienceVerdict, number_at};
 use messaging_core::domain::campaign::outcome::RecipientOutcome;
-use messaging_core::domain::campaign::progress::CampaignProgress;
+use messaging_core::domain::campaign::progress::{CampaignProgress, Group};
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::message::milestones::Seen;
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageStatus};
@@ -188,7 +190,7 @@ fn sets(
     let left = AudienceVerdict::ALL.into_iter().filter(|verdict| *verdict != AudienceVerdict::Recipient);
     let left = left.filter(|verdict| is_wanted(*verdict)).map(AudienceSet::Left);
     let waves = progress.waves.iter().map(|wave| AudienceSet::Recipients(wave.due_at));
-    let has_waiting = is_wanted(AudienceVerdict::Recipient) && !progress.fan_out.is_done;
+    let has_waiting = is_wanted(AudienceVerdict::Recipient) && !progress.is_complete(campaign);
     left.chain(waves.filter(|_| has_waiting)).collect()
 }
 
@@ -307,20 +309,20 @@ impl Listing<'_, '_> {
         Ok(None)
     }
 
-    /// Where in a set the first recipient may be who has no message; the next set if there is none in it. With a test
-    /// group recipients are given messages twice in the same order, so that a place says nothing.
+    /// Where in a set the first recipient may be who has no message; the next set if there is none in it. While a test
+    /// group is given messages, a place says nothing of those who do not belong to it.
     fn beyond_messages(&self, set: AudienceSet, progress: &CampaignProgress, at: AudiencePlace) -> AudiencePlace {
         let reached = &progress.fan_out;
-        match (set, reached.due_at, self.campaign.plan.settings.ab_test) {
-            (AudienceSet::Recipients(wave), Some(due_at), None) if wave < due_at => {
-                AudiencePlace { set: at.set + 1, ..AudiencePlace::default() }
-            }
-            (AudienceSet::Recipients(wave), Some(due_at), None)
-                if wave == due_at && (at.piece, at.place) < (reached.piece, reached.place) =>
-            {
+        let AudienceSet::Recipients(wave) = set else { return at };
+        if reached.group == Group::Test {
+            return at;
+        }
+        match wave.cmp(&reached.due_at.unwrap_or(progress.as_of)) {
+            Ordering::Less => AudiencePlace { set: at.set + 1, ..AudiencePlace::default() },
+            Ordering::Equal if (at.piece, at.place) < (reached.piece, reached.place) => {
                 AudiencePlace { set: at.set, piece: reached.piece, place: reached.place }
             }
-            _ => at,
+            Ordering::Equal | Ordering::Greater => at,
         }
     }
 

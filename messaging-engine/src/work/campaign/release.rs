@@ -9,7 +9,7 @@ use messaging_core::domain::lane::Lane;
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::time::Timestamp;
 
-use super::{LOOK_AGAIN, REST, read_messages};
+use super::{LOOK_AGAIN, REST, Turn, read_messages};
 use crate::jobs::JobData as _;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::run_campaign::RunCampaign;
@@ -19,6 +19,8 @@ use crate::work::job::{JobContext, JobError};
 const SMALLEST: u16 = 24;
 /// Messages of a campaign that are in delivery at the same time, all tracks together.
 const TOGETHER: u16 = 4096;
+/// Later than anything waits for.
+pub(super) const EVER: Timestamp = Timestamp::from_millis(i64::MAX);
 /// Messages of one commit.
 const PAGE: usize = 256;
 
@@ -44,6 +46,7 @@ impl RunCampaign {
         &mut self,
         cx: &JobContext,
         campaign: &Campaign,
+        turn: &mut Turn,
         now: Timestamp,
     ) -> Result<Released, JobError> {
         let (workspace, id) = (self.workspace_id, self.campaign_id);
@@ -71,9 +74,10 @@ impl RunCampaign {
         let lengths = cx.app.store().lane_lengths(&lanes, now, usize::from(TOGETHER)).await?;
         for (track, length) in open.iter_mut().zip(lengths) {
             let length = usize::try_from(length).unwrap_or(usize::MAX);
-            track.room = usize::from(self.adapt(track.number, length)).saturating_sub(length);
+            track.room = usize::from(self.adapt(track.number, length, !turn.has_shrunk)).saturating_sub(length);
             room = room.saturating_sub(length);
         }
+        turn.has_shrunk = true;
         for track in open {
             let wanted = track.room.min(room);
             if wanted == 0 {
@@ -99,15 +103,26 @@ impl RunCampaign {
 
     /// The window of a track in which so many are in delivery: it doubles when it was found empty, and is halved when it
     /// was found full.
-    fn adapt(&mut self, track: u8, length: usize) -> u16 {
+    fn adapt(&mut self, track: u8, length: usize, may_shrink: bool) -> u16 {
         let window = self.windows.get(&track).copied().unwrap_or(SMALLEST);
         let next = match length {
             0 if self.windows.contains_key(&track) => window.saturating_mul(2).min(TOGETHER),
-            length if length >= usize::from(window) => (window / 2).max(SMALLEST),
+            length if may_shrink && length >= usize::from(window) => (window / 2).max(SMALLEST),
             _ => window,
         };
         self.windows.insert(track, next);
         next
+    }
+
+    /// Takes a page of messages that nobody waits for off those that wait: they were withdrawn one by one. Answers
+    /// whether there were any.
+    pub(super) async fn drop_settled(&self, cx: &JobContext) -> Result<bool, JobError> {
+        let (workspace, id) = (self.workspace_id, self.campaign_id);
+        let tracks = cx.app.store().waiting_tracks(workspace, id).await?;
+        let Some((track, _)) = tracks.first() else { return Ok(false) };
+        let keys = cx.app.store().due_messages(workspace, id, *track, EVER, PAGE).await?;
+        cx.commit(Changes::from_iter([Write::TakeWaiting(workspace, id, keys)])).await?;
+        Ok(true)
     }
 
     async fn release_page(&self, cx: &JobContext, keys: &[WaitingKey], now: Timestamp) -> Result<(), JobError> {

@@ -36,7 +36,7 @@ impl RunCampaign {
                 let (scores, test) = (scores(&trials), campaign.plan.settings.ab_test);
                 let Some(Choice::Winner(place)) = test.map(|test| choose(&trials, &scores, &test)) else {
                     // A person decides.
-                    return Ok(Some(Step::At(now + super::REST)));
+                    return Ok(None);
                 };
                 let Some(decided) = campaign.decided(place, scores, now) else { return Ok(None) };
                 put(cx, &decided, revision).await?;

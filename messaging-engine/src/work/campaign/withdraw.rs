@@ -8,14 +8,13 @@ use messaging_core::domain::tally::{Counter, Counts};
 use messaging_core::ports::store::{CommitError, PageRequest, Wanted};
 use messaging_core::time::Timestamp;
 
+use super::release::EVER;
 use super::{Step, read_messages};
 use crate::jobs::run_campaign::RunCampaign;
 use crate::work::job::{JobContext, JobError};
 
 /// Messages of one commit.
 const PAGE: usize = 200;
-/// Later than anything waits for.
-const EVER: Timestamp = Timestamp::from_millis(i64::MAX);
 /// Messages that are in delivery when the campaign is cancelled are looked for again after this, should one have been
 /// put off meanwhile.
 const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_secs(2);

@@ -32,7 +32,8 @@ async fn a_campaign_is_created_changed_shown_and_deleted() {
     assert_eq!(shop.read("/campaigns?limit=0").await.summary(), "422 limit out_of_range");
 
     shop.clock.advance(Duration::from_secs(1));
-    let patch = |body: Value| shop.patch(&shop.caller, &path_of(&shop, &path), body);
+    let target = shop.path(&path);
+    let patch = |body: Value| shop.patch(&shop.caller, &target, body);
     // What was shown may be sent back, and what changes nothing is no change.
     assert_eq!(patch(expected.clone()).await.body, expected);
     let variants = json!([{"name": "A", "weight": 1, "subject": "Hello {{ contact.email }}"}, {"weight": 2.5}]);
@@ -60,7 +61,6 @@ async fn a_campaign_is_created_changed_shown_and_deleted() {
         json!({"utm": null, "quiet_hours": null, "frequency_cap": null, "ab_test": null, "rate_limit": 5})
     );
 
-    let target = path_of(&shop, &path);
     assert_eq!(shop.delete(&shop.caller, &target).await.summary(), "204");
     for gone in [
         shop.read(&path).await,
@@ -73,10 +73,6 @@ async fn a_campaign_is_created_changed_shown_and_deleted() {
     ] {
         assert_eq!(gone.summary(), "404 not_found");
     }
-}
-
-fn path_of(shop: &Shop, path: &str) -> String {
-    shop.path(path)
 }
 
 /// What is wrong with a campaign, and where.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use messaging_core::changes::{AudienceRow, Changes, Engagement, Expect, Write};
 use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{AudienceCounts, AudienceSet, AudienceVerdict};
-use messaging_core::domain::campaign::progress::{CampaignProgress, FanOut, Wave};
+use messaging_core::domain::campaign::progress::{CampaignProgress, FanOut, Freeze, Wave};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
@@ -79,16 +79,10 @@ impl Frozen {
             }))
         });
         let progress = CampaignProgress {
-            workspace_id: shop.workspace,
-            campaign_id: campaign.id,
-            as_of: START,
-            templates: Vec::new(),
-            next_piece: None,
+            freeze: Freeze::Done,
             counts: AudienceCounts { recipients, ..AudienceCounts::default() },
             waves: vec![Wave { due_at: START, recipients }],
-            fan_out: FanOut::default(),
-            advanced_at: START,
-            pacing: None,
+            ..CampaignProgress::new(&campaign, START, Vec::new())
         };
         let progress = Write::PutCampaignProgress(Box::new(progress), Expect::Absent);
         shop.commit(rows.chain([progress]).collect()).await;
@@ -403,8 +397,7 @@ async fn what_was_fanned_out_is_passed_by() {
     }
     let stored = frozen.shop.store.campaign_progress(frozen.shop.workspace, frozen.id()).await.unwrap().unwrap();
     let reached = frozen.places[&contacts[3]];
-    let fan_out =
-        FanOut { due_at: Some(START), piece: frozen.piece, place: reached, made: 3, ..stored.record.fan_out.clone() };
+    let fan_out = FanOut { due_at: Some(START), piece: frozen.piece, place: reached, ..stored.record.fan_out.clone() };
     let progress = CampaignProgress { fan_out, ..stored.record };
     let put = Write::PutCampaignProgress(Box::new(progress), Expect::Revision(stored.revision));
     frozen.shop.commit(Changes::from_iter([put])).await;

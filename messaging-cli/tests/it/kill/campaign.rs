@@ -1,0 +1,136 @@
+//! A campaign whose server is killed again and again: every recipient gets it once, but for attempts that say that they
+//! may have arrived twice.
+//!
+//! The suite kills a few times in a small campaign; `CAMPAIGN_RECIPIENTS=20000 KILL_ROUNDS=20 cargo test -p messaging-cli
+//! --test it kill::campaign` is what a release is tried with.
+
+use std::collections::{HashMap, HashSet};
+use std::thread;
+use std::time::Duration;
+
+use messaging_transport::testing::ScriptedSmtpServer;
+use serde_json::{Value, json};
+
+use super::{Installation, rounds, runtime};
+use crate::support::{Server, wait_for};
+
+/// Recipients unless `CAMPAIGN_RECIPIENTS` says otherwise.
+const RECIPIENTS: usize = 2000;
+
+/// Domains of the recipients.
+const DOMAINS: usize = 7;
+
+/// Contacts of a request.
+const AT_ONCE: usize = 1000;
+
+fn recipients() -> usize {
+    std::env::var("CAMPAIGN_RECIPIENTS")
+        .map_or(RECIPIENTS, |text| text.parse().expect("CAMPAIGN_RECIPIENTS is a number"))
+}
+
+fn post(server: &Server, key: &str, path: &str, body: &Value) -> Value {
+    let (status, answer) = server.request("POST", path, key, body);
+    assert!((200..300).contains(&status), "{path}: {status} {answer}");
+    answer
+}
+
+/// The workspace gets contacts on a list and a campaign to them. Answers the campaign's path.
+fn prepare(server: &Server, workspace: &str, key: &str, count: usize) -> String {
+    let at = |path: &str| format!("/v1/workspaces/{workspace}/{path}");
+    let list = post(server, key, &at("lists"), &json!({"name": "all"}))["id"].clone();
+    let numbers: Vec<_> = (0..count).collect();
+    for part in numbers.chunks(AT_ONCE) {
+        let contact = |number: &usize| {
+            json!({"email": format!("p{number}@d{}.test", number % DOMAINS), "list_ids": [list],
+                "consent": {"marketing_email": true}})
+        };
+        let contacts: Vec<_> = part.iter().map(contact).collect();
+        post(server, key, &at("contacts/bulk"), &json!({"contacts": contacts}));
+    }
+    let template = json!({"name": "t", "channel": "email", "subject": "s",
+        "html": "<p>Hello</p><a href=\"{{ unsubscribe_url }}\">stop</a>"});
+    let template = post(server, key, &at("templates"), &template)["id"].clone();
+    let campaign = json!({"name": "c", "channel": "email", "template_id": template, "audience": {"list_ids": [list]}});
+    let campaign = post(server, key, &at("campaigns"), &campaign)["id"].clone();
+    at(&format!("campaigns/{}", campaign.as_str().unwrap()))
+}
+
+#[test]
+fn every_recipient_of_a_campaign_gets_it_once_after_kills() {
+    let runtime = runtime();
+    let sink = runtime.block_on(ScriptedSmtpServer::start());
+    let count = recipients();
+    let mut path = String::new();
+    let flags = vec!["--mx-override".to_owned(), sink.address().to_string()];
+    let installation = Installation::new(flags, |server, workspace, key| {
+        let channel = format!("/v1/workspaces/{workspace}/channels/email");
+        let settings = json!({"provider": "builtin", "config": {}});
+        assert_eq!(server.request("PUT", &channel, key, &settings).0, 200);
+        path = prepare(server, workspace, key, count);
+    });
+    let mut is_scheduled = false;
+    let mut pauses = 0;
+    let rounds = rounds();
+    for round in 0..rounds {
+        let server = installation.serve();
+        if !is_scheduled {
+            post(&server, &installation.key, &format!("{path}/schedule"), &json!({"send_now": true}));
+            is_scheduled = true;
+        }
+        if round % 5 == 3 && installation.get(&server, &path)["status"] == "sending" {
+            // A pause and a resume between two kills.
+            pauses += 1;
+            post(&server, &installation.key, &format!("{path}/pause"), &json!({}));
+            thread::sleep(Duration::from_millis(100));
+            post(&server, &installation.key, &format!("{path}/schedule"), &json!({}));
+        }
+        // Sometimes before anything is sent, sometimes while many messages are.
+        let before = sink.messages().len();
+        let share = (round * 7919) % (2 * count / rounds).max(1);
+        let wanted = (before + share).min(count);
+        let at_last = std::time::Instant::now() + Duration::from_secs(20);
+        wait_for(|| (sink.messages().len() >= wanted || std::time::Instant::now() > at_last).then_some(()));
+        thread::sleep(Duration::from_millis((round as u64 * 37) % 150));
+        server.kill();
+    }
+    wait_for(|| (sink.open() == 0).then_some(()));
+    let open_at_kills = sink.broken_off();
+
+    let server = installation.serve();
+    wait_for(|| {
+        let stats = installation.get(&server, &format!("{path}/stats"));
+        let number = |name: &str| stats[name].as_u64().unwrap();
+        let is_over = installation.get(&server, &path)["status"] == "sent";
+        (is_over && number("sending") == 0 && number("deferred") == 0).then_some(())
+    });
+    let stats = installation.get(&server, &format!("{path}/stats"));
+    let id = path.rsplit('/').next().unwrap();
+    let messages = installation.all(&server, &format!("/v1/messages?campaign_id={id}"));
+    assert_eq!(messages.len(), count, "everybody has one message: {stats}");
+    let addressed: HashSet<_> = messages.iter().map(|message| message["to"].as_str().unwrap()).collect();
+    assert_eq!(addressed.len(), count, "somebody has two messages");
+    let (delivered, failed) = (stats["delivered"].as_u64().unwrap(), stats["failed"].as_u64().unwrap());
+    assert_eq!(delivered + failed, count as u64, "{stats}");
+
+    let mut arrived: HashMap<String, usize> = HashMap::new();
+    for received in sink.messages() {
+        *arrived.entry(received.recipients.join(" ")).or_default() += 1;
+    }
+    let (mut copies, mut marked) = (0, 0);
+    for message in &messages {
+        let got = arrived.get(message["to"].as_str().unwrap()).copied().unwrap_or_default();
+        if got == 1 && message["status"] == "delivered" {
+            continue;
+        }
+        let report = installation.get(&server, &format!("/v1/messages/{}", message["message_id"].as_str().unwrap()));
+        let is_marked = report["events"].as_array().unwrap().iter().any(|event| event["meta"]["ambiguous"] == true);
+        assert!(is_marked, "{got} copies without a mark: {report}");
+        marked += 1;
+        copies += got.saturating_sub(1);
+    }
+    eprintln!(
+        "campaign: {count} recipients, {rounds} kills, {pauses} pauses, {open_at_kills} connections open at them, \
+         {copies} second copies, {marked} looked at"
+    );
+    assert!(copies <= open_at_kills, "{copies} second copies, {open_at_kills} connections open at the kills");
+}
