@@ -173,8 +173,8 @@ impl RunCampaign {
         }
         // The wait for a winner may be over without one: then a person decides.
         let winner_due_at = campaign.winner_due_at().filter(|due| *due > now);
-        let times = [campaign.starts_at(), winner_due_at, Some(next)];
-        Ok(Step::At(times.into_iter().flatten().min().unwrap_or(next)))
+        let times = [campaign.starts_at(), winner_due_at, Some(next).filter(|_| is_sending)];
+        Ok(times.into_iter().flatten().min().map_or(Step::End, Step::At))
     }
 }
 

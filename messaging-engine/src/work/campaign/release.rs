@@ -1,7 +1,7 @@
 //! Releasing messages of a campaign that wait: a row of those that wait becomes a job that delivers.
 //!
 //! Recipients of one domain share a track, and of each track only so many are in delivery that its mail servers always
-//! have something to do. What stands in front of a server that is down are some dozens of messages, not the campaign.
+//! have something to do. What stands in front of a server that hangs are some dozens of messages, not the campaign.
 
 use messaging_core::changes::{Changes, WaitingKey, Write};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
