@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 use messaging_core::changes::{Changes, CountMessages, Expect, NewWaiting, Write, track_of};
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::campaign::progress::CampaignProgress;
-use messaging_core::domain::message::hold::HoldReason;
-use messaging_core::domain::message::{Message, MessageStatus};
-use messaging_core::ids::{ContactId, Id as _, IdSource};
+use messaging_core::domain::message::Message;
+use messaging_core::ids::{ContactId, Id, IdSource};
 use messaging_core::ports::clock::{Clock, SystemClock, SystemEntropy};
 use messaging_core::ports::store::{Campaigns as _, Priority, Store};
 use messaging_core::time::Timestamp;
@@ -178,28 +177,27 @@ impl Loop {
             .expect("a statement");
         for new in page {
             let NewWaiting { message: one, track, due_at } = new;
-            let place = |status| MessageStatus::ALL.iter().position(|known| *known == status);
             let none = None::<i64>;
             message
                 .execute(params![
                     one.workspace_id.to_bytes(),
                     one.id.to_bytes(),
                     one.revision,
-                    place(one.status).map(|place| place.min(9)),
+                    0,
                     0,
                     one.created_at.as_millis(),
                     one.updated_at.as_millis(),
                     none,
                     one.to,
                     one.from_email,
-                    one.contact_id.map(messaging_core::ids::Id::to_bytes),
-                    one.campaign_id.map(messaging_core::ids::Id::to_bytes),
-                    one.automation_id.map(messaging_core::ids::Id::to_bytes),
-                    one.template_id.map(messaging_core::ids::Id::to_bytes),
+                    one.contact_id.map(Id::to_bytes),
+                    one.campaign_id.map(Id::to_bytes),
+                    one.automation_id.map(Id::to_bytes),
+                    one.template_id.map(Id::to_bytes),
                     none,
                     none,
                     one.variant,
-                    one.hold.map(|hold| HoldReason::ALL.iter().position(|known| *known == hold.reason)),
+                    none,
                     none,
                     none,
                     one.milestones.seen.bits(),
@@ -220,7 +218,7 @@ impl Loop {
         connection
             .prepare_cached("UPDATE campaign_counts SET waiting = waiting + ?1 WHERE campaign = 1 AND variant = 0")
             .expect("a statement")
-            .execute([page.len()])
+            .execute([i64::try_from(page.len()).expect("a small page")])
             .expect("a row");
         connection.execute_batch("COMMIT").expect("commits");
     }
