@@ -103,7 +103,13 @@ pub fn progress(campaign: &Campaign) -> CampaignProgress {
         (TemplateUse { id: id(), version: 3 }, Some("news@acme.example".to_owned())),
         (TemplateUse { id: id(), version: 1 }, None),
     ];
-    CampaignProgress {}
+    CampaignProgress {
+        freeze: Freeze::Drawing(1 << 24, Split::new(campaign.id, vec![3, 4])),
+        counts: AudienceCounts { recipients: 7, excluded: 1, duplicates: 2, ..AudienceCounts::default() },
+        waves: vec![Wave { due_at: at(60), recipients: 7 }],
+        fan_out,
+        ..CampaignProgress::new(campaign, at(50), variants)
+    }
 }
 
 fn put_progress(progress: &CampaignProgress, expect: Expect) -> Write {
@@ -334,6 +340,7 @@ pub async fn progress_changes_with_its_revision(store: &dyn Store) {
     let workspace = id();
     let campaign = campaign(workspace);
     let full = progress(&campaign);
+    let bare = CampaignProgress::new(&campaign, at(50), Vec::new());
     refuse(store, [put_progress(&full, Expect::Absent)]).await;
     put(store, [create(&campaign)]).await;
     assert_eq!(store.campaign_progress(workspace, campaign.id).await.unwrap(), None);
