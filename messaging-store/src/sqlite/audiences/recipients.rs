@@ -44,9 +44,7 @@ pub(super) fn numbered(
         let Some(row) = rows.next()? else { continue };
         let address = match column {
             AddressColumn::Email | AddressColumn::Phone => row.get(2)?,
-            AddressColumn::Attributes => {
-                first_free(attribute_addresses(channel, row.get_ref(2)?)?, &mut suppressed)?
-            }
+            AddressColumn::Attributes => first_free(attribute_addresses(channel, row.get_ref(2)?)?, &mut suppressed)?,
         };
         found.push(CampaignRecipient { number, contact_id: id(row, 0)?, address, timezone: row.get(1)? });
     }
