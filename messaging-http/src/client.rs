@@ -150,8 +150,7 @@ impl Client {
     }
 
     async fn send(&self, request: Request<Body>) -> Result<Success, ClientError> {
-        let response =
-            self.http.request(request).await.map_err(|error| ClientError::Unreachable(error.into()))?;
+        let response = self.http.request(request).await.map_err(|error| ClientError::Unreachable(error.into()))?;
         let (head, body) = response.into_parts();
         let body = read(body).await?;
         if head.status.is_success() {
