@@ -2,6 +2,7 @@
 
 mod admin;
 mod backup;
+mod campaigns;
 mod completions;
 mod dev;
 mod domains;

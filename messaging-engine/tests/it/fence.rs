@@ -6,7 +6,7 @@ use http::Method;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::fence::Fence;
 use messaging_core::domain::message::MessageStatus;
-use messaging_core::domain::recipient_time::HoldReason;
+use messaging_core::domain::message::hold::HoldReason;
 use messaging_engine::App;
 use messaging_engine::admin::{self, Queued};
 use serde_json::json;
@@ -80,17 +80,7 @@ async fn with_cancel_nothing_from_before_is_ever_sent() {
     assert_eq!(product.report(copied).await.status, MessageStatus::Delivered);
     assert_eq!(product.report(put_off).await.status, MessageStatus::Deferred);
     let sending = product.send_to("ben@example.com").await;
-    let message = messaging_core::ports::store::Messages::message(&*product.store, product.workspace, sending);
-    let revision = message.await.unwrap().unwrap().revision;
-    let (workspace_id, message_id) = (product.workspace, sending);
-    let moved = messaging_core::changes::MoveMessage {
-        workspace_id,
-        message_id,
-        revision,
-        status: MessageStatus::Sending,
-        at: START,
-    };
-    product.commit(Changes::from_iter([Write::MoveMessage(moved)])).await;
+    product.move_message(sending, MessageStatus::Sending).await;
     fence(&product).await;
     let new = product.send_to("cleo@example.com").await;
     product.transport.take();
