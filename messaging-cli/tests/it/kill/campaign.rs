@@ -24,7 +24,8 @@ const DOMAINS: usize = 7;
 const AT_ONCE: usize = 1000;
 
 fn recipients() -> usize {
-    std::env::var("CAMPAIGN_RECIPIENTS").map_or(RECIPIENTS, |text| text.parse().expect("CAMPAIGN_RECIPIENTS is a number"))
+    std::env::var("CAMPAIGN_RECIPIENTS")
+        .map_or(RECIPIENTS, |text| text.parse().expect("CAMPAIGN_RECIPIENTS is a number"))
 }
 
 fn post(server: &Server, key: &str, path: &str, body: &Value) -> Value {

@@ -123,7 +123,8 @@ async fn cancelling_withdraws_what_is_tried_again() {
     // Who was not sent to in the end has his place again.
     let contact: messaging_core::ids::ContactId =
         mailing.contact("p0@d0.example").await["id"].as_str().unwrap().parse().unwrap();
-    let sends = mailing.store.contact_sends(mailing.workspace, contact, messaging_core::domain::channel::Channel::Email);
+    let sends =
+        mailing.store.contact_sends(mailing.workspace, contact, messaging_core::domain::channel::Channel::Email);
     assert_eq!(sends.await.unwrap().map(|stored| stored.record.times).unwrap_or_default(), []);
 }
 
@@ -167,7 +168,10 @@ async fn a_recipient_who_is_gone_before_there_is_a_message_counts_as_cancelled()
     let path = mailing.at(&format!("contacts/{}", erased["id"].as_str().unwrap()));
     assert_eq!(mailing.delete(&mailing.caller, &path).await.summary(), "204");
     mailing.pass(MINUTE).await;
-    assert_eq!((mailing.tally(id).await.as_str(), mailing.status(id).await.as_str()), ("cancelled 1, delivered 19", "sent"));
+    assert_eq!(
+        (mailing.tally(id).await.as_str(), mailing.status(id).await.as_str()),
+        ("cancelled 1, delivered 19", "sent")
+    );
 }
 
 #[tokio::test]

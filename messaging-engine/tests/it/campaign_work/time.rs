@@ -15,7 +15,9 @@ impl Mailing {
     async fn holds(&self, id: CampaignId) -> Vec<String> {
         let told = |reason: HoldReason| serde_json::to_value(reason).unwrap().as_str().unwrap().to_owned();
         let one = |message: messaging_core::domain::message::Message| match message.hold {
-            Some(hold) => format!("{} {}", told(hold.reason), hold.until.map_or("-".to_owned(), |until| until.to_string())),
+            Some(hold) => {
+                format!("{} {}", told(hold.reason), hold.until.map_or("-".to_owned(), |until| until.to_string()))
+            }
             None => message.status.as_str().to_owned(),
         };
         self.messages(id).await.into_iter().map(one).collect()
@@ -77,7 +79,10 @@ async fn a_time_that_there_is_not_comes_an_hour_later() {
     mailing.act(id, "schedule", json!({"at": "2026-03-29T02:30:00Z", "by_timezone": true})).await;
     mailing.at_time("2026-03-28T12:30:00Z");
     mailing.work().await;
-    assert_eq!(mailing.holds(id).await, ["by_timezone 2026-03-29T01:30:00.000Z", "by_timezone 2026-03-29T02:30:00.000Z"]);
+    assert_eq!(
+        mailing.holds(id).await,
+        ["by_timezone 2026-03-29T01:30:00.000Z", "by_timezone 2026-03-29T02:30:00.000Z"]
+    );
     mailing.at_time("2026-03-29T01:30:00Z");
     mailing.work().await;
     assert_eq!(mailing.holds(id).await, ["delivered", "by_timezone 2026-03-29T02:30:00.000Z"]);
@@ -133,7 +138,10 @@ async fn a_cap_suppresses_or_defers() {
     mailing.pass(22 * HOUR - SECOND).await;
     assert_eq!(mailing.tally(patient).await, "queued 2");
     mailing.pass(SECOND).await;
-    assert_eq!((mailing.tally(patient).await.as_str(), mailing.status(patient).await.as_str()), ("delivered 2", "sent"));
+    assert_eq!(
+        (mailing.tally(patient).await.as_str(), mailing.status(patient).await.as_str()),
+        ("delivered 2", "sent")
+    );
 }
 
 /// A message that is tried again has its place already.

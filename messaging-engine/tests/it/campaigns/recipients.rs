@@ -397,8 +397,7 @@ async fn what_was_fanned_out_is_passed_by() {
     }
     let stored = frozen.shop.store.campaign_progress(frozen.shop.workspace, frozen.id()).await.unwrap().unwrap();
     let reached = frozen.places[&contacts[3]];
-    let fan_out =
-        FanOut { due_at: Some(START), piece: frozen.piece, place: reached, ..stored.record.fan_out.clone() };
+    let fan_out = FanOut { due_at: Some(START), piece: frozen.piece, place: reached, ..stored.record.fan_out.clone() };
     let progress = CampaignProgress { fan_out, ..stored.record };
     let put = Write::PutCampaignProgress(Box::new(progress), Expect::Revision(stored.revision));
     frozen.shop.commit(Changes::from_iter([put])).await;
