@@ -197,7 +197,8 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         if let Admin::Resume(flags) = &admin {
             return resume(matches, flags, output).await;
         }
-        let app = target::open(matches).await?;
+        let is_made = !matches!(admin, Admin::Verify);
+        let app = if is_made { target::open(matches).await? } else { target::open_existing(matches).await? };
         carry_out(&app, admin, output).await
     })?
 }

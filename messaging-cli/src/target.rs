@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::reply::Reply;
 use crate::request::Request;
 
-pub(crate) use database::{open, open_to_work, refused, settings};
+pub(crate) use database::{open, open_existing, open_to_work, refused, settings};
 
 /// Where operations are carried out.
 pub(crate) struct Target {

@@ -167,16 +167,27 @@ pub(crate) async fn open(matches: &ArgMatches) -> Result<App, Failure> {
     open_with(&settings(matches)?).await
 }
 
+/// The same, where a database is to be there already.
+pub(crate) async fn open_existing(matches: &ArgMatches) -> Result<App, Failure> {
+    open_with(&existing(matches)?).await
+}
+
 /// The same for a command that does the database's work where no server does; answers whether that is so.
 pub(crate) async fn open_to_work(matches: &ArgMatches) -> Result<(App, bool), Failure> {
-    let settings = settings(matches)?;
-    if !settings.database.exists() {
-        return Err(Failure::Unreachable(format!("there is no database {}", settings.database.display())));
-    }
+    let settings = existing(matches)?;
     match open_as(&settings, Role::Server).await {
         Err(error) if error.is_in_use() => Ok((open_with(&settings).await?, false)),
         opened => Ok((opened?, true)),
     }
+}
+
+/// The settings of a database that is there.
+fn existing(matches: &ArgMatches) -> Result<Settings, Failure> {
+    let settings = settings(matches)?;
+    if settings.database.exists() {
+        return Ok(settings);
+    }
+    Err(Failure::Unreachable(format!("there is no database {}", settings.database.display())))
 }
 
 async fn open_with(settings: &Settings) -> Result<App, Failure> {

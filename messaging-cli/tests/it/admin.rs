@@ -82,6 +82,40 @@ fn it_works_beside_a_running_server() {
 }
 
 #[test]
+fn what_is_kept_is_compared_with_rows_and_files() {
+    let directory = directory();
+    let data = directory.path();
+    let verify = || admin(data, &["verify"]);
+    assert_eq!(verify().expect(3).json()["error"]["code"], "unreachable");
+    assert!(!data.join("messaging.db").exists(), "nothing is made by looking");
+
+    let server = Server::dev(data);
+    let dev = server.dev_json();
+    let body = serde_json::json!({"channel": "email", "to": "ann@example.com", "from": dev["from_email"], "subject": "s",
+        "text": "t", "attachments": [{"filename": "a.txt", "content_b64": "aGVsbG8="}]});
+    let key = dev["api_key"].as_str().unwrap();
+    let line = ["message", "send", "--api-key", key, "--json-body", "-", "--url", dev["base_url"].as_str().unwrap()];
+    run_with_input(&line, &body.to_string()).expect(0);
+    // Beside the server, while it sends, and when it has stopped.
+    let report = verify().expect(0).json();
+    assert!(report["checked"].as_u64() > Some(50), "{report}");
+    assert_eq!(report["differences"], serde_json::json!([]));
+    assert_eq!(server.stop(), Some(0));
+    verify().expect(0);
+
+    std::fs::remove_dir_all(data.join("attachments")).unwrap();
+    let ran = verify().expect(1);
+    let report = ran.json();
+    let difference = &report["differences"][0];
+    assert!(difference["what"].as_str().unwrap().starts_with("msg_"), "{report}");
+    assert_eq!((&difference["stored"], &difference["counted"]), (&0.into(), &5.into()));
+    assert_eq!(report["differences"].as_array().unwrap().len(), 1, "{report}");
+    assert!(ran.stderr.contains("1 of "), "{ran:?}");
+    let text = run(["admin", "verify", "--data", data.to_str().unwrap()]).expect(1);
+    assert!(text.stdout.ends_with(": stored 0, counted 5\n"), "{text:?}");
+}
+
+#[test]
 fn a_password_from_standard_input_signs_in() {
     let directory = directory();
     let server = Server::dev(directory.path());

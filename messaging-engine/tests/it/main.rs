@@ -3,6 +3,7 @@
 mod account_pauses;
 mod accounts;
 mod admin;
+mod analytics;
 mod attempts;
 mod bed;
 mod campaign_mail;
@@ -16,6 +17,7 @@ mod delivery;
 mod erased_copies;
 mod events;
 mod exchangers;
+mod fence;
 mod idempotency;
 mod imports;
 mod input;

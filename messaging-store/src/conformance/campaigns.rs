@@ -89,27 +89,26 @@ fn complete(workspace: WorkspaceId) -> Campaign {
     }
 }
 
-/// Progress with everything set.
-fn progress(campaign: &Campaign) -> CampaignProgress {
-    let counts = AudienceCounts { recipients: 7, excluded: 1, duplicates: 2, ..AudienceCounts::default() };
+/// Progress of a campaign, with everything set.
+pub fn progress(campaign: &Campaign) -> CampaignProgress {
     let fan_out = FanOut {
+        group: Group::Rest,
         due_at: Some(at(60)),
         piece: 1 << 24,
         place: u16::MAX,
-        group: Group::Test,
         variants: Some(Split::new(campaign.id, vec![1, 2])),
         is_done: true,
     };
+    let variants = vec![
+        (TemplateUse { id: id(), version: 3 }, Some("news@acme.example".to_owned())),
+        (TemplateUse { id: id(), version: 1 }, None),
+    ];
     CampaignProgress {
-        workspace_id: campaign.workspace_id,
-        campaign_id: campaign.id,
-        as_of: at(50),
-        templates: vec![TemplateUse { id: id(), version: 3 }],
-        senders: vec![Some("news@acme.example".to_owned())],
         freeze: Freeze::Drawing(1 << 24, Split::new(campaign.id, vec![3, 4])),
-        counts,
+        counts: AudienceCounts { recipients: 7, excluded: 1, duplicates: 2, ..AudienceCounts::default() },
         waves: vec![Wave { due_at: at(60), recipients: 7 }],
         fan_out,
+        ..CampaignProgress::new(campaign, at(50), variants)
     }
 }
 
@@ -341,14 +340,7 @@ pub async fn progress_changes_with_its_revision(store: &dyn Store) {
     let workspace = id();
     let campaign = campaign(workspace);
     let full = progress(&campaign);
-    let bare = CampaignProgress {
-        templates: Vec::new(),
-        senders: Vec::new(),
-        freeze: Freeze::Done,
-        waves: Vec::new(),
-        fan_out: FanOut::default(),
-        ..full.clone()
-    };
+    let bare = CampaignProgress::new(&campaign, at(50), Vec::new());
     refuse(store, [put_progress(&full, Expect::Absent)]).await;
     put(store, [create(&campaign)]).await;
     assert_eq!(store.campaign_progress(workspace, campaign.id).await.unwrap(), None);

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use messaging_core::changes::{
-    AttributeMessage, CountLink, CountMessages, Expect, MoveProductEvents, RedactMessage, Write, moves,
+    AttributeMessage, CountLink, CountMessages, Expect, MoveProductEvents, RedactMessage, Write, moves, visited,
 };
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
 use messaging_core::domain::message::milestones::Skip;
-use messaging_core::domain::message::{EventKind, Message, MessageSource, MessageStatus};
+use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageSource, MessageStatus};
 use messaging_core::domain::product_event::ProductEvent;
 use messaging_core::domain::tally::buckets::{Buckets, Interval, Quarter};
 use messaging_core::domain::tally::{Counter, Counts, Row, tally};
@@ -20,8 +20,10 @@ use messaging_core::ports::store::product_events::EventActivity;
 use messaging_core::ports::store::{CommitError, LinkCounts, Priority, SeriesOf};
 use messaging_core::time::Timestamp;
 
+use serde_json::json;
+
 use super::commit::at_once;
-use super::sample::{at, bare_message, campaign, contact, id, insert, product_event};
+use super::sample::{at, bare_message, campaign, contact, event, id, insert, object, product_event};
 use super::segments::random::Dice;
 use super::{put, refuse};
 
@@ -59,14 +61,15 @@ async fn moved(store: &dyn Store, before: &Message, status: MessageStatus, when:
 }
 
 /// Notes a visit of a message, and answers how it is then.
-async fn visited(store: &dyn Store, before: &Message, kind: EventKind, is_machine: bool, when: Timestamp) -> Message {
-    let after = Message {
-        revision: before.revision + 1,
-        milestones: before.milestones.showing(kind, is_machine),
-        ..before.clone()
-    };
-    put(store, moves(before, &after, Some((kind, is_machine)), when)).await;
-    after
+async fn after_visit(
+    store: &dyn Store,
+    before: &Message,
+    kind: EventKind,
+    is_machine: bool,
+    when: Timestamp,
+) -> Message {
+    put(store, visit(before, kind, is_machine, when)).await;
+    store.message(before.workspace_id, before.id).await.unwrap().unwrap()
 }
 
 fn text(counts: &Counts) -> String {
@@ -100,10 +103,10 @@ pub async fn totals_and_series_are_sums(store: &dyn Store) {
     let first = moved(store, &first, MessageStatus::Sending, at(1)).await;
     assert_eq!(totals(store, &campaign).await, ["sending 1", "", "waiting 1"]);
     let first = moved(store, &first, MessageStatus::Delivered, at(2)).await;
-    let first = visited(store, &first, EventKind::Open, false, at(QUARTER)).await;
-    let first = visited(store, &first, EventKind::Open, false, at(QUARTER)).await;
-    let first = visited(store, &first, EventKind::Open, true, at(QUARTER)).await;
-    let first = visited(store, &first, EventKind::Click, false, at(2 * QUARTER)).await;
+    let first = after_visit(store, &first, EventKind::Open, false, at(QUARTER)).await;
+    let first = after_visit(store, &first, EventKind::Open, false, at(QUARTER)).await;
+    let first = after_visit(store, &first, EventKind::Open, true, at(QUARTER)).await;
+    let first = after_visit(store, &first, EventKind::Click, false, at(2 * QUARTER)).await;
     let request = moved(store, &request, MessageStatus::Sending, at(3)).await;
     moved(store, &request, MessageStatus::Sent, at(3)).await;
     assert_eq!(
@@ -410,8 +413,11 @@ fn happening(dice: &mut Dice, before: &Message, when: Timestamp) -> Vec<Write> {
 
 fn visit(before: &Message, kind: EventKind, is_machine: bool, when: Timestamp) -> Vec<Write> {
     let milestones = before.milestones.showing(kind, is_machine);
-    let after = Message { revision: before.revision + 1, milestones, ..before.clone() };
-    moves(before, &after, Some((kind, is_machine)), when)
+    let meta = object(&json!({"machine": is_machine}));
+    let event = MessageEvent { at: when, meta, ..event(before, kind, 0) };
+    let mut writes = visited(before, milestones, (kind, is_machine), when);
+    writes.push(Write::AppendEvent(Box::new(event)));
+    writes
 }
 
 fn redact(before: &Message, when: Timestamp) -> Vec<Write> {
@@ -504,6 +510,9 @@ pub async fn whatever_happens_counters_equal_a_recount(store: &dyn Store) {
     }
     let series = store.series(workspace, SeriesOf::Workspace(None), ALL_TIME.0, ALL_TIME.1).await.unwrap();
     sums_to(&series, &(of_campaigns + of_requests));
+    let verified = store.verify_workspace(workspace).await.unwrap();
+    assert_eq!(verified.differences, []);
+    assert!(verified.checked > 100, "{}", verified.checked);
 }
 
 const fn is_repeated(counter: Counter) -> bool {

@@ -9,6 +9,8 @@ mod recipients;
 mod scan;
 mod suppressed;
 mod taken;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 use std::sync::Arc;
@@ -50,7 +52,7 @@ impl Audiences for SqliteStore {
             let (gone_on, is_all) = self
                 .scans
                 .read(move |connection| {
-                    let is_all = walk.go_on(connection)?;
+                    let is_all = walk.go_on(connection, LOOK)?;
                     Ok((walk, is_all))
                 })
                 .await?;

@@ -92,6 +92,75 @@ mod tests {
         assert_eq!(texts(&connection, "SELECT flow FROM lanes"), [lane.flow().to_string()]);
     }
 
+    #[test]
+    fn what_happened_before_there_were_counters_is_counted() {
+        let mut connection = of_version(33);
+        // In the order of statuses and kinds: sent 2, delivered 3, bounced 5, failed 7; sent 1, delivered 2, bounce 4, open 6,
+        // click 7.
+        for (id, status, events) in [
+            (
+                "a",
+                3,
+                &[(1, 900_000, None), (2, 900_001, None), (6, 1_800_000, Some(false)), (6, 1_800_001, Some(false))][..],
+            ),
+            ("b", 5, &[(2, 900_000, None), (4, 2_700_000, None), (6, 1_800_000, Some(true))]),
+            ("c", 2, &[]),
+            ("d", 0, &[]),
+            ("e", 7, &[(1, 900_000, None), (7, 1_800_000, Some(false))]),
+        ] {
+            connection
+                .execute(
+                    "INSERT INTO messages (workspace, id, revision, status, channel, created_at, updated_at, recipient)
+                     VALUES (x'01', CAST(?1 AS BLOB), 1, ?2, 0, 0, 3600000, 'ann@example.org')",
+                    rusqlite::params![id, status],
+                )
+                .unwrap();
+            for (kind, at, machine) in events {
+                connection
+                    .execute(
+                        "INSERT INTO message_events (workspace, message, at, id, kind, meta)
+                         VALUES (x'01', CAST(?1 AS BLOB), ?2, CAST(?3 AS BLOB), ?3, ?4)",
+                        rusqlite::params![id, at, kind, machine.map(|is| format!("{{\"machine\":{is}}}"))],
+                    )
+                    .unwrap();
+            }
+        }
+        for (contact, at) in [(1, -1), (1, 0), (2, 899_999)] {
+            connection
+                .execute("INSERT INTO product_events (contact, name, at, id) VALUES (?1, 7, ?2, x'00')", [contact, at])
+                .unwrap();
+        }
+        migrate(&mut connection).unwrap();
+        assert_eq!(
+            texts(
+                &connection,
+                "SELECT CAST(id AS TEXT) || ' ' || ifnull(sent_at, '-') || ' ' || ifnull(delivered_at, '-') || ' ' || seen
+                 FROM messages ORDER BY id"
+            ),
+            ["a 900000 900001 1", "b 900000 900000 16", "c 3600000 - 0", "d - - 0", "e 900000 - 2"]
+        );
+        assert_eq!(
+            texts(
+                &connection,
+                "SELECT format('%d: sent %d delivered %d bounces %d opened %d followed %d opens %d clicks %d', quarter,
+                     sent, delivered, bounces, unique_opens, unique_clicks, opens, clicks) FROM activity ORDER BY quarter"
+            ),
+            [
+                "1: sent 2 delivered 1 bounces 0 opened 0 followed 0 opens 0 clicks 0",
+                "2: sent 0 delivered 0 bounces 0 opened 1 followed 1 opens 2 clicks 1",
+                "3: sent 0 delivered 0 bounces 1 opened 0 followed 0 opens 0 clicks 0",
+                "4: sent 1 delivered 0 bounces 0 opened 0 followed 0 opens 0 clicks 0",
+            ]
+        );
+        assert_eq!(
+            texts(
+                &connection,
+                "SELECT format('%d %d %d', name, quarter, events) FROM product_event_activity ORDER BY quarter"
+            ),
+            ["7 -1 1", "7 0 2"]
+        );
+    }
+
     fn texts(connection: &Connection, sql: &str) -> Vec<String> {
         let mut statement = connection.prepare(sql).unwrap();
         statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()

@@ -1,8 +1,11 @@
 //! The tests of the store.
 
+mod backup;
 mod health;
 mod ownership;
 mod sqlite;
+mod verification;
+mod zz_measure;
 
 mod conformance {
     //! What every store must do, on SQLite.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::hold::{Hold, HoldReason};
-use super::{EventKind, Message, MessageEvent, MessageStatus};
+use super::status::{EventKind, MessageStatus};
+use super::{Message, MessageEvent};
 use crate::domain::channel::Channel;
 use crate::ids::SuppressionId;
 use crate::time::Timestamp;

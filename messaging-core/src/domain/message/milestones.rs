@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{EventKind, MessageStatus};
+use super::status::{EventKind, MessageStatus};
 use crate::time::Timestamp;
 
 /// What of a message counts besides its status. Everything is noted once and stays.

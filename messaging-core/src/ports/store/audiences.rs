@@ -71,7 +71,7 @@ pub struct CampaignRecipient {
     pub number: u64,
     /// Its id.
     pub contact_id: ContactId,
-    /// Its address for the channel; of several the first.
+    /// Its address for the channel; of several the first that is not suppressed, or the first if all are.
     pub address: Option<String>,
     /// Its zone.
     pub timezone: Option<String>,

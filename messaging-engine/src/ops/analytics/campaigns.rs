@@ -195,6 +195,10 @@ impl Operation for GetCampaignActivity {
                 }
             }
         }
+        let redactor = cx.redactor();
+        for link in &mut links {
+            link.url = redactor.text(std::mem::take(&mut link.url));
+        }
         links.sort_by(|one, other| other.clicks.cmp(&one.clicks).then_with(|| one.url.cmp(&other.url)));
         Ok(CampaignActivity { campaign_id: id, from, to, interval, totals, series, links })
     }

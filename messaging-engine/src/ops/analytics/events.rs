@@ -105,9 +105,15 @@ impl Operation for GetEventActivity {
         let buckets = Arc::new(buckets);
         let limit = (MAX_BUCKETS / buckets.starts().len().max(1)).clamp(1, MAX_NAMES);
         let found = cx.store().event_activity(call.path.workspace_id, name.as_deref(), &buckets, limit).await?;
+        let redactor = cx.redactor();
         let named = |EventActivity { name, count, contacts, series }| {
             let bucket = |(at, count): (&Timestamp, u64)| EventBucket { at: *at, count };
-            NamedEvents { name, count, contacts, series: buckets.starts().iter().zip(series).map(bucket).collect() }
+            NamedEvents {
+                name: redactor.text(name),
+                count,
+                contacts,
+                series: buckets.starts().iter().zip(series).map(bucket).collect(),
+            }
         };
         Ok(EventsOverview { from, to, interval, data: found.into_iter().map(named).collect() })
     }

@@ -10,6 +10,7 @@ use super::super::numbers::workspace_number;
 use super::super::row::id;
 use super::super::segments::attribute_addresses;
 use super::scan::{AddressColumn, address_column};
+use super::suppressed::Suppressed;
 
 macro_rules! numbered_sql {
     ($address:literal) => {
@@ -33,6 +34,7 @@ pub(super) fn numbered(
         AddressColumn::Phone => numbered_sql!("phone"),
         AddressColumn::Attributes => numbered_sql!("attributes"),
     })?;
+    let mut suppressed = Suppressed::new(connection, workspace, channel)?;
     let mut numbers = numbers.to_vec();
     numbers.sort_unstable();
     numbers.dedup();
@@ -42,9 +44,21 @@ pub(super) fn numbered(
         let Some(row) = rows.next()? else { continue };
         let address = match column {
             AddressColumn::Email | AddressColumn::Phone => row.get(2)?,
-            AddressColumn::Attributes => attribute_addresses(channel, row.get_ref(2)?)?.into_iter().next(),
+            AddressColumn::Attributes => first_free(attribute_addresses(channel, row.get_ref(2)?)?, &mut suppressed)?,
         };
         found.push(CampaignRecipient { number, contact_id: id(row, 0)?, address, timezone: row.get(1)? });
     }
     Ok(found)
+}
+
+/// The first address that is not suppressed; the first if all are.
+fn first_free(addresses: Vec<String>, suppressed: &mut Suppressed<'_>) -> Result<Option<String>, Fault> {
+    if addresses.len() > 1 {
+        for address in &addresses {
+            if !suppressed.contains(address)? {
+                return Ok(Some(address.clone()));
+            }
+        }
+    }
+    Ok(addresses.into_iter().next())
 }

@@ -26,6 +26,7 @@ pub(super) struct Suppressed<'c> {
     channel: i64,
     look_up: CachedStatement<'c>,
     known: Known,
+    longest: usize,
 }
 
 enum Known {
@@ -48,6 +49,7 @@ impl<'c> Suppressed<'c> {
             channel: number(&Channel::ALL, &channel),
             look_up: connection.prepare_cached(sql)?,
             known: Known::Nothing(0),
+            longest: LONGEST,
         })
     }
 
@@ -71,7 +73,7 @@ impl<'c> Suppressed<'c> {
         let mut rows = statement.query(params![self.workspace, self.channel])?;
         let mut hashes = HashSet::default();
         while let Some(row) = rows.next()? {
-            if hashes.len() == LONGEST {
+            if hashes.len() == self.longest {
                 return Ok(Known::TooLong);
             }
             let address = row.get_ref(0)?.as_str().map_err(|_| Fault::Malformed("an address is not text"))?;
@@ -83,4 +85,39 @@ impl<'c> Suppressed<'c> {
 
 fn hash(address: &str) -> u64 {
     Hashing::default().hash_one(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_on_the_list_or_not_however_many_are_asked_for() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch(
+                "CREATE TABLE suppressions (workspace BLOB, channel INTEGER, address TEXT,
+                     PRIMARY KEY (workspace, channel, address)) WITHOUT ROWID",
+            )
+            .unwrap();
+        let [home, away] = [1, 2].map(|byte| WorkspaceId::from_bytes([byte; 16]));
+        let address = |n: usize| format!("{n}@example.org");
+        let put = |workspace: WorkspaceId, channel: i64, address: String| {
+            let sql = "INSERT INTO suppressions VALUES (?1, ?2, ?3)";
+            connection.execute(sql, params![workspace.to_bytes(), channel, address]).unwrap();
+        };
+        for n in (0..3 * FEW).step_by(7) {
+            put(home, 0, address(n));
+            put(away, 0, address(n + 1));
+            put(home, 1, address(n + 2));
+        }
+        for longest in [0, 1, 3 * FEW / 7, LONGEST] {
+            let mut suppressed = Suppressed::new(&connection, home, Channel::Email).unwrap();
+            suppressed.longest = longest;
+            for n in 0..3 * FEW {
+                assert_eq!(suppressed.contains(&address(n)).unwrap(), n % 7 == 0, "{n}");
+            }
+            assert_eq!(matches!(suppressed.known, Known::Hashes(_)), longest == LONGEST, "{longest}");
+        }
+    }
 }

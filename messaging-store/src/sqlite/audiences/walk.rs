@@ -5,7 +5,7 @@
 //! snapshot for as long as slow filters take would keep the log from starting over.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use messaging_core::domain::campaign::audience::{PIECE, number_at, place_of};
 use messaging_core::ids::WorkspaceId;
@@ -13,7 +13,6 @@ use messaging_core::ports::store::audiences::{AudiencePiece, AudienceQuery};
 use rusqlite::Connection;
 
 use super::super::fault::Fault;
-use super::LOOK;
 use super::scan::{Found, Scan};
 
 /// What is asked, and what was found so far.
@@ -33,7 +32,7 @@ impl Walk {
     }
 
     /// Looks at some more contacts; answers whether that was all.
-    pub(super) fn go_on(&mut self, connection: &Connection) -> Result<bool, Fault> {
+    pub(super) fn go_on(&mut self, connection: &Connection, look: Duration) -> Result<bool, Fault> {
         let connection = &*connection.unchecked_transaction()?;
         let Some(mut scan) = Scan::begin(connection, self.workspace, &self.query)? else { return Ok(true) };
         let bounds = scan.bounds()?;
@@ -55,7 +54,7 @@ impl Walk {
             scan.read(&(start..=end), &mut self.found)?;
             start = end + 1;
             self.start = Some(start);
-            if start <= last && began.elapsed() >= LOOK {
+            if start <= last && began.elapsed() >= look {
                 return Ok(false);
             }
         }

@@ -1,7 +1,7 @@
 //! A set of the 65,536 places of a piece.
 //!
 //! In memory it is a bitmap of 8 KiB, so that the algebra of whole pieces is a loop over words; stored it is the
-//! bitmap or a sorted list of numbers of 16 bits, whichever is shorter. This is one container of a Roaring bitmap
+//! bitmap or a sorted list of numbers of 16 bits, of those in it or of those not in it, whichever is shortest. This is one container of a Roaring bitmap
 //! without what those need to hold many: a key of pieces, headers, and containers that change their kind. The crate
 //! `roaring` would add those bytes to each row, and it keeps its containers to itself.
 
@@ -156,12 +156,22 @@ impl Bits {
         self.iter_from(0)
     }
 
-    /// Its stored form: a sorted list of places while that is shorter, else the bitmap; 8 KiB at most. Both
-    /// little-endian. The length tells which it is.
+    /// Every place that is not in it.
+    pub fn complement(&self) -> Self {
+        Self { words: self.words.iter().map(|word| !word).collect() }
+    }
+
+    /// Its stored form: a sorted list of places while that is shorter, else the bitmap, or the list of the places that
+    /// are not in it and a zero while that is; 8 KiB at most. All little-endian. The length tells which it is.
     pub fn encode(&self) -> Vec<u8> {
-        let list_bytes = self.len() as usize * 2;
-        if list_bytes < BITMAP_BYTES {
-            self.iter().flat_map(u16::to_le_bytes).collect()
+        let list = |of: &Self| of.iter().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        let length = self.len() as usize;
+        if length * 2 < BITMAP_BYTES {
+            list(self)
+        } else if (WORDS * WORD - length) * 2 + 1 < BITMAP_BYTES {
+            let mut bytes = list(&self.complement());
+            bytes.push(0);
+            bytes
         } else {
             self.words.iter().flat_map(|word| word.to_le_bytes()).collect()
         }
@@ -173,10 +183,14 @@ impl Bits {
             let (words, _) = bytes.as_chunks::<8>();
             return Ok(Self { words: words.iter().map(|word| u64::from_le_bytes(*word)).collect() });
         }
-        let (places, []) = bytes.as_chunks::<2>() else { return Err(MalformedBits) };
+        let (places, rest) = bytes.as_chunks::<2>();
         let places = || places.iter().map(|place| u16::from_le_bytes(*place));
         let rises = places().zip(places().skip(1)).all(|(one, next)| one < next);
-        if bytes.len() < BITMAP_BYTES && rises { Ok(places().collect()) } else { Err(MalformedBits) }
+        match rest {
+            [] if bytes.len() < BITMAP_BYTES && rises => Ok(places().collect()),
+            [0] if bytes.len() < BITMAP_BYTES && rises => Ok(places().collect::<Self>().complement()),
+            _ => Err(MalformedBits),
+        }
     }
 }
 
@@ -192,20 +206,24 @@ mod tests {
     fn the_shorter_form_is_stored() {
         let every = |step: usize| (0..=u16::MAX).step_by(step).collect::<Bits>();
         assert_eq!(Bits::default().encode().len(), 0);
-        assert_eq!(Bits::full().encode().len(), 8192);
+        assert_eq!(Bits::full().encode(), [0]);
         assert_eq!(every(16).len(), 4096);
         assert_eq!(every(16).encode().len(), 8192);
         let mut one_less = every(16);
         one_less.remove(0);
         assert_eq!(one_less.encode().len(), 8190);
+        assert_eq!(every(17).complement().encode().len(), every(17).encode().len() + 1);
+        assert_eq!(every(16).complement().encode().len(), 8192);
+        assert_eq!(one_less.complement().encode().len(), 8191);
         for bits in [Bits::default(), Bits::full(), every(16), one_less, every(17), every(1000)] {
+            assert_eq!(Bits::decode(&bits.complement().encode()), Ok(bits.complement()));
             assert_eq!(Bits::decode(&bits.encode()), Ok(bits));
         }
     }
 
     #[test]
     fn what_was_not_stored_is_refused() {
-        for bytes in [&[1_u8][..], &[1, 0, 1, 0], &[2, 0, 1, 0], &[0; 8190], &[0; 8194], &[0; 8191]] {
+        for bytes in [&[1_u8][..], &[1, 0, 1, 0], &[2, 0, 1, 0, 0], &[0; 8190], &[0; 8194], &[0; 8191], &[0; 8193]] {
             assert_eq!(Bits::decode(bytes), Err(MalformedBits), "{}", bytes.len());
         }
     }
@@ -239,6 +257,8 @@ mod tests {
             let (a, b): (Bits, Bits) = (one.iter().copied().collect(), other.iter().copied().collect());
             prop_assert_eq!(Bits::decode(&a.encode()), Ok(a.clone()));
             prop_assert_eq!(a.len() as usize, one.len());
+            prop_assert_eq!(Bits::decode(&a.complement().encode()), Ok(a.complement()));
+            prop_assert_eq!(a.complement().complement(), a.clone());
             prop_assert!(a.iter().eq(one.iter().copied()));
             prop_assert!(a.iter_from(from).eq(one.range(from..).copied()));
             prop_assert_eq!(a.rank(from) as usize, one.range(..from).count());
