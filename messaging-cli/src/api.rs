@@ -2,6 +2,7 @@
 
 use clap::ArgMatches;
 
+use crate::campaign_watch;
 use crate::command::operation;
 use crate::failure::Failure;
 use crate::import;
@@ -21,6 +22,9 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     }
     if words == watch::WORDS {
         return target::block_on(watch::run(matches, output))?;
+    }
+    if words == campaign_watch::WORDS {
+        return target::block_on(campaign_watch::run(matches, output))?;
     }
     if words == import::WORDS {
         return target::block_on(import::run(matches, output))?;

@@ -15,6 +15,7 @@ mod admin;
 mod api;
 mod arguments;
 mod backup;
+mod campaign_watch;
 pub mod command;
 mod completions;
 mod dev;

@@ -269,8 +269,8 @@ impl App {
         self.store().health().takes_work() && !self.0.fence.is_up()
     }
 
-    /// Looks whether the installation is still fenced.
-    pub(crate) async fn look_at_fence(&self) -> Result<(), StoreError> {
+    /// Looks whether the installation is fenced. An application that was built on a runtime hears of that by itself.
+    pub async fn look_at_fence(&self) -> Result<(), StoreError> {
         self.0.look_at_fence().await
     }
 

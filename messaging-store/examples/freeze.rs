@@ -28,8 +28,14 @@ use messaging_store::{SqliteOptions, SqliteStore};
 use rusqlite::{Connection, params};
 use serde_json::json;
 
-const WORKSPACE: WorkspaceId = WorkspaceId::from_bytes([7; 16]);
-const LISTS: [ListId; 3] = [ListId::from_bytes([1; 16]), ListId::from_bytes([2; 16]), ListId::from_bytes([3; 16])];
+fn workspace() -> WorkspaceId {
+    WorkspaceId::from_bytes([7; 16])
+}
+
+fn lists() -> [ListId; 3] {
+    [1, 2, 3].map(|byte| ListId::from_bytes([byte; 16]))
+}
+
 const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 /// Numbers of contacts in a piece, as a number of SQLite.
 const PIECE: i64 = 1 << 16;
@@ -48,13 +54,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let attribute = json!({"type": "attribute", "key": "plan", "op": "eq", "value": "pro"});
     let filter = parse(&attribute, "", Purpose::Segment, &mut Violations::new()).filter.ok_or("a filter")?;
-    let lists = query(Channel::Email, LISTS[..2].to_vec(), Vec::new());
+    let both = query(Channel::Email, lists()[..2].to_vec(), Vec::new());
     let audiences = [
-        ("lists", lists.clone()),
-        ("lists, with zones", AudienceQuery { wants_zones: true, ..lists.clone() }),
-        ("lists, by phone", AudienceQuery { channel: Channel::Sms, ..lists }),
+        ("lists", both.clone()),
+        ("lists, with zones", AudienceQuery { wants_zones: true, ..both.clone() }),
+        ("lists, by phone", AudienceQuery { channel: Channel::Sms, ..both }),
         ("a segment of an attribute", query(Channel::Email, Vec::new(), vec![filter])),
-        ("a list, by push", query(Channel::Push, LISTS[..1].to_vec(), Vec::new())),
+        ("a list, by push", query(Channel::Push, lists()[..1].to_vec(), Vec::new())),
     ];
     for (number, (name, query)) in (0..).zip(audiences) {
         let query = Arc::new(query);
@@ -74,19 +80,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (floor, own) = (median(floors), median(ours));
         println!("  floor {floor:.2} M/s, freeze {own:.2} M/s, ratio {:.2}, longest piece {longest:.1?}", own / floor);
         let began = Instant::now();
-        let preview = runtime.block_on(store.preview_audience(WORKSPACE, &query))?;
+        let preview = runtime.block_on(store.preview_audience(workspace(), &query))?;
         println!("  preview in {:.0?}: {preview:?}", began.elapsed());
     }
     Ok(())
 }
 
-fn query(channel: Channel, lists: Vec<ListId>, filters: Vec<Filter>) -> AudienceQuery {
+fn query(channel: Channel, members_of: Vec<ListId>, filters: Vec<Filter>) -> AudienceQuery {
     AudienceQuery {
         channel,
-        lists,
+        lists: members_of,
         segments: Vec::new(),
         filters,
-        excluded: vec![LISTS[2]],
+        excluded: vec![lists()[2]],
         now: NOW,
         zone: TimeZone::UTC,
         wants_zones: false,
@@ -103,13 +109,13 @@ async fn freeze(
     let (mut counts, mut next) = (AudienceCounts::default(), None);
     loop {
         let began = Instant::now();
-        let mut piece = store.audience_piece(WORKSPACE, query, next).await?;
+        let mut piece = store.audience_piece(workspace(), query, next).await?;
         let digests: Vec<u64> = piece.addresses.iter().flat_map(|(_, digests)| digests).copied().collect();
         let mut writes = Vec::new();
         if !digests.is_empty() {
-            let mut taken = store.taken_addresses(WORKSPACE, campaign_id, digests).await?.into_iter().collect();
+            let mut taken = store.taken_addresses(workspace(), campaign_id, digests).await?.into_iter().collect();
             let takes = piece.facts.find_duplicates(&piece.addresses, &mut taken);
-            writes.push(Write::TakeAddresses(WORKSPACE, campaign_id, takes));
+            writes.push(Write::TakeAddresses(workspace(), campaign_id, takes));
         }
         let judged = piece.facts.judge();
         counts += judged.counts();
@@ -119,7 +125,7 @@ async fn freeze(
                 left => AudienceSet::Left(left),
             };
             let bits = judged.set(verdict).clone();
-            let row = AudienceRow { workspace_id: WORKSPACE, campaign_id, piece: piece.piece, set, bits };
+            let row = AudienceRow { workspace_id: workspace(), campaign_id, piece: piece.piece, set, bits };
             writes.push(Write::PutAudience(Box::new(row)));
         }
         store.commit(writes.into_iter().collect(), Priority::Background).await?;
@@ -129,7 +135,7 @@ async fn freeze(
             None => break,
         }
     }
-    store.commit(Changes::from_iter([Write::ForgetAddresses(WORKSPACE, campaign_id)]), Priority::Background).await?;
+    store.commit(Changes::from_iter([Write::ForgetAddresses(workspace(), campaign_id)]), Priority::Background).await?;
     Ok(counts)
 }
 
@@ -156,7 +162,7 @@ fn floor(path: &Path, contacts: i64) -> rusqlite::Result<Duration> {
             read += row.get::<_, Option<i64>>(1)?.unwrap_or(0);
             read += i64::from(row.get_ref(2)?.as_str_or_null()?.is_some());
         }
-        let mut found = suppressed.query([WORKSPACE.to_bytes()])?;
+        let mut found = suppressed.query([workspace().to_bytes()])?;
         while let Some(row) = found.next()? {
             read += i64::from(row.get_ref(0)?.as_str_or_null()?.is_some());
         }
@@ -211,7 +217,7 @@ fn put(id: CampaignId) -> Write {
     };
     let campaign = Campaign {
         id,
-        workspace_id: WORKSPACE,
+        workspace_id: workspace(),
         plan,
         status: CampaignStatus::Draft,
         phase: None,
@@ -240,9 +246,9 @@ fn fill(path: &Path, contacts: i64) -> rusqlite::Result<()> {
     let transaction = database.transaction()?;
     transaction.execute(
         "INSERT INTO workspace_numbers (number, workspace, newest, contacts) VALUES (1, ?1, ?2, ?2)",
-        params![WORKSPACE.to_bytes(), contacts],
+        params![workspace().to_bytes(), contacts],
     )?;
-    for (n, list) in (1..).zip(LISTS) {
+    for (n, list) in (1_i64..).zip(lists()) {
         transaction.execute(
             "INSERT INTO lists (n, workspace_number, id, revision, removed, contacts, created_at, updated_at, name)
              VALUES (?1, 1, ?2, 1, 0, 0, 0, 0, 'list')",
@@ -285,9 +291,9 @@ fn fill(path: &Path, contacts: i64) -> rusqlite::Result<()> {
             }
             if n % 100 == 3 {
                 let id = SuppressionId::from_bytes(u128::from(n.unsigned_abs()).to_be_bytes());
-                let doc = json!({"id": id, "workspace_id": WORKSPACE, "channel": "email", "address": email,
+                let doc = json!({"id": id, "workspace_id": workspace(), "channel": "email", "address": email,
                     "reason": "bounce", "detail": "550 5.1.1 user unknown", "source": "system", "created_at": NOW});
-                suppression.execute(params![WORKSPACE.to_bytes(), email, doc.to_string()])?;
+                suppression.execute(params![workspace().to_bytes(), email, doc.to_string()])?;
             }
         }
     }

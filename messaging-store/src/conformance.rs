@@ -199,7 +199,8 @@ macro_rules! conformance_tests {
                 old_entries_are_forgotten, a_workspace_is_followed_until_a_time;
             imports: imports_round_trip, refused_rows_come_back_in_order, old_refused_rows_are_forgotten,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            installation: the_check_value_of_the_key_is_kept_once, the_name_is_changed_by_whoever_knows_it, sealed_secrets_are_found_with_their_places;
+            installation: the_check_value_of_the_key_is_kept_once, the_name_is_changed_by_whoever_knows_it,
+                a_fence_is_moved_by_whoever_knows_it, sealed_secrets_are_found_with_their_places;
             jobs: a_claimed_job_is_finished_once, a_lane_that_is_woken_is_due, a_refused_commit_wakes_no_lane,
                 a_lane_gets_one_job_of_a_kind_that_is_needed_once,
                 what_is_not_due_is_not_claimed,
@@ -207,7 +208,7 @@ macro_rules! conformance_tests {
                 a_rescheduled_job_comes_back,
                 a_saved_job_stays_claimed_and_comes_back_as_saved, a_held_claim_is_confirmed, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
                 what_a_wrong_clock_dated_is_dated_anew, what_is_in_work_when_the_clock_is_set_back_stays_so,
-                jobs_are_counted, the_jobs_of_lanes_are_counted;
+                jobs_are_counted, the_jobs_of_lanes_are_counted, jobs_are_listed_by_kind_and_removed, queues_are_summed_up;
             keys: keys_round_trip, a_key_is_found_by_secret_and_prefix, prefix_is_unique, last_use_is_listed,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             lanes: a_busy_lane_does_not_delay_others, lanes_take_turns, a_lane_gives_no_more_than_allowed,
@@ -215,7 +216,7 @@ macro_rules! conformance_tests {
                 held_lanes_are_left_alone, a_lane_let_go_is_claimed_at_once,
                 a_job_added_to_a_leased_lane_is_claimed, an_empty_lane_is_forgotten,
                 background_work_takes_part, transactional_work_goes_first_and_bulk_work_goes_on,
-                workspaces_take_turns_by_weight;
+                workspaces_take_turns_by_weight, withheld_lanes_are_left_alone_until_they_are_let_go;
             listings: a_forged_key_stays_in_its_workspace;
             lists: lists_round_trip, members_are_counted, both_must_be_there_to_join,
                 a_removed_list_lets_its_members_go, listing_is_exact_while_rows_are_inserted,
@@ -264,7 +265,7 @@ macro_rules! conformance_tests {
                 listing_is_exact_while_rows_are_inserted, versions_are_listed, other_workspaces_are_not_there;
             webhooks: webhooks_round_trip, the_state_of_a_webhook_is_expected, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there, failures_begin_once_and_end, deliveries_round_trip,
-                the_backlog_is_in_order, replays_find_what_they_repeat, deliveries_expire_and_are_forgotten;
+                the_backlog_is_in_order, replays_find_what_they_repeat, backlogs_are_given_up, deliveries_expire_and_are_forgotten;
         }
     };
     ($open:path; $($module:ident: $($case:ident),+;)+) => {$(

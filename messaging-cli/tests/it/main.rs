@@ -1,6 +1,8 @@
 //! The command line as people and scripts use it.
 
 mod admin;
+mod backup;
+mod campaigns;
 mod completions;
 mod dev;
 mod domains;

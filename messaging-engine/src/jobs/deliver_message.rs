@@ -170,3 +170,21 @@ impl RecipientProgress {
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_does_not_repeat_the_lane_of_its_row() {
+        let kept = r#"{"workspace_id":"wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH","message_id":"msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH","attempt":1}"#;
+        let earlier = kept.replace(r#""attempt""#, r#""lane":"email:example.org","attempt""#);
+        let lane = Lane::parse("t/wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH/email:example.org");
+        for payload in [kept, &earlier] {
+            let mut job: DeliverMessage = serde_json::from_str(payload).unwrap();
+            job.claimed_in(&lane);
+            assert_eq!(job.lane(), lane);
+            assert_eq!(serde_json::to_string(&job).unwrap(), kept);
+        }
+    }
+}

@@ -12,7 +12,7 @@ use crate::jobs::{JobData, Reach, lanes};
 
 /// Begins a campaign, finds its audience, makes and releases its messages, chooses its winner, ends it, and withdraws
 /// what is left of one that was cancelled. A campaign has one such job at most, which is woken whenever something has
-/// become of the campaign ([`App::campaign_changed`](crate::app::App::campaign_changed)).
+/// become of the campaign.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunCampaign {
     pub(crate) workspace_id: WorkspaceId,

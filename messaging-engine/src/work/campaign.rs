@@ -36,6 +36,8 @@ const MAX_CONFLICTS: u32 = 16;
 const LOOK_AGAIN: Duration = Duration::from_mins(1);
 /// A campaign for which nothing is to be done until somebody acts is looked at so often.
 const REST: Duration = Duration::from_hours(1);
+/// Longer than anything takes.
+const FOR_EVER: Duration = Duration::from_hours(24 * 3650);
 /// Pages of messages that are made before the next piece of the audience is judged.
 const PAGES: u32 = 4;
 
@@ -45,6 +47,8 @@ enum Step {
     Again,
     /// Another one at this time, or when the job is woken.
     At(Timestamp),
+    /// Another one when the job is woken: nothing is due.
+    WhenWoken,
     /// Nothing more: the campaign stays as it was read until somebody changes it, and then has a job again.
     End,
 }
@@ -83,20 +87,22 @@ impl Job for RunCampaign {
                 step => step?,
             };
             let now = cx.app.now();
-            self.expected_at = match step {
+            let at;
+            (at, self.expected_at) = match step {
                 Step::Again if cx.app.monotonic() < until => {
                     conflicts = 0;
                     self.expected_at = now;
                     continue;
                 }
-                Step::Again => now,
-                Step::At(at) => at,
+                Step::Again => (now, now),
+                Step::At(at) => (at, at),
+                Step::WhenWoken => (now + REST, now + FOR_EVER),
                 Step::End => {
                     let expected = Write::ExpectCampaign(self.workspace_id, self.campaign_id, status);
                     return Ok(cx.finish(Changes::from_iter([expected])).await?);
                 }
             };
-            return cx.again_at(self.expected_at, &self, Changes::default()).await;
+            return cx.again_at(at, &self, Changes::default()).await;
         }
     }
 }
@@ -133,12 +139,12 @@ impl RunCampaign {
         let counts: Counts =
             cx.app.store().campaign_counts(self.workspace_id, self.campaign_id).await?.into_iter().sum();
         let waiting = counts.total(Counter::Waiting);
-        let mut next = now + REST;
+        let mut next = None;
         let mut is_idle = true;
         if is_sending && waiting > 0 {
             let released = self.release(cx, campaign, turn, now).await?;
             is_idle = released.none_due;
-            next = next.min(released.next_at);
+            next = released.next_at;
         }
         let is_judged = progress.record.freeze == Freeze::Done;
         // Where all who have messages are held for later, those who are due do not wait for them.
@@ -173,8 +179,9 @@ impl RunCampaign {
         }
         // The wait for a winner may be over without one: then a person decides.
         let winner_due_at = campaign.winner_due_at().filter(|due| *due > now);
-        let times = [campaign.starts_at(), winner_due_at, Some(next).filter(|_| is_sending)];
-        Ok(times.into_iter().flatten().min().map_or(Step::End, Step::At))
+        let idle = if is_sending { Step::WhenWoken } else { Step::End };
+        let times = [campaign.starts_at(), winner_due_at, next.filter(|_| is_sending)];
+        Ok(times.into_iter().flatten().min().map_or(idle, Step::At))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::link_token::Link;
 use messaging_core::domain::report::Report;
 use messaging_core::domain::tally::buckets::Quarter;
 use messaging_core::domain::tally::{Counter, Counts};
@@ -145,7 +146,7 @@ fn scanner() -> Visitor {
 
 /// What stands behind each `mark` in a text, up to the end of the attribute.
 fn behind(text: &str, mark: &str) -> Vec<String> {
-    text.split(mark).skip(1).map(|rest| rest.split(['"', '>', '\n', ' ']).next().unwrap().to_owned()).collect()
+    text.split(mark).skip(1).map(|rest| rest.split(['"', '\'', '>', '\n', ' ']).next().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]
@@ -177,7 +178,10 @@ async fn a_campaign_says_what_its_template_and_its_contacts_say() {
         let header =
             |name: &str| email.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
         let offer = header("List-Unsubscribe").unwrap();
-        assert!(offer.starts_with(&format!("<{UNSUBSCRIBE}")) && offer.contains(", <mailto:unsubscribe+"), "{offer}");
+        assert!(offer.contains(">, <mailto:unsubscribe+") && offer.ends_with("@bounce.sandbox.test>"), "{offer}");
+        let token = offer.strip_prefix('<').unwrap().strip_prefix(UNSUBSCRIBE).unwrap().split('>').next().unwrap();
+        assert_eq!(shop.app.link_key().read_link(token), Some((shop.workspace, *id, Link::Unsubscribe)));
+        assert_eq!(behind(html, UNSUBSCRIBE), [token]);
         assert_eq!(header("List-Unsubscribe-Post"), Some("List-Unsubscribe=One-Click"));
         assert!(!email.signers.is_empty());
     }

@@ -253,7 +253,8 @@ async fn the_version_of_the_start_is_sent() {
     let id = mailing.send(json!({"settings": {"quiet_hours": {"start": "09:00", "end": "10:00"}}})).await;
     mailing.work().await;
     let path = mailing.at(&format!("templates/{}", mailing.template));
-    let changed = mailing.patch(&mailing.caller, &path, json!({"subject": "another"})).await;
+    let another = json!({"name": "t", "channel": "email", "subject": "another", "text": "{{ unsubscribe_url }}"});
+    let changed = mailing.patch(&mailing.caller, &path, another).await;
     assert_eq!(changed.summary(), "200");
     mailing.pass(HOUR).await;
     assert_eq!(mailing.tally(id).await, "delivered 1");

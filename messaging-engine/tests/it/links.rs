@@ -2,13 +2,10 @@
 
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::link_token::{Link, UrlKey};
-use messaging_core::ids::{CampaignId, MessageId};
+use messaging_core::ids::MessageId;
 use messaging_core::ports::transport::{Content, Email};
-use messaging_engine::jobs::JobData as _;
-use messaging_engine::jobs::deliver_message::DeliverMessage;
 use serde_json::json;
 
-use crate::bed::START;
 use crate::support::Product;
 
 const PAGE: &str = r#"<body><p>Hi</p><a href="https://shop.example/a?b=1&amp;c=2">A</a></body>"#;
@@ -57,32 +54,4 @@ async fn a_domain_without_tracking_sends_what_was_given() {
     product.pass(std::time::Duration::from_secs(2)).await;
     send_page(&product).await;
     assert_eq!(sent(&product).await.html.as_deref(), Some(PAGE));
-}
-
-#[tokio::test]
-async fn mail_of_a_campaign_offers_to_unsubscribe() {
-    let product = Product::start().await;
-    let model = send_page(&product).await;
-    product.work().await;
-    product.transport.take();
-    let (model, content) = product.store.message_with_content(product.workspace, model).await.unwrap().unwrap();
-    let mut message = model;
-    message.id = product.app.new_id(START);
-    message.revision = 1;
-    message.status = messaging_core::domain::message::MessageStatus::Queued;
-    message.campaign_id = Some(product.app.new_id::<CampaignId>(START));
-    let job = DeliverMessage::of(&message, None, None).remove(0).enqueue(product.app.new_id(START), START);
-    let id = message.id;
-    product
-        .commit(Changes::from_iter([Write::InsertMessage(Box::new(message), content.unwrap()), Write::Enqueue(job)]))
-        .await;
-
-    let headers = sent(&product).await.headers;
-    let [(list, value), (post, one_click)] = &headers[..] else { panic!("{headers:?}") };
-    assert_eq!((list.as_str(), post.as_str()), ("List-Unsubscribe", "List-Unsubscribe-Post"));
-    assert_eq!(one_click, "List-Unsubscribe=One-Click");
-    let token = value.strip_prefix("<https://track.service.test/u/").unwrap().split('>').next().unwrap();
-    let read = product.app.link_key().read_link(token);
-    assert_eq!(read, Some((product.workspace, id, Link::Unsubscribe)));
-    assert!(value.contains("<mailto:unsubscribe+") && value.contains("@bounce.sandbox.test>"), "{value}");
 }

@@ -17,6 +17,7 @@ mod delivery;
 mod erased_copies;
 mod events;
 mod exchangers;
+mod fence;
 mod idempotency;
 mod imports;
 mod input;

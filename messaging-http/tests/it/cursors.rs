@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use messaging_core::changes::Write;
+use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::account::Session;
+use messaging_core::domain::campaign::CampaignStatus;
 use messaging_core::domain::digest::Digest;
 use messaging_core::ports::store::Store;
 use messaging_engine::ops::{self, Endpoint};
@@ -30,9 +31,18 @@ impl Tenant {
         let store: &dyn Store = server.app.store();
         let world = World::populate(store).await;
         let now = server.app.now();
+        // Two that have started, for those who ask what came of them.
+        let sent = || {
+            let mut campaign = world.campaign.clone();
+            campaign.id = server.app.new_id(now);
+            (campaign.status, campaign.started_at) = (CampaignStatus::Sent, Some(now));
+            Write::PutCampaign(Box::new(campaign), Expect::Absent)
+        };
         let token = format!("ms_{}", world.user);
         server
             .commit([
+                sent(),
+                sent(),
                 Write::PutSession(Session {
                     token_digest: Digest::of(&token),
                     user_id: world.user,
@@ -54,6 +64,7 @@ impl Tenant {
             let filled = match (part, collection) {
                 ("{workspace_id}", _) => world.workspace.to_string(),
                 ("{id}", "messages") => world.message.id.to_string(),
+                ("{id}", "campaigns") => world.campaign.id.to_string(),
                 ("{id}", "lists") => world.list.id.to_string(),
                 ("{id}", "segments") => world.segment.id.to_string(),
                 ("{id}", "templates") => world.template.id.to_string(),
@@ -108,7 +119,8 @@ fn filter(endpoint: &Endpoint) -> Option<String> {
         "automation_id" => "aut_01HF7YAT00ZFWB5337P6Y4R2P3",
         "email" | "address" => "grete@example.org",
         "channel" => "email",
-        "status" => "delivered",
+        "status" if endpoint.id == "listCampaigns" => "draft",
+        "status" | "outcome" => "delivered",
         name => panic!("give the filter {name} a valid value"),
     };
     Some(format!("{name}={value}"))

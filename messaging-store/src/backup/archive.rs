@@ -12,8 +12,10 @@ const BLOCK: usize = 512;
 const SUM: &str = "SHA256";
 /// How much is copied at a time.
 const PIECE: usize = 64 << 10;
-/// The longest name; those of files have half of that.
+/// The longest name in one field. Of a longer one the directory stands in another.
 const MAX_NAME: usize = 100;
+/// The longest directory in its field.
+const MAX_PREFIX: usize = 155;
 /// The largest entry that eleven octal digits tell; larger ones are told in binary, as GNU tar does.
 const MAX_OCTAL: u64 = (1 << 33) - 1;
 
@@ -21,7 +23,9 @@ const MAX_OCTAL: u64 = (1 << 33) - 1;
 fn header(name: &str, length: u64, modified_at: u64) -> [u8; BLOCK] {
     let mut block = [0; BLOCK];
     let mut put = |at: usize, bytes: &[u8]| block[at..at + bytes.len()].copy_from_slice(bytes);
-    put(0, name.as_bytes());
+    let (prefix, rest) = split(name).unwrap_or_default();
+    put(0, rest.as_bytes());
+    put(345, prefix.as_bytes());
     put(100, b"0000600\0");
     put(108, b"0000000\0");
     put(116, b"0000000\0");
@@ -38,6 +42,14 @@ fn header(name: &str, length: u64, modified_at: u64) -> [u8; BLOCK] {
     let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
     block[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
     block
+}
+
+/// A name as its two fields hold it; `None` when it is too long.
+fn split(name: &str) -> Option<(&str, &str)> {
+    if name.len() <= MAX_NAME {
+        return Some(("", name));
+    }
+    name.rsplit_once('/').filter(|(prefix, rest)| prefix.len() <= MAX_PREFIX && rest.len() <= MAX_NAME)
 }
 
 /// How many bytes follow an entry until the next block.
@@ -77,7 +89,7 @@ impl<W: Write> ArchiveWriter<W> {
 
     /// Adds an entry of the first `length` bytes of `source`, which is an error when it has fewer.
     pub(super) fn add(&mut self, name: &str, length: u64, source: impl Read) -> io::Result<()> {
-        if name.len() > MAX_NAME {
+        if split(name).is_none() {
             return Err(io::Error::new(io::ErrorKind::InvalidFilename, "the name is too long for an archive"));
         }
         self.put(&header(name, length, self.modified_at))?;
@@ -222,11 +234,15 @@ impl<R: Read> ArchiveReader<R> {
 fn parse(block: &[u8; BLOCK]) -> Option<(String, u64, u64)> {
     let octal =
         |at: usize, length: usize| u64::from_str_radix(std::str::from_utf8(&block[at..at + length]).ok()?, 8).ok();
-    let end = block[..MAX_NAME].iter().position(|byte| *byte == 0).unwrap_or(MAX_NAME);
-    let name = std::str::from_utf8(&block[..end]).ok().filter(|name| !name.is_empty())?;
+    let text = |at: usize, length: usize| {
+        let field = &block[at..at + length];
+        std::str::from_utf8(field.split(|byte| *byte == 0).next()?).ok()
+    };
+    let (prefix, rest) = (text(345, MAX_PREFIX)?, text(0, MAX_NAME).filter(|name| !name.is_empty())?);
+    let name = if prefix.is_empty() { rest.to_owned() } else { format!("{prefix}/{rest}") };
     let length =
         if block[124] == 0x80 { u64::from_be_bytes(block[128..136].try_into().ok()?) } else { octal(124, 11)? };
-    Some((name.to_owned(), length, octal(136, 11)?))
+    Some((name, length, octal(136, 11)?))
 }
 
 #[cfg(test)]
@@ -282,6 +298,14 @@ mod tests {
         let mut archive = ArchiveWriter::new(Vec::new(), 0);
         archive.add("long", 4, &b"12345678"[..]).unwrap();
         assert_eq!(read(&archive.finish().unwrap().0).unwrap()[0].1, b"1234");
+    }
+
+    #[test]
+    fn long_names_are_told_and_longer_ones_refused() {
+        let long = format!("{}/{}", "d".repeat(80), "n".repeat(90));
+        assert_eq!(parse(&header(&long, 1, 5)), Some((long, 1, 5)));
+        let too_long = format!("d/{}", "n".repeat(101));
+        assert!(ArchiveWriter::new(Vec::new(), 0).add(&too_long, 0, &b""[..]).is_err());
     }
 
     #[test]

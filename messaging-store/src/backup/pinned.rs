@@ -12,8 +12,6 @@ use crate::files::{UNFINISHED, make_directory, names};
 const PINS: &str = ".backup-";
 /// How directories begin that a backup or a restore may leave behind.
 const LEFT: [&str; 2] = [PINS, ".restor"];
-/// Held locked while a backup is made; who finds it unlocked may remove the directory.
-const LOCK: &str = "lock";
 /// How deep files stand below their directory.
 const DEPTH: usize = 2;
 /// Where blobs are before the commit that names them; looked at first, because they leave it for their place.
@@ -31,12 +29,7 @@ impl Pinned {
     /// An empty directory for what is beside a database.
     pub(super) fn new(database: &Path) -> Result<Self, BackupError> {
         let root = beside(database, &format!("{PINS}{}", random_name()));
-        let made = make_directory(&root).and_then(|()| {
-            let lock = create_new(&root.join(LOCK))?;
-            lock.try_lock().map_err(io::Error::from)?;
-            Ok(lock)
-        });
-        match made {
+        match make_locked(&root) {
             Ok(lock) => Ok(Self { root, _lock: lock, bytes: 0 }),
             Err(error) => {
                 let _ = remove_directory(&root);
@@ -140,15 +133,25 @@ pub(crate) fn remove_left_behind(directory: &Path) {
         names(directory).unwrap_or_default().iter().filter(|name| LEFT.iter().any(|start| name.starts_with(start)))
     {
         let left = directory.join(name);
-        // Not there: whoever makes the directory is about to make the file, or was killed before.
-        let is_free = match File::open(left.join(LOCK)) {
-            Ok(lock) => lock.try_lock().is_ok(),
-            Err(_) => false,
-        };
-        if is_free && let Err(error) = remove_directory(&left) {
+        if is_left(&left)
+            && let Err(error) = remove_directory(&left)
+        {
             tracing::warn!(directory = %left.display(), %error, "what a backup left behind could not be removed");
         }
     }
+}
+
+/// Makes a directory that nobody takes for one that was left behind as long as the answer lives.
+pub(super) fn make_locked(path: &Path) -> io::Result<File> {
+    make_directory(path)?;
+    let lock = File::open(path)?;
+    lock.try_lock()?;
+    Ok(lock)
+}
+
+/// Whether a directory is there and nobody is at it any more.
+pub(super) fn is_left(path: &Path) -> bool {
+    File::open(path).is_ok_and(|lock| lock.try_lock().is_ok())
 }
 
 /// A file that is not finished, beside the one it is to become. Removed when dropped.

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use serde::{Deserialize, Serialize};
 
 use super::archive::{ArchiveReader, Damage, Entry};
-use super::pinned::is_plain;
+use super::pinned::{is_left, is_plain, make_locked};
 use super::{ABOUT, About, DATABASE, DIRECTORIES, EPOCH, FORMAT, Progress, SECRET_KEY};
 use super::{copy, create_new, random_name, remove_directory};
 use crate::file_error::FileError;
@@ -23,8 +23,6 @@ use crate::files::{directory_above, make_directory, names, sync_directory};
 const UNPACKING: &str = ".restoring-";
 /// What that directory is called once it is checked and is being moved.
 const CHECKED: &str = ".restored";
-/// Held locked by a restore; who finds it unlocked may remove the directory.
-const LOCK: &str = "lock";
 /// The longest first entry.
 const MAX_ABOUT: u64 = 64 << 10;
 /// The most parts of a name.
@@ -107,12 +105,7 @@ impl Unpacking {
             return Err(RestoreError::Occupied { directory: data.to_owned(), found });
         }
         let root = data.join(format!("{UNPACKING}{}", random_name()));
-        let lock = make_directory(&root).and_then(|()| {
-            let lock = create_new(&root.join(LOCK))?;
-            lock.try_lock().map_err(io::Error::from)?;
-            Ok(lock)
-        });
-        match lock {
+        match make_locked(&root) {
             Ok(lock) => Ok(Self { data: data.to_owned(), root, _lock: lock }),
             Err(error) => {
                 let _ = remove_directory(&root);
@@ -262,7 +255,7 @@ fn occupied(data: &Path) -> Result<Option<String>, FileError> {
 fn finish_left_behind(data: &Path) -> Result<(), RestoreError> {
     for name in names(data).map_err(FileError::of("read the directory", data))? {
         let left = data.join(&name);
-        if (name != CHECKED && !name.starts_with(UNPACKING)) || !is_free(&left) {
+        if (name != CHECKED && !name.starts_with(UNPACKING)) || !is_left(&left) {
             continue;
         }
         if name == CHECKED && !data.join(DATABASE).exists() {
@@ -271,14 +264,6 @@ fn finish_left_behind(data: &Path) -> Result<(), RestoreError> {
         remove_directory(&left).map_err(FileError::of("remove", &left))?;
     }
     Ok(())
-}
-
-/// Whether nobody is at a directory.
-fn is_free(left: &Path) -> bool {
-    match File::open(left.join(LOCK)) {
-        Ok(lock) => lock.try_lock().is_ok(),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-    }
 }
 
 /// Takes back what was moved to its place before the database was.

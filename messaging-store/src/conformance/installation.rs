@@ -3,6 +3,7 @@
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::dkim::Algorithm;
+use messaging_core::domain::fence::Fence;
 use messaging_core::domain::secret_key;
 use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
@@ -36,6 +37,21 @@ pub async fn the_name_is_changed_by_whoever_knows_it(store: &dyn Store) {
     assert_eq!(store.installation_name().await.unwrap().as_deref(), Some("a.example"));
     put(store, name("b.example", Some("a.example"))).await;
     assert_eq!(store.installation_name().await.unwrap().as_deref(), Some("b.example"));
+}
+
+/// A fence is put up and taken down by whoever knows what there is.
+pub async fn a_fence_is_moved_by_whoever_knows_it(store: &dyn Store) {
+    let held = Fence::held(at(5));
+    assert_eq!(store.fence().await.unwrap(), None);
+    refuse(store, [Write::PutFence(None, Some(held))]).await;
+    put(store, [Write::PutFence(Some(held), None)]).await;
+    refuse(store, [Write::PutFence(Some(held), None)]).await;
+    refuse(store, [Write::PutFence(None, Some(Fence::held(at(6))))]).await;
+    assert_eq!(store.fence().await.unwrap(), Some(held));
+    put(store, [Write::PutFence(Some(held.cancelling()), Some(held))]).await;
+    refuse(store, [Write::PutFence(None, Some(held))]).await;
+    put(store, [Write::PutFence(None, Some(held.cancelling()))]).await;
+    assert_eq!(store.fence().await.unwrap(), None);
 }
 
 /// Keys of domains, secrets of webhooks and of channels are found, with what they were sealed for.

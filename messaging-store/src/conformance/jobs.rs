@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use bytes::Bytes;
 use messaging_core::changes::{Expect, JobHandle, NewJob, PutBack, Reschedule, Write};
 use messaging_core::ports::store::jobs::Claim;
-use messaging_core::ports::store::{Priority, Store};
+use messaging_core::ports::store::{Priority, Queues, Store};
 
 use super::sample::{at, claim, enqueue, finish, handles, id_at, job, monotonic, next_due, user};
 use super::{put, refuse, refuse_claim};
@@ -23,6 +23,51 @@ pub async fn a_claimed_job_is_finished_once(store: &dyn Store) {
     put(store, finish(&claimed)).await;
     refuse_claim(store, finish(&claimed)).await;
     assert_eq!(store.claim(claim(60_000)).await.unwrap(), []);
+}
+
+/// Jobs that nobody has claimed are listed by kind, due or not, and removed; a claimed one stays.
+pub async fn jobs_are_listed_by_kind_and_removed(store: &dyn Store) {
+    let of_kind = |kind, lane: &str, due| NewJob { kind, ..job(lane, due) };
+    let jobs = [of_kind("one", "a", 0), of_kind("two", "a", 9_000), of_kind("three", "b", 0), of_kind("two", "c", 5)];
+    put(store, jobs.clone().map(Write::Enqueue)).await;
+    let listed = store.jobs_of(&["one", "two"], 9).await.unwrap();
+    let ids: HashSet<_> = listed.iter().map(|job| job.place.id).collect();
+    assert_eq!(ids, HashSet::from([jobs[0].id, jobs[1].id, jobs[3].id]));
+    let found = listed.iter().find(|job| job.place.id == jobs[1].id).unwrap();
+    assert_eq!((found.kind.as_str(), &found.payload, found.place.due_at), ("two", &jobs[1].payload, at(9_000)));
+    assert_eq!(store.jobs_of(&["two"], 1).await.unwrap().len(), 1);
+    assert_eq!(store.jobs_of(&[], 9).await.unwrap(), []);
+
+    let claimed = store.claim(Claim { max: 9, ..claim(0) }).await.unwrap();
+    assert_eq!(claimed.len(), 2);
+    let remove =
+        |id| listed.iter().find(|job| job.place.id == id).map(|job| Write::RemoveJob(job.place.clone())).unwrap();
+    refuse(store, [remove(jobs[0].id)]).await;
+    put(store, [remove(jobs[1].id), remove(jobs[3].id)]).await;
+    put(store, [remove(jobs[1].id)]).await;
+    put(store, finish(&claimed)).await;
+    assert_eq!(store.job_count().await.unwrap(), 0);
+    assert_eq!(store.claim(claim(60_000)).await.unwrap(), [], "nothing is left of their lanes");
+    put(store, [enqueue("a", 0)]).await;
+    assert_eq!(store.claim(claim(60_000)).await.unwrap().len(), 1);
+}
+
+/// What waits is summed up by the beginning of its resource, and the longest lanes are told.
+pub async fn queues_are_summed_up(store: &dyn Store) {
+    assert_eq!(store.queues(3).await.unwrap(), Queues::default());
+    for (lane, count) in [("email:a.example", 3), ("email:b.example", 1), ("email:c.example", 2), ("sms", 1)] {
+        for _ in 0..count {
+            put(store, [enqueue(lane, 0)]).await;
+        }
+    }
+    let young = NewJob { id: id_at(7), ..job("fax:1", 0) };
+    put(store, [Write::Enqueue(young)]).await;
+    let queues = store.queues(2).await.unwrap();
+    let sums: Vec<_> = queues.sums.iter().map(|(kind, queued)| (kind.as_str(), queued.jobs)).collect();
+    assert_eq!(sums, [("email", 6), ("fax", 1), ("sms", 1)]);
+    assert_eq!((queues.sums["email"].oldest, queues.sums["fax"].oldest), (at(0), at(7)));
+    let lanes: Vec<_> = queues.lanes.iter().map(|(lane, queued)| (lane.as_str(), queued.jobs)).collect();
+    assert_eq!((lanes[0], lanes.len()), (("email:a.example", 3), 2));
 }
 
 /// A job that its lane needs only once is added when the lane has none.

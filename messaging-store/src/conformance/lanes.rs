@@ -225,6 +225,46 @@ pub async fn transactional_work_goes_first_and_bulk_work_goes_on(store: &dyn Sto
     assert_eq!(per_flow(&limited), BTreeMap::from([(theirs, 77), (bulk, 3)]));
 }
 
+/// Lanes of some resources are left alone however long they wait, whoever owns them, until a claim lets them go.
+pub async fn withheld_lanes_are_left_alone_until_they_are_let_go(store: &dyn Store) {
+    let owner: WorkspaceId = id();
+    let lane = |class, resource: &str| Lane::new(class, owner, resource);
+    for resource in ["email:a.example", "email:b.example", "webhook:1", "imports"] {
+        enqueue_in(store, &lane(JobClass::Transactional, resource), 0, 2).await;
+        enqueue_in(store, &lane(JobClass::Bulk, resource), 3, 1).await;
+    }
+    enqueue_many(store, "email:old.example", 1, 1).await;
+    let withheld = |now| Claim { withheld: &["email:", "webhook:"], ..claim(now) };
+    let resources = |jobs: &[ClaimedJob]| {
+        let mut resources: Vec<_> = jobs.iter().map(|job| job.handle.lane.resource().to_owned()).collect();
+        resources.sort();
+        resources
+    };
+    let claimed = store.claim(withheld(0)).await.unwrap();
+    assert_eq!(resources(&claimed), ["imports", "imports"]);
+    put(store, finish(&claimed)).await;
+    // What is added meanwhile is left alone as well, and what is not withheld goes on.
+    enqueue_in(store, &lane(JobClass::Transactional, "email:a.example"), 0, 1).await;
+    enqueue_in(store, &lane(JobClass::Transactional, "email:new.example"), 0, 1).await;
+    let claimed = store.claim(withheld(10_000)).await.unwrap();
+    assert_eq!(resources(&claimed), ["imports"]);
+    put(store, finish(&claimed)).await;
+    assert_eq!(store.claim(withheld(20_000)).await.unwrap(), []);
+    let claimed = store.claim(claim(20_000)).await.unwrap();
+    let expected: BTreeMap<_, usize> = BTreeMap::from([
+        ("email:a.example".to_owned(), 4),
+        ("email:b.example".to_owned(), 3),
+        ("email:new.example".to_owned(), 1),
+        ("email:old.example".to_owned(), 1),
+        ("webhook:1".to_owned(), 3),
+    ]);
+    let mut counts = BTreeMap::new();
+    for resource in resources(&claimed) {
+        *counts.entry(resource).or_insert(0) += 1;
+    }
+    assert_eq!(counts, expected);
+}
+
 /// What one workspace has due, in however many lanes, does not keep another waiting; weights say who gets how much.
 pub async fn workspaces_take_turns_by_weight(store: &dyn Store) {
     let owners: Vec<WorkspaceId> = (0..3).map(|_| id()).collect();

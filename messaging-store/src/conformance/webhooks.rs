@@ -213,6 +213,30 @@ pub async fn replays_find_what_they_repeat(store: &dyn Store) {
     assert_eq!(find(&missed, 9).await, [expired.id, replay.id]);
 }
 
+/// What waits for its turn or for its webhook is given up, of every workspace, a few at a time.
+pub async fn backlogs_are_given_up(store: &dyn Store) {
+    use DeliveryStatus as S;
+    let receivers: [(WorkspaceId, WebhookId); 2] = [(id(), id()), (id(), id())];
+    for (workspace, hook) in receivers {
+        let waiting = Delivery { in_backlog: true, ..delivery(workspace, hook, 1) };
+        let held = delivery(workspace, hook, 2).hold();
+        let own_job = delivery(workspace, hook, 3);
+        let sent = Delivery { status: S::Delivered, ..delivery(workspace, hook, 4) };
+        put(store, [&waiting, &held, &own_job, &sent].map(insert)).await;
+    }
+    for expected in [3, 1, 0] {
+        assert_eq!(store.give_up_backlogs(3).await.unwrap(), expected);
+    }
+    for (workspace, hook) in receivers {
+        let listed = store.deliveries(workspace, hook, None, first(9)).await.unwrap().items;
+        let statuses: Vec<_> = listed.iter().rev().map(|delivery| delivery.status).collect();
+        assert_eq!(statuses, [S::Failed, S::Failed, S::Pending, S::Delivered]);
+        assert!(listed.iter().all(|delivery| !delivery.in_backlog));
+        assert_eq!(store.backlog(workspace, hook, 9).await.unwrap(), []);
+        assert_eq!(store.replayable(workspace, hook, &everything(Replayed::Failed), 9).await.unwrap().len(), 2);
+    }
+}
+
 /// Held ones expire, old ones go, young ones stay.
 pub async fn deliveries_expire_and_are_forgotten(store: &dyn Store) {
     let (workspace, hook) = (id(), id());

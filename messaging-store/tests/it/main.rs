@@ -1,5 +1,6 @@
 //! The tests of the store.
 
+mod backup;
 mod health;
 mod ownership;
 mod sqlite;

@@ -53,6 +53,11 @@ enum Sender {
     Http2(http2::SendRequest<Full<Bytes>>),
 }
 
+/// A socket, with or without TLS. Its type is erased, because HTTP/1 and HTTP/2 are compiled for each.
+trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
 /// The task that reads and writes.
 #[derive(Debug)]
 struct Driver(AbortHandle);
@@ -85,16 +90,13 @@ impl Connection {
                 if protocol == Protocol::Http2 && !is_http2 {
                     return Err(FetchError::Connection);
                 }
-                Self::speak(stream, is_http2).await
+                Self::speak(Box::new(stream), is_http2).await
             }
-            None => Self::speak(stream, protocol == Protocol::Http2).await,
+            None => Self::speak(Box::new(stream), protocol == Protocol::Http2).await,
         }
     }
 
-    async fn speak(
-        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        is_http2: bool,
-    ) -> Result<Self, FetchError> {
+    async fn speak(stream: Box<dyn Duplex>, is_http2: bool) -> Result<Self, FetchError> {
         let stream = TokioIo::new(stream);
         // How a connection ends, whoever waits for an answer hears.
         let (sender, driver) = if is_http2 {

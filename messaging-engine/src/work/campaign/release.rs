@@ -9,7 +9,7 @@ use messaging_core::domain::lane::Lane;
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::time::Timestamp;
 
-use super::{LOOK_AGAIN, REST, Turn, read_messages};
+use super::{LOOK_AGAIN, Turn, read_messages};
 use crate::jobs::JobData as _;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::run_campaign::RunCampaign;
@@ -28,8 +28,8 @@ const PAGE: usize = 256;
 pub(super) struct Released {
     /// Whether nothing that is due waits any more.
     pub(super) none_due: bool,
-    /// When something is due, or may be released.
-    pub(super) next_at: Timestamp,
+    /// When something is due, or may be released, or what is in delivery is to have ended.
+    pub(super) next_at: Option<Timestamp>,
 }
 
 /// A track on which something is due.
@@ -52,13 +52,12 @@ impl RunCampaign {
         let (workspace, id) = (self.workspace_id, self.campaign_id);
         let tracks = cx.app.store().waiting_tracks(workspace, id).await?;
         let later = tracks.iter().map(|(_, due)| *due).filter(|due| *due > now).min();
-        let mut released = Released { none_due: true, next_at: later.unwrap_or(now + REST) };
+        // Where nothing waits for its time, everything is in delivery.
+        let mut released = Released { none_due: true, next_at: Some(later.unwrap_or(now + LOOK_AGAIN)) };
         let mut room = usize::from(TOGETHER);
         if let Some(limit) = campaign.plan.settings.rate_limit {
             let pace = cx.app.campaign_pace().look(id, limit, now);
-            if let Some(next) = pace.next_at {
-                released.next_at = released.next_at.min(next);
-            }
+            released.next_at = released.next_at.into_iter().chain(pace.next_at).min();
             room = room.min(pace.free);
         }
         let mut open = Vec::new();
@@ -96,7 +95,7 @@ impl RunCampaign {
             }
         }
         if !released.none_due {
-            released.next_at = released.next_at.min(now + LOOK_AGAIN);
+            released.next_at = released.next_at.min(Some(now + LOOK_AGAIN));
         }
         Ok(released)
     }

@@ -42,7 +42,7 @@ async fn without_a_test_group_all_are_split_by_the_weights() {
     let id = mailing.send(json!({"kind": "ab_test", "variants": variants(&[1.0, 2.0, 0.5])})).await;
     mailing.work().await;
     assert_eq!((mailing.tally(id).await.as_str(), mailing.status(id).await.as_str()), ("delivered 1003", "sent"));
-    assert_eq!(sizes(&mailing.messages(id).await), [286, 573, 144]);
+    assert_eq!(sizes(&mailing.messages(id).await), [287, 573, 143]);
 }
 
 #[tokio::test]

@@ -1,0 +1,204 @@
+//! `campaign watch`: shows how far a campaign has come until it has ended.
+//!
+//! On a terminal a bar on standard error fills with the recipients whose turn has come; with `--json` every change is a
+//! JSON object on a line of its own. A campaign is asked for once a second, two requests each time.
+
+use std::time::Duration;
+
+use clap::{Arg, ArgMatches, Command};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use messaging_engine::ops::Endpoint;
+use serde_json::{Value, json};
+
+use crate::arguments;
+use crate::command::operation;
+use crate::failure::Failure;
+use crate::output::{self, Output};
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::target::Target;
+
+/// The words of the command.
+pub(crate) const WORDS: &[&str] = &["campaign", "watch"];
+
+const ID: &str = "id";
+
+/// How often is asked how far it has come.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// How many times in a row a server that cannot be asked for a moment is asked again.
+const MAX_SILENT: u32 = 40;
+
+const EXAMPLES: &str =
+    "Ends with 0 when the campaign was sent, and with 1 when it failed or was cancelled, or is a draft \
+that nobody has scheduled. A campaign that is paused is waited for. Needs the scope campaigns:read.
+
+Examples:
+  messaging campaign watch cmp_…
+  messaging campaign schedule cmp_… --send-now && messaging campaign watch cmp_… --json | jq .delivered";
+
+/// The command.
+pub(crate) fn command() -> Command {
+    Command::new("watch")
+        .about("Show how far a campaign has come, until it has ended")
+        .after_help(EXAMPLES)
+        .arg(Arg::new(ID).value_name("ID").required(true).help("The campaign"))
+        .args(arguments::target())
+        .arg(arguments::json().help("Print each change as a JSON object on a line of its own"))
+}
+
+/// Carries it out; ends with the campaign, or with Ctrl-C.
+pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
+    let (get, stats) = (operation("get")?, operation("stats")?);
+    let id = arguments::text(matches, ID).unwrap_or_default().to_owned();
+    let target = Target::choose(matches, get.access).await?;
+    let request = |endpoint| Request { path: vec![("id".to_owned(), id.clone())], ..Request::new(endpoint) };
+    let watcher = Watcher { target, output, get: request(get), stats: request(stats) };
+    tokio::select! {
+        ended = watcher.run() => ended,
+        _ = tokio::signal::ctrl_c() => Ok(()),
+    }
+}
+
+fn operation(verb: &str) -> Result<&'static Endpoint, Failure> {
+    operation::endpoint(&["campaign", verb]).ok_or_else(|| Failure::usage("this version has no campaigns to watch"))
+}
+
+struct Watcher {
+    target: Target,
+    output: Output,
+    get: Request,
+    stats: Request,
+}
+
+impl Watcher {
+    async fn run(self) -> Result<(), Failure> {
+        let bar = bar();
+        let (mut shown, mut silent) = (Value::Null, 0);
+        loop {
+            let document = match self.look().await {
+                // The server starts again, say; the campaign goes on by itself.
+                Err(Failure::Unreachable(_)) if silent < MAX_SILENT && !shown.is_null() => {
+                    silent += 1;
+                    tokio::time::sleep(PERIOD).await;
+                    continue;
+                }
+                look => look?,
+            };
+            silent = 0;
+            let status = document["status"].as_str().unwrap_or_default().to_owned();
+            if self.output.is_json() && document != shown {
+                self.output.line(&document, "")?;
+            }
+            show(&bar, &document);
+            if let Some(end) = end(&status, &document) {
+                bar.finish_and_clear();
+                if !self.output.is_json() {
+                    self.output.line(&document, &summary(&document))?;
+                }
+                return end;
+            }
+            shown = document;
+            tokio::time::sleep(PERIOD).await;
+        }
+    }
+
+    /// What is known of the campaign now.
+    async fn look(&self) -> Result<Value, Failure> {
+        let campaign = accepted(self.target.call(&self.get).await?)?;
+        let stats = accepted(self.target.call(&self.stats).await?)?;
+        let mut document = json!({"campaign_id": campaign["id"]});
+        for name in ["status", "phase", "scheduled_at", "recipients", "waiting", "pause_reason", "failure_reason"] {
+            document[name] = campaign[name].clone();
+        }
+        for name in ["sent", "delivered", "deferred", "bounces", "failed", "cancelled", "skipped"] {
+            document[name] = stats[name].clone();
+        }
+        Ok(document)
+    }
+}
+
+/// How the command ends with the campaign, if that has ended.
+fn end(status: &str, document: &Value) -> Option<Result<(), Failure>> {
+    let unsuccessful = |text: String| Some(Err(Failure::Unsuccessful(text)));
+    match status {
+        "sent" => Some(Ok(())),
+        "failed" => {
+            let reason = document["failure_reason"].as_str().unwrap_or("unknown");
+            unsuccessful(format!("the campaign failed: {reason}"))
+        }
+        "cancelled" => unsuccessful("the campaign was cancelled".to_owned()),
+        "draft" => unsuccessful("the campaign is a draft: messaging campaign schedule ID".to_owned()),
+        _ => None,
+    }
+}
+
+fn count(document: &Value, name: &str) -> u64 {
+    document[name].as_u64().unwrap_or_default()
+}
+
+fn summary(document: &Value) -> String {
+    let of = |name| count(document, name);
+    let skipped: u64 =
+        document["skipped"].as_object().into_iter().flatten().filter_map(|(_, many)| many.as_u64()).sum();
+    let status = output::plain_text(document["status"].as_str().unwrap_or_default());
+    format!(
+        "{status}: {} recipients, {} sent, {} delivered, {} bounced, {} failed, {} cancelled, {skipped} skipped",
+        of("recipients"),
+        of("sent"),
+        of("delivered"),
+        of("bounces"),
+        of("failed"),
+        of("cancelled"),
+    )
+}
+
+fn show(bar: &ProgressBar, document: &Value) {
+    let recipients = count(document, "recipients");
+    bar.set_length(recipients);
+    bar.set_position(recipients.saturating_sub(count(document, "waiting")));
+    let status = document["status"].as_str().unwrap_or_default();
+    let more = [&document["phase"], &document["pause_reason"]].into_iter().find_map(Value::as_str);
+    let message = more.map_or_else(|| status.to_owned(), |more| format!("{status} ({more})"));
+    bar.set_message(output::plain_text(&message));
+}
+
+/// A bar on standard error, if that is a terminal.
+fn bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len}, {per_sec}");
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr()).with_style(style)
+}
+
+fn accepted(reply: Reply) -> Result<Value, Failure> {
+    if !reply.status.is_success() {
+        return Err(Failure::Refused(reply));
+    }
+    serde_json::from_slice(&reply.body)
+        .map_err(|_| Failure::Unreachable("the server answered something that is not the API".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_the_campaign_is_that_of_the_command() {
+        let code = |status: &str| {
+            end(status, &json!({"failure_reason": "internal"})).map(|end| match end {
+                Ok(()) => 0,
+                Err(failure) => failure.exit_code(),
+            })
+        };
+        let codes = ["sent", "failed", "cancelled", "draft", "scheduled", "sending", "paused"].map(code);
+        assert_eq!(codes, [Some(0), Some(1), Some(1), Some(1), None, None, None]);
+    }
+
+    #[test]
+    fn everybody_is_in_the_summary() {
+        let document = json!({"status": "sent", "recipients": 9, "sent": 7, "delivered": 6, "bounces": 1, "failed": 1,
+            "cancelled": 0, "skipped": {"suppressed": 2, "no_consent": 1}});
+        let expected = "sent: 9 recipients, 7 sent, 6 delivered, 1 bounced, 1 failed, 0 cancelled, 3 skipped";
+        assert_eq!(summary(&document), expected);
+    }
+}

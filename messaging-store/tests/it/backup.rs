@@ -1,0 +1,311 @@
+//! Backups, damaged ones among them, and databases that are copies.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::fence::FenceState;
+use messaging_core::ids::{BlobId, MessageId, WorkspaceId};
+use messaging_core::ports::Store as _;
+use messaging_core::ports::store::{Accounts as _, Installation as _};
+use messaging_store::backup::{BackupError, BackupOptions, BackupReport, RestoreError, back_up, restore};
+use messaging_store::conformance::put;
+use messaging_store::conformance::sample::{bare_message, id, insert, user};
+use messaging_store::{SqliteOptions, SqliteStore};
+use tempfile::TempDir;
+
+/// A directory with an installation.
+struct Place {
+    root: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self { root: tempfile::tempdir().unwrap() };
+        fs::create_dir(place.data()).unwrap();
+        fs::write(place.data().join("secret.key"), [7; 32]).unwrap();
+        place
+    }
+
+    fn data(&self) -> PathBuf {
+        self.root.path().join("data")
+    }
+
+    fn file(&self) -> PathBuf {
+        self.root.path().join("backup.tar")
+    }
+
+    fn back_up(&self, overwrite: bool) -> Result<BackupReport, BackupError> {
+        let (database, secret_key) = (self.data().join("messaging.db"), self.data().join("secret.key"));
+        back_up(&BackupOptions { database, secret_key, file: self.file(), overwrite }, &mut |_| {})
+    }
+
+    fn restore(&self, name: &str) -> Result<PathBuf, RestoreError> {
+        let data = self.root.path().join(name);
+        restore(&self.file(), &data, &mut |_| {}).map(|_| data)
+    }
+
+    /// What is in the directory besides the data and the backup.
+    fn others(&self) -> Vec<String> {
+        let mut names = names(self.root.path());
+        names.retain(|name| name != "data" && name != "backup.tar");
+        names
+    }
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn open(data: &Path) -> SqliteStore {
+    let options = SqliteOptions { epoch: Some(data.join("epoch")), ..SqliteOptions::new(data.join("messaging.db")) };
+    SqliteStore::open(options).unwrap()
+}
+
+async fn is_fenced(data: &Path) -> bool {
+    let store = open(data);
+    let fence = store.fence().await.unwrap();
+    assert!(fence.is_none_or(|fence| fence.state == FenceState::Held));
+    store.close().await;
+    fence.is_some()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// Stores an attachment that its message names.
+async fn attach(store: &SqliteStore, bytes: &'static [u8]) -> (WorkspaceId, BlobId) {
+    let message = bare_message(id());
+    let blob = MessageBlob { workspace_id: message.workspace_id, message_id: message.id, id: id() };
+    let blobs = store.blobs();
+    blobs.put_blob(blob, bytes.into()).await.unwrap();
+    put(store, [insert(&message), Write::KeepBlob(blob)]).await;
+    blobs.keep_blobs(&[blob]).await.unwrap();
+    (blob.workspace_id, blob.id)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_comes_back_and_is_fenced() {
+    let place = Place::new();
+    let store = open(&place.data());
+    let somebody = user();
+    put(&store, [Write::PutUser(somebody.clone(), Expect::Absent)]).await;
+    let attached = attach(&store, b"one").await;
+    let pending = MessageBlob { workspace_id: id(), message_id: id::<MessageId>(), id: id() };
+    store.blobs().put_blob(pending, b"two".as_slice().into()).await.unwrap();
+    let report = place.back_up(false).unwrap();
+    assert_eq!((report.files, mode(&place.file())), (2, 0o600));
+    assert_eq!(report.bytes, fs::metadata(place.file()).unwrap().len());
+    assert_eq!(place.others(), [] as [&str; 0]);
+    let beside: Vec<_> = names(&place.data()).into_iter().filter(|name| name.starts_with('.')).collect();
+    assert_eq!(beside, [] as [&str; 0], "no link is left");
+    // What comes later is not in it, and what it is a copy of goes on.
+    let later = user();
+    put(&store, [Write::PutUser(later.clone(), Expect::Absent)]).await;
+    store.close().await;
+    assert!(!is_fenced(&place.data()).await);
+
+    let data = place.restore("restored").unwrap();
+    assert_eq!(names(&data), ["attachments", "epoch", "messaging.db", "secret.key"]);
+    for (name, expected) in [("", 0o700), ("attachments", 0o700), ("messaging.db", 0o600), ("secret.key", 0o600)] {
+        assert_eq!(mode(&data.join(name)), expected, "{name}");
+    }
+    assert_eq!(fs::read(data.join("secret.key")).unwrap(), [7; 32]);
+    let restored = open(&data);
+    assert_eq!(restored.user(somebody.id).await.unwrap().map(|found| found.record), Some(somebody));
+    assert_eq!(restored.user(later.id).await.unwrap().map(|found| found.record), None);
+    for ((workspace, blob), bytes) in [(attached, "one"), ((pending.workspace_id, pending.id), "two")] {
+        assert_eq!(restored.blobs().blob(workspace, blob).await.unwrap().as_deref(), Some(bytes.as_bytes()));
+    }
+    let fence = restored.fence().await.unwrap();
+    assert!(fence.is_some());
+    // Once somebody has decided it stays so.
+    put(&restored, [Write::PutFence(None, fence)]).await;
+    restored.close().await;
+    assert!(!is_fenced(&data).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_file_is_refused_and_leaves_nothing() {
+    let place = Place::new();
+    let store = open(&place.data());
+    attach(&store, b"attached").await;
+    store.close().await;
+    place.back_up(false).unwrap();
+    let whole = fs::read(place.file()).unwrap();
+    let refuse = |bytes: &[u8], what: &str| {
+        fs::write(place.file(), bytes).unwrap();
+        let refused = place.restore("restored");
+        assert!(matches!(refused, Err(RestoreError::Damaged { .. })), "{what}: {refused:?}");
+        assert_eq!(place.others(), [] as [&str; 0], "{what}");
+    };
+    let last = whole.len() - 1;
+    for part in 0..40 {
+        let at = part * last / 39;
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1 << (part % 8);
+        refuse(&flipped, &format!("a bit of byte {at}"));
+    }
+    for length in [0, 1, 511, 512, 513, whole.len() / 2, last - 1024, last] {
+        refuse(&whole[..length], &format!("{length} of {} bytes", whole.len()));
+    }
+    refuse(&[&whole[..], &[0]].concat(), "one more byte");
+    refuse(b"not a backup at all", "something else");
+    // Also in a directory that was there, which stays.
+    fs::create_dir(place.root.path().join("empty")).unwrap();
+    assert!(place.restore("empty").is_err());
+    assert_eq!(names(&place.root.path().join("empty")), [] as [&str; 0]);
+    fs::write(place.file(), &whole).unwrap();
+    place.restore("empty").unwrap();
+}
+
+#[tokio::test]
+async fn what_is_there_is_not_overwritten() {
+    let place = Place::new();
+    open(&place.data()).close().await;
+    place.back_up(false).unwrap();
+    let before = fs::read(place.file()).unwrap();
+    assert!(matches!(place.back_up(false), Err(BackupError::Exists(_))));
+    assert_eq!(fs::read(place.file()).unwrap(), before);
+    place.back_up(true).unwrap();
+    assert!(matches!(place.restore("data"), Err(RestoreError::Occupied { .. })));
+    for name in ["secret.key", "messaging.db-wal", "epoch", "attachments/x"] {
+        let data = place.root.path().join("half");
+        let path = data.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        assert!(matches!(place.restore("half"), Err(RestoreError::Occupied { .. })), "{name}");
+        assert!(path.exists());
+        fs::remove_dir_all(data).unwrap();
+    }
+    let nowhere = BackupOptions {
+        database: place.root.path().join("nowhere.db"),
+        secret_key: place.data().join("secret.key"),
+        file: place.root.path().join("other.tar"),
+        overwrite: false,
+    };
+    assert!(matches!(back_up(&nowhere, &mut |_| {}), Err(BackupError::NoDatabase(_))));
+    assert_eq!(place.others(), [] as [&str; 0]);
+}
+
+#[tokio::test]
+async fn what_a_kill_left_is_removed_and_the_restore_goes_through() {
+    let place = Place::new();
+    open(&place.data()).close().await;
+    place.back_up(false).unwrap();
+    // Killed while it unpacked, and while it moved what was checked to its place.
+    let data = place.root.path().join("restored");
+    for (directory, moved) in [(".restoring-00", &[][..]), (".restored", &["secret.key", "epoch"][..])] {
+        fs::create_dir_all(data.join(directory).join("attachments")).unwrap();
+        fs::write(data.join(directory).join("messaging.db"), "").unwrap();
+        for name in moved {
+            fs::write(data.join(name), "").unwrap();
+        }
+        place.restore("restored").unwrap();
+        assert_eq!(names(&data), ["epoch", "messaging.db", "secret.key"]);
+        fs::remove_dir_all(&data).unwrap();
+    }
+    // Killed while it copied.
+    fs::create_dir(place.data().join(".backup-00")).unwrap();
+    fs::write(place.root.path().join(".backup.tar.00.db.part"), "").unwrap();
+    place.back_up(true).unwrap();
+    assert_eq!(place.others(), [] as [&str; 0]);
+    assert!(!place.data().join(".backup-00").exists());
+}
+
+/// Copies a database that no server works on.
+fn copy(from: &Path, to: &Path, names: &[&str]) {
+    fs::create_dir_all(to).unwrap();
+    for name in names {
+        fs::copy(from.join(name), to.join(name)).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_copy_without_its_number_is_fenced_and_a_move_is_not() {
+    let place = Place::new();
+    let at = |name: &str| place.root.path().join(name);
+    assert!(!is_fenced(&place.data()).await);
+    assert!(!is_fenced(&place.data()).await, "another start");
+    copy(&place.data(), &at("moved"), &["messaging.db", "epoch"]);
+    assert!(!is_fenced(&at("moved")).await);
+    copy(&place.data(), &at("copied"), &["messaging.db"]);
+    assert!(is_fenced(&at("copied")).await);
+    assert!(is_fenced(&at("copied")).await, "until somebody ends it");
+
+    // Put back in the place of the later one, after one restart and after several.
+    copy(&place.data(), &at("old"), &["messaging.db"]);
+    for restarts in [1, 3] {
+        for _ in 0..restarts {
+            assert!(!is_fenced(&place.data()).await);
+        }
+        copy(&place.data(), &at("back"), &["epoch"]);
+        copy(&at("old"), &at("back"), &["messaging.db"]);
+        assert!(is_fenced(&at("back")).await, "{restarts}");
+        fs::remove_dir_all(at("back")).unwrap();
+    }
+    // Beside a file of before.
+    copy(&place.data(), &at("late"), &["messaging.db"]);
+    fs::write(at("late").join("epoch"), "1\n").unwrap();
+    assert!(is_fenced(&at("late")).await);
+    fs::write(at("moved").join("epoch"), "nonsense").unwrap();
+    assert!(is_fenced(&at("moved")).await);
+}
+
+#[tokio::test]
+async fn a_database_that_is_put_back_after_its_server_stopped_is_fenced() {
+    let place = Place::new();
+    let store = open(&place.data());
+    // As it is while the server works.
+    let connection = rusqlite::Connection::open(place.data().join("messaging.db")).unwrap();
+    let aside = place.root.path().join("aside.db");
+    connection.execute("VACUUM INTO ?1", [aside.to_str().unwrap()]).unwrap();
+    drop(connection);
+    store.close().await;
+    fs::remove_file(place.data().join("messaging.db")).unwrap();
+    fs::rename(&aside, place.data().join("messaging.db")).unwrap();
+    assert!(is_fenced(&place.data()).await);
+}
+
+#[tokio::test]
+async fn a_version_without_numbers_and_a_new_database_are_not_fenced() {
+    let place = Place::new();
+    // As versions before wrote it.
+    SqliteStore::open(SqliteOptions::new(place.data().join("messaging.db"))).unwrap().close().await;
+    assert!(!is_fenced(&place.data()).await);
+    assert!(!is_fenced(&place.data()).await);
+    // Whoever begins anew in the same directory has nothing to send twice.
+    for entry in names(&place.data()).iter().filter(|name| name.starts_with("messaging.db")) {
+        fs::remove_file(place.data().join(entry)).unwrap();
+    }
+    assert!(!is_fenced(&place.data()).await);
+}
+
+#[tokio::test]
+async fn a_start_that_ends_between_its_writes_fences_nothing() {
+    let place = Place::new();
+    let stored = |name: &str| {
+        let connection = rusqlite::Connection::open(place.data().join("messaging.db")).unwrap();
+        let sql = "SELECT value FROM installation WHERE name = ?1";
+        connection.query_row(sql, [name], |row| row.get::<_, String>(0)).unwrap().parse::<u64>().unwrap()
+    };
+    for file_is_written in [false, true] {
+        assert!(!is_fenced(&place.data()).await);
+        let next = stored("epoch") + 1;
+        let connection = rusqlite::Connection::open(place.data().join("messaging.db")).unwrap();
+        connection.execute("INSERT INTO installation VALUES ('epoch_raised', ?1)", [next.to_string()]).unwrap();
+        drop(connection);
+        if file_is_written {
+            fs::write(place.data().join("epoch"), format!("{next}\n")).unwrap();
+        }
+        assert!(!is_fenced(&place.data()).await, "{file_is_written}");
+        let file = fs::read_to_string(place.data().join("epoch")).unwrap();
+        assert_eq!(file.trim().parse::<u64>().unwrap(), stored("epoch"));
+    }
+}
