@@ -239,8 +239,8 @@ pub enum Write {
     AbandonBlob(MessageBlob),
     /// Names bytes that nobody needs any more. Whoever commits removes them afterwards.
     DeleteBlob(WorkspaceId, BlobId),
-    /// Creates or replaces a campaign. While it holds what it names ([`CampaignStatus::holds_references`]), a conflict
-    /// when some of that is gone.
+    /// Creates or replaces a campaign. A conflict when it is to hold what it names from now on
+    /// ([`CampaignStatus::holds_references`]) and some of that is gone.
     PutCampaign(Box<Campaign>, Expect),
     /// Removes a campaign with its progress, its audience and its counters; its messages stay. No conflict when it is
     /// gone already.
@@ -268,7 +268,8 @@ pub enum Write {
     TakeWaiting(WorkspaceId, CampaignId, Vec<WaitingKey>),
     /// Lets a message of a campaign wait again. A conflict when it does already.
     PutWaiting(WorkspaceId, CampaignId, WaitingKey),
-    /// Creates or replaces what is known of the marketing messages to a contact; without times it is removed.
+    /// Creates or replaces what is known of the marketing messages to a contact. A conflict when the contact is gone. No
+    /// revision of a contact and channel is met twice: what has no times any more stays until it is let go.
     PutContactSends(ContactSends, Expect),
     /// Creates or replaces a webhook.
     PutWebhook(Box<Webhook>, Expect),

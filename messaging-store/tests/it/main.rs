@@ -1,6 +1,7 @@
 //! The tests of the store.
 
 mod backup;
+mod campaigns;
 mod health;
 mod ownership;
 mod sqlite;

@@ -66,7 +66,8 @@ pub trait Campaigns {
         workspace: WorkspaceId,
         campaign: CampaignId,
     ) -> Result<Vec<(u8, Timestamp)>, StoreError>;
-    /// Messages of a campaign, newest first.
+    /// Messages of a campaign, newest first. A page may be short, or empty, and go on: a store looks at so many messages at
+    /// a time.
     async fn campaign_messages(
         &self,
         workspace: WorkspaceId,

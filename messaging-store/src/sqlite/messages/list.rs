@@ -22,6 +22,9 @@ const MAX_SCANNED: usize = 20_000;
 /// The first status that `messages_by_status` holds; the same number stands in its definition.
 const FIRST_INDEXED_STATUS: i64 = 4;
 
+/// The same of `messages_by_campaign_and_status`.
+const FIRST_END_OF_CAMPAIGNS: i64 = 5;
+
 macro_rules! listing {
     ($index:literal, $condition:literal) => {
         concat!(
@@ -37,6 +40,8 @@ macro_rules! listing {
 }
 
 const BY_CAMPAIGN: &str = listing!("INDEXED BY messages_by_campaign", "campaign = ?3");
+const BY_CAMPAIGN_END: &str =
+    listing!("INDEXED BY messages_by_campaign_and_status", "campaign = ?3 AND status >= 5 AND status = ?5");
 const BY_AUTOMATION: &str = listing!("INDEXED BY messages_by_automation", "automation = ?3");
 const BY_CONTACT: &str = listing!("INDEXED BY messages_by_contact", "contact = ?3");
 const BY_STATUS: &str = listing!("INDEXED BY messages_by_status", "status >= 4 AND status = ?3");
@@ -61,8 +66,10 @@ pub(super) fn messages(
     let start = below(page).min(filter.until.map_or([0xff; 16], first_id_of));
     let end = filter.since.map_or([0; 16], first_id_of);
     let indexed_status = status.filter(|status| *status >= FIRST_INDEXED_STATUS);
+    let campaign_end = status.filter(|status| *status >= FIRST_END_OF_CAMPAIGNS);
     let mut statement = connection.prepare_cached(match filter {
         MessageFilter { contact_id: Some(_), .. } => BY_CONTACT,
+        MessageFilter { campaign_id: Some(_), .. } if campaign_end.is_some() => BY_CAMPAIGN_END,
         MessageFilter { campaign_id: Some(_), .. } => BY_CAMPAIGN,
         MessageFilter { automation_id: Some(_), .. } => BY_AUTOMATION,
         _ if indexed_status.is_some() => BY_STATUS,
@@ -70,6 +77,9 @@ pub(super) fn messages(
     })?;
     let mut rows = match (filter.contact_id, filter.campaign_id, filter.automation_id) {
         (Some(contact), _, _) => statement.query(params![whose, start, contact.to_bytes(), end])?,
+        (_, Some(campaign), _) if campaign_end.is_some() => {
+            statement.query(params![whose, start, campaign.to_bytes(), end, campaign_end])?
+        }
         (_, Some(campaign), _) => statement.query(params![whose, start, campaign.to_bytes(), end])?,
         (_, _, Some(automation)) => statement.query(params![whose, start, automation.to_bytes(), end])?,
         _ => statement.query(params![whose, start, indexed_status, end])?,
