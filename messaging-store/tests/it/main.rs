@@ -6,7 +6,6 @@ mod health;
 mod ownership;
 mod sqlite;
 mod verification;
-mod zz_measure;
 
 mod conformance {
     //! What every store must do, on SQLite.
