@@ -111,7 +111,7 @@ impl Watcher {
         for name in ["status", "phase", "scheduled_at", "recipients", "waiting", "pause_reason", "failure_reason"] {
             document[name] = campaign[name].clone();
         }
-        for name in ["sent", "delivered", "deferred", "bounces", "failed", "cancelled", "skipped"] {
+        for name in ["sending", "sent", "delivered", "deferred", "bounces", "failed", "cancelled", "skipped"] {
             document[name] = stats[name].clone();
         }
         Ok(document)
@@ -122,6 +122,8 @@ impl Watcher {
 fn end(status: &str, document: &Value) -> Option<Result<(), Failure>> {
     let unsuccessful = |text: String| Some(Err(Failure::Unsuccessful(text)));
     match status {
+        // The last attempts may still be under way.
+        "sent" if count(document, "sending") > 0 => None,
         "sent" => Some(Ok(())),
         "failed" => {
             let reason = document["failure_reason"].as_str().unwrap_or("unknown");
@@ -190,6 +192,7 @@ mod tests {
                 Err(failure) => failure.exit_code(),
             })
         };
+        assert!(end("sent", &json!({"sending": 1})).is_none(), "attempts are under way");
         let codes = ["sent", "failed", "cancelled", "draft", "scheduled", "sending", "paused"].map(code);
         assert_eq!(codes, [Some(0), Some(1), Some(1), Some(1), None, None, None]);
     }
