@@ -14,6 +14,7 @@ use messaging_core::ids::{ImportId, MessageId};
 use messaging_core::ports::Clock as _;
 use messaging_core::ports::store::{PageRequest, StoreError};
 use messaging_engine::App;
+use messaging_engine::admin::{self, DifferenceReport};
 use serde_json::Value;
 
 use crate::clock::BEGINNING;
@@ -46,7 +47,20 @@ pub(crate) async fn promises(world: &World, app: &App) -> Result<(), StoreError>
     idempotence(world);
     suppressions(world);
     campaigns::campaigns(world, app, &messages).await?;
+    compared(world, app).await;
     imports(world, app).await
+}
+
+/// What is kept beside rows and files is what they say.
+async fn compared(world: &World, app: &App) {
+    match admin::verify(app).await {
+        Ok(report) => {
+            for DifferenceReport { what, stored, counted, .. } in report.differences {
+                world.ledger().broken(format!("{what}: stored {stored}, counted {counted}"));
+            }
+        }
+        Err(error) => world.ledger().broken(format!("nothing could be compared: {error}")),
+    }
 }
 
 async fn all_messages(app: &App) -> Result<BTreeMap<MessageId, Message>, StoreError> {

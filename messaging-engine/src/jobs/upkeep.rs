@@ -21,6 +21,8 @@ pub enum Sweep {
     ListMembers,
     /// Members of removed segments.
     SegmentMembers,
+    /// Rows of removed campaigns, and sends that no frequency cap counts any more.
+    Campaigns,
     /// Contents of old messages.
     Contents,
     /// Attachments of old messages.
@@ -43,12 +45,13 @@ pub enum Sweep {
 
 impl Sweep {
     /// Every kind; each is one job of the installation.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Replies,
         Self::SignIns,
         Self::Captures,
         Self::ListMembers,
         Self::SegmentMembers,
+        Self::Campaigns,
         Self::Contents,
         Self::Files,
         Self::PendingFiles,
@@ -64,7 +67,12 @@ impl Sweep {
     /// wait ten times as long.
     pub fn interval(self, shortest: Duration) -> Duration {
         match self {
-            Self::Replies | Self::SignIns | Self::Captures | Self::ListMembers | Self::SegmentMembers => shortest,
+            Self::Replies
+            | Self::SignIns
+            | Self::Captures
+            | Self::ListMembers
+            | Self::SegmentMembers
+            | Self::Campaigns => shortest,
             _ => shortest * 10,
         }
     }
@@ -77,6 +85,7 @@ impl Sweep {
             Self::Captures => "captures",
             Self::ListMembers => "list_members",
             Self::SegmentMembers => "segment_members",
+            Self::Campaigns => "campaigns",
             Self::Contents => "contents",
             Self::Files => "files",
             Self::PendingFiles => "pending_files",

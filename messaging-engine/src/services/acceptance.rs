@@ -253,9 +253,7 @@ async fn decide_sender(
 
 /// Refuses a channel that nothing carries: no settings, or a provider this installation does not have.
 async fn require_transport(app: &App, workspace: WorkspaceId, channel: Channel) -> Result<(), Error> {
-    let provider = app.provider(workspace, channel).await?;
-    let known = provider.is_some_and(|provider| app.transport(channel, &provider.name).is_some());
-    if known { Ok(()) } else { Err(Unprocessable::ChannelNotConfigured.into()) }
+    if app.has_transport(workspace, channel).await? { Ok(()) } else { Err(Unprocessable::ChannelNotConfigured.into()) }
 }
 
 /// Names the attachments, which are stored beside the message. They are durable before the message is.

@@ -95,9 +95,11 @@ impl App {
         workspace: WorkspaceId,
         channel: Channel,
     ) -> Result<Result<(), FailureReason>, StoreError> {
-        let provider = self.provider(workspace, channel).await?;
-        let is_known = provider.is_some_and(|provider| self.transport(channel, &provider.name).is_some());
-        Ok(if is_known { Ok(()) } else { Err(FailureReason::ChannelNotConfigured) })
+        Ok(if self.has_transport(workspace, channel).await? {
+            Ok(())
+        } else {
+            Err(FailureReason::ChannelNotConfigured)
+        })
     }
 }
 

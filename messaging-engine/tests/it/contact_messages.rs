@@ -3,19 +3,21 @@
 use std::time::Duration;
 
 use http::Method;
-use messaging_core::changes::{Changes, RedactMessage, Write};
+use messaging_core::changes::{Changes, ContactSends, Expect, RedactMessage, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::link_token::{Link as LinkTo, UrlKey};
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::unsubscribe::UnsubscribeMethod::{Link, OneClick};
-use messaging_core::ids::MessageId;
+use messaging_core::ids::{ContactId, MessageId};
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::PageRequest;
+use messaging_core::time::Timestamp;
 use messaging_engine::ops::{self, Request};
 use messaging_engine::services::Visitor;
 use messaging_store::{SqliteOptions, SqliteStore};
 use serde_json::{Value, json};
 
+use crate::bed::START;
 use crate::support::Product;
 
 /// Calls an operation by its id, with an Idempotency-Key.
@@ -157,6 +159,33 @@ async fn merging_moves_the_messages() {
     // The second look ends the job.
     product.pass(Duration::from_mins(1)).await;
     assert_eq!(product.store.job_count().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn merged_contacts_were_sent_what_either_was() {
+    let product = Product::start().await;
+    let ids: [ContactId; 3] = [
+        upsert(&product, json!({"external_id": "u-1"})).await,
+        upsert(&product, json!({"email": "ann@example.com"})).await,
+        upsert(&product, json!({"external_id": "u-3"})).await,
+    ]
+    .map(|contact| contact["id"].as_str().unwrap().parse().unwrap());
+    let second = Duration::from_secs(1);
+    let before = |seconds: u32| START - second * seconds;
+    let sent = async |contact: ContactId, times: &[Timestamp]| {
+        let (workspace_id, channel) = (product.workspace, Channel::Email);
+        let sends = ContactSends { workspace_id, contact_id: contact, channel, times: times.to_vec() };
+        product.commit(Changes::from_iter([Write::PutContactSends(sends, Expect::Absent)])).await;
+    };
+    sent(ids[0], &[before(30), before(10)]).await;
+    sent(ids[1], &[before(8 * 24 * 3600), before(20)]).await;
+    for duplicate in &ids[1..] {
+        let body = json!({"primary_id": ids[0].to_string(), "duplicate_id": duplicate.to_string()});
+        assert_eq!(call_as(&product, "mergeContacts", &[], "", body, None).await.0, 200);
+    }
+    let found = product.store.contact_sends(product.workspace, ids[0], Channel::Email).await.unwrap().unwrap();
+    assert_eq!(found.record.times, [before(30), before(20), before(10)]);
+    assert_eq!(product.store.contact_sends(product.workspace, ids[0], Channel::Sms).await.unwrap(), None);
 }
 
 #[tokio::test]

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use messaging_core::changes::{Changes, ContactSends, Expect, Write};
 use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::channel::Channel;
 use messaging_engine::work::sweep::sweep;
+use messaging_store::conformance::sample::{campaign, contact};
 use serde_json::json;
 
 use crate::support::Product;
@@ -32,6 +35,34 @@ async fn content_and_files_are_kept_for_thirty_days_and_the_story_for_good() {
     sweep(&product.app).await.unwrap();
     assert_eq!(content().await, (false, 0));
     assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
+}
+
+#[tokio::test]
+async fn rows_of_removed_campaigns_and_old_sends_go() {
+    let product = Product::start().await;
+    let (contact, campaign) = (contact(product.workspace), campaign(product.workspace));
+    let sends = ContactSends {
+        workspace_id: product.workspace,
+        contact_id: contact.id,
+        channel: Channel::Email,
+        times: vec![product.app.now()],
+    };
+    let writes = [
+        Write::put_contact(contact.clone(), Expect::Absent),
+        Write::PutContactSends(sends, Expect::Absent),
+        Write::PutCampaign(Box::new(campaign.clone()), Expect::Absent),
+        Write::DeleteCampaign(product.workspace, campaign.id),
+    ];
+    product.commit(Changes::from_iter(writes)).await;
+    let sends = async || product.store.contact_sends(product.workspace, contact.id, Channel::Email).await.unwrap();
+    product.clock.advance(6 * DAY);
+    sweep(&product.app).await.unwrap();
+    assert!(sends().await.is_some());
+    // The id is free again once nothing of the campaign is left.
+    product.commit(Changes::from_iter([Write::PutCampaign(Box::new(campaign), Expect::Absent)])).await;
+    product.clock.advance(2 * DAY);
+    sweep(&product.app).await.unwrap();
+    assert_eq!(sends().await, None);
 }
 
 #[tokio::test]

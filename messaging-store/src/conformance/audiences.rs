@@ -92,6 +92,8 @@ fn join(workspace: WorkspaceId, list: ListId, contact: &Contact) -> Write {
 
 /// Each verdict, where lists, segments and filters name the contacts.
 pub async fn each_verdict_is_found(store: &dyn Store) {
+    use AudienceVerdict::{Excluded, NoAddress, NoConsent, Recipient, Suppressed};
+
     let workspace = id();
     let [news, sales, unwanted] = [(); 3].map(|()| contact_list(workspace));
     let [ann, bob, carl, dora, emil] = [(); 5].map(|()| contact(workspace));
@@ -122,7 +124,6 @@ pub async fn each_verdict_is_found(store: &dyn Store) {
         wants_zones: true,
         ..nobody(Channel::Email)
     };
-    use AudienceVerdict::{Excluded, NoAddress, NoConsent, Recipient, Suppressed};
     let expected =
         [(ann.id, Recipient), (bob.id, NoAddress), (carl.id, NoConsent), (dora.id, Suppressed), (emil.id, Excluded)];
     assert_eq!(told(store, workspace, &query).await, expected);
@@ -170,6 +171,8 @@ pub async fn verdicts_are_those_of_filters_and_rules(store: &dyn Store) {
 
 /// Of contacts with one address the first gets the campaign; one that has another address left gets it too.
 pub async fn the_first_of_those_with_an_address_gets_it(store: &dyn Store) {
+    use AudienceVerdict::{Duplicate, Recipient, Suppressed};
+
     let workspace = id();
     let list = contact_list(workspace);
     put(store, [Write::PutList(list.clone(), Expect::Absent)]).await;
@@ -187,7 +190,6 @@ pub async fn the_first_of_those_with_an_address_gets_it(store: &dyn Store) {
     put(store, contacts.iter().map(|contact| join(workspace, list.id, contact))).await;
     put(store, [Write::PutSuppression(suppression(workspace, Channel::Push, "gone"), Expect::Absent)]).await;
     let query = AudienceQuery { lists: vec![list.id], ..nobody(Channel::Push) };
-    use AudienceVerdict::{Duplicate, Recipient, Suppressed};
     let expected = [Suppressed, Recipient, Recipient, Duplicate, Duplicate, Recipient];
     let found: Vec<_> = verdicts(store, workspace, &query).await.into_iter().map(|(_, verdict)| verdict).collect();
     assert_eq!(found, expected);

@@ -31,6 +31,7 @@ use super::ContactPath;
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
+use crate::services::campaigns::terms;
 
 /// What is to be explained.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
@@ -476,13 +477,7 @@ async fn last_look(
     let sends = sends.map(|stored| stored.record.times).unwrap_or_default();
     let own = cx.app.workspace(workspace).await?.map(|workspace| workspace.timezone.clone()).unwrap_or_default();
     let zone = recipient_time::zone_of(subject.contact.timezone.as_deref(), &own);
-    let terms = Terms {
-        is_paused: campaign.status == CampaignStatus::Paused,
-        wall_time: campaign.wall_time,
-        quiet_hours: plan.settings.quiet_hours,
-        frequency_cap: plan.settings.frequency_cap,
-        pace_free_at: None,
-    };
+    let terms = Terms { is_paused: campaign.status == CampaignStatus::Paused, ..terms(campaign) };
     let of_cap = hold.filter(|hold| hold.reason == HoldReason::FrequencyCap);
     let recipient = Recipient {
         zone: &zone,

@@ -1,10 +1,12 @@
 //! Two contacts become one.
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{Expect, MoveProductEvents, Write};
+use messaging_core::changes::{ContactSends, Expect, MoveProductEvents, Write};
+use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
 use messaging_core::domain::contact::merge::merge;
-use messaging_core::ids::WorkspaceId;
+use messaging_core::domain::recipient_time::frequency_cap::remembered;
+use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::store::Stored;
 use messaging_core::scope::{Access, Scope};
@@ -77,6 +79,7 @@ impl Operation for MergeContacts {
             to,
             limit: EVENTS_AT_A_TIME,
         }));
+        join_sends(cx, &duplicate, merged.id).await?;
         // What the duplicate had is free before the primary takes it.
         cx.change(Write::DeleteContact(workspace, duplicate.id));
         cx.change(Write::put_contact(merged.clone(), Expect::Revision(primary.revision)));
@@ -87,6 +90,37 @@ impl Operation for MergeContacts {
         cx.change(Write::Enqueue(job));
         view(cx, merged).await
     }
+}
+
+/// The marketing messages that the duplicate was sent count for the caps of the contact that stays: it is one person.
+async fn join_sends(cx: &mut Context<'_>, duplicate: &Contact, primary: ContactId) -> Result<(), Error> {
+    for channel in Channel::ALL {
+        let (sent, expect) = sends(cx, duplicate.workspace_id, duplicate.id, channel).await?;
+        let times = sent.times.clone();
+        // As for the duplicate itself: this notices what is sent to it meanwhile.
+        cx.change(Write::PutContactSends(sent, expect));
+        if times.is_empty() {
+            continue;
+        }
+        let (mut kept, expect) = sends(cx, duplicate.workspace_id, primary, channel).await?;
+        kept.times.extend(times);
+        kept.times = remembered(&kept.times, cx.now);
+        cx.change(Write::PutContactSends(kept, expect));
+    }
+    Ok(())
+}
+
+/// What a contact was sent on a channel, and what is expected of it when that is replaced.
+async fn sends(
+    cx: &Context<'_>,
+    workspace_id: WorkspaceId,
+    contact_id: ContactId,
+    channel: Channel,
+) -> Result<(ContactSends, Expect), Error> {
+    Ok(match cx.store().contact_sends(workspace_id, contact_id, channel).await? {
+        Some(Stored { record, revision }) => (record, Expect::Revision(revision)),
+        None => (ContactSends { workspace_id, contact_id, channel, times: Vec::new() }, Expect::Absent),
+    })
 }
 
 async fn look_up(

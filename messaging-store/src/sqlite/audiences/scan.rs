@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use messaging_core::domain::campaign::audience::bits::Bits;
-use messaging_core::domain::campaign::audience::{ContactFacts, Piece, address_digest, agrees, place_of};
+use messaging_core::domain::campaign::audience::{ContactFacts, Piece, address_digest, agrees, number_at, place_of};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Consent;
 use messaging_core::domain::segment::filter::{Condition, Filter};
@@ -197,7 +197,7 @@ impl<'c> Scan<'c> {
         if i64::from(wanted.len()) * 3 < range.end() - range.start() {
             let (piece, _) = place_of(range.start().cast_unsigned());
             for place in wanted.iter() {
-                let number = messaging_core::domain::campaign::audience::number_at(piece, place).cast_signed();
+                let number = number_at(piece, place).cast_signed();
                 let mut rows = self.contact.query([number])?;
                 if let Some(row) = rows.next()? {
                     note.contact(place, row)?;

@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use messaging_core::changes::{Expect, PutContact};
 use messaging_core::domain::campaign::audience::{AudienceVerdict, number_at};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::contact::{Consent, Contact};
 use messaging_core::domain::list::ContactList;
 use messaging_core::domain::segment::filter::Filter;
@@ -68,7 +69,7 @@ impl Place {
             external_id: None,
             email: Some(format!("{count}@example.org")),
             phone: None,
-            attributes: Default::default(),
+            attributes: Attributes::default(),
             tags: Vec::new(),
             locale: None,
             timezone: Some("Europe/Riga".to_owned()),
