@@ -21,6 +21,10 @@ use serde_json::Map;
 use crate::app::App;
 use crate::services::templates::Unrendered;
 
+/// Characters of a display name; longer ones are cut.
+const LONGEST_NAME: usize = 128;
+const _: () = assert!(LONGEST_NAME as u64 == MAX_DISPLAY_NAME);
+
 /// The parts of a message that people read.
 #[derive(Debug, Default)]
 pub(crate) struct MessageParts {
@@ -40,6 +44,14 @@ impl App {
     pub(crate) async fn campaign_request(&self, message: &Message) -> Result<Option<RequestContent>, StoreError> {
         let Some(id) = message.campaign_id.filter(|_| !message.is_redacted()) else { return Ok(None) };
         Ok(self.campaign_content(message, id).await?.map(|(request, _)| request))
+    }
+
+    /// Bytes of the template that a message of a campaign is made of; 0 where there is none, or it cannot be compiled now.
+    pub(crate) async fn campaign_content_size(&self, message: &Message) -> Result<u64, StoreError> {
+        let Some(id) = message.campaign_id else { return Ok(0) };
+        let Some((request, used)) = self.campaign_content(message, id).await? else { return Ok(0) };
+        let compiled = self.compiled_for_message(message, &request, used).await;
+        Ok(compiled.map_or(0, |compiled| compiled.size() as u64))
     }
 
     /// What a message of a campaign is made of, with the template of its variant; `None` once the campaign was removed.
@@ -88,7 +100,7 @@ impl App {
             self.render(&compiled, values).await?;
         let mut parts = MessageParts { from_name, reply_to, subject, html, text, links };
         if let Some(campaign) = &request.campaign {
-            parts.from_name = rendered_name.map(|name| name.chars().take(MAX_DISPLAY_NAME as usize).collect());
+            parts.from_name = rendered_name.map(|name| name.chars().take(LONGEST_NAME).collect());
             parts.reply_to = campaign.plan.reply_to.clone().or_else(|| compiled.reply_to().map(ToOwned::to_owned));
             if message.channel == Channel::Email {
                 self.add_unsubscribe_link(message, &mut parts).await?;

@@ -74,7 +74,11 @@ impl Job for DeliverMessage {
             Turn::Paused(_, error) if is_expired => (Reservation::default(), None, Some(error)),
             Turn::Paused(wait, _) => return Ok(cx.put_back(wait.min(PAUSED_FOR), false).await?),
         };
-        let weight = MESSAGE_OVERHEAD + CONTENT_COPIES * length.unwrap_or_default();
+        let length = match length {
+            Some(length) => length,
+            None => cx.app.campaign_content_size(&message).await?,
+        };
+        let weight = MESSAGE_OVERHEAD + CONTENT_COPIES * length;
         let _room = cx.app.content_memory().take(self.peer(), weight).await;
         let Some((message, stored)) = store.message_with_content(self.workspace_id, self.message_id).await? else {
             return Ok(cx.finish(Changes::default()).await?);

@@ -318,7 +318,7 @@ mod tests {
         }
     }
 
-    fn shown(message: &Message, meta: Value, paused: bool) -> String {
+    fn shown(message: &Message, meta: &Value, paused: bool) -> String {
         let meta = meta.as_object().cloned().unwrap_or_default();
         let event = telling_kind(message.status).map(|kind| MessageEvent {
             id: id::<EventId>(),
@@ -381,14 +381,14 @@ mod tests {
                 _ => vec![json!({})],
             };
             for meta in metas {
-                let _ = writeln!(table, "{}: {}", status.as_str(), shown(&message(status), meta.clone(), false));
+                let _ = writeln!(table, "{}: {}", status.as_str(), shown(&message(status), meta, false));
             }
         }
         for reason in HoldReason::ALL {
             let hold = Some(Hold { reason, until: (reason != HoldReason::Paused).then_some(NOW), since: NOW });
             let waiting = Message { hold, ..message(MessageStatus::Queued) };
-            let _ = writeln!(table, "queued: {}", shown(&waiting, json!({}), false));
-            let paused = shown(&waiting, json!({}), true);
+            let _ = writeln!(table, "queued: {}", shown(&waiting, &json!({}), false));
+            let paused = shown(&waiting, &json!({}), true);
             assert!(paused.starts_with("paused | The campaign is paused"), "{paused}");
         }
         insta::assert_snapshot!(table, @r#"

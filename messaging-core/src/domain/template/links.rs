@@ -5,6 +5,8 @@
 //! Marks begin with U+0000, which no value can hold. Links of one address have one number, and so one line in
 //! statistics.
 
+use std::fmt::Write as _;
+
 use super::gate::Tokens;
 use super::markup::{self, Element};
 use crate::domain::tracking::{MAX_NUMBERED, NumberedLink, decoded};
@@ -45,7 +47,8 @@ pub(super) fn marked(source: &str, tokens: &Tokens<'_>) -> Marked {
             marked.urls.push(url);
         }
         marked.source.push_str(&source[written..at]);
-        marked.source.push_str(&format!("{MARK}{number:02}"));
+        // Writing into a string does not fail.
+        let _ = write!(marked.source, "{MARK}{number:02}");
         written = at;
     }
     marked.source.push_str(&source[written..]);
@@ -61,10 +64,8 @@ fn address_of(source: &str, painted: &str, element: &Element, gaps: &[std::ops::
     let values = markup::values_of(painted, element);
     let (_, place) = values.into_iter().find(|(name, _)| name == "href")?;
     let is_quote = |c: char| matches!(c, '"' | '\'');
-    let place = match source.get(place.clone())?.starts_with(is_quote) {
-        true => place.start + 1..place.end.checked_sub(1)?,
-        false => place,
-    };
+    let is_quoted = source.get(place.clone())?.starts_with(is_quote);
+    let place = if is_quoted { place.start + 1..place.end.checked_sub(1)? } else { place };
     let mut url = String::new();
     let mut at = place.start;
     for gap in gaps.iter().filter(|gap| place.start <= gap.start && gap.end <= place.end) {
