@@ -2,6 +2,7 @@
 
 mod ab_test;
 mod ends;
+mod restored;
 mod time;
 
 use std::ops::Deref;

@@ -1,0 +1,92 @@
+//! Campaigns of a database that came from a copy. Contract section 22.
+
+use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::fence::Fence;
+use messaging_core::ids::CampaignId;
+use messaging_engine::admin::{self, Queued};
+use serde_json::json;
+
+use super::{HOUR, MINUTE, Mailing, SECOND};
+
+impl Mailing {
+    /// Makes a copy of the installation, as a server finds it that starts on it.
+    async fn restore(&self) {
+        self.clock.advance(SECOND);
+        let fence = Fence::held(self.app.now());
+        self.commit(Changes::from_iter([Write::PutFence(Some(fence), None)])).await;
+        self.app.look_at_fence().await.unwrap();
+        self.app.prepare_to_work().await.unwrap();
+    }
+
+    async fn hours_pass(&self, hours: u32) {
+        for _ in 0..hours {
+            self.pass(HOUR).await;
+        }
+    }
+
+    /// `paused restored`
+    async fn state(&self, id: CampaignId) -> String {
+        let view = self.view(id).await;
+        format!("{} {}", view["status"].as_str().unwrap(), view["pause_reason"].as_str().unwrap_or("-"))
+    }
+
+    /// One that is being sent and has been to some, and one that is scheduled.
+    async fn under_way(&self) -> [CampaignId; 2] {
+        let sending = self.send(json!({"settings": {"rate_limit": 60}})).await;
+        let scheduled = self.campaign(json!({})).await;
+        self.act(scheduled, "schedule", json!({"at": "2026-01-31T10:15:00Z"})).await;
+        self.work().await;
+        let begun = self.attempts();
+        assert!((1..60).contains(&begun), "{begun}");
+        [sending, scheduled]
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_taken_while_a_campaign_is_sent_sends_nothing_until_told() {
+    let mailing = Mailing::start(60, 3).await;
+    let [sending, scheduled] = mailing.under_way().await;
+    let begun = mailing.attempts();
+    mailing.restore().await;
+    for id in [sending, scheduled] {
+        assert_eq!(mailing.state(id).await, "paused restored");
+    }
+    // What is scheduled from now on waits as well.
+    let new = mailing.send(json!({})).await;
+    mailing.hours_pass(5).await;
+    assert_eq!(mailing.attempts(), begun);
+    assert_eq!(mailing.state(new).await, "scheduled -");
+
+    admin::resume(&mailing.app, Queued::Send).await.unwrap();
+    mailing.pass(MINUTE).await;
+    // A campaign goes on when somebody schedules it, and nobody gets it twice.
+    assert_eq!((mailing.state(sending).await, mailing.state(new).await), ("paused restored".into(), "sent -".into()));
+    for id in [sending, scheduled] {
+        mailing.act(id, "schedule", json!({"send_now": true})).await;
+    }
+    mailing.hours_pass(2).await;
+    for id in [sending, scheduled, new] {
+        assert_eq!((mailing.tally(id).await.as_str(), mailing.state(id).await.as_str()), ("delivered 60", "sent -"));
+    }
+    assert_eq!(mailing.attempts(), 180);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_cancel_no_campaign_from_before_is_ever_sent() {
+    let mailing = Mailing::start(60, 3).await;
+    let [sending, scheduled] = mailing.under_way().await;
+    let begun = mailing.attempts();
+    mailing.restore().await;
+    admin::resume(&mailing.app, Queued::Cancel).await.unwrap();
+    mailing.work().await;
+    assert!(mailing.app.fence().is_none());
+    mailing.hours_pass(5).await;
+    for id in [sending, scheduled] {
+        assert_eq!(mailing.state(id).await, "cancelled -");
+    }
+    assert_eq!(mailing.tally(sending).await, format!("cancelled {}, delivered {begun}", 60 - begun));
+    assert_eq!(mailing.attempts(), begun);
+    let new = mailing.send(json!({})).await;
+    mailing.work().await;
+    assert_eq!(mailing.tally(new).await, "delivered 60");
+}
