@@ -143,12 +143,21 @@ fn made<T: Input>(input: T, place: Place) -> Result<(T, Violations), DomainError
 /// Reads a body that was accepted and kept as it was sent: what it has that its type does not know is ignored,
 /// and nothing is checked.
 pub fn kept<T: Input>(bytes: &[u8]) -> serde_json::Result<T> {
-    serde_json::from_slice(bytes).or_else(|_| {
-        let object = serde_json::from_slice::<Map<String, Value>>(bytes)?;
-        let schema = schema_of::<T>();
-        let rest = SchemaCheck::new(&schema, Place::Body).ignoring(UnknownMembers::LENIENT, &[]).object(object);
-        serde_json::from_value(Value::Object(rest))
-    })
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && let Ok(input) = serde_json::from_str(text)
+    {
+        return Ok(input);
+    }
+    let object = serde_json::from_slice::<Map<String, Value>>(bytes)?;
+    let schema = schema_of::<T>();
+    let rest = SchemaCheck::new(&schema, Place::Body).ignoring(UnknownMembers::LENIENT, &[]).object(object);
+    serde_json::from_str(&Value::Object(rest).to_string())
+}
+
+/// Reads what is left of an input. From text, as the input was: reading from values as well would be compiled for every
+/// input once more.
+fn read<T: Input>(members: Map<String, Value>) -> Option<T> {
+    serde_json::from_str(&Value::Object(members).to_string()).ok()
 }
 
 /// Reads a query string. Unknown parameters are ignored, of repeated ones the last counts.
@@ -172,7 +181,7 @@ pub fn query<T: Input>(query: &str) -> Result<T, DomainError> {
     }
     let has_nul = object.values().any(|value| value.as_str().is_some_and(|text| text.contains('\0')));
     if !has_nul
-        && let Ok(input) = serde_json::from_value::<T>(Value::Object(object.clone()))
+        && let Some(input) = read::<T>(object.clone())
         && input.is_valid()
     {
         let mut violations = Violations::new();
@@ -200,9 +209,8 @@ fn explain<T: Input>(
 ) -> Result<(T, Violations), DomainError> {
     let schema = schema_of::<T>();
     let check = SchemaCheck::new(&schema, place).ignoring(unknown, T::READ_ONLY);
-    let read = |members: Map<String, Value>| serde_json::from_value::<T>(Value::Object(members)).ok();
-    let (rest, mut violations) = readable(&schema, check, object, place, &|members| read(members).is_some());
-    let Some(input) = read(rest) else {
+    let (rest, mut violations) = readable(&schema, check, object, place, &|members| read::<T>(members).is_some());
+    let Some(input) = read::<T>(rest) else {
         if violations.is_empty() {
             violations.add("", FieldCode::InvalidType, "has a member of the wrong type");
         }
