@@ -52,7 +52,7 @@ impl Site {
     fn prepare(&mut self) {
         let server = self.start("dev", "data");
         let dev = server.dev_json();
-        self.workspace = dev["workspace_id"].as_str().unwrap().to_owned();
+        dev["workspace_id"].as_str().unwrap().clone_into(&mut self.workspace);
         let path = |rest: &str| format!("/v1/workspaces/{}/{rest}", self.workspace);
         let dev_key = dev["api_key"].as_str().unwrap();
         let channel = json!({"provider": "builtin", "config": {}});
@@ -62,7 +62,8 @@ impl Site {
         let words = ["admin", "create-key", "--workspace", &self.workspace, "--name", "load", "--scopes", "*"];
         let data = self.data("data");
         let limit = ["--rate-limit", "100000", "--json", "--data", data.to_str().unwrap()];
-        self.key = run(words.into_iter().chain(limit)).expect(0).json()["key"].as_str().unwrap().to_owned();
+        let created = run(words.into_iter().chain(limit)).expect(0).json();
+        created["key"].as_str().unwrap().clone_into(&mut self.key);
         assert_eq!(server.stop(), Some(0));
     }
 
@@ -115,7 +116,7 @@ impl Site {
         let (mut items, mut cursor) = (Vec::new(), String::new());
         loop {
             let mut page = self.get(server, &format!("/v1/messages?limit=200{cursor}"));
-            items.extend(page["data"].as_array_mut().unwrap().drain(..));
+            items.append(page["data"].as_array_mut().unwrap());
             match page["next_cursor"].as_str() {
                 Some(next) => cursor = format!("&cursor={next}"),
                 None => return items,

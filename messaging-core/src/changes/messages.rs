@@ -109,7 +109,7 @@ impl CountMessages {
         let mut found: Vec<Self> = Vec::new();
         for new in messages.into_iter().filter_map(Self::of_new) {
             match found.iter_mut().find(|known| known.source == new.source && known.channel == new.channel) {
-                Some(known) => known.totals = known.totals + new.totals,
+                Some(known) => known.totals += new.totals,
                 None => found.push(new),
             }
         }
@@ -134,7 +134,7 @@ impl CountMessages {
     fn of(message: &Message, totals: Counts, series: Vec<(Quarter, Counts)>) -> Option<Self> {
         let source = message.source();
         let has_totals = !totals.is_zero() && matches!(source, MessageSource::Campaign(..));
-        (has_totals || !series.is_empty()).then(|| Self {
+        (has_totals || !series.is_empty()).then_some(Self {
             workspace_id: message.workspace_id,
             channel: message.channel,
             source,

@@ -56,9 +56,8 @@ impl App {
                 Some(known) => known.what,
                 None => match reference {
                     Reference::List(id) if lists.contains(&id) => FoundAs::Other,
-                    Reference::List(_) => FoundAs::Nothing,
                     Reference::Segment(id) if self.store().segment(workspace, id).await?.is_some() => FoundAs::Other,
-                    Reference::Segment(_) => FoundAs::Nothing,
+                    Reference::List(_) | Reference::Segment(_) => FoundAs::Nothing,
                     Reference::Template(id) => self.find_template(workspace, id).await?,
                 },
             };

@@ -401,7 +401,7 @@ pub async fn a_removed_campaign_lets_its_rows_go(store: &dyn Store) {
     put(store, [remove.clone()]).await;
     put(store, [remove]).await;
     assert_eq!(store.campaign(workspace, gone.id).await.unwrap(), None);
-    assert_eq!(store.campaigns(workspace, None, first(9)).await.unwrap().items, [stays.clone()]);
+    assert_eq!(store.campaigns(workspace, None, first(9)).await.unwrap().items, std::slice::from_ref(&stays));
     assert_eq!(store.waiting_tracks(workspace, gone.id).await.unwrap(), []);
     assert_eq!(store.due_messages(workspace, gone.id, 0, at(100), 9).await.unwrap(), []);
     let seen = Wanted::Seen(Seen::OPENED);

@@ -25,14 +25,39 @@ struct Epochs {
     stored: Option<u64>,
     /// The number that a start was about to raise it to.
     raised: Option<u64>,
-    /// The number in the file; `Some(None)` when it holds something else.
-    file: Option<Option<u64>>,
+    /// What the file says.
+    file: EpochFile,
+}
+
+/// What the file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EpochFile {
+    /// There is none.
+    Absent,
+    /// Something else than a number.
+    Unreadable,
+    /// A number.
+    Number(u64),
+}
+
+impl EpochFile {
+    fn parse(bytes: &[u8]) -> Self {
+        let number = std::str::from_utf8(bytes).ok().and_then(|text| text.trim().parse().ok());
+        number.map_or(Self::Unreadable, Self::Number)
+    }
+
+    const fn number(self) -> Option<u64> {
+        match self {
+            Self::Number(number) => Some(number),
+            Self::Absent | Self::Unreadable => None,
+        }
+    }
 }
 
 impl Epochs {
     fn read(connection: &Connection, file: &Path) -> Result<Self, Fault> {
         let number = |name| Ok::<_, Fault>(get(connection, name)?.and_then(|text| text.parse().ok()));
-        let file = read(file)?.map(|bytes| std::str::from_utf8(&bytes).ok()?.trim().parse().ok());
+        let file = read(file)?.map_or(EpochFile::Absent, |bytes| EpochFile::parse(&bytes));
         Ok(Self { stored: number(EPOCH)?, raised: number(EPOCH_RAISED)?, file })
     }
 
@@ -42,14 +67,14 @@ impl Epochs {
         match (self.stored, self.file) {
             _ if is_new => false,
             // A database of a version that kept no number.
-            (None, None) => false,
-            (Some(_), None) => true,
-            (stored, Some(file)) => file.is_none() || (file != stored && file != self.raised),
+            (None, EpochFile::Absent) => false,
+            (Some(_), EpochFile::Absent) | (_, EpochFile::Unreadable) => true,
+            (stored, EpochFile::Number(file)) => stored != Some(file) && self.raised != Some(file),
         }
     }
 
     fn next(self) -> u64 {
-        let largest = self.stored.max(self.raised).max(self.file.flatten());
+        let largest = self.stored.max(self.raised).max(self.file.number());
         largest.unwrap_or(0).saturating_add(1)
     }
 }
@@ -92,22 +117,22 @@ mod tests {
     #[test]
     fn a_copy_is_told_from_a_move_from_a_crash_and_from_an_older_version() {
         let is_copy = |stored, raised, file| Epochs { stored, raised, file }.tell_of_a_copy(false);
-        let same = |number| Some(Some(number));
+        let (same, none) = (EpochFile::Number, EpochFile::Absent);
         // The whole directory, whatever its number.
         assert!(!is_copy(Some(7), None, same(7)));
         // Ended before the file was written, and after.
         assert!(!is_copy(Some(7), Some(8), same(7)));
         assert!(!is_copy(Some(7), Some(8), same(8)));
         // The very first start, ended before and after the file.
-        assert!(!is_copy(None, Some(1), None));
+        assert!(!is_copy(None, Some(1), none));
         assert!(!is_copy(None, Some(1), same(1)));
         // A version that kept no number.
-        assert!(!is_copy(None, None, None));
+        assert!(!is_copy(None, None, none));
         // Without its file, with another's, with one that cannot be read.
-        assert!(is_copy(Some(7), None, None));
-        assert!(is_copy(Some(7), Some(8), None));
+        assert!(is_copy(Some(7), None, none));
+        assert!(is_copy(Some(7), Some(8), none));
         assert!(is_copy(None, None, same(3)));
-        assert!(is_copy(Some(7), None, Some(None)));
+        assert!(is_copy(Some(7), None, EpochFile::Unreadable));
         // Put back after one restart or after many, or put beside an older file.
         for file in [1, 6, 8, 9] {
             assert!(is_copy(Some(7), None, same(file)), "{file}");
@@ -119,9 +144,10 @@ mod tests {
 
     #[test]
     fn numbers_never_come_again() {
+        let none = EpochFile::Absent;
         let next = |stored, raised, file| Epochs { stored, raised, file }.next();
-        assert_eq!(next(None, None, None), 1);
-        assert_eq!(next(Some(7), Some(8), Some(Some(8))), 9);
-        assert_eq!(next(Some(7), None, Some(Some(90))), 91);
+        assert_eq!(next(None, None, none), 1);
+        assert_eq!(next(Some(7), Some(8), EpochFile::Number(8)), 9);
+        assert_eq!(next(Some(7), None, EpochFile::Number(90)), 91);
     }
 }

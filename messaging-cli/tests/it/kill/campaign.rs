@@ -24,7 +24,7 @@ const DOMAINS: usize = 7;
 const AT_ONCE: usize = 1000;
 
 /// A message that a kill cut off twice is tried again after so long, and a retry of one that was put off takes a minute.
-const SILENCE: Duration = Duration::from_secs(120);
+const SILENCE: Duration = Duration::from_mins(2);
 
 fn recipients() -> usize {
     std::env::var("CAMPAIGN_RECIPIENTS")

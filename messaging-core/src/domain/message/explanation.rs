@@ -148,9 +148,9 @@ impl<'a> Told<'a> {
     }
 }
 
-fn call(text: &str, operation: &str, path: String, body: Option<Value>) -> Option<Cure> {
+fn call(text: &str, operation: &str, path: String, body: Option<Value>) -> Cure {
     let (text, operation) = (text.to_owned(), Some(operation.to_owned()));
-    Some(Cure { text, operation, path: Some(path), body })
+    Cure { text, operation, path: Some(path), body }
 }
 
 fn held(message: &Message, hold: Hold) -> Explanation {
@@ -174,7 +174,7 @@ fn held(message: &Message, hold: Hold) -> Explanation {
         HoldReason::Paused => {
             let resume = |campaign| {
                 let path = format!("/workspaces/{workspace}/campaigns/{campaign}/schedule");
-                call("Resume the campaign.", "scheduleCampaign", path, Some(json!({})))
+                Some(call("Resume the campaign.", "scheduleCampaign", path, Some(json!({}))))
             };
             let cure = message.campaign_id.and_then(resume);
             ("paused", "The campaign is paused, and the message waits until it is resumed.", cure)
@@ -221,7 +221,7 @@ fn failed(message: &Message, reason: &str) -> (&'static str, &'static str, Optio
             let preview = |template| {
                 let path = format!("/workspaces/{workspace}/templates/{template}/preview");
                 let body = message.contact_id.map(|contact| json!({"contact_id": contact}));
-                call("Preview the template with this contact to see the fault.", "previewTemplate", path, body)
+                Some(call("Preview the template with this contact to see the fault.", "previewTemplate", path, body))
             };
             let text = "The content of the message could not be made of its template and values.";
             ("render_error", text, message.template_id.and_then(preview))
@@ -229,12 +229,12 @@ fn failed(message: &Message, reason: &str) -> (&'static str, &'static str, Optio
         "no_route" => ("no_route", "There is no way to the recipient.", None),
         "sender_domain_not_verified" => {
             let path = format!("/workspaces/{workspace}/sending-domains");
-            let cure = call("Verify the domain of the sender.", "listSendingDomains", path, None);
+            let cure = Some(call("Verify the domain of the sender.", "listSendingDomains", path, None));
             ("sender_domain_not_verified", "The domain of the sender is not verified.", cure)
         }
         "channel_not_configured" => {
             let path = format!("/workspaces/{workspace}/channels/{}", message.channel);
-            let cure = call("Set up a provider for the channel.", "setChannel", path, None);
+            let cure = Some(call("Set up a provider for the channel.", "setChannel", path, None));
             ("channel_not_configured", "Nothing carries the channel: it has no settings.", cure)
         }
         "attachment_error" => ("attachment_error", "An attachment of the message could not be read.", None),
@@ -254,7 +254,7 @@ fn suppressed(
             let cure = |contact| {
                 let path = format!("/workspaces/{workspace}/contacts/{contact}");
                 let body = Some(json!({"consent": {member: true}}));
-                call("Record the contact's consent once it is given.", "updateContact", path, body)
+                Some(call("Record the contact's consent once it is given.", "updateContact", path, body))
             };
             let text = "The contact has not agreed to marketing messages on the channel.";
             ("no_consent", text, message.contact_id.and_then(cure))
@@ -274,7 +274,7 @@ fn suppressed(
             let may_be_lifted = !matches!(listed, "complaint" | "unsubscribe");
             let lift = |entry| {
                 let path = format!("/workspaces/{workspace}/suppressions/{entry}");
-                call("Take the address off the list if the reason is over.", "deleteSuppression", path, None)
+                Some(call("Take the address off the list if the reason is over.", "deleteSuppression", path, None))
             };
             ("suppressed", text, entry.filter(|_| may_be_lifted).and_then(lift))
         }

@@ -139,7 +139,7 @@ impl Compiled {
         self.campaign.as_ref()?.reply_to.as_deref()
     }
 
-    const fn from_name(&self) -> Option<&Program> {
+    const fn sender_name(&self) -> Option<&Program> {
         match &self.campaign {
             Some(campaign) => campaign.from_name.as_ref(),
             None => None,
@@ -152,7 +152,7 @@ impl Compiled {
             (Part::Preheader, self.preheader.as_ref()),
             (Part::Html, self.html.as_ref()),
             (Part::Text, self.text.as_ref()),
-            (Part::FromName, self.from_name()),
+            (Part::FromName, self.sender_name()),
         ];
         parts.into_iter().filter_map(|(part, program)| Some((part, program?)))
     }
@@ -196,7 +196,7 @@ impl Compiled {
         let subject = one(Part::Subject, self.subject.as_ref(), &plain)?.map(|subject| one_line(&subject));
         let preheader = one(Part::Preheader, self.preheader.as_ref(), &plain)?.map(|preheader| one_line(&preheader));
         let text = one(Part::Text, self.text.as_ref(), &plain)?;
-        let from_name = one(Part::FromName, self.from_name(), &plain)?.map(|name| one_line(&name));
+        let from_name = one(Part::FromName, self.sender_name(), &plain)?.map(|name| one_line(&name));
         let from_name = from_name.or_else(|| self.campaign.as_ref()?.own_from_name.clone());
         let html = match &preheader {
             None => one(Part::Html, self.html.as_ref(), &plain)?,

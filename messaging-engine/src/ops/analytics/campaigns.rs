@@ -191,7 +191,7 @@ impl Operation for GetCampaignActivity {
                     known.unique_clicks += link.unique_clicks;
                 }
                 None => {
-                    links.push(LinkActivity { url: link.url, clicks: link.clicks, unique_clicks: link.unique_clicks })
+                    links.push(LinkActivity { url: link.url, clicks: link.clicks, unique_clicks: link.unique_clicks });
                 }
             }
         }

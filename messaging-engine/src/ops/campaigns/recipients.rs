@@ -272,7 +272,7 @@ impl Listing<'_, '_> {
         let Some(progress) = progress else { return Ok(None) };
         let (mut at, mut passed) = (from, 0);
         while let Some(set) = sets.get(usize::from(at.set)) {
-            let beyond = self.beyond_messages(*set, progress, at);
+            let beyond = Self::beyond_messages(*set, progress, at);
             if beyond.set != at.set {
                 at = beyond;
                 continue;
@@ -311,7 +311,7 @@ impl Listing<'_, '_> {
 
     /// Where in a set the first recipient may be who has no message; the next set if there is none in it. While a test
     /// group is given messages, a place says nothing of those who do not belong to it.
-    fn beyond_messages(&self, set: AudienceSet, progress: &CampaignProgress, at: AudiencePlace) -> AudiencePlace {
+    fn beyond_messages(set: AudienceSet, progress: &CampaignProgress, at: AudiencePlace) -> AudiencePlace {
         let reached = &progress.fan_out;
         let AudienceSet::Recipients(wave) = set else { return at };
         if reached.group == Group::Test {

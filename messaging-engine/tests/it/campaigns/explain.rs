@@ -211,6 +211,8 @@ async fn the_last_look_is_told_beforehand() {
 /// What became of a message is why it was not sent.
 #[tokio::test]
 async fn a_message_that_has_ended_answers() {
+    use MessageStatus as S;
+
     let shop = Shop::start().await;
     let mut contacts = Vec::new();
     for number in 0..7 {
@@ -219,7 +221,6 @@ async fn a_message_that_has_ended_answers() {
     let frozen = Frozen::of(shop, json!({}), &[]).await;
     let shop = &frozen.shop;
     let of = format!("campaign_id={}", frozen.id());
-    use MessageStatus as S;
     for (contact, (status, skip, expected)) in contacts.iter().zip([
         (S::Delivered, None, "yes"),
         (S::Bounced, None, "yes"),

@@ -183,6 +183,9 @@ fn rand_bytes(message: &Message, kind: EventKind) -> [u8; 16] {
 /// What happens to each contact, the query that finds it, and its reason.
 #[tokio::test]
 async fn every_contact_has_one_line_whatever_became_of_it() {
+    use EventKind as K;
+    use MessageStatus as S;
+
     let shop = Shop::start().await;
     let mut contacts = BTreeMap::new();
     for name in [
@@ -216,8 +219,6 @@ async fn every_contact_has_one_line_whatever_became_of_it() {
     ]
     .map(|(name, verdict)| (contacts[name].as_str(), verdict));
     let frozen = Frozen::of(shop, json!({}), &verdicts).await;
-    use EventKind as K;
-    use MessageStatus as S;
     let (open, click) = ((Seen::OPENED, K::Open), (Seen::CLICKED, K::Click));
     let (unsubscribe, complaint) = ((Seen::UNSUBSCRIBED, K::Unsubscribe), (Seen::COMPLAINED, K::Complaint));
     for (name, status, seen) in [

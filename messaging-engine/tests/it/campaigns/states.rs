@@ -179,7 +179,7 @@ async fn what_a_move_changes_is_shown() {
     let id = shop.campaign(json!({})).await;
     let path = format!("/campaigns/{id}");
     let act = async |action: &str, body: Value| {
-        shop.clock.advance(Duration::from_secs(60));
+        shop.clock.advance(Duration::from_mins(1));
         shop.request(&format!("{path}/{action}"), body).await
     };
     let members = |reply: &Reply| {
@@ -213,7 +213,7 @@ async fn what_a_move_changes_is_shown() {
         ]
     );
     // A body may be left out.
-    shop.clock.advance(Duration::from_secs(60));
+    shop.clock.advance(Duration::from_mins(1));
     let target = shop.path(&format!("{path}/schedule"));
     let resumed = shop.call(Call::new(&shop.caller, http::Method::POST, &target)).await;
     assert_eq!(

@@ -25,7 +25,7 @@ use super::walk::Walk;
 /// What the numbers of the contacts count: around the ends of pieces, and pieces apart.
 const COUNTS: [i64; 9] = [1, 2, 65_535, 65_536, 65_537, 131_071, 131_072, 10_000_000, 10_000_001];
 /// Long enough for everything.
-const LONG: Duration = Duration::from_secs(600);
+const LONG: Duration = Duration::from_mins(10);
 
 struct Place {
     connection: Connection,

@@ -36,12 +36,11 @@ impl Walk {
         let connection = &*connection.unchecked_transaction()?;
         let Some(mut scan) = Scan::begin(connection, self.workspace, &self.query)? else { return Ok(true) };
         let bounds = scan.bounds()?;
-        let piece = match self.piece {
-            Some(piece) => piece,
-            None => {
-                let first = scan.first_in(&bounds)?.unwrap_or(*bounds.start());
-                *self.piece.insert(place_of(first.cast_unsigned()).0)
-            }
+        let piece = if let Some(piece) = self.piece {
+            piece
+        } else {
+            let first = scan.first_in(&bounds)?.unwrap_or(*bounds.start());
+            *self.piece.insert(place_of(first.cast_unsigned()).0)
         };
         // A piece of another workspace has no contacts of this one.
         let Ok(first) = i64::try_from(u128::from(piece) * u128::from(PIECE)) else { return Ok(true) };

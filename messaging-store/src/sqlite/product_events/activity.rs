@@ -94,12 +94,11 @@ impl Contacts {
         if self.found.is_empty() {
             return Ok(true);
         }
-        let newest = match self.newest {
-            Some(newest) => newest,
-            None => {
-                let newest = one(connection, NEWEST, [workspace_number], |row| Ok(row.get(0)?))?.unwrap_or(0);
-                *self.newest.insert(newest)
-            }
+        let newest = if let Some(newest) = self.newest {
+            newest
+        } else {
+            let newest = one(connection, NEWEST, [workspace_number], |row| Ok(row.get(0)?))?.unwrap_or(0);
+            *self.newest.insert(newest)
         };
         let all = newest / PIECE + 1;
         let (from, to) = self.buckets.quarters();
