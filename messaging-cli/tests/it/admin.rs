@@ -91,7 +91,7 @@ fn what_is_kept_is_compared_with_rows_and_files() {
 
     let server = Server::dev(data);
     let dev = server.dev_json();
-    let body = serde_json::json!({"channel": "email", "to": "ann@example.com", "from": dev["from_email"], "subject": "s",
+    let body = serde_json::json!({"channel": "email", "to": "ann@example.com", "from_email": dev["from_email"], "subject": "s",
         "text": "t", "attachments": [{"filename": "a.txt", "content_b64": "aGVsbG8="}]});
     let key = dev["api_key"].as_str().unwrap();
     let line = ["message", "send", "--api-key", key, "--json-body", "-", "--url", dev["base_url"].as_str().unwrap()];

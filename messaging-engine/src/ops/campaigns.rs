@@ -13,7 +13,7 @@ use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::campaign::check::{Found, FoundAs};
 use messaging_core::domain::campaign::input::{CampaignInput, CampaignPatch};
-use messaging_core::domain::campaign::{Campaign, CampaignStatus, Plan, Reference};
+use messaging_core::domain::campaign::{Campaign, CampaignStatus, Reference};
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
@@ -283,17 +283,4 @@ pub(super) async fn refuse_used(
     }
     cx.change(Write::ExpectUnused(workspace, what));
     Ok(())
-}
-
-/// Names of the templates that a plan sends, each once, in the order of its variants.
-fn templates_of(plan: &Plan) -> Vec<messaging_core::ids::TemplateId> {
-    let mut ids = vec![];
-    let places = if plan.variants.is_empty() { vec![None] } else { (0..plan.variants.len()).map(Some).collect() };
-    for place in places {
-        let id = plan.template_of(place);
-        if !ids.contains(&id) {
-            ids.push(id);
-        }
-    }
-    ids
 }

@@ -208,7 +208,7 @@ mod tests {
             "campaign_id": null,
             "automation_id": null,
             "template_id": null,
-            "variant": null,
+            "variant": "B",
             "tags": [
               "order"
             ],

@@ -143,7 +143,7 @@ async fn warnings(cx: &Context<'_>, campaign: &Campaign) -> Result<Vec<CampaignW
     if campaign.plan.channel != Channel::Email || campaign.status.is_final() {
         return Ok(warnings);
     }
-    for template_id in super::templates_of(&campaign.plan) {
+    for template_id in templates_of(&campaign.plan) {
         let Some(head) = cx.app.template_head(campaign.workspace_id, template_id).await? else { continue };
         if head.warnings.iter().any(|warning| warning.code == WarningCode::NoUnsubscribeLink) {
             warnings.push(CampaignWarning {
@@ -154,4 +154,17 @@ async fn warnings(cx: &Context<'_>, campaign: &Campaign) -> Result<Vec<CampaignW
         }
     }
     Ok(warnings)
+}
+
+/// Names of the templates that a plan sends, each once, in the order of its variants.
+fn templates_of(plan: &Plan) -> Vec<TemplateId> {
+    let mut ids = vec![];
+    let places = if plan.variants.is_empty() { vec![None] } else { (0..plan.variants.len()).map(Some).collect() };
+    for place in places {
+        let id = plan.template_of(place);
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    ids
 }

@@ -54,10 +54,24 @@ pub(in super::super) fn message(workspace: WorkspaceId, row: &Row<'_>) -> Result
             seen: Seen::from_bits(row.get(18)?),
             links: row.get::<_, i64>(19)?.cast_unsigned(),
             skip: row.get::<_, Option<i64>>(20)?.map(|number| numbered(&Skip::ALL, number)).transpose()?,
-            sent_at: maybe_time(row, 21)?,
-            delivered_at: maybe_time(row, 22)?,
+            sent_at: kept_time(row, 21)?,
+            delivered_at: kept_time(row, 22)?,
         },
     })
+}
+
+/// In the place of a time that has not come, and as long as one, six bytes: a row that grew when its message is sent would
+/// make pages overflow, and SQLite does not overwrite what it moves from one page to another. So what is erased from the
+/// row later would stay where the row was before.
+const NOT_YET: i64 = -(1 << 46);
+
+fn time_to_keep(time: Option<Timestamp>) -> i64 {
+    time.map_or(NOT_YET, Timestamp::as_millis)
+}
+
+/// A time, or none; rows of before these were kept have NULL.
+fn kept_time(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, Fault> {
+    Ok(maybe_time(row, column)?.filter(|time| time.as_millis() != NOT_YET))
 }
 
 fn hold(row: &Row<'_>) -> Result<Option<Hold>, Fault> {
@@ -107,8 +121,8 @@ impl<'connection> InsertMessage<'connection> {
             seen.bits(),
             links.cast_signed(),
             skip.map(|skip| number(&Skip::ALL, &skip)),
-            sent_at.map(Timestamp::as_millis),
-            delivered_at.map(Timestamp::as_millis),
+            time_to_keep(sent_at),
+            time_to_keep(delivered_at),
         ])?;
         Ok(())
     }
@@ -134,8 +148,8 @@ pub(in super::super) fn change_status(connection: &Connection, movement: &MoveMe
             seen.bits(),
             links.cast_signed(),
             skip.map(|skip| number(&Skip::ALL, &skip)),
-            sent_at.map(Timestamp::as_millis),
-            delivered_at.map(Timestamp::as_millis),
+            time_to_keep(sent_at),
+            time_to_keep(delivered_at),
         ])?;
     expect_one(rows)
 }
