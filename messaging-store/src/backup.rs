@@ -14,22 +14,23 @@
 
 mod archive;
 mod copy;
+mod parts;
 pub(crate) mod pinned;
 mod restore;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use messaging_core::ports::clock::{Clock as _, Entropy as _, SystemClock, SystemEntropy};
+use messaging_core::ports::clock::{Clock as _, SystemClock};
 use serde::{Deserialize, Serialize};
 
 use self::archive::ArchiveWriter;
 use self::pinned::{Pinned, UnfinishedFile};
 use crate::file_error::FileError;
-use crate::files::{directory_above, sync_directory};
-use crate::sqlite::open::{beside, database_directory};
+use crate::files::{database_directory, directory_above, sync_directory};
 
+pub use self::parts::{BackupError, Progress};
 pub use self::restore::{RestoreError, RestoreReport, restore};
 
 /// The first entry: what the archive is.
@@ -40,8 +41,6 @@ const DATABASE: &str = "messaging.db";
 const SECRET_KEY: &str = "secret.key";
 /// The number of the latest start, in a data directory. Not in an archive: that is a copy.
 const EPOCH: &str = "epoch";
-/// Directories of files in an archive, and beside a database.
-const DIRECTORIES: [&str; 2] = ["attachments", "uploads"];
 /// The form of archives; readers refuse another one.
 const FORMAT: u32 = 1;
 
@@ -58,17 +57,6 @@ pub struct BackupOptions {
     pub overwrite: bool,
 }
 
-/// How far a backup or a restore is, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
-    /// What is being done, for people.
-    pub doing: &'static str,
-    /// Bytes that are done.
-    pub done: u64,
-    /// Bytes in all, as far as is known.
-    pub total: u64,
-}
-
 /// What a backup holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -83,27 +71,6 @@ pub struct BackupReport {
     pub files: u64,
     /// The SHA-256 of what stands before its last entry, in hexadecimal digits.
     pub sha256: String,
-}
-
-/// Why no backup was made. What was begun is removed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BackupError {
-    /// There is no database.
-    #[error("there is no database {}", .0.display())]
-    NoDatabase(PathBuf),
-    /// The file is there already.
-    #[error("{} exists; name another file, or say --overwrite", .0.display())]
-    Exists(PathBuf),
-    /// A file or directory cannot be used.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// The database cannot be read, or its copy not be written.
-    #[error("failed to copy the database")]
-    Database(#[source] rusqlite::Error),
-    /// What the database names went again and again while it was copied.
-    #[error("files of the database kept being removed while it was copied; try again")]
-    Unsettled,
 }
 
 /// What the first entry says.
@@ -183,24 +150,4 @@ fn write(
     unfinished.file().sync_all().map_err(failed)?;
     let bytes = unfinished.file().metadata().map_err(failed)?.len();
     Ok(BackupReport { file: file.to_owned(), bytes, database_bytes, files, sha256 })
-}
-
-/// Opens a file that must not be there yet, readable by its owner alone.
-fn create_new(path: &Path) -> io::Result<File> {
-    crate::files::private(OpenOptions::new().read(true).write(true).create_new(true)).open(path)
-}
-
-/// A name that nobody else has.
-fn random_name() -> String {
-    let mut bytes = [0; 8];
-    SystemEntropy::default().fill(&mut bytes);
-    format!("{:016x}", u64::from_be_bytes(bytes))
-}
-
-/// Removes a directory with everything in it; no error when it is gone already.
-fn remove_directory(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }

@@ -2,12 +2,22 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
 /// Ends the name of a file that is still being written, or was when the power failed.
 pub(crate) const UNFINISHED: &str = ".part";
+
+/// The directory that a database is in.
+pub(crate) fn database_directory(database: &Path) -> &Path {
+    database.parent().unwrap_or(Path::new(""))
+}
+
+/// A file or directory beside a database.
+pub(crate) fn beside(database: &Path, name: &str) -> PathBuf {
+    database_directory(database).join(name)
+}
 
 /// Makes a directory that only the owner may enter.
 pub(crate) fn make_directory(path: &Path) -> io::Result<()> {

@@ -14,8 +14,8 @@ use messaging_core::ports::clock::{Clock as _, SystemClock};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
+use super::parts::{BackupError, Progress};
 use super::pinned::Pinned;
-use super::{BackupError, Progress};
 use crate::file_error::FileError;
 use crate::sqlite::files_of_rows;
 

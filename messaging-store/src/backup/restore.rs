@@ -13,9 +13,10 @@ use rusqlite::{Connection, OptionalExtension as _};
 use serde::{Deserialize, Serialize};
 
 use super::archive::{ArchiveReader, Damage, Entry};
+use super::copy;
+use super::parts::{DIRECTORIES, Progress, create_new, random_name, remove_directory};
 use super::pinned::{is_left, is_plain, make_locked};
-use super::{ABOUT, About, DATABASE, DIRECTORIES, EPOCH, FORMAT, Progress, SECRET_KEY};
-use super::{copy, create_new, random_name, remove_directory};
+use super::{ABOUT, About, DATABASE, EPOCH, FORMAT, SECRET_KEY};
 use crate::file_error::FileError;
 use crate::files::{directory_above, make_directory, names, sync_directory};
 

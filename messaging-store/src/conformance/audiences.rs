@@ -1,25 +1,26 @@
 //! Audiences of campaigns: as they are found, and as they are kept.
 
+mod asked;
 mod worlds;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use messaging_core::changes::{AudienceRow, Expect, Write};
 use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{
-    AudienceCounts, AudienceSet, AudienceVerdict, address_digest, number_at, place_of,
+    AudienceCounts, AudienceSet, AudienceVerdict, address_digest, place_of,
 };
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::{Consent, Contact};
 use messaging_core::domain::segment::{Segment, SegmentKind};
-use messaging_core::ids::{CampaignId, ContactId, ListId, WorkspaceId};
+use messaging_core::ids::{CampaignId, ListId, WorkspaceId};
 use messaging_core::ports::store::Store;
-use messaging_core::ports::store::audiences::{AudiencePiece, AudiencePreview, AudienceQuery};
+use messaging_core::ports::store::audiences::{AudiencePreview, AudienceQuery};
 use messaging_core::time::Timestamp;
 use serde_json::json;
 
+use self::asked::{pieces, preview, told, verdicts};
 use self::worlds::verdicts_are_those_of_the_rules;
 use super::sample::{at, campaign, contact, contact_list, id, object, segment, suppression};
 use super::segments::keeping::calculate;
@@ -43,47 +44,6 @@ fn nobody(channel: Channel) -> AudienceQuery {
         zone: TimeZone::UTC,
         wants_zones: false,
     }
-}
-
-/// All pieces of an audience, with their duplicates.
-async fn pieces(store: &dyn Store, workspace: WorkspaceId, query: &AudienceQuery) -> Vec<AudiencePiece> {
-    let query = Arc::new(query.clone());
-    let (mut pieces, mut taken, mut next) = (Vec::new(), HashSet::new(), None);
-    loop {
-        let mut piece = store.audience_piece(workspace, &query, next).await.expect("a piece");
-        assert!(next.is_none_or(|asked| asked == piece.piece), "the piece that was asked for");
-        piece.facts.find_duplicates(&piece.addresses, &mut taken);
-        next = piece.next;
-        assert!(next.is_none_or(|next| next > piece.piece), "pieces come in their order");
-        pieces.push(piece);
-        if next.is_none() {
-            return pieces;
-        }
-    }
-}
-
-/// Everybody in an audience, by number, with the verdict.
-async fn verdicts(store: &dyn Store, workspace: WorkspaceId, query: &AudienceQuery) -> Vec<(u64, AudienceVerdict)> {
-    let mut all = Vec::new();
-    for piece in pieces(store, workspace, query).await {
-        let judged = piece.facts.judge();
-        let verdict = |place| (number_at(piece.piece, place), judged.verdict_at(place).expect("matched"));
-        all.extend(piece.facts.matched.iter().map(verdict));
-    }
-    all
-}
-
-/// The same with contacts in place of numbers.
-async fn told(store: &dyn Store, workspace: WorkspaceId, query: &AudienceQuery) -> Vec<(ContactId, AudienceVerdict)> {
-    let verdicts = verdicts(store, workspace, query).await;
-    let numbers: Vec<u64> = verdicts.iter().map(|(number, _)| *number).collect();
-    let contacts = store.campaign_recipients(workspace, query.channel, &numbers).await.expect("contacts");
-    assert_eq!(contacts.iter().map(|contact| contact.number).collect::<Vec<_>>(), numbers);
-    contacts.into_iter().zip(verdicts).map(|(contact, (_, verdict))| (contact.contact_id, verdict)).collect()
-}
-
-async fn preview(store: &dyn Store, workspace: WorkspaceId, query: &AudienceQuery) -> AudiencePreview {
-    store.preview_audience(workspace, &Arc::new(query.clone())).await.expect("a preview")
 }
 
 fn join(workspace: WorkspaceId, list: ListId, contact: &Contact) -> Write {

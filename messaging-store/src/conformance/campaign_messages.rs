@@ -12,8 +12,7 @@ use messaging_core::ports::store::Store;
 use messaging_core::ports::store::campaigns::Wanted;
 use messaging_core::time::Timestamp;
 
-use super::campaigns::create;
-use super::sample::{at, bare_message, campaign, id, insert, message};
+use super::sample::{at, bare_message, campaign, create_campaign as create, id, insert, message};
 use super::{all_pages, first, put, refuse};
 
 /// A new message of a campaign.

@@ -25,16 +25,13 @@ use messaging_core::time::Timestamp;
 use serde_json::json;
 
 use super::campaign_messages::new_waiting;
+pub(super) use super::sample::create_campaign as create;
 use super::sample::{at, campaign, contact, contact_list, id, segment, template};
 use super::segments::add_contact;
 use super::{all_pages, first, put, refuse};
 
 /// Longer than any cap counts.
 const WEEK: i64 = 168 * 3_600_000;
-
-pub(super) fn create(campaign: &Campaign) -> Write {
-    Write::PutCampaign(Box::new(campaign.clone()), Expect::Absent)
-}
 
 pub(super) fn replace(campaign: &Campaign, revision: u32) -> Write {
     Write::PutCampaign(Box::new(campaign.clone()), Expect::Revision(revision))

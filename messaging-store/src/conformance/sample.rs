@@ -313,6 +313,11 @@ pub fn campaign(workspace_id: WorkspaceId) -> Campaign {
     }
 }
 
+/// Creates a campaign.
+pub fn create_campaign(campaign: &Campaign) -> Write {
+    Write::PutCampaign(Box::new(campaign.clone()), Expect::Absent)
+}
+
 /// The content of a message.
 pub fn content(text: &str) -> MessageContent {
     MessageContent { request: Bytes::copy_from_slice(text.as_bytes()) }

@@ -27,15 +27,13 @@ use messaging_core::ports::store::audiences::{
 };
 
 use self::preview::Count;
+use self::scan::LOOK;
 use self::taken::Taken;
 use self::walk::Walk;
 use super::SqliteStore;
 
 pub(super) use self::kept::{forget_campaign, put};
 pub(super) use self::taken::{forget as forget_addresses, take};
-
-/// How long one look may take: others wait for the thread meanwhile.
-const LOOK: Duration = Duration::from_millis(25);
 /// How long a preview counts; then it estimates.
 const PREVIEW: Duration = Duration::from_millis(450);
 

@@ -7,6 +7,7 @@ mod forget;
 mod messages;
 mod references;
 mod sends;
+mod sends_look;
 mod waiting;
 
 use async_trait::async_trait;
@@ -27,9 +28,9 @@ use super::numbers::campaign_number;
 use super::query::{many, one};
 use super::row::{below, document, number, numbered_place, one_more, place_number, record, slice, stored};
 
-pub(super) use forget::SendsLook;
 pub(super) use references::expect_unused;
 pub(super) use sends::{delete_of as delete_contact_sends, put as put_contact_sends};
+pub(super) use sends_look::SendsLook;
 pub(super) use waiting::{insert as insert_waiting, put as put_waiting, take as take_waiting};
 
 pub(super) fn put(connection: &Connection, campaign: &Campaign, expect: Expect) -> Result<(), Fault> {

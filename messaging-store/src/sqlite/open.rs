@@ -26,7 +26,7 @@ use super::write_connection::WriteConnection;
 use super::writer::Writer;
 use super::{DueTables, SqliteStore, Stop};
 use crate::backup::pinned;
-use crate::files::{make_directory, private};
+use crate::files::{beside, database_directory, make_directory, private};
 
 /// How long a program that may not migrate waits for the one that does.
 const MIGRATION_PATIENCE: Duration = Duration::from_secs(10);
@@ -135,16 +135,6 @@ impl SqliteStore {
             stop: Arc::new(Mutex::new(stop)),
         })
     }
-}
-
-/// The directory that a database is in.
-pub(crate) fn database_directory(database: &Path) -> &Path {
-    database.parent().unwrap_or(Path::new(""))
-}
-
-/// A file or directory beside a database.
-pub(crate) fn beside(database: &Path, name: &str) -> PathBuf {
-    database_directory(database).join(name)
 }
 
 /// Makes this process the owner of the database: whoever was it and still runs, past the lock file, finds another

@@ -15,7 +15,7 @@ use messaging_core::ports::store::audiences::{AudiencePreview, AudienceQuery};
 
 use super::super::segments::kept::{Told, World};
 use super::super::segments::random;
-use super::{pieces, preview, told};
+use super::asked::{pieces, preview, told};
 
 /// How many audiences each world is asked for.
 const AUDIENCES: usize = 12;

@@ -14,8 +14,7 @@ use rusqlite::Connection;
 
 use super::super::fault::Fault;
 use super::super::segments::{scaled, spread};
-use super::LOOK;
-use super::scan::{Found, Scan};
+use super::scan::{Found, LOOK, Scan};
 
 /// More addresses than these are not compared with one another.
 const MAX_ADDRESSES: usize = 100_000;

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{ContactFacts, Piece, address_digest, agrees, number_at, place_of};
@@ -21,6 +22,9 @@ use super::super::numbers::{COUNT_BITS, contact_number, list_number, segment_num
 use super::super::query::one;
 use super::super::segments::{Evaluation, attribute_addresses, compile};
 use super::suppressed::Suppressed;
+
+/// How long one look may take: others wait for the thread meanwhile.
+pub(super) const LOOK: Duration = Duration::from_millis(25);
 
 /// How many contacts a step of a look may concern when nothing is evaluated: some milliseconds.
 const STEP: i64 = 8192;

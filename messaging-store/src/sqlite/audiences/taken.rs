@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 use super::super::fault::Fault;
 use super::super::numbers::campaign_number;
 use super::super::query::one;
-use super::LOOK;
+use super::scan::LOOK;
 
 pub(in super::super) fn take(
     connection: &Connection,

@@ -1,6 +1,6 @@
 //! Letting go what belongs to removed campaigns, and sends that no cap asks for any more.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use messaging_core::domain::recipient_time::frequency_cap::WEEK;
 use messaging_core::ports::store::StoreError;
@@ -31,16 +31,6 @@ const OF_A_CAMPAIGN: [&str; 3] = [
 
 /// A row of sends: contact, channel, revision.
 type SendsKey = (i64, i64, i64);
-
-/// How far sweeps have looked through the sends: the last row that was looked at, contact and channel.
-#[derive(Debug)]
-pub(in super::super) struct SendsLook(Mutex<(i64, i64)>);
-
-impl Default for SendsLook {
-    fn default() -> Self {
-        Self(Mutex::new((i64::MIN, i64::MIN)))
-    }
-}
 
 impl SqliteStore {
     /// Lets rows of one removed campaign go, and when there are none, the campaign; answers how many went.
