@@ -163,8 +163,10 @@ impl Plan {
         });
         let jumps = jumps.collect();
         let sweep_every = if dice.chance(300) { Duration::from_mins(5) } else { Duration::from_hours(6) };
+        // A campaign takes a hundred times as many steps as a message.
+        let has_campaigns = seed % 16 == 15;
         let count = 6 + dice.index(24);
-        let requests = requests::plan(dice, fixture, count, span);
+        let requests = requests::plan(dice, fixture, has_campaigns, count, span);
         let account = AccountRates { throttled: rate(dice, 100), refused: rate(dice, 60) };
         Self {
             seed,
