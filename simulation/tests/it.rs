@@ -94,11 +94,6 @@ fn a_mark_after_the_content_is_found() {
 }
 
 #[test]
-fn a_place_outside_of_the_commit_is_found() {
-    finds(Planted::PlaceOutsideCommit, &["messages for"]);
-}
-
-#[test]
 fn a_counter_outside_of_the_commit_is_found() {
     finds(Planted::CounterOutsideCommit, &["members of a list"]);
 }
