@@ -1,7 +1,7 @@
 //! One file with everything of an installation, made while a server works on it, and put back from it.
 //!
 //! **What is consistent.** The database is copied from one snapshot. What it names beside itself is pinned around the
-//! moment of that snapshot by hard links ([`pinned`]), so that sweeps and erasures which come later take nothing away
+//! moment of that snapshot by hard links (`pinned.rs`), so that sweeps and erasures which come later take nothing away
 //! from the copy. Where a file went in the very moment between, the snapshot is taken again: the database names it no
 //! more. Files that the snapshot does not name yet, or no more, may be in the copy as well; a server removes them as it
 //! removes what a crash leaves.
@@ -9,7 +9,7 @@
 //! **What it costs.** A copy of the database beside the file while that is made, and the write-ahead log, which cannot
 //! start over while the snapshot is read. The writer waits for nothing.
 //!
-//! **What it is.** A tar archive ([`archive`]) whose last entry is the SHA-256 of all before it, so other programs can
+//! **What it is.** A tar archive (`archive.rs`) whose last entry is the SHA-256 of all before it, so other programs can
 //! look into it and take it apart. The database in it is marked as a copy: a server that works on it is fenced.
 
 mod archive;
