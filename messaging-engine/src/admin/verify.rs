@@ -28,7 +28,7 @@ pub struct VerifyReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DifferenceReport {
-    /// What.
+    /// The counter, row or file, in words for people.
     pub what: String,
     /// The number that is kept. Of something that is there or not: 1 or 0.
     pub stored: i64,

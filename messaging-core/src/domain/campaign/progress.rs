@@ -57,9 +57,9 @@ pub enum Freeze {
 /// Recipients who are due at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wave {
-    /// When.
+    /// When the clocks of their zones let them have it.
     pub due_at: Timestamp,
-    /// How many.
+    /// How many recipients are due then.
     pub recipients: u64,
 }
 

@@ -9,7 +9,7 @@ use crate::ids::{MessageId, WorkspaceId};
 /// Something that is kept otherwise than it is counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// What.
+    /// The counter, row or file, in words for people.
     pub what: String,
     /// The number that is kept.
     pub stored: i64,
