@@ -151,6 +151,11 @@ pub struct Variant {
 }
 
 impl Plan {
+    /// The places of its variants; a regular campaign is one that has no place.
+    pub fn places(&self) -> Vec<Option<usize>> {
+        if self.variants.is_empty() { vec![None] } else { (0..self.variants.len()).map(Some).collect() }
+    }
+
     /// The template of a variant; without one the campaign's.
     pub fn template_of(&self, variant: Option<usize>) -> TemplateId {
         let own = variant.and_then(|place| self.variants.get(place)?.template_id);

@@ -93,28 +93,38 @@ impl App {
     /// Whether each variant of a campaign has a sender: the campaign's, else its template's, else the workspace's own
     /// (contract section 12.3). The first that has none is told.
     async fn campaign_sender(&self, workspace: WorkspaceId, plan: &Plan) -> Result<SenderState, StoreError> {
-        if plan.channel != Channel::Email {
-            return Ok(SenderState::Verified);
-        }
-        let domains = self.sending_domains(workspace).await?;
-        let places: Vec<Option<usize>> = match plan.variants.len() {
-            0 => vec![None],
-            count => (0..count).map(Some).collect(),
-        };
-        for place in places {
+        for place in plan.places() {
             let of_template = match &plan.from_email {
                 Some(_) => None,
                 None => self.store().template_head(workspace, plan.template_of(place)).await?,
             };
-            let text = plan.from_email.clone().or_else(|| of_template?.design.from_email);
-            let asked = text.as_deref().map(EmailAddress::parse).transpose();
-            match asked.map(|asked| sender::decide(asked.as_ref(), None, &domains)) {
-                Ok(Ok(_)) => {}
-                Ok(Err(DomainError::SenderMissing)) => return Ok(SenderState::Missing),
-                Ok(Err(_)) | Err(_) => return Ok(SenderState::NotVerified),
+            let of_template = of_template.and_then(|template| template.design.from_email);
+            if let Err(state) = self.variant_sender(workspace, plan, of_template.as_deref()).await? {
+                return Ok(state);
             }
         }
         Ok(SenderState::Verified)
+    }
+
+    /// The sender of a variant: the campaign's, else that of the template, else the workspace's own; or what is wrong
+    /// with it. `None` on channels that have none.
+    pub(super) async fn variant_sender(
+        &self,
+        workspace: WorkspaceId,
+        plan: &Plan,
+        of_template: Option<&str>,
+    ) -> Result<Result<Option<String>, SenderState>, StoreError> {
+        if plan.channel != Channel::Email {
+            return Ok(Ok(None));
+        }
+        let domains = self.sending_domains(workspace).await?;
+        let asked = plan.from_email.as_deref().or(of_template).filter(|text| !text.is_empty());
+        let asked = asked.map(EmailAddress::parse).transpose();
+        Ok(match asked.map(|asked| sender::decide(asked.as_ref(), None, &domains)) {
+            Ok(Ok(sender)) => Ok(Some(sender.as_str().to_owned())),
+            Ok(Err(DomainError::SenderMissing)) => Err(SenderState::Missing),
+            Ok(Err(_)) | Err(_) => Err(SenderState::NotVerified),
+        })
     }
 
     /// Compiles the templates that stand in a plan itself, and adds what is wrong with them.

@@ -2,7 +2,7 @@
 
 use messaging_core::changes::Write;
 use messaging_core::domain::address::EmailAddress;
-use messaging_core::domain::campaign::{Campaign, FailureReason, Plan};
+use messaging_core::domain::campaign::{Campaign, FailureReason};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content::TemplateUse;
 use messaging_core::domain::recipient_time::Terms;
@@ -41,16 +41,17 @@ impl App {
         campaign: &Campaign,
     ) -> Result<Result<Vec<PinnedVariant>, FailureReason>, StoreError> {
         let (workspace, plan) = (campaign.workspace_id, &campaign.plan);
-        let mut pinned = Vec::with_capacity(plan.variants.len().max(1));
-        for place in 0..plan.variants.len().max(1) {
-            let id = plan.template_of(Some(place));
+        let places = plan.places();
+        let mut pinned = Vec::with_capacity(places.len());
+        for place in places {
+            let id = plan.template_of(place);
             let Some(template) = self.store().template_head(workspace, id).await? else {
                 return Ok(Err(FailureReason::TemplateMissing));
             };
             let own = template.design.from_email.as_deref();
-            match self.campaign_sender_of(workspace, plan, own).await? {
+            match self.variant_sender(workspace, plan, own).await? {
                 Ok(sender) => pinned.push((TemplateUse { id, version: template.version }, sender)),
-                Err(reason) => return Ok(Err(reason)),
+                Err(_) => return Ok(Err(FailureReason::SenderDomainNotVerified)),
             }
         }
         Ok(self.check_channel(workspace, plan.channel).await?.map(|()| pinned))
@@ -68,26 +69,6 @@ impl App {
             return Ok(Err(FailureReason::SenderDomainNotVerified));
         }
         self.check_channel(campaign.workspace_id, campaign.plan.channel).await
-    }
-
-    /// The sender of a variant: the campaign's, else that of the template, else the workspace's own.
-    async fn campaign_sender_of(
-        &self,
-        workspace: WorkspaceId,
-        plan: &Plan,
-        of_template: Option<&str>,
-    ) -> Result<Result<Option<String>, FailureReason>, StoreError> {
-        if plan.channel != Channel::Email {
-            return Ok(Ok(None));
-        }
-        let asked = plan.from_email.as_deref().or(of_template).filter(|text| !text.is_empty());
-        let domains = self.sending_domains(workspace).await?;
-        let decided = match asked.map(EmailAddress::parse).transpose() {
-            Ok(asked) => sender::decide(asked.as_ref(), None, &domains).ok(),
-            Err(_) => None,
-        };
-        let sender = decided.map(|sender| Some(sender.as_str().to_owned()));
-        Ok(sender.ok_or(FailureReason::SenderDomainNotVerified))
     }
 
     async fn check_channel(

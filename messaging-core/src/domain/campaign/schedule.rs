@@ -219,9 +219,7 @@ pub fn has_stalled(last_progress: Timestamp, now: Timestamp) -> bool {
 impl Plan {
     /// Adds the templates that lack what a message of the channel needs, less what the campaign gives itself.
     fn check_parts(&self, found: &[Found], violations: &mut Violations) {
-        let places: Vec<Option<usize>> =
-            if self.variants.is_empty() { vec![None] } else { (0..self.variants.len()).map(Some).collect() };
-        for place in places {
+        for place in self.places() {
             let template = Reference::Template(self.template_of(place));
             let parts = found.iter().find_map(|found| match found.what {
                 FoundAs::Template { parts, .. } if found.reference == template => Some(parts),

@@ -100,12 +100,17 @@ pub struct VariantStats {
     pub verdict: Verdict,
 }
 
-/// What the variants are compared by: opens unless clicks are asked for.
+/// The counters of each variant, in their order: a variant of which nothing is counted yet has none kept.
+fn by_variant(campaign: &Campaign, kept: &[Counts]) -> Vec<Counts> {
+    (0..campaign.plan.variants.len()).map(|place| kept.get(place).copied().unwrap_or_default()).collect()
+}
+
+/// What each variant is compared by: opens unless clicks are asked for. `variants` are their kept counters.
 pub fn trials(campaign: &Campaign, variants: &[Counts]) -> Vec<Trials> {
     let by_clicks = campaign.plan.settings.ab_test.is_some_and(|test| test.winner_metric == WinnerMetric::ClickRate);
     let counter = if by_clicks { Counter::UniqueClicks } else { Counter::UniqueOpens };
     let of = |counts: &Counts| Trials { delivered: counts.total(Counter::Delivered), successes: counts.total(counter) };
-    variants.iter().map(of).collect()
+    by_variant(campaign, variants).iter().map(of).collect()
 }
 
 impl Campaign {
@@ -174,8 +179,7 @@ impl VariantStats {
         if campaign.plan.variants.is_empty() {
             return Vec::new();
         }
-        let counts: Vec<Counts> =
-            (0..campaign.plan.variants.len()).map(|place| variants.get(place).copied().unwrap_or_default()).collect();
+        let counts = by_variant(campaign, variants);
         let scores = if campaign.scores.len() == counts.len() {
             campaign.scores.clone()
         } else {

@@ -181,8 +181,7 @@ impl Operation for DeclareWinner {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<CampaignAction, Error> {
         let Stored { record: campaign, revision } = find(cx, call.path).await?;
         refuse(cx, Violations::new())?;
-        let mut counts = cx.store().campaign_counts(campaign.workspace_id, campaign.id).await?;
-        counts.resize_with(campaign.plan.variants.len(), Default::default);
+        let counts = cx.store().campaign_counts(campaign.workspace_id, campaign.id).await?;
         let known = scores(&trials(&campaign, &counts));
         let campaign = campaign.declare_winner(&call.body.variant, known, cx.now)?;
         moved(cx, campaign, revision, CampaignResult::WinnerChosen).await

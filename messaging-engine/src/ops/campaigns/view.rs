@@ -159,8 +159,7 @@ async fn warnings(cx: &Context<'_>, campaign: &Campaign) -> Result<Vec<CampaignW
 /// Names of the templates that a plan sends, each once, in the order of its variants.
 fn templates_of(plan: &Plan) -> Vec<TemplateId> {
     let mut ids = vec![];
-    let places = if plan.variants.is_empty() { vec![None] } else { (0..plan.variants.len()).map(Some).collect() };
-    for place in places {
+    for place in plan.places() {
         let id = plan.template_of(place);
         if !ids.contains(&id) {
             ids.push(id);

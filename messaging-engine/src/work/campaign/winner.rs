@@ -5,7 +5,6 @@ use messaging_core::domain::campaign::CampaignPhase;
 use messaging_core::domain::campaign::progress::Group;
 use messaging_core::domain::campaign::stats::trials;
 use messaging_core::domain::campaign::winner::{Choice, choose, scores};
-use messaging_core::domain::tally::Counts;
 
 use super::{Step, UnderWay, put};
 use crate::jobs::run_campaign::RunCampaign;
@@ -30,8 +29,7 @@ impl RunCampaign {
                 put(cx, &tested, revision).await?;
             }
             Some(CampaignPhase::WaitingWinner) if campaign.winner_due_at().is_some_and(|due| due <= now) => {
-                let mut counts = cx.app.store().campaign_counts(self.workspace_id, self.campaign_id).await?;
-                counts.resize(campaign.plan.variants.len(), Counts::default());
+                let counts = cx.app.store().campaign_counts(self.workspace_id, self.campaign_id).await?;
                 let trials = trials(campaign, &counts);
                 let (scores, test) = (scores(&trials), campaign.plan.settings.ab_test);
                 let Some(Choice::Winner(place)) = test.map(|test| choose(&trials, &scores, &test)) else {
