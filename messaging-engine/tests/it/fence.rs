@@ -61,6 +61,9 @@ async fn nobody_gets_past_the_fence_with_a_connection_open() {
     assert!(!outgoing.last_look.is_held());
     fence(&product).await;
     assert!(outgoing.last_look.is_held());
+    // A copy that was taken during an attempt waits as well.
+    let report = product.report(id).await;
+    assert_eq!((report.status, report.hold.unwrap().reason), (MessageStatus::Sending, HoldReason::Held));
     product.transport.release();
     working.await.unwrap().unwrap();
     // What had left is known.

@@ -68,8 +68,12 @@ pub const fn telling_kind(status: MessageStatus) -> Option<EventKind> {
     }
 }
 
-/// What a message waits for: its campaign's pause goes before anything else (contract section 12.5).
+/// What a message waits for: its campaign's pause goes before anything else (contract section 12.5). A copy may have been
+/// taken during an attempt; nothing becomes of that until the copy may send, so its message is held like the others.
 pub fn hold_of(message: &Message, paused_since: Option<Timestamp>) -> Option<Hold> {
+    if message.status == MessageStatus::Sending {
+        return message.hold.filter(|hold| hold.reason == HoldReason::Held);
+    }
     if !matches!(message.status, MessageStatus::Queued | MessageStatus::Deferred) {
         return None;
     }

@@ -158,10 +158,11 @@ impl State {
         let fence = cx.app.fence().filter(|_| !message.status.is_settled());
         let fenced = fence.map(|fence| Hold { reason: HoldReason::Held, until: None, since: fence.since });
         let fenced = fenced.map(|hold| Message { hold: Some(hold), ..message.clone() });
+        let scheduled_for = explanation::scheduled_for(message);
         let (message, paused_since) = fenced.as_ref().map_or((message, paused_since), |message| (message, None));
         Ok(Self {
             variant: cx.app.variant_name(message).await?,
-            scheduled_for: explanation::scheduled_for(message),
+            scheduled_for,
             hold: explanation::hold_of(message, paused_since).map(HoldView::from),
             explanation: explanation::explain(message, Facts { event, paused_since, suppression }),
         })
