@@ -6,7 +6,7 @@
 //! and says nothing. What is compared is the 99th percentile of the other 19 domains.
 //!
 //! Then one message of the same workspace to the same domains comes from time to time, in every other turn with a
-//! million messages of a campaign due before it (fewer with `--bulk N`).
+//! million bulk messages due before it (fewer with `--bulk N`).
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 use messaging_benches::product::Product;
 use messaging_benches::sink::Sink;
 use messaging_benches::{Plan, median, message_to};
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{Changes, NewJob, Write};
 use messaging_core::domain::dkim::Algorithm;
+use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::domain::message::{Message, MessageFilter};
 use messaging_core::ports::store::{PageRequest, Priority};
 use messaging_engine::Sweep;
@@ -212,6 +213,7 @@ async fn beside_bulk(path: &std::path::Path, bulk: u64, turn: Duration) -> Resul
             }
         }
     }
+    assert!(bulk == 0 || bulk_count > 0, "bulk messages arrive as well");
     let bulk_rate = f64::from(bulk_count) / started.elapsed().as_secs_f64();
     let left = product.app.store().job_count().await?;
     assert!(bulk < 100_000 || left > Sweep::ALL.len() as u64, "bulk messages are due all the time");
@@ -225,7 +227,7 @@ async fn beside_bulk(path: &std::path::Path, bulk: u64, turn: Duration) -> Resul
     Ok(Beside { p99: times.get(times.len() * 99 / 100).copied().unwrap_or(f64::NAN), bulk_rate })
 }
 
-/// Stores so many messages of a campaign, as a fan-out would: like one that was accepted, and due.
+/// Stores so many bulk messages: like one that was accepted, and due.
 async fn enqueue_bulk(product: &Product, count: u64) -> Result<(), Box<dyn Error>> {
     if count == 0 {
         return Ok(());
@@ -238,15 +240,16 @@ async fn enqueue_bulk(product: &Product, count: u64) -> Result<(), Box<dyn Error
     let (sample, content) =
         store.message_with_content(product.workspace, first.id).await?.ok_or("a message was accepted")?;
     let content = content.ok_or("a message has content")?;
-    let campaign = Some(app.new_id(app.now()));
     for from in (0..count).step_by(500) {
         let mut changes = Changes::default();
         for n in from..(from + 500).min(count) {
             let now = app.now();
             let to = format!("user-{:012}@{}", FIRST_BULK + n, domain(n % DOMAINS));
-            let message = Message { id: app.new_id(now), to, campaign_id: campaign, ..sample.clone() };
+            let message = Message { id: app.new_id(now), to, ..sample.clone() };
             for job in DeliverMessage::of(&message, None, None) {
-                changes.push(Write::Enqueue(job.enqueue(app.new_id(now), now)));
+                let job = job.enqueue(app.new_id(now), now);
+                let lane = Lane::new(JobClass::Bulk, product.workspace, job.lane.resource());
+                changes.push(Write::Enqueue(NewJob { lane, ..job }));
             }
             changes.push(Write::InsertMessage(Box::new(message), content.clone()));
         }
