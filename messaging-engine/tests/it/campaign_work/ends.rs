@@ -226,3 +226,46 @@ async fn waiting_for_the_next_day_is_no_standstill() {
     assert_eq!((mailing.status(id).await.as_str(), mailing.tally(id).await.as_str()), ("sent", "delivered 2"));
     assert_eq!(mailing.counts(id).await[0].total(Counter::Waiting), 0);
 }
+
+/// They are many where several contacts may have one address, and nobody asks for them any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn addresses_taken_by_an_audience_go_with_a_campaign_that_ends_before_it_is_complete() {
+    let mailing = Mailing::start(1, 1).await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let id = mailing.campaign(json!({})).await;
+        mailing.act(id, "schedule", json!({"at": "2026-01-31T10:15:00Z"})).await;
+        // As a page of the audience leaves them.
+        mailing.commit(Changes::from_iter([Write::TakeAddresses(mailing.workspace, id, vec![1, 2])])).await;
+        ids.push(id);
+    }
+    let taken = async |id: CampaignId| {
+        let mut taken = mailing.store.taken_addresses(mailing.workspace, id, vec![1, 2, 3]).await.unwrap();
+        taken.sort_unstable();
+        taken
+    };
+    let [cancelled, failed, copied] = ids[..] else { panic!("three campaigns") };
+    mailing.act(cancelled, "pause", json!({})).await;
+    assert_eq!(taken(cancelled).await, [1, 2]);
+    mailing.act(cancelled, "cancel", json!({})).await;
+    assert_eq!(taken(cancelled).await, [] as [u64; 0]);
+
+    let page = PageRequest { after: None, limit: 10 };
+    let mut domain = mailing.store.domains(mailing.workspace, page).await.unwrap().items.remove(0);
+    let stored = mailing.store.domain(mailing.workspace, domain.id).await.unwrap().unwrap();
+    domain.status = DomainStatus::Failed;
+    mailing.commit(Changes::from_iter([Write::PutDomain(domain, Expect::Revision(stored.revision))])).await;
+    mailing.act(copied, "pause", json!({})).await;
+    mailing.pass(HOUR).await;
+    assert_eq!((mailing.status(failed).await.as_str(), taken(failed).await), ("failed", vec![]));
+
+    assert_eq!(taken(copied).await, [1, 2]);
+    // As `admin resume --queued cancel` ends it.
+    mailing.clock.advance(SECOND);
+    let fence = messaging_core::domain::fence::Fence::held(mailing.app.now());
+    mailing.commit(Changes::from_iter([Write::PutFence(Some(fence), None)])).await;
+    mailing.app.look_at_fence().await.unwrap();
+    messaging_engine::admin::resume(&mailing.app, messaging_engine::admin::Queued::Cancel).await.unwrap();
+    mailing.work().await;
+    assert_eq!(taken(copied).await, [] as [u64; 0]);
+}
