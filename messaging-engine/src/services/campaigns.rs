@@ -27,16 +27,18 @@ impl App {
         let job = RunCampaign::of(campaign, at).enqueue(self.new_id(now), at);
         // A job that this adds is not woken: it waits for its time.
         let mut writes = vec![Self::wake_campaign(campaign.workspace_id, campaign.id, now), Write::EnqueueOnce(job)];
-        writes.extend(Self::forget_addresses(campaign));
+        writes.extend(Self::forget_addresses(campaign).into_iter().flatten());
         writes
     }
 
-    /// The write that lets go of the addresses that a campaign has taken for its recipients, if it ended while its audience
-    /// was being found: part of the commit that ends it. A page of the audience that is judged at the same moment is a
-    /// conflict, so nothing is taken afterwards.
-    pub(crate) fn forget_addresses(campaign: &Campaign) -> Option<Write> {
-        let has_ended = matches!(campaign.status, CampaignStatus::Cancelled | CampaignStatus::Failed);
-        has_ended.then(|| Write::ForgetAddresses(campaign.workspace_id, campaign.id))
+    /// The writes that let go of what is noted of the addresses of a campaign's recipients, if it has ended: part of the
+    /// commit that ends it, perhaps while its audience was being found. A page of the audience that is judged at the same
+    /// moment is a conflict, so nothing is noted afterwards.
+    pub(crate) fn forget_addresses(campaign: &Campaign) -> Option<[Write; 2]> {
+        use CampaignStatus::{Cancelled, Failed, Sent};
+        let (workspace, id) = (campaign.workspace_id, campaign.id);
+        let forget = || [Write::ForgetAddresses(workspace, id), Write::ForgetLeftOut(workspace, id)];
+        matches!(campaign.status, Cancelled | Failed | Sent).then(forget)
     }
 
     /// The write that has a campaign looked at that is being worked on: something that it waits for has happened.

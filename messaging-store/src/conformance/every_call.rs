@@ -107,7 +107,7 @@ macro_rules! for_every_read {
                     -> Option<ContactFacts>;
                 audience_rows(workspace: WorkspaceId, campaign: CampaignId, set: AudienceSet, from: u64, limit: usize) -> Vec<AudienceRow>;
                 audience_sets_of(workspace: WorkspaceId, campaign: CampaignId, contact: ContactId) -> Vec<AudienceSet>;
-                campaign_recipients(workspace: WorkspaceId, channel: Channel, numbers: &[u64]) -> Vec<CampaignRecipient>;
+                campaign_recipients(workspace: WorkspaceId, campaign: CampaignId, channel: Channel, numbers: &[u64]) -> Vec<CampaignRecipient>;
             }
             impl Blobs {
                 forget_abandoned_blobs(before: Timestamp, limit: usize) -> u64;

@@ -2,6 +2,7 @@
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::campaign::PauseReason;
+use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::sending_domain::DomainStatus;
 use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::domain::tally::Counter;
@@ -268,4 +269,77 @@ async fn addresses_taken_by_an_audience_go_with_a_campaign_that_ends_before_it_i
     messaging_engine::admin::resume(&mailing.app, messaging_engine::admin::Queued::Cancel).await.unwrap();
     mailing.work().await;
     assert_eq!(taken(copied).await, [] as [u64; 0]);
+}
+
+/// People are merged and erased while some of them have it, some have a message that waits, and some have none yet.
+#[tokio::test]
+async fn merges_and_erasures_in_the_middle_leave_counters_true_and_nobody_gets_it_twice() {
+    let mailing = Mailing::start(40, 3).await;
+    let test = json!({"test_percent": 50, "wait_minutes": 60});
+    let variants = json!([{"name": "a"}, {"name": "b"}]);
+    // Half are to get it first; of these six may begin in six seconds.
+    let settings = json!({"ab_test": test, "rate_limit": 60});
+    let id = mailing.send(json!({"kind": "ab_test", "variants": variants, "settings": settings})).await;
+    mailing.work().await;
+    assert_eq!(mailing.tally(id).await, "delivered 6, queued 14");
+    let messages = mailing.messages(id).await;
+    let of = |status| -> Vec<&str> {
+        let found = messages.iter().filter(move |message| message.status == status);
+        found.map(|message| message.to.as_str()).collect()
+    };
+    let (has_it, waits) = (of(MessageStatus::Delivered), of(MessageStatus::Queued));
+    let all: Vec<_> = (0..40).map(|number| format!("p{number}@d{}.example", number % 3)).collect();
+    let without: Vec<_> =
+        all.iter().map(String::as_str).filter(|to| !has_it.contains(to) && !waits.contains(to)).collect();
+    assert_eq!(without.len(), 20);
+    let contact = async |email: &str| mailing.contact(email).await["id"].as_str().unwrap().to_owned();
+    let mut gone = Vec::new();
+    for (primary, duplicate) in [
+        (has_it[0], has_it[1]),
+        (has_it[2], waits[0]),
+        (waits[1], has_it[3]),
+        (waits[2], waits[3]),
+        (waits[4], without[0]),
+        (without[1], waits[5]),
+        (without[2], has_it[4]),
+        (without[3], without[4]),
+    ] {
+        let body = json!({"primary_id": contact(primary).await, "duplicate_id": contact(duplicate).await});
+        let merged = mailing.post(&mailing.caller, &mailing.at("contacts/merge"), body).await;
+        assert_eq!(merged.summary(), "200", "{primary} {duplicate}");
+        gone.push(duplicate);
+    }
+    for erased in [has_it[5], waits[6], waits[7], without[5], without[6]] {
+        let path = mailing.at(&format!("contacts/{}", contact(erased).await));
+        assert_eq!(mailing.delete(&mailing.caller, &path).await.summary(), "204");
+    }
+    for _ in 0..20 {
+        mailing.pass(6 * SECOND).await;
+        mailing.tally(id).await;
+    }
+    mailing.pass(HOUR).await;
+    for _ in 0..20 {
+        mailing.pass(6 * SECOND).await;
+        mailing.tally(id).await;
+    }
+    assert_eq!(mailing.status(id).await, "sent");
+    mailing.tally(id).await;
+    let mut sent: Vec<_> =
+        mailing.transport.sent().into_iter().map(|outgoing| outgoing.recipients[0].clone()).collect();
+    sent.sort();
+    let attempts = sent.len();
+    sent.dedup();
+    assert_eq!(sent.len(), attempts, "somebody got it twice");
+    for erased in [waits[6], waits[7], without[5], without[6]] {
+        assert!(!sent.iter().any(|to| to == erased), "{erased}");
+    }
+    let untouched = all.iter().filter(|to| {
+        !gone.contains(&to.as_str()) && ![waits[6], waits[7], without[5], without[6]].contains(&to.as_str())
+    });
+    for to in untouched {
+        assert!(sent.contains(to), "{to} was left out");
+    }
+    // What is counted is what the rows say, over everything in the database.
+    let verified = messaging_engine::admin::verify(&mailing.app).await.unwrap();
+    assert!(verified.differences.is_empty(), "{verified:?}");
 }
