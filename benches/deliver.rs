@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p messaging-benches --bench deliver`. The floor builds and signs the same messages with
 //! the same code and sends them over ten connections; what it leaves out is the queue, the outcome and
-//! everything else that is kept. `-- --into ADDRESS` delivers into a mail server elsewhere, with
+//! everything else that is kept. Then a campaign to as many contacts at fifty domains, which the same mail server
+//! serves: what its floor leaves out besides is the audience and rendering. `-- --into ADDRESS` delivers into a mail server elsewhere, with
 //! `--messages N` and `--key rsa|ed25519`, and measures nothing: the server counts.
 
 use std::error::Error;
@@ -16,12 +17,20 @@ use messaging_benches::sink::{Sink, fill};
 use messaging_benches::{Plan, report};
 use messaging_core::domain::dkim::Algorithm;
 use messaging_engine::Sweep;
+use messaging_engine::ops::campaigns::CreateCampaign;
+use messaging_engine::ops::campaigns::actions::ScheduleCampaign;
+use messaging_engine::ops::lists::CreateList;
+use messaging_engine::ops::templates::CreateTemplate;
 use messaging_engine::work::Workers;
 use messaging_transport::{DirectDelivery, Dns, MxOverride, mime};
+use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
 /// Connections of the floor.
 const CONNECTIONS: u64 = 10;
+
+/// Domains of the recipients of a campaign.
+const DOMAINS: u64 = 50;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -59,7 +68,39 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         report(&format!("deliver, {name} signature"), floors, ours);
     }
+    let (mut floors, mut ours) = (Vec::new(), Vec::new());
+    for round in 0..plan.rounds {
+        let sink = Sink::start().await?;
+        let product = open(&directory.path().join(format!("campaign-{round}.db")), sink.address, RSA).await?;
+        let campaign = campaign(&product, messages).await?;
+        floors.push(floor(&product, &sink, 1..=messages).await?);
+        let (began, before) = (Instant::now(), sink.count());
+        let workers = Workers::start(&product.app, &Handle::current());
+        product.call::<ScheduleCampaign>(Some(&campaign), &json!({"send_now": true})).await?;
+        sink.reach(before + messages).await;
+        ours.push(rate(messages, began));
+        workers.stop().await;
+        product.app.store().close().await;
+    }
+    report(&format!("campaign to {DOMAINS} domains, RSA-2048 signature"), floors, ours);
     Ok(())
+}
+
+/// A campaign to so many contacts; answers its id.
+async fn campaign(product: &Product, contacts: u64) -> Result<String, Box<dyn Error>> {
+    let id = |made: &Value| made["id"].as_str().unwrap_or_default().to_owned();
+    let list = id(&product.call::<CreateList>(None, &json!({"name": "all"})).await?);
+    let row = |n| format!("n{n}@d{}.test,true,{list}\n", n % DOMAINS);
+    let rows: String = (0..contacts).map(row).collect();
+    product.upload(format!("email,consent.marketing_email,list_ids\n{rows}").as_bytes()).await?;
+    product.app.run_until_idle().await?;
+    let template = json!({"name": "bench", "channel": "email", "subject": "News for {{ contact.email }}",
+        "from_email": "news@sandbox.test",
+        "html": "<p>Hello {{ contact.email }}</p><a href=\"{{ unsubscribe_url }}\">stop</a>"});
+    let template = id(&product.call::<CreateTemplate>(None, &template).await?);
+    let campaign =
+        json!({"name": "bench", "channel": "email", "template_id": template, "audience": {"list_ids": [list]}});
+    Ok(id(&product.call::<CreateCampaign>(None, &campaign).await?))
 }
 
 const RSA: Algorithm = Algorithm::RsaSha256;
@@ -70,16 +111,21 @@ fn rate(messages: u64, began: Instant) -> f64 {
     messages as f64 / began.elapsed().as_secs_f64()
 }
 
-/// A product that delivers to `address` and has these messages in its queue.
+/// A product that delivers to `address`.
+async fn open(path: &std::path::Path, address: SocketAddr, algorithm: Algorithm) -> Result<Product, Box<dyn Error>> {
+    let to: MxOverride = address.to_string().parse()?;
+    let direct = DirectDelivery::builder("bench.test", Dns::new(None)).mx_override(Some(to)).build();
+    Product::delivering(path, Arc::new(direct), algorithm).await
+}
+
+/// The same with these messages in its queue.
 async fn queue(
     path: &std::path::Path,
     address: SocketAddr,
     algorithm: Algorithm,
     numbers: std::ops::RangeInclusive<u64>,
 ) -> Result<Product, Box<dyn Error>> {
-    let to: MxOverride = address.to_string().parse()?;
-    let direct = DirectDelivery::builder("bench.test", Dns::new(None)).mx_override(Some(to)).build();
-    let product = Product::delivering(path, Arc::new(direct), algorithm).await?;
+    let product = open(path, address, algorithm).await?;
     let (next, last) = (Arc::new(AtomicU64::new(*numbers.start())), *numbers.end());
     let accepting: Vec<_> = (0..64)
         .map(|_| {

@@ -151,6 +151,19 @@ impl Product {
         report.map_or(usize::MAX, |report| report.failed)
     }
 
+    /// Carries out an operation of the workspace, on the resource with an id if one is given, as a front end would;
+    /// answers its answer.
+    pub async fn call<O: Operation>(
+        &self,
+        id: Option<&str>,
+        body: &serde_json::Value,
+    ) -> Result<serde_json::Value, Box<dyn std::error::Error>> {
+        let id = id.map(|id| ("id".to_owned(), id.to_owned()));
+        let path = std::iter::once(("workspace_id".to_owned(), self.workspace.to_string())).chain(id).collect();
+        let answer = self.send::<O>(path, body.to_string().into(), None).await?;
+        Ok(serde_json::from_slice(&answer.body)?)
+    }
+
     /// Tells of product events as a front end would; answers how many were refused.
     pub async fn tell(&self, body: Bytes) -> usize {
         let answer = self.send::<SendEvents>(Vec::new(), body, None).await;

@@ -19,10 +19,11 @@ pub(super) const WINDOW: usize = 2048;
 /// Bulk jobs in work at the same time, at most: as many as one lane may have.
 const BULK_WINDOW: usize = LARGEST;
 /// Bulk jobs in work at the same time however busy the processor is; where their window begins.
-const LEAST_BULK: usize = 16;
-/// Bulk jobs that wait longer for a processor after they were claimed have others of their kind in front of them,
-/// and whatever else comes would wait behind them as well: the window of all bulk jobs shrinks.
-const LAG: Duration = Duration::from_millis(3);
+const LEAST_BULK: usize = 32;
+/// Bulk jobs that wait longer for a processor after they were claimed have too many of their kind in front of them, and
+/// whatever else comes would wait behind them as well: the window of all bulk jobs shrinks. Jobs that were claimed
+/// together wait for one another some ten milliseconds, as long as the commits that each of them needs.
+const LAG: Duration = Duration::from_millis(25);
 /// Jobs of one flow in work at the same time, so that slow peers of one workspace do not hold all places.
 const FLOW_WINDOW: usize = WINDOW / 4 * 3;
 /// Where a lane's window begins, and falls back to: what one mail server takes at a time.

@@ -73,26 +73,30 @@ impl RunCampaign {
         let lengths = cx.app.store().lane_lengths(&lanes, now, usize::from(TOGETHER)).await?;
         for (track, length) in open.iter_mut().zip(lengths) {
             let length = usize::try_from(length).unwrap_or(usize::MAX);
-            track.room = usize::from(self.adapt(track.number, length, !turn.has_shrunk)).saturating_sub(length);
+            let window = usize::from(self.adapt(track.number, length, !turn.has_shrunk));
+            // Not one for each that was delivered: whoever ends wakes this job, and every pass asks about all tracks.
+            track.room = if length > window / 2 { 0 } else { window - length };
             room = room.saturating_sub(length);
         }
         turn.has_shrunk = true;
+        let mut keys = Vec::new();
         for track in open {
             let wanted = track.room.min(room);
             if wanted == 0 {
                 released.none_due = false;
                 continue;
             }
-            let keys = cx.app.store().due_messages(workspace, id, track.number, now, wanted).await?;
+            let due = cx.app.store().due_messages(workspace, id, track.number, now, wanted).await?;
             // There may be more of it.
-            released.none_due &= keys.len() < wanted;
-            room -= keys.len();
-            for page in keys.chunks(PAGE) {
-                self.release_page(cx, page, now).await?;
-            }
-            if let Some(limit) = campaign.plan.settings.rate_limit {
-                cx.app.campaign_pace().release(id, limit, keys.len(), now);
-            }
+            released.none_due &= due.len() < wanted;
+            room -= due.len();
+            keys.extend(due);
+        }
+        for page in keys.chunks(PAGE) {
+            self.release_page(cx, page, now).await?;
+        }
+        if let Some(limit) = campaign.plan.settings.rate_limit {
+            cx.app.campaign_pace().release(id, limit, keys.len(), now);
         }
         if !released.none_due {
             released.next_at = released.next_at.min(Some(now + LOOK_AGAIN));
@@ -100,12 +104,14 @@ impl RunCampaign {
         Ok(released)
     }
 
-    /// The window of a track in which so many are in delivery: it doubles when it was found empty, and is halved when it
-    /// was found full.
+    /// The window of a track in which so many are in delivery: it doubles when it was found nearly empty, and is halved when
+    /// it was found full.
     fn adapt(&mut self, track: u8, length: usize, may_shrink: bool) -> u16 {
         let window = self.windows.get(&track).copied().unwrap_or(SMALLEST);
         let next = match length {
-            0 if self.windows.contains_key(&track) => window.saturating_mul(2).min(TOGETHER),
+            length if length <= usize::from(window / 8) && self.windows.contains_key(&track) => {
+                window.saturating_mul(2).min(TOGETHER)
+            }
             length if may_shrink && length >= usize::from(window) => (window / 2).max(SMALLEST),
             _ => window,
         };
