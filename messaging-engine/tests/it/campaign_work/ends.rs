@@ -322,8 +322,8 @@ async fn merges_and_erasures_in_the_middle_leave_counters_true_and_nobody_gets_i
         mailing.pass(6 * SECOND).await;
         mailing.tally(id).await;
     }
-    assert_eq!(mailing.status(id).await, "sent");
-    mailing.tally(id).await;
+    let (tally, view) = (mailing.tally(id).await, mailing.view(id).await);
+    assert_eq!(view["status"], "sent", "{tally} {view} {:?}", mailing.holds(id).await);
     let mut sent: Vec<_> =
         mailing.transport.sent().into_iter().map(|outgoing| outgoing.recipients[0].clone()).collect();
     sent.sort();

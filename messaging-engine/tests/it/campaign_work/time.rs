@@ -14,7 +14,7 @@ use super::{HOUR, MINUTE, Mailing, SECOND};
 
 impl Mailing {
     /// What each message waits for and until when, by address: `quiet_hours 2026-01-31T10:00:00.000Z`, or its status.
-    async fn holds(&self, id: CampaignId) -> Vec<String> {
+    pub(super) async fn holds(&self, id: CampaignId) -> Vec<String> {
         let told = |reason: HoldReason| serde_json::to_value(reason).unwrap().as_str().unwrap().to_owned();
         let one = |message: messaging_core::domain::message::Message| match message.hold {
             Some(hold) => {
