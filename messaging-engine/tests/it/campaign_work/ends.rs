@@ -314,12 +314,12 @@ async fn merges_and_erasures_in_the_middle_leave_counters_true_and_nobody_gets_i
         assert_eq!(mailing.delete(&mailing.caller, &path).await.summary(), "204");
     }
     for _ in 0..20 {
-        mailing.pass(6 * SECOND).await;
+        mailing.pass(MINUTE).await;
         mailing.tally(id).await;
     }
     mailing.pass(HOUR).await;
     for _ in 0..20 {
-        mailing.pass(6 * SECOND).await;
+        mailing.pass(MINUTE).await;
         mailing.tally(id).await;
     }
     let (tally, view) = (mailing.tally(id).await, mailing.view(id).await);
