@@ -261,6 +261,11 @@ pub enum Write {
     TakeAddresses(WorkspaceId, CampaignId, Vec<u64>),
     /// Forgets the digests of addresses that a campaign has taken, because its audience is complete.
     ForgetAddresses(WorkspaceId, CampaignId),
+    /// Notes digests of addresses of recipients of a piece that other recipients have taken, in place of what was noted of
+    /// the piece: [`Audiences::campaign_recipients`](crate::ports::store::Audiences::campaign_recipients) leaves them out.
+    LeaveOutAddresses(WorkspaceId, CampaignId, u64, Vec<(u16, u64)>),
+    /// Forgets which addresses are left out, because no message of the campaign is made any more.
+    ForgetLeftOut(WorkspaceId, CampaignId),
     /// Stores new messages of a campaign that wait to be released.
     InsertWaiting(WorkspaceId, CampaignId, Vec<NewWaiting>),
     /// Takes messages of a campaign off those that wait, because this commit releases or cancels them. A conflict when
@@ -366,6 +371,7 @@ impl Write {
                 | Self::ExpectUnused(..)
                 | Self::PutCampaignProgress(..)
                 | Self::ForgetAddresses(..)
+                | Self::ForgetLeftOut(..)
                 | Self::TakeWaiting(..)
                 | Self::PutWaiting(..)
                 | Self::PutContactSends(..)

@@ -17,7 +17,7 @@ pub(crate) mod fence;
 pub(crate) mod heavy_work;
 pub(crate) mod known_urls;
 mod last_uses;
-mod memory_budget;
+pub(crate) mod memory_budget;
 mod news;
 pub(crate) mod receiving;
 pub(crate) mod running_keys;

@@ -78,6 +78,7 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<messages::GetMessage>(),
         Endpoint::of::<messages::ListMessages>(),
         Endpoint::of::<attempts::ListAttempts>(),
+        Endpoint::of::<messages::content::GetMessageContent>(),
         Endpoint::of::<messages::cancel::CancelMessage>(),
         // Section 5.
         Endpoint::of::<events::SendEvent>(),

@@ -114,8 +114,8 @@ async fn freeze(
         let mut writes = Vec::new();
         if !digests.is_empty() {
             let mut taken = store.taken_addresses(workspace(), campaign_id, digests).await?.into_iter().collect();
-            let takes = piece.facts.find_duplicates(&piece.addresses, &mut taken);
-            writes.push(Write::TakeAddresses(workspace(), campaign_id, takes));
+            let claims = piece.facts.find_duplicates(&piece.addresses, &mut taken);
+            writes.push(Write::TakeAddresses(workspace(), campaign_id, claims.taken));
         }
         let judged = piece.facts.judge();
         counts += judged.counts();

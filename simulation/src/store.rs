@@ -323,9 +323,17 @@ impl FaultyStore {
         }
         self.apply(&others.into_iter().cloned().collect())?;
         self.life.point("place").await;
+        // A commit of its own may fail on its own; a process that ends right here is too rare.
+        if self.life.world.strikes(PLACE_LOST_PER_MILLE) {
+            self.life.note(format_args!("a place is not kept"));
+            return Err(StoreError::Unavailable.into());
+        }
         self.apply(&places.into_iter().cloned().collect())
     }
 }
+
+/// How often the place is lost that a planted mistake keeps by a commit of its own.
+const PLACE_LOST_PER_MILLE: u64 = 300;
 
 const fn ends_a_job(write: &Write) -> bool {
     matches!(write, Write::FinishJob(..) | Write::RescheduleJob(..))

@@ -97,3 +97,8 @@ fn a_mark_after_the_content_is_found() {
 fn a_counter_outside_of_the_commit_is_found() {
     finds(Planted::CounterOutsideCommit, &["members of a list"]);
 }
+
+#[test]
+fn a_place_outside_of_the_commit_is_found() {
+    finds(Planted::PlaceOutsideCommit, &["messages for"]);
+}

@@ -1,5 +1,7 @@
 //! Backups of a server at work, servers on copies, and kills in the middle of all that.
 
+mod campaigns;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -60,6 +60,8 @@ pub struct MessageAttempt {
     pub attempt: u32,
     /// When it ended.
     pub at: Timestamp,
+    /// The provider that carried it; `None` in rows of versions that did not note it.
+    pub provider: Option<String>,
     /// What was said.
     pub dialog: Dialog,
 }

@@ -96,10 +96,15 @@ pub fn zone_of(contact: Option<&str>, workspace: &str) -> TimeZone {
 /// The last look: whether an attempt may begin at `now`.
 ///
 /// Whoever must wait for the clock is not judged otherwise before: suppression, consent and cap are looked at right
-/// before the send. `until` heeds all that is known, so that nobody is woken to be told to wait again.
+/// before the send. Only the end of a cap's patience does not wait for the clock. `until` heeds all that is known, so that
+/// nobody is woken to be told to wait again.
 pub fn look(terms: &Terms, recipient: &Recipient<'_>, now: Timestamp) -> Verdict {
     if terms.is_paused {
         return Verdict::Hold { reason: HoldReason::Paused, until: None };
+    }
+    let cap = terms.frequency_cap.map_or(CapLook::Free, |cap| cap.look(recipient.sends, recipient.cap_since, now));
+    if recipient.cap_since.is_some() && cap == CapLook::Reached {
+        return Verdict::Suppress(SuppressCause::FrequencyCap);
     }
     if let Some((reason, until)) = clock_hold(terms, recipient.zone, now) {
         return Verdict::Hold { reason, until: Some(until) };
@@ -110,7 +115,6 @@ pub fn look(terms: &Terms, recipient: &Recipient<'_>, now: Timestamp) -> Verdict
     if !recipient.has_consent {
         return Verdict::Suppress(SuppressCause::NoConsent);
     }
-    let cap = terms.frequency_cap.map_or(CapLook::Free, |cap| cap.look(recipient.sends, recipient.cap_since, now));
     match cap {
         CapLook::Free => {}
         CapLook::Reached => return Verdict::Suppress(SuppressCause::FrequencyCap),

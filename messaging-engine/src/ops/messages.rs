@@ -3,6 +3,7 @@
 //! Contract section 4.
 
 pub mod cancel;
+pub mod content;
 mod view;
 
 use http::{Method, StatusCode};

@@ -2,7 +2,7 @@
 
 use messaging_core::changes::Write;
 use messaging_core::domain::address::EmailAddress;
-use messaging_core::domain::campaign::{Campaign, FailureReason};
+use messaging_core::domain::campaign::{Campaign, CampaignStatus, FailureReason};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content::TemplateUse;
 use messaging_core::domain::recipient_time::Terms;
@@ -22,11 +22,23 @@ impl App {
     /// The writes that have a campaign worked on as it has become: part of every commit that schedules, resumes, pauses,
     /// cancels or unschedules it, or chooses its winner. What the job is to do it finds out itself; one that was added
     /// for another time, or for a campaign that is a draft again, does nothing.
-    pub(crate) fn campaign_changed(&self, campaign: &Campaign, now: Timestamp) -> [Write; 2] {
+    pub(crate) fn campaign_changed(&self, campaign: &Campaign, now: Timestamp) -> Vec<Write> {
         let at = campaign.starts_at().map_or(now, |at| at.max(now));
         let job = RunCampaign::of(campaign, at).enqueue(self.new_id(now), at);
         // A job that this adds is not woken: it waits for its time.
-        [Self::wake_campaign(campaign.workspace_id, campaign.id, now), Write::EnqueueOnce(job)]
+        let mut writes = vec![Self::wake_campaign(campaign.workspace_id, campaign.id, now), Write::EnqueueOnce(job)];
+        writes.extend(Self::forget_addresses(campaign).into_iter().flatten());
+        writes
+    }
+
+    /// The writes that let go of what is noted of the addresses of a campaign's recipients, if it has ended: part of the
+    /// commit that ends it, perhaps while its audience was being found. A page of the audience that is judged at the same
+    /// moment is a conflict, so nothing is noted afterwards.
+    pub(crate) fn forget_addresses(campaign: &Campaign) -> Option<[Write; 2]> {
+        use CampaignStatus::{Cancelled, Failed, Sent};
+        let (workspace, id) = (campaign.workspace_id, campaign.id);
+        let forget = || [Write::ForgetAddresses(workspace, id), Write::ForgetLeftOut(workspace, id)];
+        matches!(campaign.status, Cancelled | Failed | Sent).then(forget)
     }
 
     /// The write that has a campaign looked at that is being worked on: something that it waits for has happened.

@@ -112,6 +112,18 @@ impl App {
         }
     }
 
+    /// The subject of a message alone.
+    pub(super) async fn rendered_subject(
+        &self,
+        message: &Message,
+        request: &RequestContent,
+    ) -> Result<Option<String>, Unrendered> {
+        let Some(used) = request.template else { return Ok(request.input.subject.clone()) };
+        let compiled = self.compiled_for_message(message, request, used).await?;
+        let values = self.values(message, request, &compiled).await?;
+        self.render_subject(&compiled, values).await
+    }
+
     /// The values that the template of a message finds.
     async fn values(
         &self,

@@ -93,13 +93,34 @@ impl App {
     /// Renders a version. Most take some microseconds and are rendered where they are asked for; one that
     /// takes longer begins anew on a thread where nobody waits behind it.
     pub(crate) async fn render(&self, compiled: &Arc<Compiled>, values: Values) -> Result<Rendering, Unrendered> {
+        self.render_with(compiled, values, Compiled::render).await
+    }
+
+    /// Renders the subject of a version alone, in the same way.
+    pub(crate) async fn render_subject(
+        &self,
+        compiled: &Arc<Compiled>,
+        values: Values,
+    ) -> Result<Option<String>, Unrendered> {
+        let subject = |compiled: &Compiled, values: Values, limits: Limits| {
+            compiled.render_subject(values, limits).map_err(|fault| (Part::Subject, fault))
+        };
+        self.render_with(compiled, values, subject).await
+    }
+
+    async fn render_with<T: Send + 'static>(
+        &self,
+        compiled: &Arc<Compiled>,
+        values: Values,
+        render: impl FnOnce(&Compiled, Values, Limits) -> Result<T, (Part, RenderFault)> + Copy + Send + 'static,
+    ) -> Result<T, Unrendered> {
         let failed = |(part, fault)| Unrendered::Failed { part, fault };
-        match compiled.render(values.clone(), Limits::SHORT) {
+        match render(compiled, values.clone(), Limits::SHORT) {
             Err((_, RenderFault::Limits)) => {}
             rendering => return rendering.map_err(failed),
         }
         let compiled = Arc::clone(compiled);
-        let rendering = self.template_work().run(move || compiled.render(values, Limits::WHOLE)).await;
+        let rendering = self.template_work().run(move || render(&compiled, values, Limits::WHOLE)).await;
         rendering.map_err(|_| Unrendered::Busy)?.map_err(failed)
     }
 }

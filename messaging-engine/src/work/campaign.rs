@@ -25,6 +25,7 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
 use messaging_core::time::Timestamp;
 
+use crate::app::App;
 use crate::jobs::run_campaign::RunCampaign;
 use crate::work::job::{Job, JobContext, JobError, give_way};
 
@@ -188,7 +189,7 @@ impl RunCampaign {
 /// Commits a campaign.
 async fn put(cx: &JobContext, campaign: &Campaign, revision: u32) -> Result<(), JobError> {
     let put = Write::PutCampaign(Box::new(campaign.clone()), Expect::Revision(revision));
-    Ok(cx.commit(Changes::from_iter([put])).await?)
+    Ok(cx.commit(std::iter::once(put).chain(App::forget_addresses(campaign).into_iter().flatten()).collect()).await?)
 }
 
 /// Pauses a campaign until a person says that it is still wanted.

@@ -6,14 +6,13 @@ use messaging_core::domain::content::RequestContent;
 use messaging_core::domain::link_token::ReturnPurpose;
 use messaging_core::domain::message::Message;
 use messaging_core::domain::sending_domain::{SendingDomain, responsible};
-use messaging_core::domain::tracking::{self, Campaigned, Links, Tracked};
-use messaging_core::domain::{plain_text, unsubscribe_header};
 use messaging_core::ports::store::StoreError;
-use messaging_core::ports::transport::{AttachedFile, Content, Email, EnvelopeFrom, Mailbox, TextMessage};
+use messaging_core::ports::transport::{AttachedFile, Content, Email, EnvelopeFrom, TextMessage};
 
 use crate::app::App;
 use crate::services::dkim::UnusableKey;
-use crate::services::message_parts::{MessageParts, is_marketing};
+use crate::services::email_parts::EmailParts;
+use crate::services::message_parts::MessageParts;
 use crate::services::templates::Unrendered;
 use crate::work::unprepared::{Impossible, Unprepared};
 
@@ -66,53 +65,21 @@ async fn email(
     left_out: &[String],
     recipients: &[String],
 ) -> Result<Composed, Unprepared> {
-    let input = &request.input;
-    let from = parsed(message.from_email.as_deref().unwrap_or_default())?;
+    let parts = app.email_parts(message, request, left_out).await?;
     let domains = app.sending_domains(message.workspace_id).await?;
-    let domain = responsible(&domains, &from.ascii_domain());
-    let parts = app.message_parts(message, request).await?;
-    let MessageParts { from_name, reply_to, subject, html, text, links: numbers } = parts;
-    let html = html.as_deref().filter(|html| !html.is_empty());
-    let text = text.filter(|text| !text.is_empty());
-    // The text part is made of the HTML as it was given: its links stay what they are.
-    let text = text.or_else(|| html.map(plain_text::from_html));
-    let base = tracking::base(domain, &app.settings().public_url);
-    let links = Links {
-        key: app.link_key(),
-        base: &base,
-        workspace: message.workspace_id,
-        message: message.id,
-        open: domain.is_some_and(|domain| domain.open_tracking),
-        click: domain.is_some_and(|domain| domain.click_tracking),
-    };
-    let utm = request.campaign.as_ref().and_then(|campaign| campaign.plan.settings.utm.as_ref());
-    let campaigned = Campaigned { utm, numbers: &numbers };
-    let (html, urls) = match html.map(|html| tracking::rewrite(html, &links, campaigned)) {
-        Some(Tracked { html, urls }) => (Some(html), urls),
-        None => (None, Vec::new()),
-    };
-    let mut headers: Vec<_> =
-        input.headers.iter().flatten().map(|(name, value)| (name.clone(), value.clone())).collect();
-    if let Some(domain) = domain.filter(|_| is_marketing(message)) {
-        let offer = unsubscribe_header::headers(&links, &domain.bounce_domain());
-        headers.extend(offer.map(|(name, value)| (name.to_owned(), value)));
-    }
+    let domain = responsible(&domains, &parts.from.address.ascii_domain());
     let signers = domain.map(|domain| app.signers(domain)).transpose()?.unwrap_or_default();
+    let envelope_from = return_paths(app, message, domain, recipients);
+    let EmailParts { from, to, cc, reply_to, subject, date, message_id, headers, text, html, urls } = parts;
     let content = Content::Email(Box::new(Email {
-        envelope_from: return_paths(app, message, domain, recipients).unwrap_or_else(|| from.clone().into()),
-        from: Mailbox { name: from_name.filter(|name| !name.is_empty()), address: from },
-        to: parsed(&message.to)?,
-        cc: input
-            .cc
-            .iter()
-            .flatten()
-            .filter(|copy| !left_out.contains(copy))
-            .filter_map(|copy| EmailAddress::parse(copy).ok())
-            .collect(),
-        reply_to: reply_to.as_deref().and_then(|text| EmailAddress::parse(text).ok()),
-        subject: subject.unwrap_or_default(),
-        date: message.created_at,
-        message_id: format!("{}@{}", message.id, app.installation_name().await?),
+        envelope_from: envelope_from.unwrap_or_else(|| from.address.clone().into()),
+        from,
+        to,
+        cc,
+        reply_to,
+        subject,
+        date,
+        message_id,
         headers,
         text,
         html,
@@ -120,10 +87,6 @@ async fn email(
         signers,
     }));
     Ok(Composed { content, urls })
-}
-
-fn parsed(text: &str) -> Result<EmailAddress, Impossible> {
-    EmailAddress::parse(text).map_err(|_| Impossible::new("render_error", "a stored address does not parse"))
 }
 
 async fn attachments(app: &App, message: &Message, request: &RequestContent) -> Result<Vec<AttachedFile>, Unprepared> {

@@ -372,7 +372,8 @@ impl Run {
     /// Commits the outcome. What left cannot be taken back: when the message changed meanwhile, the same
     /// outcome is written over its new state.
     async fn record(mut self, cx: &JobContext, performed: Performed) -> Result<(), JobError> {
-        let Performed { mut judgment, mut captured, subject, mut dialogs, urls, lost_replies, names } = performed;
+        let Performed { mut judgment, mut captured, subject, mut dialogs, provider, urls, lost_replies, names } =
+            performed;
         let ambiguous = self.found_ambiguous + lost_replies.len() as u64;
         // What the run knows of the message may be newer than what it sent.
         let mut erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
@@ -401,7 +402,7 @@ impl Run {
                 })));
             }
             for dialog in &dialogs {
-                changes.push(Write::AppendAttempt(Box::new(self.attempt(cx, dialog))));
+                changes.push(Write::AppendAttempt(Box::new(self.attempt(cx, dialog, provider.clone()))));
             }
             if let Some(source) = &captured {
                 changes.push(Write::PutCapture(Box::new(Capture {
@@ -461,7 +462,7 @@ impl Run {
         Ok(told)
     }
 
-    fn attempt(&self, cx: &JobContext, dialog: &Dialog) -> MessageAttempt {
+    fn attempt(&self, cx: &JobContext, dialog: &Dialog, provider: Option<String>) -> MessageAttempt {
         let at = cx.app.now();
         MessageAttempt {
             id: cx.app.new_id(at),
@@ -469,6 +470,7 @@ impl Run {
             message_id: self.job.message_id,
             attempt: self.job.attempt,
             at,
+            provider,
             dialog: dialog.clone(),
         }
     }

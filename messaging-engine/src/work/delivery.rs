@@ -74,6 +74,8 @@ pub(super) struct Performed {
     /// The subject that was sent, for what was captured.
     pub(super) subject: Option<String>,
     pub(super) dialogs: Vec<Dialog>,
+    /// Who carried it; `None` without a peer.
+    pub(super) provider: Option<String>,
     /// Where redirected links lead, if that is not stored yet.
     pub(super) urls: Vec<String>,
     /// Recipients of whom it is not known whether they have it: the reply to the content was lost.
@@ -86,7 +88,7 @@ impl Performed {
     /// What came of it without a peer.
     fn without_peer(judgment: Judgment, results: Vec<RecipientResult>) -> Self {
         let (dialogs, urls, lost_replies) = (Vec::new(), Vec::new(), lost_replies(results));
-        Self { judgment, captured: None, subject: None, dialogs, urls, lost_replies, names: Vec::new() }
+        Self { judgment, captured: None, subject: None, dialogs, provider: None, urls, lost_replies, names: Vec::new() }
     }
 }
 
@@ -312,7 +314,9 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
     let Prepared { known, tried, parcel, urls, held_for } = prepared;
     let mut results = known;
     let (mut captured, mut subject, mut dialogs, mut names) = (None, None, Vec::new(), Vec::new());
+    let mut carrier = None;
     if let Some(Parcel { transport, provider, outgoing }) = parcel {
+        carrier = Some(provider.clone());
         subject = match &outgoing.content {
             Content::Email(email) => Some(email.subject.clone()),
             Content::Text(text) => text.title.clone(),
@@ -336,7 +340,8 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
     }
     let held_until = app.now() + held_for;
     let judgment = judge(Attempt { held_until, ..circumstances(app, message, trial) }, &results);
-    Performed { judgment, captured, subject, dialogs, urls, lost_replies: lost_replies(results), names }
+    let lost_replies = lost_replies(results);
+    Performed { judgment, captured, subject, dialogs, provider: carrier, urls, lost_replies, names }
 }
 
 /// The provider's names for the message, with the provider: by them its receipts find the message.

@@ -181,6 +181,10 @@ pub(super) async fn turn_away(
         }
         Refusal::Hold { reason, until } => {
             let until = until.unwrap_or(now + PAUSED_FOR);
+            // A cap's patience runs from when it first held the message, so what holds the message after that keeps the
+            // reason and its beginning: neither the clock nor a pace lets the patience begin anew.
+            let capped = message.hold.filter(|hold| hold.reason == HoldReason::FrequencyCap);
+            let reason = capped.map_or(reason, |hold| hold.reason);
             let earlier = message.hold.filter(|hold| hold.reason == reason);
             let since = earlier.map_or(now, |hold| hold.since);
             let hold = Some(Hold { reason, until: Some(until), since });

@@ -4,6 +4,7 @@ mod ab_test;
 mod ends;
 mod restored;
 mod time;
+mod tokens;
 
 use std::ops::Deref;
 use std::time::Duration;

@@ -27,6 +27,7 @@ mod links;
 mod lists;
 mod masking;
 mod members;
+mod message_content;
 mod messages;
 mod nul;
 mod own_files;

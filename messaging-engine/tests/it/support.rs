@@ -61,7 +61,7 @@ impl Product {
     }
 
     async fn build(transport: Arc<MemoryTransport>, carrier: Arc<dyn Transport>, fetch: Arc<dyn Fetch>) -> Self {
-        let channels = [Channel::Email, Channel::Sms, Channel::Telegram];
+        let channels = [Channel::Email, Channel::Sms, Channel::Telegram, Channel::Push];
         let transports = channels.map(|channel| (channel, "sandbox", Arc::clone(&carrier))).to_vec();
         let bed = Bed::build(Arc::new(NoResolver), fetch, transports);
         admin::create_user(&bed.app, "owner@acme.com", None, None).await.unwrap();

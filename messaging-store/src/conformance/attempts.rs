@@ -16,7 +16,15 @@ pub(super) fn attempt(workspace_id: WorkspaceId, message_id: MessageId, attempt:
         outcome: AttemptOutcome::Deferred,
         transcript: vec!["> MAIL FROM:<a@b.co>".to_owned(), "< 450 4.2.0 später".to_owned()],
     };
-    MessageAttempt { id: id(), workspace_id, message_id, attempt, at: at(millis), dialog }
+    MessageAttempt {
+        id: id(),
+        workspace_id,
+        message_id,
+        attempt,
+        at: at(millis),
+        provider: Some("builtin".to_owned()),
+        dialog,
+    }
 }
 
 fn append(attempt: &MessageAttempt) -> Write {

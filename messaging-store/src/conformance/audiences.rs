@@ -3,13 +3,14 @@
 mod asked;
 mod worlds;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use messaging_core::changes::{AudienceRow, Expect, Write};
 use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{
-    AudienceCounts, AudienceSet, AudienceVerdict, address_digest, place_of,
+    AudienceCounts, AudienceSet, AudienceVerdict, address_digest, number_at, place_of,
 };
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::{Consent, Contact};
@@ -159,6 +160,38 @@ pub async fn the_first_of_those_with_an_address_gets_it(store: &dyn Store) {
     let piece = pieces(store, workspace, &query).await.remove(0);
     let digest = |token| address_digest(workspace, Channel::Push, token);
     assert_eq!(piece.addresses[1].1, [digest("b"), digest("a")], "the suppressed one is left out, the order is kept");
+
+    // Each recipient gets it at an address that is its own.
+    let campaign = stored_campaign(store, workspace).await;
+    let mut found = store.audience_piece(workspace, &Arc::new(query), None).await.unwrap();
+    let claims = found.facts.find_duplicates(&found.addresses, &mut HashSet::new());
+    let judged = found.facts.judge();
+    let recipients = judged.set(Recipient);
+    let numbers: Vec<u64> = recipients.iter().map(|place| number_at(found.piece, place)).collect();
+    let leave_out =
+        |piece, entries: &[(u16, u64)]| Write::LeaveOutAddresses(workspace, campaign, piece, entries.to_vec());
+    let addresses = async || {
+        let read = store.campaign_recipients(workspace, campaign, Channel::Push, &numbers).await.unwrap();
+        read.into_iter().map(|one| one.address.unwrap()).collect::<Vec<_>>()
+    };
+    put(store, [leave_out(found.piece + 1, &[(recipients.iter().next().unwrap(), digest("a"))])]).await;
+    assert_eq!(addresses().await, ["a", "b", "c"], "another piece");
+    put(store, [leave_out(found.piece, &claims.left_out)]).await;
+    assert_eq!((claims.taken.len(), addresses().await), (3, vec!["a".to_owned(), "b".to_owned(), "c".to_owned()]));
+    // The second and the third have the address of the one before in front.
+    let swapped = [(&contacts[2], ["a", "b"]), (&contacts[5], ["b", "c"])].map(|(contact, tokens)| {
+        let attributes = object(&json!({"push_token": tokens})).into();
+        Write::put_contact(Contact { attributes, ..contact.clone() }, Expect::Revision(1))
+    });
+    put(store, swapped).await;
+    assert_eq!(addresses().await, ["a", "b", "c"]);
+    put(store, [Write::ForgetLeftOut(workspace, id()), Write::ForgetLeftOut(id(), campaign)]).await;
+    assert_eq!(addresses().await, ["a", "b", "c"]);
+    put(store, [leave_out(found.piece, &[])]).await;
+    assert_eq!(addresses().await, ["a", "a", "b"]);
+    put(store, [leave_out(found.piece, &claims.left_out), Write::ForgetLeftOut(workspace, campaign)]).await;
+    assert_eq!(addresses().await, ["a", "a", "b"]);
+    refuse(store, [Write::LeaveOutAddresses(id(), campaign, 0, vec![(1, 1)])]).await;
 }
 
 /// Nothing of another workspace is found: neither by its lists and segments nor by its pieces, campaigns and numbers.
@@ -187,7 +220,7 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
             assert!(found.facts.matched.is_empty() && found.addresses.is_empty() && found.zones.is_empty(), "{piece}");
         }
         let (number, _) = verdicts(store, away, &query).await[0];
-        assert_eq!(store.campaign_recipients(home, Channel::Email, &[number]).await.unwrap(), []);
+        assert_eq!(store.campaign_recipients(home, id(), Channel::Email, &[number]).await.unwrap(), []);
         // Their exclusion excludes nobody.
         let excluded = AudienceQuery { excluded: vec![theirs.id], ..query };
         assert_eq!(told(store, home, &excluded).await, [(ann.id, AudienceVerdict::Recipient)]);
@@ -325,7 +358,7 @@ pub async fn recipients_are_read_by_number(store: &dyn Store) {
     let numbers: Vec<u64> = verdicts(store, workspace, &everybody).await.iter().map(|(number, _)| *number).collect();
     let [of_ann, of_bob, of_carl] = numbers[..] else { panic!("three contacts") };
     let read = async |channel, numbers: &[u64]| {
-        let read = store.campaign_recipients(workspace, channel, numbers).await.unwrap();
+        let read = store.campaign_recipients(workspace, id(), channel, numbers).await.unwrap();
         read.into_iter().map(|one| (one.number, one.contact_id, one.address, one.timezone)).collect::<Vec<_>>()
     };
     assert_eq!(

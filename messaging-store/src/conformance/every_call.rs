@@ -31,6 +31,7 @@ pub mod prelude {
     };
     pub use messaging_core::domain::product_event::ProductEvent;
     pub use messaging_core::domain::product_event::event_deduplicator::Known;
+    pub use messaging_core::domain::provider_link::ProviderLink;
     pub use messaging_core::domain::segment::Segment;
     pub use messaging_core::domain::segment::filter::Filter;
     pub use messaging_core::domain::segment::reads::ReadMask;
@@ -106,7 +107,7 @@ macro_rules! for_every_read {
                     -> Option<ContactFacts>;
                 audience_rows(workspace: WorkspaceId, campaign: CampaignId, set: AudienceSet, from: u64, limit: usize) -> Vec<AudienceRow>;
                 audience_sets_of(workspace: WorkspaceId, campaign: CampaignId, contact: ContactId) -> Vec<AudienceSet>;
-                campaign_recipients(workspace: WorkspaceId, channel: Channel, numbers: &[u64]) -> Vec<CampaignRecipient>;
+                campaign_recipients(workspace: WorkspaceId, campaign: CampaignId, channel: Channel, numbers: &[u64]) -> Vec<CampaignRecipient>;
             }
             impl Blobs {
                 forget_abandoned_blobs(before: Timestamp, limit: usize) -> u64;
@@ -198,6 +199,7 @@ macro_rules! for_every_read {
             }
             impl ProviderLinks {
                 message_of_provider(workspace: WorkspaceId, channel: Channel, provider: &str, provider_message_id: &str) -> Option<MessageId>;
+                provider_of_message(workspace: WorkspaceId, message: MessageId) -> Option<ProviderLink>;
             }
             impl Replies {
                 reply(key: &ReplyKey, now: Timestamp) -> Option<Reply>;

@@ -45,6 +45,19 @@ pub async fn a_name_leads_to_its_message(store: &dyn Store) {
     assert_eq!(found(store, workspace, "sm1").await, None, "names are compared as they are");
 }
 
+/// A message that several attempts were taken of has the newest of its names, within its workspace.
+pub async fn a_message_has_the_newest_of_its_names(store: &dyn Store) {
+    let workspace = id();
+    let newer = link(workspace, "SM2", NOW + Duration::from_secs(60));
+    let older = ProviderLink { message_id: newer.message_id, ..link(workspace, "SM1", NOW) };
+    let other = link(workspace, "SM3", NOW + Duration::from_secs(90));
+    put(store, [keep(&newer), keep(&older), keep(&other)]).await;
+    assert_eq!(store.provider_of_message(workspace, newer.message_id).await.unwrap(), Some(newer.clone()));
+    assert_eq!(store.provider_of_message(workspace, other.message_id).await.unwrap(), Some(other));
+    assert_eq!(store.provider_of_message(id(), newer.message_id).await.unwrap(), None);
+    assert_eq!(store.provider_of_message(workspace, id()).await.unwrap(), None);
+}
+
 /// A name belongs to an account: a workspace, a channel, a provider.
 pub async fn other_accounts_are_not_there(store: &dyn Store) {
     let workspace = id();

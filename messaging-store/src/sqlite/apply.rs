@@ -106,6 +106,10 @@ pub(super) fn apply(
             audiences::take(connection, *workspace, *campaign, digests)
         }
         Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(connection, *workspace, *campaign),
+        Write::LeaveOutAddresses(workspace, campaign, piece, entries) => {
+            audiences::leave_out(connection, *workspace, *campaign, *piece, entries)
+        }
+        Write::ForgetLeftOut(workspace, campaign) => audiences::forget_left_out(connection, *workspace, *campaign),
         Write::PutWebhook(webhook, expect) => webhooks::put(connection, webhook, *expect),
         Write::DeleteWebhook(workspace, id) => webhooks::delete(connection, *workspace, *id),
         Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(connection, *workspace, *id, *at),

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use messaging_core::domain::attempt::{KEPT_ATTEMPTS, MessageAttempt};
+use messaging_core::domain::attempt::{Dialog, KEPT_ATTEMPTS, MessageAttempt};
 use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::store::{Attempts, PageRequest, Slice, StoreError};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
+use serde::{Deserialize, Serialize};
 
 use super::SqliteStore;
 use super::due_rows::Dated;
@@ -21,6 +22,24 @@ const SLICE: usize = 500;
 /// How many rows a sweep looks at: they are long.
 const WINDOW: usize = 2_000;
 
+/// An attempt as it stands in its row.
+#[derive(Serialize)]
+struct Written<'a> {
+    #[serde(flatten)]
+    dialog: &'a Dialog,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<&'a str>,
+}
+
+/// The same when it is read.
+#[derive(Deserialize)]
+struct Kept {
+    #[serde(flatten)]
+    dialog: Dialog,
+    #[serde(default)]
+    provider: Option<String>,
+}
+
 pub(super) fn append(connection: &Connection, attempt: &MessageAttempt) -> Result<(), Fault> {
     let (workspace, message) = (attempt.workspace_id.to_bytes(), attempt.message_id.to_bytes());
     connection
@@ -33,7 +52,7 @@ pub(super) fn append(connection: &Connection, attempt: &MessageAttempt) -> Resul
             attempt.id.to_bytes(),
             attempt.attempt,
             attempt.at.as_millis(),
-            document(&attempt.dialog)?
+            document(&Written { dialog: &attempt.dialog, provider: attempt.provider.as_deref() })?
         ])?;
     if let Some(too_old) = attempt.attempt.checked_sub(KEPT_ATTEMPTS)
         && too_old > 0
@@ -59,13 +78,15 @@ impl Attempts for SqliteStore {
             .read(move |connection| {
                 let bounds = params![workspace.to_bytes(), message.to_bytes(), below(&page), one_more(&page)];
                 let items = many(connection, SQL, bounds, |row| {
+                    let Kept { dialog, provider } = record(row, 3)?;
                     Ok(MessageAttempt {
                         id: id(row, 0)?,
                         workspace_id: workspace,
                         message_id: message,
                         attempt: row.get(1)?,
                         at: time(row, 2)?,
-                        dialog: record(row, 3)?,
+                        provider,
+                        dialog,
                     })
                 })?;
                 Ok(slice(items, page.limit, |attempt: &MessageAttempt| attempt.id.to_bytes()))

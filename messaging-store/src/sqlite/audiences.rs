@@ -4,6 +4,7 @@
 //! What is found is found on the thread for scans, in looks of some milliseconds, each of which is one snapshot.
 
 mod kept;
+mod left_out;
 mod preview;
 mod recipients;
 mod scan;
@@ -33,6 +34,7 @@ use self::walk::Walk;
 use super::SqliteStore;
 
 pub(super) use self::kept::{forget_campaign, put};
+pub(super) use self::left_out::{forget as forget_left_out, put as leave_out};
 pub(super) use self::taken::{forget as forget_addresses, take};
 /// How long a preview counts; then it estimates.
 const PREVIEW: Duration = Duration::from_millis(450);
@@ -138,10 +140,13 @@ impl Audiences for SqliteStore {
     async fn campaign_recipients(
         &self,
         workspace: WorkspaceId,
+        campaign: CampaignId,
         channel: Channel,
         numbers: &[u64],
     ) -> Result<Vec<CampaignRecipient>, StoreError> {
         let numbers = numbers.to_vec();
-        self.readers.read(move |connection| recipients::numbered(connection, workspace, channel, &numbers)).await
+        self.readers
+            .read(move |connection| recipients::numbered(connection, workspace, campaign, channel, &numbers))
+            .await
     }
 }

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 use super::SqliteStore;
 use super::fault::Fault;
 use super::query::one;
-use super::row::number;
+use super::row::{number, numbered, time};
 
 /// How many old ones go when a new one comes: more than one, so that they become fewer.
 const FORGOTTEN_AT_A_TIME: u32 = 2;
@@ -56,6 +56,29 @@ impl ProviderLinks for SqliteStore {
             .point_read(move |connection| {
                 let key = params![workspace.to_bytes(), number(&Channel::ALL, &channel), provider, name];
                 one(connection, SQL, key, |row| Ok(MessageId::from_bytes(row.get(0)?)))
+            })
+            .await
+    }
+
+    async fn provider_of_message(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+    ) -> Result<Option<ProviderLink>, StoreError> {
+        const SQL: &str = "SELECT channel, provider, name, at FROM provider_links
+            WHERE message = ?2 AND workspace = ?1 ORDER BY at DESC, name LIMIT 1";
+        self.readers
+            .point_read(move |connection| {
+                one(connection, SQL, [workspace.to_bytes(), message.to_bytes()], |row| {
+                    Ok(ProviderLink {
+                        workspace_id: workspace,
+                        channel: numbered(&Channel::ALL, row.get(0)?)?,
+                        provider: row.get(1)?,
+                        provider_message_id: row.get(2)?,
+                        message_id: message,
+                        at: time(row, 3)?,
+                    })
+                })
             })
             .await
     }

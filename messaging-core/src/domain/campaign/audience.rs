@@ -149,6 +149,16 @@ pub struct Piece {
     pub duplicates: Bits,
 }
 
+/// What the recipients of a piece have of the addresses that several contacts may have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// Digests of the addresses that are theirs from now on.
+    pub taken: Vec<u64>,
+    /// Places of recipients, and digests of those of their addresses that contacts before them have taken: they are not
+    /// sent to.
+    pub left_out: Vec<(u16, u64)>,
+}
+
 /// A piece sorted by verdict: the sets have nothing in common, and together they are all that matched.
 #[derive(Debug, Clone, Default)]
 pub struct Judged {
@@ -167,20 +177,23 @@ impl Piece {
     }
 
     /// Finds the duplicates. `addresses` holds the digests of contacts of the piece in the order of their places, `taken`
-    /// those that contacts of earlier pieces have taken. Answers what this piece takes, which is added to `taken`.
-    pub fn find_duplicates(&mut self, addresses: &[(u16, Vec<u64>)], taken: &mut HashSet<u64>) -> Vec<u64> {
+    /// those that contacts of earlier pieces have taken. Answers what this piece takes, which is added to `taken`, and which
+    /// addresses its recipients have that others have taken.
+    pub fn find_duplicates(&mut self, addresses: &[(u16, Vec<u64>)], taken: &mut HashSet<u64>) -> Claims {
         let candidates = self.candidates();
-        let mut takes = Vec::new();
+        let mut claims = Claims::default();
         for (place, digests) in addresses.iter().filter(|(place, _)| candidates.contains(*place)) {
             match claim(digests.clone(), |digest| taken.contains(digest)) {
                 Some(free) => {
+                    let others = digests.iter().filter(|digest| taken.contains(*digest));
+                    claims.left_out.extend(others.map(|digest| (*place, *digest)));
                     taken.extend(&free);
-                    takes.extend(free);
+                    claims.taken.extend(free);
                 }
                 None => self.duplicates.insert(*place),
             }
         }
-        takes
+        claims
     }
 
     /// Sorts everybody under the first verdict that applies.

@@ -180,6 +180,17 @@ impl Compiled {
         self.uses_system("contact") || self.programs().any(|(_, program)| program.names().asks_values)
     }
 
+    /// Renders the subject alone; `None` where there is none.
+    pub fn render_subject(&self, values: Values, limits: Limits) -> Result<Option<String>, RenderFault> {
+        let Some(program) = &self.subject else { return Ok(None) };
+        if values.is_too_large() {
+            return Err(RenderFault::Limits);
+        }
+        let mut values = values;
+        values.set_work(limits.work);
+        Ok(Some(one_line(&program.render(&Value::from_object(values), limits)?)))
+    }
+
     /// Renders all parts. The limits are those of each part.
     pub fn render(&self, values: Values, limits: Limits) -> Result<Rendering, (Part, RenderFault)> {
         if values.is_too_large() {

@@ -71,7 +71,8 @@ pub struct CampaignRecipient {
     pub number: u64,
     /// Its id.
     pub contact_id: ContactId,
-    /// Its address for the channel; of several the first that is not suppressed, or the first if all are.
+    /// Its address for the channel; of several that are not left out the first that is not suppressed, or the first if
+    /// all are.
     pub address: Option<String>,
     /// Its zone.
     pub timezone: Option<String>,
@@ -125,10 +126,13 @@ pub trait Audiences {
         campaign: CampaignId,
         contact: ContactId,
     ) -> Result<Vec<AudienceSet>, StoreError>;
-    /// Contacts by number, in the order of their numbers; those that are gone are left out. At most 1,000 at a time.
+    /// Contacts by number, in the order of their numbers; those that are gone are left out. At most 1,000 at a time. Of
+    /// their addresses those do not count that were left out for the campaign
+    /// ([`Write::LeaveOutAddresses`](crate::changes::Write::LeaveOutAddresses)).
     async fn campaign_recipients(
         &self,
         workspace: WorkspaceId,
+        campaign: CampaignId,
         channel: Channel,
         numbers: &[u64],
     ) -> Result<Vec<CampaignRecipient>, StoreError>;

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use super::StoreError;
 use crate::domain::channel::Channel;
+use crate::domain::provider_link::ProviderLink;
 use crate::ids::{MessageId, WorkspaceId};
 
 /// Reads of providers' names for messages.
@@ -18,4 +19,10 @@ pub trait ProviderLinks {
         provider: &str,
         provider_message_id: &str,
     ) -> Result<Option<MessageId>, StoreError>;
+    /// The newest of the providers' names for a message; `None` when no provider gave one, or it was forgotten.
+    async fn provider_of_message(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+    ) -> Result<Option<ProviderLink>, StoreError>;
 }

@@ -251,7 +251,7 @@ async fn workspace_reasons(
     workspace: WorkspaceId,
     channel: Channel,
 ) -> Result<Vec<ExplainReason>, Error> {
-    let mut reasons = Vec::new();
+    let mut reasons: Vec<_> = fenced(cx).into_iter().collect();
     if !cx.app.has_transport(workspace, channel).await? {
         reasons.push(not_configured());
     }
@@ -262,6 +262,12 @@ async fn workspace_reasons(
         }
     }
     Ok(reasons)
+}
+
+/// Whether nothing leaves the installation, because its database came from a copy.
+fn fenced(cx: &Context<'_>) -> Option<ExplainReason> {
+    let text = "the database came from a copy: nothing is sent until the operator says so";
+    cx.app.fence().map(|fence| ExplainReason::held(text).since(fence.since).cure("run `messaging admin resume`"))
 }
 
 fn not_configured() -> ExplainReason {
@@ -341,6 +347,7 @@ async fn of_campaign(cx: &Context<'_>, campaign: &Campaign, subject: &Subject) -
         let text = format!("the campaign is {}", campaign.status.as_str());
         reasons.push(ExplainReason::held(text).since(campaign.completed_at));
     } else {
+        reasons.extend(fenced(cx));
         let ready = cx.app.campaign_readiness(campaign.workspace_id, &campaign.plan).await?;
         let ready = ready.as_facts();
         if !ready.channel_is_configured {

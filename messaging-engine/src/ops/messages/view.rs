@@ -10,7 +10,7 @@ use messaging_core::domain::message::explanation::{self, Explanation, Facts, tel
 use messaging_core::domain::message::hold::{Hold, HoldReason};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageStatus};
 use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, SuppressionId, TemplateId};
-use messaging_core::ports::store::StoreError;
+use messaging_core::ports::store::{PageRequest, StoreError};
 use messaging_core::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,15 @@ pub struct MessageSummary {
     pub created_at: Timestamp,
     /// When its state last changed.
     pub updated_at: Timestamp,
+    /// The subject of an email, the title of a push message, as it was sent or would be; addresses in it are masked
+    /// without `pii:read`. Null once the content is no longer kept, and where it cannot be rendered.
+    pub subject: Option<String>,
+    /// The message that it is a fallback of.
+    pub fallback_of: Option<MessageId>,
+    /// The provider that was last tried; null before an attempt, and where nothing of it is kept.
+    pub provider: Option<String>,
+    /// The provider's name for it.
+    pub provider_message_id: Option<String>,
     /// The variant of the campaign that it is, by name.
     pub variant: Option<String>,
     /// When it is due, if it waits for its time.
@@ -91,6 +100,15 @@ pub struct MessageReport {
     pub created_at: Timestamp,
     /// When its state last changed.
     pub updated_at: Timestamp,
+    /// The subject of an email, the title of a push message, as it was sent or would be; addresses in it are masked
+    /// without `pii:read`. Null once the content is no longer kept, and where it cannot be rendered.
+    pub subject: Option<String>,
+    /// The message that it is a fallback of.
+    pub fallback_of: Option<MessageId>,
+    /// The provider that was last tried; null before an attempt, and where nothing of it is kept.
+    pub provider: Option<String>,
+    /// The provider's name for it.
+    pub provider_message_id: Option<String>,
     /// The variant of the campaign that it is, by name.
     pub variant: Option<String>,
     /// When it is due, if it waits for its time.
@@ -135,6 +153,9 @@ impl From<Hold> for HoldView {
 
 /// What follows from a message and what is beside it.
 struct State {
+    subject: Option<String>,
+    provider: Option<String>,
+    provider_message_id: Option<String>,
     variant: Option<String>,
     scheduled_for: Option<Timestamp>,
     hold: Option<HoldView>,
@@ -159,14 +180,36 @@ impl State {
         let fenced = fence.map(|fence| Hold { reason: HoldReason::Held, until: None, since: fence.since });
         let fenced = fenced.map(|hold| Message { hold: Some(hold), ..message.clone() });
         let scheduled_for = explanation::scheduled_for(message);
+        let subject = cx.app.subject_of(message).await?.map(|subject| cx.redactor().text(subject));
+        let (provider, provider_message_id) = provider_of(cx, message).await?;
         let (message, paused_since) = fenced.as_ref().map_or((message, paused_since), |message| (message, None));
         Ok(Self {
+            subject,
+            provider,
+            provider_message_id,
             variant: cx.app.variant_name(message).await?,
             scheduled_for,
             hold: explanation::hold_of(message, paused_since).map(HoldView::from),
             explanation: explanation::explain(message, Facts { event, paused_since, suppression }),
         })
     }
+}
+
+/// The provider of a message and its name for it: of email, whose servers give none that is kept, from what was said during
+/// the last attempt.
+async fn provider_of(cx: &Context<'_>, message: &Message) -> Result<(Option<String>, Option<String>), StoreError> {
+    let (workspace, id) = (message.workspace_id, message.id);
+    // A message that was not attempted is looked up nowhere: most of a long queue.
+    if message.status == MessageStatus::Queued || message.is_redacted() {
+        return Ok((None, None));
+    }
+    if message.channel != Channel::Email
+        && let Some(link) = cx.store().provider_of_message(workspace, id).await?
+    {
+        return Ok((Some(link.provider), Some(link.provider_message_id)));
+    }
+    let last = cx.store().attempts(workspace, id, PageRequest { after: None, limit: 1 }).await?;
+    Ok((last.items.into_iter().next().and_then(|attempt| attempt.provider), None))
 }
 
 /// The event that tells why a message is in its state: the last of its kind about its own recipient.
@@ -210,7 +253,7 @@ pub(super) async fn summaries(cx: &Context<'_>, messages: Vec<Message>) -> Resul
     let mut shown = Vec::with_capacity(messages.len());
     for (message, events) in messages.into_iter().zip(told) {
         let entry = listed.get(&(message.channel, address::normalize(message.channel, &message.to))).copied();
-        let State { variant, scheduled_for, hold, explanation } =
+        let State { subject, provider, provider_message_id, variant, scheduled_for, hold, explanation } =
             State::of(cx, &message, telling(&message, events.iter()), entry).await?;
         shown.push(MessageSummary {
             message_id: message.id,
@@ -225,6 +268,10 @@ pub(super) async fn summaries(cx: &Context<'_>, messages: Vec<Message>) -> Resul
             metadata: message.metadata,
             created_at: message.created_at,
             updated_at: message.updated_at,
+            subject,
+            fallback_of: None,
+            provider,
+            provider_message_id,
             variant,
             scheduled_for,
             hold,
@@ -238,7 +285,7 @@ pub(super) async fn summaries(cx: &Context<'_>, messages: Vec<Message>) -> Resul
 pub(in super::super) async fn report(cx: &Context<'_>, message: Message) -> Result<MessageReport, Error> {
     let events = cx.store().message_events(message.workspace_id, message.id, MAX_EVENTS_SHOWN).await?;
     let listed = suppressions(cx, std::slice::from_ref(&message)).await?;
-    let State { variant, scheduled_for, hold, explanation } =
+    let State { subject, provider, provider_message_id, variant, scheduled_for, hold, explanation } =
         State::of(cx, &message, telling(&message, events.iter()), listed.into_values().next()).await?;
     let redactor = cx.redactor();
     // The first event is not stored: it is the message's creation.
@@ -258,6 +305,10 @@ pub(in super::super) async fn report(cx: &Context<'_>, message: Message) -> Resu
         template_id: message.template_id,
         created_at: message.created_at,
         updated_at: message.updated_at,
+        subject,
+        fallback_of: None,
+        provider,
+        provider_message_id,
         variant,
         scheduled_for,
         hold,

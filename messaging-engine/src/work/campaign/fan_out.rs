@@ -110,7 +110,8 @@ impl RunCampaign {
             return Ok(changes);
         }
         let channel = campaign.plan.channel;
-        let found = cx.app.store().campaign_recipients(self.workspace_id, channel, &page.numbers).await?;
+        let found =
+            cx.app.store().campaign_recipients(self.workspace_id, self.campaign_id, channel, &page.numbers).await?;
         let workspace = cx.app.workspace(self.workspace_id).await?;
         let zone = workspace.as_ref().map_or("UTC", |workspace| &workspace.timezone);
         let terms = Terms { frequency_cap: None, ..terms(campaign) };

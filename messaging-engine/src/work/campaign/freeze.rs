@@ -89,8 +89,12 @@ impl RunCampaign {
             let digests: Vec<u64> = found.addresses.iter().flat_map(|(_, digests)| digests).copied().collect();
             let taken = cx.app.store().taken_addresses(self.workspace_id, self.campaign_id, digests).await?;
             let mut taken: HashSet<u64> = taken.into_iter().collect();
-            let takes = found.facts.find_duplicates(&found.addresses, &mut taken);
-            changes.push(Write::TakeAddresses(self.workspace_id, self.campaign_id, takes));
+            let claims = found.facts.find_duplicates(&found.addresses, &mut taken);
+            let (workspace, id) = (self.workspace_id, self.campaign_id);
+            changes.push(Write::TakeAddresses(workspace, id, claims.taken));
+            if !claims.left_out.is_empty() {
+                changes.push(Write::LeaveOutAddresses(workspace, id, found.piece, claims.left_out));
+            }
         }
         Ok(changes)
     }

@@ -1,10 +1,16 @@
 //! A/B tests.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use messaging_core::changes::{Changes, moves};
+use messaging_core::changes::{AudienceRow, Changes, Expect, Write, moves};
+use messaging_core::domain::campaign::audience::bits::Bits;
+use messaging_core::domain::campaign::audience::{AudienceSet, Piece};
+use messaging_core::domain::campaign::progress::{CampaignProgress, Freeze, Wave};
+use messaging_core::domain::content::TemplateUse;
 use messaging_core::domain::message::{EventKind, Message};
 use messaging_core::domain::tally::Counter;
+use messaging_core::ids::CampaignId;
 use serde_json::json;
 
 use super::{HOUR, MINUTE, Mailing};
@@ -129,4 +135,127 @@ async fn a_test_group_of_everybody_is_no_test() {
     assert_eq!((&view["status"], &view["phase"]), (&json!("sent"), &json!(null)));
     assert_eq!(sizes(&mailing.messages(id).await), [1, 1, 1]);
     assert_eq!(mailing.counts(id).await.iter().map(|counts| counts.total(Counter::Delivered)).sum::<u64>(), 3);
+}
+
+/// Recipients of a piece in the crash test, so that pieces differ.
+fn recipients_of(piece: u64) -> Bits {
+    (0..(piece % 5 + 4)).map(|place| u16::try_from(place * 900).unwrap()).collect()
+}
+
+impl Mailing {
+    /// A campaign whose audience of forty pieces has just been judged, and whose test group is to be drawn. There are no
+    /// such contacts: as if all had been erased since, their messages are made and withdrawn.
+    async fn judged(&self, weights: &[f64]) -> CampaignId {
+        let test = json!({"test_percent": 30, "wait_minutes": 1});
+        let id =
+            self.send(json!({"kind": "ab_test", "variants": variants(weights), "settings": {"ab_test": test}})).await;
+        let (workspace, now) = (self.workspace, self.app.now());
+        let stored = self.store.campaign(workspace, id).await.unwrap().unwrap();
+        let begun = stored.record.begin(now).unwrap();
+        let template = TemplateUse { id: self.template.parse().unwrap(), version: 1 };
+        let pinned = vec![(template, Some("shop@sandbox.test".to_owned())); weights.len()];
+        let mut progress = CampaignProgress::new(&begun, now, pinned);
+        let mut changes = Changes::default();
+        for piece in 0..PIECES {
+            let bits = recipients_of(piece);
+            let all = || bits.clone();
+            let judged = Piece { matched: all(), addressed: all(), consenting: all(), ..Piece::default() }.judge();
+            let wave = Wave { due_at: now, recipients: u64::from(bits.len()) };
+            progress.note_judged(&begun, &judged, [wave], Some(piece + 1).filter(|next| *next < PIECES));
+            let set = AudienceSet::Recipients(now);
+            changes.push(Write::PutAudience(Box::new(AudienceRow {
+                workspace_id: workspace,
+                campaign_id: id,
+                piece,
+                set,
+                bits,
+            })));
+        }
+        assert!(matches!(progress.freeze, Freeze::Drawing(0, _)));
+        let frozen = begun.frozen(progress.counts.recipients, progress.has_test(&begun), now).unwrap();
+        changes.push(Write::PutCampaign(Box::new(frozen), Expect::Revision(stored.revision)));
+        changes.push(Write::PutCampaignProgress(Box::new(progress), Expect::Absent));
+        self.commit(changes).await;
+        id
+    }
+
+    /// Who was drawn.
+    async fn drawn(&self, id: CampaignId) -> Vec<(u64, Vec<u16>)> {
+        let rows = self.store.audience_rows(self.workspace, id, AudienceSet::TestGroup, 0, 1000).await.unwrap();
+        rows.into_iter().map(|row| (row.piece, row.bits.iter().collect())).collect()
+    }
+
+    /// Works until the progress of a campaign has changed, and is then cut off. Answers how far it is.
+    async fn crash_at_the_next_commit(&self, id: CampaignId) -> CampaignProgress {
+        let read = async || self.store.campaign_progress(self.workspace, id).await.unwrap().unwrap();
+        let before = read().await.revision;
+        let app = self.app.clone();
+        let working = tokio::spawn(async move { app.run_until_idle().await.unwrap() });
+        let reached = loop {
+            let stored = read().await;
+            if stored.revision > before || working.is_finished() {
+                break stored.record;
+            }
+            tokio::task::yield_now().await;
+        };
+        working.abort();
+        let _ = working.await;
+        // What it had claimed is free again.
+        self.clock.advance(LEASE);
+        // After six hours it waits for a person.
+        if self.status(id).await == "paused" {
+            self.act(id, "schedule", json!({})).await;
+        }
+        reached
+    }
+}
+
+/// Pieces of the audience: the draw takes sixteen in a commit.
+const PIECES: u64 = 40;
+
+/// After this a claim of a process that is gone is no more.
+const LEASE: Duration = Duration::from_hours(1);
+
+#[tokio::test]
+async fn a_crash_at_any_commit_of_the_draw_changes_nothing_of_the_split() {
+    let weights = [1.0, 2.0, 0.5];
+    let count: u64 = (0..PIECES).map(|piece| u64::from(recipients_of(piece).len())).sum();
+    // Half up.
+    let tested = (count * 30 + 50) / 100;
+    let mailing = Mailing::start(0, 1).await;
+    let id = mailing.judged(&weights).await;
+    let mut draws = 0;
+    let whole = loop {
+        let reached = mailing.crash_at_the_next_commit(id).await;
+        draws += 1;
+        assert!(draws < 20, "{reached:?}");
+        let drawn = mailing.drawn(id).await;
+        if reached.freeze == Freeze::Done {
+            break drawn;
+        }
+    };
+    assert!(draws >= 2, "{draws} commits");
+    assert_eq!(whole.iter().map(|(_, places)| places.len() as u64).sum::<u64>(), tested);
+    for (piece, places) in &whole {
+        assert!(places.iter().all(|place| recipients_of(*piece).contains(*place)), "{piece}");
+    }
+    // The messages of the test group and of the rest follow, with a crash at each commit as well.
+    for _ in 0..200 {
+        if mailing.status(id).await == "sent" {
+            break;
+        }
+        mailing.crash_at_the_next_commit(id).await;
+    }
+    assert_eq!(mailing.status(id).await, "sent");
+    assert_eq!(mailing.tally(id).await, format!("cancelled {count}"));
+    assert_eq!(mailing.drawn(id).await, whole, "the draw is not made again");
+    // All but the test group got the winner: without it each variant is within one of its share.
+    let rest = usize::try_from(count - tested).unwrap();
+    let mut sizes = sizes(&mailing.messages(id).await);
+    sizes[0] -= rest;
+    let all: f64 = weights.iter().sum();
+    for (size, weight) in sizes.iter().zip(weights) {
+        let share = f64::from(u32::try_from(tested).unwrap()) * weight / all;
+        assert!((f64::from(u32::try_from(*size).unwrap()) - share).abs() < 1.0, "{sizes:?} {share}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::campaign::PauseReason;
+use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::sending_domain::DomainStatus;
 use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::domain::tally::Counter;
@@ -225,4 +226,120 @@ async fn waiting_for_the_next_day_is_no_standstill() {
     }
     assert_eq!((mailing.status(id).await.as_str(), mailing.tally(id).await.as_str()), ("sent", "delivered 2"));
     assert_eq!(mailing.counts(id).await[0].total(Counter::Waiting), 0);
+}
+
+/// They are many where several contacts may have one address, and nobody asks for them any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn addresses_taken_by_an_audience_go_with_a_campaign_that_ends_before_it_is_complete() {
+    let mailing = Mailing::start(1, 1).await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let id = mailing.campaign(json!({})).await;
+        mailing.act(id, "schedule", json!({"at": "2026-01-31T10:15:00Z"})).await;
+        // As a page of the audience leaves them.
+        mailing.commit(Changes::from_iter([Write::TakeAddresses(mailing.workspace, id, vec![1, 2])])).await;
+        ids.push(id);
+    }
+    let taken = async |id: CampaignId| {
+        let mut taken = mailing.store.taken_addresses(mailing.workspace, id, vec![1, 2, 3]).await.unwrap();
+        taken.sort_unstable();
+        taken
+    };
+    let [cancelled, failed, copied] = ids[..] else { panic!("three campaigns") };
+    mailing.act(cancelled, "pause", json!({})).await;
+    assert_eq!(taken(cancelled).await, [1, 2]);
+    mailing.act(cancelled, "cancel", json!({})).await;
+    assert_eq!(taken(cancelled).await, [] as [u64; 0]);
+
+    let page = PageRequest { after: None, limit: 10 };
+    let mut domain = mailing.store.domains(mailing.workspace, page).await.unwrap().items.remove(0);
+    let stored = mailing.store.domain(mailing.workspace, domain.id).await.unwrap().unwrap();
+    domain.status = DomainStatus::Failed;
+    mailing.commit(Changes::from_iter([Write::PutDomain(domain, Expect::Revision(stored.revision))])).await;
+    mailing.act(copied, "pause", json!({})).await;
+    mailing.pass(HOUR).await;
+    assert_eq!((mailing.status(failed).await.as_str(), taken(failed).await), ("failed", vec![]));
+
+    assert_eq!(taken(copied).await, [1, 2]);
+    // As `admin resume --queued cancel` ends it.
+    mailing.clock.advance(SECOND);
+    let fence = messaging_core::domain::fence::Fence::held(mailing.app.now());
+    mailing.commit(Changes::from_iter([Write::PutFence(Some(fence), None)])).await;
+    mailing.app.look_at_fence().await.unwrap();
+    messaging_engine::admin::resume(&mailing.app, messaging_engine::admin::Queued::Cancel).await.unwrap();
+    mailing.work().await;
+    assert_eq!(taken(copied).await, [] as [u64; 0]);
+}
+
+/// People are merged and erased while some of them have it, some have a message that waits, and some have none yet.
+#[tokio::test]
+async fn merges_and_erasures_in_the_middle_leave_counters_true_and_nobody_gets_it_twice() {
+    let mailing = Mailing::start(40, 3).await;
+    let test = json!({"test_percent": 50, "wait_minutes": 60});
+    let variants = json!([{"name": "a"}, {"name": "b"}]);
+    // Half are to get it first; of these six may begin in six seconds.
+    let settings = json!({"ab_test": test, "rate_limit": 60});
+    let id = mailing.send(json!({"kind": "ab_test", "variants": variants, "settings": settings})).await;
+    mailing.work().await;
+    assert_eq!(mailing.tally(id).await, "delivered 6, queued 14");
+    let messages = mailing.messages(id).await;
+    let of = |status| -> Vec<&str> {
+        let found = messages.iter().filter(move |message| message.status == status);
+        found.map(|message| message.to.as_str()).collect()
+    };
+    let (has_it, waits) = (of(MessageStatus::Delivered), of(MessageStatus::Queued));
+    let all: Vec<_> = (0..40).map(|number| format!("p{number}@d{}.example", number % 3)).collect();
+    let without: Vec<_> =
+        all.iter().map(String::as_str).filter(|to| !has_it.contains(to) && !waits.contains(to)).collect();
+    assert_eq!(without.len(), 20);
+    let contact = async |email: &str| mailing.contact(email).await["id"].as_str().unwrap().to_owned();
+    let mut gone = Vec::new();
+    for (primary, duplicate) in [
+        (has_it[0], has_it[1]),
+        (has_it[2], waits[0]),
+        (waits[1], has_it[3]),
+        (waits[2], waits[3]),
+        (waits[4], without[0]),
+        (without[1], waits[5]),
+        (without[2], has_it[4]),
+        (without[3], without[4]),
+    ] {
+        let body = json!({"primary_id": contact(primary).await, "duplicate_id": contact(duplicate).await});
+        let merged = mailing.post(&mailing.caller, &mailing.at("contacts/merge"), body).await;
+        assert_eq!(merged.summary(), "200", "{primary} {duplicate}");
+        gone.push(duplicate);
+    }
+    for erased in [has_it[5], waits[6], waits[7], without[5], without[6]] {
+        let path = mailing.at(&format!("contacts/{}", contact(erased).await));
+        assert_eq!(mailing.delete(&mailing.caller, &path).await.summary(), "204");
+    }
+    for _ in 0..20 {
+        mailing.pass(MINUTE).await;
+        mailing.tally(id).await;
+    }
+    mailing.pass(HOUR).await;
+    for _ in 0..20 {
+        mailing.pass(MINUTE).await;
+        mailing.tally(id).await;
+    }
+    let (tally, view) = (mailing.tally(id).await, mailing.view(id).await);
+    assert_eq!(view["status"], "sent", "{tally} {view} {:?}", mailing.holds(id).await);
+    let mut sent: Vec<_> =
+        mailing.transport.sent().into_iter().map(|outgoing| outgoing.recipients[0].clone()).collect();
+    sent.sort();
+    let attempts = sent.len();
+    sent.dedup();
+    assert_eq!(sent.len(), attempts, "somebody got it twice");
+    for erased in [waits[6], waits[7], without[5], without[6]] {
+        assert!(!sent.iter().any(|to| to == erased), "{erased}");
+    }
+    let untouched = all.iter().filter(|to| {
+        !gone.contains(&to.as_str()) && ![waits[6], waits[7], without[5], without[6]].contains(&to.as_str())
+    });
+    for to in untouched {
+        assert!(sent.contains(to), "{to} was left out");
+    }
+    // What is counted is what the rows say, over everything in the database.
+    let verified = messaging_engine::admin::verify(&mailing.app).await.unwrap();
+    assert!(verified.differences.is_empty(), "{verified:?}");
 }

@@ -2,6 +2,7 @@
 
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::fence::Fence;
+use messaging_core::domain::message::MessageStatus;
 use messaging_core::ids::CampaignId;
 use messaging_engine::admin::{self, Queued};
 use serde_json::json;
@@ -92,4 +93,40 @@ async fn with_cancel_no_campaign_from_before_is_ever_sent() {
     let new = mailing.send(json!({})).await;
     mailing.work().await;
     assert_eq!(mailing.tally(new).await, "delivered 60");
+}
+
+/// Whoever asks why a contact has not got it is told, before the audience is known, while it waits, and without a campaign.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_told_of_a_contact_asks_the_fence() {
+    let mailing = Mailing::start(60, 3).await;
+    let [sending, scheduled] = mailing.under_way().await;
+    let waits = mailing.messages(sending).await.into_iter().find(|one| one.status == MessageStatus::Queued).unwrap();
+    let contact = waits.contact_id.unwrap();
+    let told = async |of: Option<CampaignId>| {
+        let query = of.map_or("channel=email".to_owned(), |id| format!("campaign_id={id}"));
+        let path = mailing.at(&format!("contacts/{contact}/explain?{query}"));
+        let reply = mailing.get(&mailing.caller, &path).await;
+        assert_eq!(reply.summary(), "200");
+        let tells = |reasons: &serde_json::Value| {
+            let held = |reason: &&serde_json::Value| reason["code"] == "held" && reason["since"].is_string();
+            reasons
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(held)
+                .any(|reason| reason["text"].to_string().contains("came from a copy"))
+        };
+        assert_eq!(reply["would_send"] == true, reply["reasons"] == json!([]));
+        (tells(&reply["reasons"]), tells(&reply["transactional"]["reasons"]))
+    };
+    assert_eq!(told(Some(sending)).await, (false, false));
+    mailing.restore().await;
+    let new = mailing.send(json!({})).await;
+    for of in [Some(sending), Some(scheduled), Some(new), None] {
+        assert_eq!(told(of).await, (true, true), "{of:?}");
+    }
+    admin::resume(&mailing.app, Queued::Send).await.unwrap();
+    for of in [Some(scheduled), Some(new), None] {
+        assert_eq!(told(of).await, (false, false), "{of:?}");
+    }
 }

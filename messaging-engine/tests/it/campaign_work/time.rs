@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::ids::CampaignId;
+use messaging_core::ports::Transport;
+use messaging_core::ports::transport::{Outgoing, Sent, TransportError};
 use messaging_core::time::Timestamp;
 use messaging_transport::testing::MemoryTransport;
 use serde_json::json;
@@ -12,7 +14,7 @@ use super::{HOUR, MINUTE, Mailing, SECOND};
 
 impl Mailing {
     /// What each message waits for and until when, by address: `quiet_hours 2026-01-31T10:00:00.000Z`, or its status.
-    async fn holds(&self, id: CampaignId) -> Vec<String> {
+    pub(super) async fn holds(&self, id: CampaignId) -> Vec<String> {
         let told = |reason: HoldReason| serde_json::to_value(reason).unwrap().as_str().unwrap().to_owned();
         let one = |message: messaging_core::domain::message::Message| match message.hold {
             Some(hold) => {
@@ -142,6 +144,86 @@ async fn a_cap_suppresses_or_defers() {
         (mailing.tally(patient).await.as_str(), mailing.status(patient).await.as_str()),
         ("delivered 2", "sent")
     );
+}
+
+#[tokio::test]
+async fn the_patience_of_a_cap_ends_in_quiet_hours_too() {
+    let mailing = Mailing::start(1, 1).await;
+    mailing.send(json!({})).await;
+    mailing.work().await;
+    let cap = json!({"per_day": 1, "when_reached": "defer", "defer_hours": 10});
+    let quiet = json!({"start": "19:00", "end": "08:00"});
+    let id = mailing.send(json!({"settings": {"frequency_cap": cap, "quiet_hours": quiet}})).await;
+    mailing.work().await;
+    assert_eq!(mailing.holds(id).await, ["frequency_cap 2026-01-31T19:15:00.000Z"]);
+    mailing.pass(10 * HOUR).await;
+    assert_eq!((mailing.tally(id).await.as_str(), mailing.status(id).await.as_str()), ("suppressed 1", "sent"));
+}
+
+#[tokio::test]
+async fn quiet_hours_let_the_patience_of_a_cap_not_begin_anew() {
+    let mailing = Mailing::start(0, 1).await;
+    mailing.in_zones(&["UTC"]).await;
+    mailing.send(json!({})).await;
+    mailing.work().await;
+    let cap = json!({"per_day": 1, "when_reached": "defer", "defer_hours": 30});
+    let quiet = json!({"start": "12:00", "end": "14:00"});
+    let id = mailing.send(json!({"settings": {"frequency_cap": cap, "quiet_hours": quiet}})).await;
+    mailing.work().await;
+    assert_eq!(mailing.holds(id).await, ["frequency_cap 2026-02-01T09:15:00.000Z"]);
+    // Where the contact lives by then it is a quarter past twelve.
+    mailing.add([json!({"email": "a@d0.example", "timezone": "Africa/Nairobi"})]).await;
+    mailing.pass(24 * HOUR).await;
+    assert_eq!(mailing.holds(id).await, ["frequency_cap 2026-02-01T11:00:00.000Z"]);
+    // Another campaign takes the place that came free.
+    mailing.pass(45 * MINUTE).await;
+    mailing.send(json!({})).await;
+    mailing.work().await;
+    mailing.pass(HOUR).await;
+    assert_eq!(
+        mailing.holds(id).await,
+        ["frequency_cap 2026-02-01T15:15:00.000Z"],
+        "thirty hours after the first look"
+    );
+    mailing.pass(4 * HOUR + 15 * MINUTE).await;
+    assert_eq!(mailing.tally(id).await, "suppressed 1");
+}
+
+/// A carrier that lets nobody begin before so many attempts wait to, each after its last look.
+#[derive(Debug)]
+struct Crowd {
+    inner: MemoryTransport,
+    missing: tokio::sync::watch::Sender<usize>,
+}
+
+#[async_trait::async_trait]
+impl Transport for Crowd {
+    async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
+        self.missing.send_modify(|missing| *missing = missing.saturating_sub(1));
+        self.missing.subscribe().wait_for(|missing| *missing == 0).await.expect("the sender is ours");
+        self.inner.send(outgoing).await
+    }
+}
+
+/// Eight campaigns whose messages to one person have all been looked at before the first begins, on several threads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_cap_holds_for_eight_senders_that_have_all_looked_before_one_begins() {
+    for _ in 0..4 {
+        let crowd = Crowd { inner: MemoryTransport::default(), missing: tokio::sync::watch::Sender::new(8) };
+        let mailing = Mailing::on(crate::support::Product::carried_by(Arc::new(crowd)).await, 1, 1).await;
+        let mut ids = Vec::new();
+        for _ in 0..8 {
+            ids.push(mailing.send(json!({"settings": {"frequency_cap": {"per_day": 2}}})).await);
+        }
+        mailing.work().await;
+        let mut ends = Vec::new();
+        for id in ids {
+            ends.push(mailing.tally(id).await);
+        }
+        ends.sort();
+        assert_eq!(ends[..2], ["delivered 1"; 2]);
+        assert_eq!(ends[2..], ["suppressed 1"; 6]);
+    }
 }
 
 /// A message that is tried again has its place already.

@@ -51,7 +51,8 @@ impl Frozen {
         let found = shop.store.audience_piece(shop.workspace, &query, None).await.unwrap();
         let numbers: Vec<_> = found.facts.matched.iter().collect();
         let listed: Vec<u64> = numbers.iter().map(|place| found.piece << 16 | u64::from(*place)).collect();
-        let contacts = shop.store.campaign_recipients(shop.workspace, Channel::Email, &listed).await.unwrap();
+        let contacts =
+            shop.store.campaign_recipients(shop.workspace, id.parse().unwrap(), Channel::Email, &listed).await.unwrap();
         let places: BTreeMap<_, _> =
             contacts.iter().zip(&numbers).map(|(contact, place)| (contact.contact_id.to_string(), *place)).collect();
         let verdict_of = |id: &str| verdicts.iter().find(|(one, _)| *one == id).map(|(_, verdict)| *verdict);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use messaging_core::domain::campaign::audience::{AudienceVerdict, number_at};
-use messaging_core::ids::{ContactId, WorkspaceId};
+use messaging_core::ids::{CampaignId, ContactId, Id as _, WorkspaceId};
 use messaging_core::ports::store::Store;
 use messaging_core::ports::store::audiences::{AudiencePiece, AudiencePreview, AudienceQuery};
 
@@ -48,7 +48,10 @@ pub(super) async fn told(
 ) -> Vec<(ContactId, AudienceVerdict)> {
     let verdicts = verdicts(store, workspace, query).await;
     let numbers: Vec<u64> = verdicts.iter().map(|(number, _)| *number).collect();
-    let contacts = store.campaign_recipients(workspace, query.channel, &numbers).await.expect("contacts");
+    let contacts = store
+        .campaign_recipients(workspace, CampaignId::from_bytes([0; 16]), query.channel, &numbers)
+        .await
+        .expect("contacts");
     assert_eq!(contacts.iter().map(|contact| contact.number).collect::<Vec<_>>(), numbers);
     contacts.into_iter().zip(verdicts).map(|(contact, (_, verdict))| (contact.contact_id, verdict)).collect()
 }

@@ -71,6 +71,11 @@ pub(in super::super) fn forget_campaign(connection: &Connection, campaign: i64, 
                  (SELECT campaign, n FROM campaign_addresses WHERE campaign = ?1 LIMIT ?2)",
             4,
         ),
+        (
+            "DELETE FROM campaign_left_out WHERE (campaign, piece) IN
+                 (SELECT campaign, piece FROM campaign_left_out WHERE campaign = ?1 LIMIT ?2)",
+            4,
+        ),
     ] {
         let room = sql_limit(limit.saturating_sub(forgotten).min(most));
         forgotten += connection.prepare_cached(sql)?.execute([campaign, room])?;

@@ -1,7 +1,7 @@
 //! Contacts as messages are made for them.
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::ids::WorkspaceId;
+use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::ports::store::audiences::CampaignRecipient;
 use rusqlite::Connection;
 
@@ -9,6 +9,7 @@ use super::super::fault::Fault;
 use super::super::numbers::workspace_number;
 use super::super::row::id;
 use super::super::segments::attribute_addresses;
+use super::left_out::LeftOut;
 use super::scan::{AddressColumn, address_column};
 use super::suppressed::Suppressed;
 
@@ -22,6 +23,7 @@ macro_rules! numbered_sql {
 pub(super) fn numbered(
     connection: &Connection,
     workspace: WorkspaceId,
+    campaign: CampaignId,
     channel: Channel,
     numbers: &[u64],
 ) -> Result<Vec<CampaignRecipient>, Fault> {
@@ -35,6 +37,7 @@ pub(super) fn numbered(
         AddressColumn::Attributes => numbered_sql!("attributes"),
     })?;
     let mut suppressed = Suppressed::new(connection, workspace, channel)?;
+    let mut left_out = LeftOut::new(connection, workspace, campaign, channel)?;
     let mut numbers = numbers.to_vec();
     numbers.sort_unstable();
     numbers.dedup();
@@ -44,7 +47,15 @@ pub(super) fn numbered(
         let Some(row) = rows.next()? else { continue };
         let address = match column {
             AddressColumn::Email | AddressColumn::Phone => row.get(2)?,
-            AddressColumn::Attributes => first_free(attribute_addresses(channel, row.get_ref(2)?)?, &mut suppressed)?,
+            AddressColumn::Attributes => {
+                let mut free = Vec::new();
+                for address in attribute_addresses(channel, row.get_ref(2)?)? {
+                    if !left_out.contains(number, &address)? {
+                        free.push(address);
+                    }
+                }
+                first_free(free, &mut suppressed)?
+            }
         };
         found.push(CampaignRecipient { number, contact_id: id(row, 0)?, address, timezone: row.get(1)? });
     }
