@@ -3,6 +3,7 @@
 //! Nobody can forget to commit, no transaction is open while a socket is, and a dropped request leaves
 //! nothing half done. See ARCHITECTURE.md, "Read, decide, commit".
 
+mod automations;
 mod campaigns;
 mod contacts;
 mod jobs;
@@ -19,6 +20,8 @@ use crate::domain::account::{Member, Session, User, Workspace};
 use crate::domain::api_key::ApiKey;
 use crate::domain::attachment::MessageBlob;
 use crate::domain::attempt::MessageAttempt;
+use crate::domain::automation::AutomationStatus;
+use crate::domain::automation::run::Entry;
 use crate::domain::campaign::progress::CampaignProgress;
 use crate::domain::campaign::{Campaign, CampaignStatus, Reference};
 use crate::domain::channel::Channel;
@@ -44,11 +47,12 @@ use crate::domain::template::Template;
 use crate::domain::webhook::delivery::Delivery;
 use crate::domain::webhook::{Webhook, WebhookStatus};
 use crate::ids::{
-    ApiKeyId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, FieldId, ListId, MessageId, SegmentId,
+    ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, FieldId, ListId, MessageId, SegmentId,
     SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
 };
 use crate::time::Timestamp;
 
+pub use self::automations::{CountNodes, DateFire, PutAutomation, PutDateFires, PutRun, RunKey, TakeNotes};
 pub use self::campaigns::{AudienceRow, ContactSends, CountLink, Engagement, NewWaiting, WaitingKey, track_of};
 pub use self::contacts::{MoveProductEvents, PutContact};
 pub use self::jobs::{JobHandle, JobPlace, NewJob, PutBack, Reschedule};
@@ -271,6 +275,27 @@ pub enum Write {
     /// Creates or replaces what is known of the marketing messages to a contact. A conflict when the contact is gone. No
     /// revision of a contact and channel is met twice: what has no times any more stays until it is let go.
     PutContactSends(ContactSends, Expect),
+    /// Creates or replaces an automation. A conflict when it is to hold something from now on, and some of that is gone.
+    PutAutomation(Box<PutAutomation>, Expect),
+    /// Removes an automation with its versions, runs and notes; its messages stay. No conflict when it is gone already.
+    DeleteAutomation(WorkspaceId, AutomationId),
+    /// Changes nothing. A conflict when an automation is not in the state that was read: whoever goes on in one that was
+    /// paused would be sent to all the same.
+    ExpectAutomation(WorkspaceId, AutomationId, AutomationStatus),
+    /// Creates or replaces a run with what it did. A conflict when its contact is gone.
+    PutRun(Box<PutRun>),
+    /// Creates or replaces what is known of the entries of a contact.
+    PutEntry(Box<Entry>, Expect),
+    /// Takes notes away, because this commit works them off. A conflict when the last of them is gone.
+    TakeNotes(TakeNotes),
+    /// Counts how often nodes and branches were reached.
+    CountNodes(WorkspaceId, AutomationId, Box<CountNodes>),
+    /// Keeps moments of dates; one that is there, or was taken already, stays as it is.
+    PutDateFires(Box<PutDateFires>),
+    /// Takes a moment of a date away, because this commit works it off. A conflict when it is gone.
+    TakeDateFire(WorkspaceId, AutomationId, DateFire),
+    /// What follows in this commit was caused by so many automations in a row: the notes of it say so.
+    CausedAt(u8),
     /// Creates or replaces a webhook.
     PutWebhook(Box<Webhook>, Expect),
     /// Removes a webhook; its deliveries cannot be reached any more. No conflict when it is gone already.
@@ -369,6 +394,12 @@ impl Write {
                 | Self::TakeWaiting(..)
                 | Self::PutWaiting(..)
                 | Self::PutContactSends(..)
+                | Self::DeleteAutomation(..)
+                | Self::ExpectAutomation(..)
+                | Self::TakeNotes(..)
+                | Self::CountNodes(..)
+                | Self::TakeDateFire(..)
+                | Self::CausedAt(..)
                 | Self::DeleteWebhook(..)
                 | Self::NoteWebhookFailure(..)
                 | Self::EndWebhookFailures(..)
