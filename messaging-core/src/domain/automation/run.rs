@@ -97,6 +97,6 @@ pub struct Entry {
     pub key: Option<String>,
     /// When it last entered.
     pub entered_at: Timestamp,
-    /// How many of its runs are open.
+    /// How many of its runs are open. Follows from the runs: what a write says here is not kept.
     pub open: u32,
 }
