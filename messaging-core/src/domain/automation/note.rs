@@ -90,8 +90,8 @@ pub enum EntryInterest {
     ContactCreated,
     /// Events of messages.
     MessageEvent(TriggerEvent, Option<CampaignId>, Option<TemplateId>),
-    /// Dates of contacts: every contact that is created or changed, because its moments are then others.
-    Dates,
+    /// Dates of contacts: new contacts, and those whose attributes or time zone change.
+    Date,
     /// Nothing that happens to a contact.
     Nothing,
 }
