@@ -4,6 +4,7 @@
 //! both as typed trees, [`run`] is one contact on its way, [`note`] what happened to a contact that an automation has to
 //! hear of, [`history`] what a run did and why.
 
+mod fits;
 pub mod graph;
 pub mod history;
 pub mod note;
