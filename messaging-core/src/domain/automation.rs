@@ -2,12 +2,16 @@
 //!
 //! Contract section 13. The row is here; beside it: [`trigger`] says what enters a contact, [`graph`] what happens then,
 //! both as typed trees, [`run`] is one contact on its way, [`note`] what happened to a contact that an automation has to
-//! hear of, [`history`] what a run did and why.
+//! hear of, [`history`] what a run did and why. The rules are values in, values out: [`entering`] says who enters, [`step`]
+//! how a run goes on, [`time`] when.
 
+pub mod entering;
 pub mod graph;
 pub mod history;
 pub mod note;
 pub mod run;
+pub mod step;
+pub mod time;
 pub mod trigger;
 
 use schemars::JsonSchema;
