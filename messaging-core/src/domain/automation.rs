@@ -6,6 +6,7 @@
 //! how a run goes on, [`time`] when.
 
 pub mod entering;
+mod fits;
 pub mod graph;
 pub mod history;
 pub mod note;

@@ -19,7 +19,6 @@ use super::run::{CallEnd, Held, Run, RunStatus};
 use super::time::{WaitEnd, Zones, later};
 use crate::domain::message::hold::HoldReason;
 use crate::domain::segment::filter::{Condition, Filter, Leaf, Within};
-use crate::domain::segment::matching::EventFact;
 use crate::domain::segment::values::Present;
 use crate::ids::{EventId, MessageId};
 use crate::time::Timestamp;
@@ -156,6 +155,8 @@ pub struct Walk<'a> {
     stage: Stage<'a>,
     /// Whether this walk has changed something that questions may see.
     is_dirty: bool,
+    /// Whether it may have changed the contact's zone.
+    is_elsewhere: bool,
 }
 
 #[derive(Debug)]
@@ -214,7 +215,7 @@ impl<'a> Walk<'a> {
             entered: Vec::new(),
             branches: Vec::new(),
         };
-        Self { graph, around, moment, up_to, walked, stage: Stage::Begin(input), is_dirty: false }
+        Self { graph, around, moment, up_to, walked, stage: Stage::Begin(input), is_dirty: false, is_elsewhere: false }
     }
 
     /// The run, as it stands now.
@@ -325,6 +326,8 @@ impl<'a> Walk<'a> {
             }
             Acted::Changed => {
                 self.is_dirty = true;
+                self.is_elsewhere |=
+                    matches!(&self.graph.nodes[node].kind, NodeKind::UpdateContact(update) if update.timezone.is_some());
                 self.tell(StepOutcome::Changed, None, None, Map::new());
                 self.leave(node, NEXT);
             }
@@ -497,6 +500,10 @@ impl<'a> Walk<'a> {
     /// A node does its work, or something has to be done for it.
     fn perform(&mut self, node: NodeIndex, attributes: &Map<String, Value>) -> Option<Need> {
         let run = &self.walked.run;
+        if self.is_elsewhere && matches!(self.graph.nodes[node].kind, NodeKind::Wait(_) | NodeKind::WaitEvent { .. }) {
+            self.pause_here();
+            return Some(Need::Nothing);
+        }
         match &self.graph.nodes[node].kind {
             NodeKind::Wait(wait) => match wait.end(self.moment, attributes, self.around.zones) {
                 WaitEnd::At(until) => self.wait(until),
@@ -650,9 +657,8 @@ fn since_entry(filter: Filter) -> Filter {
 fn meets(on: &Awaited, happened: &Happened, event: &Map<String, Value>, present: &Present) -> bool {
     match (on, happened) {
         (Awaited::Event(leaf), Happened::Event(product)) => {
-            let properties = serde_json::from_str(product.properties.json()).unwrap_or_default();
-            let fact = EventFact { name: product.name.clone(), at: product.occurred_at, properties };
-            leaf.bind(event).is(&fact, present)
+            let (leaf, properties) = (leaf.bind(event), product.properties.members());
+            leaf.name == product.name && leaf.properties.iter().all(|test| test.holds(&properties, present))
         }
         (Awaited::Message(leaf), Happened::Message(fact)) => leaf.is(fact, present),
         _ => false,
