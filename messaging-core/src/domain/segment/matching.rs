@@ -246,7 +246,8 @@ impl EventLeaf {
 }
 
 impl MessageLeaf {
-    fn is(&self, fact: &MessageFact, present: &Present) -> bool {
+    /// Whether it is one of those that are counted; where `within` is `None`, whenever it was.
+    pub fn is(&self, fact: &MessageFact, present: &Present) -> bool {
         let has_url = |part: &String| fact.url.as_deref().is_some_and(|url| values::fold(url).contains(part.as_str()));
         fact.event == self.event
             && !fact.is_machine
