@@ -33,8 +33,8 @@ pub struct PutRun {
     pub expect: Expect,
     /// What it did, in order.
     pub steps: Vec<RunStep>,
-    /// The messages that it sends, each with the node.
-    pub messages: Vec<(MessageId, String)>,
+    /// The messages that it sends.
+    pub messages: Vec<MessageId>,
 }
 
 /// Notes that a commit works off.

@@ -1,6 +1,7 @@
 //! What enters a contact into an automation, as a typed tree (contract section 13.1).
 
 use jiff::civil::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::domain::segment::filter::{Filter, PropertyTest};
 use crate::ids::{CampaignId, ListId, SegmentId, TemplateId};
@@ -53,7 +54,8 @@ pub enum TriggerKind {
 }
 
 /// The events of messages that enter a contact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of the contract")]
 pub enum TriggerEvent {
     Open,

@@ -35,14 +35,15 @@ pub struct Ask {
     pub span: AskSpan,
 }
 
-/// Which events count for a question. Acceptance decides, not when they happened.
+/// Which events count for a question, of product and of messages. Acceptance decides, not when they happened: ids tell
+/// their order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AskSpan {
     /// Since the entry: what was accepted after this moment, but for `entry_event`.
     pub entered_at: Option<Timestamp>,
     /// The event that entered the run.
     pub entry_event: Option<EventId>,
-    /// Up to and with this product event; all when there is none.
+    /// Up to and with this event; all when there is none.
     pub up_to: Option<EventId>,
 }
 
@@ -163,7 +164,8 @@ pub trait Automations {
         automation: AutomationId,
         keys: &[(ContactId, Option<String>)],
     ) -> Result<Vec<Option<Stored<Entry>>>, StoreError>;
-    /// How often each contact entered an automation since a time, whatever the key; in the order of the question.
+    /// How often each contact entered an automation after a time, whatever the key, refused entries not among them; in
+    /// the order of the question.
     async fn entries_since(
         &self,
         workspace: WorkspaceId,

@@ -84,7 +84,7 @@ impl Operation for MergeContacts {
         cx.change(Write::DeleteContact(workspace, duplicate.id));
         cx.change(Write::put_contact(merged.clone(), Expect::Revision(primary.revision)));
         for list in merged.list_ids.iter().filter(|list| !primary.record.list_ids.contains(list)) {
-            cx.change(Write::JoinList(workspace, *list, merged.id));
+            cx.change(Write::JoinList(workspace, *list, merged.id, cx.now));
         }
         let job = MoveMessages::new(workspace, duplicate.id, merged.id).enqueue(cx.new_id(), cx.now);
         cx.change(Write::Enqueue(job));
