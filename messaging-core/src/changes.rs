@@ -52,7 +52,7 @@ use crate::ids::{
 };
 use crate::time::Timestamp;
 
-pub use self::automations::{CountNodes, DateFire, PutAutomation, PutDateFires, PutRun, RunKey, TakeNotes};
+pub use self::automations::{CountNodes, DateFire, MoveRuns, PutAutomation, PutDateFires, PutRun, RunKey, TakeNotes};
 pub use self::campaigns::{AudienceRow, ContactSends, CountLink, Engagement, NewWaiting, WaitingKey, track_of};
 pub use self::contacts::{MoveProductEvents, PutContact};
 pub use self::jobs::{JobHandle, JobPlace, NewJob, PutBack, Reschedule};
@@ -294,6 +294,12 @@ pub enum Write {
     PutDateFires(Box<PutDateFires>),
     /// Takes a moment of a date away, because this commit works it off. A conflict when it is gone.
     TakeDateFire(WorkspaceId, AutomationId, DateFire),
+    /// Gives runs of a merged contact, with what is known of its entries, to the one it became, and makes the jobs of
+    /// their automations due. Of two entries under one key the later is kept.
+    MoveRuns(MoveRuns),
+    /// Deletes up to so many runs of a contact that is gone, with what is known of its entries; no conflict when there
+    /// are none.
+    DeleteRuns(WorkspaceId, ContactId, usize),
     /// What follows in this commit was caused by so many automations in a row: the notes of it say so.
     CausedAt(u8),
     /// Creates or replaces a webhook.
@@ -399,6 +405,8 @@ impl Write {
                 | Self::TakeNotes(..)
                 | Self::CountNodes(..)
                 | Self::TakeDateFire(..)
+                | Self::MoveRuns(..)
+                | Self::DeleteRuns(..)
                 | Self::CausedAt(..)
                 | Self::DeleteWebhook(..)
                 | Self::NoteWebhookFailure(..)

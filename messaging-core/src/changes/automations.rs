@@ -80,6 +80,19 @@ pub struct PutDateFires {
     pub fires: Vec<DateFire>,
 }
 
+/// Gives runs of a merged contact to the one it became.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoveRuns {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The contact that is gone.
+    pub from: ContactId,
+    /// The one it became.
+    pub to: ContactId,
+    /// At most so many.
+    pub limit: usize,
+}
+
 /// Names a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunKey {

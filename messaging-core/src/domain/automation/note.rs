@@ -4,6 +4,8 @@
 //! whose trigger it is, and one in which the contact is on its way and that may go on or end by it. So nothing is missed,
 //! and whoever caused it waits for nobody.
 
+use crate::domain::product_event::ProductEvent;
+use crate::domain::segment::matching::MessageFact;
 use crate::ids::{CampaignId, ContactId, EventId, ListId, MessageId, SegmentId, TemplateId};
 use crate::time::Timestamp;
 
@@ -50,6 +52,15 @@ pub enum Cause {
     Date(Timestamp),
 }
 
+/// What a note tells of, as far as its cause is something that is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Happened {
+    /// A product event.
+    Event(Box<ProductEvent>),
+    /// What became of a message.
+    Message(Box<MessageFact>),
+}
+
 /// What an automation listens for, so that a store knows which notes to keep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interest {
@@ -65,7 +76,12 @@ pub enum EntryInterest {
     /// Product events of a name.
     Event(String),
     /// New members of a segment.
-    SegmentEnter(SegmentId),
+    SegmentEnter {
+        /// Which one.
+        segment_id: SegmentId,
+        /// Whether those are heard of as well whom a first calculation finds, or one after the filter was edited.
+        include_existing: bool,
+    },
     /// Former members of a segment.
     SegmentExit(SegmentId),
     /// New members of a list.
@@ -74,7 +90,9 @@ pub enum EntryInterest {
     ContactCreated,
     /// Events of messages.
     MessageEvent(TriggerEvent, Option<CampaignId>, Option<TemplateId>),
-    /// Nothing that happens to a contact, or a date of its own.
+    /// Dates of contacts: new contacts, and those whose attributes or time zone change.
+    Date,
+    /// Nothing that happens to a contact.
     Nothing,
 }
 

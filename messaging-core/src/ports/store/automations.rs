@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::{PageRequest, Slice, StoreCursor, StoreError, Stored};
 use crate::changes::{DateFire, RunKey};
 use crate::domain::automation::history::RunStep;
-use crate::domain::automation::note::Note;
+use crate::domain::automation::note::{Cause, Happened, Note};
 use crate::domain::automation::run::{Entry, Run, RunStatus};
 use crate::domain::automation::{Automation, AutomationStatus, AutomationVersion};
 use crate::domain::campaign::Reference;
@@ -133,6 +133,11 @@ pub trait Automations {
         shard: u8,
         limit: usize,
     ) -> Result<Vec<(StoreCursor, Note)>, StoreError>;
+    /// What notes tell of, in the order of the question; `None` for other causes, and for what is gone.
+    async fn happened(&self, workspace: WorkspaceId, causes: &[Cause]) -> Result<Vec<Option<Happened>>, StoreError>;
+    /// Whether runs or entries of a contact that is gone are still there, to be moved or deleted. Meanwhile they are in
+    /// no answer of the other reads.
+    async fn has_left_runs(&self, workspace: WorkspaceId, contact: ContactId) -> Result<bool, StoreError>;
     /// Runs of a shard that are due, the longest due first, at most `limit`.
     async fn due_runs(
         &self,

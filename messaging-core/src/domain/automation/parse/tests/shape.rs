@@ -299,8 +299,6 @@ fn a_key_of_re_entry_is_a_place_in_the_event() {
         let sent = Design { re_entry_key: Some(key.to_owned()), ..design(manual(), cart()) };
         assert_eq!(shown(&sent.read().shape), expected, "{key}");
     }
-    let sent = Design { re_entry_key: Some("event.cart.id".to_owned()), ..design(manual(), cart()) };
-    assert_eq!(sent.parse().unwrap().re_entry_key, Some(vec!["cart".to_owned(), "id".to_owned()]));
 }
 
 #[test]
