@@ -16,7 +16,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::check::{Found, FoundAs};
 use super::refusal::Refusal;
 use super::{Campaign, CampaignStatus, Plan, Reference};
-use crate::domain::channel::Channel;
 use crate::domain::template::Parts;
 use crate::input::{BodyKind, Input};
 use crate::time::Timestamp;
