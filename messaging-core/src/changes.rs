@@ -51,7 +51,7 @@ use crate::ids::{
 };
 use crate::time::Timestamp;
 
-pub use self::automations::{CountNodes, DateFire, PutAutomation, PutDateFires, PutRun, RunKey, TakeNotes};
+pub use self::automations::{CountNodes, DateFire, MoveRuns, PutAutomation, PutDateFires, PutRun, RunKey, TakeNotes};
 pub use self::campaigns::{AudienceRow, ContactSends, CountLink, Engagement, NewWaiting, WaitingKey, track_of};
 pub use self::contacts::{MoveProductEvents, PutContact};
 pub use self::jobs::{JobHandle, JobPlace, NewJob, PutBack, Reschedule};
@@ -289,6 +289,12 @@ pub enum Write {
     PutDateFires(Box<PutDateFires>),
     /// Takes a moment of a date away, because this commit works it off. A conflict when it is gone.
     TakeDateFire(WorkspaceId, AutomationId, DateFire),
+    /// Gives runs of a contact that is merged, with what is known of its entries, moments of dates and notes, to the one
+    /// it becomes, and makes the jobs of their automations due. Of two entries under one key the later is kept.
+    MoveRuns(MoveRuns),
+    /// Deletes up to so many runs of a contact that is gone, and with the last of them what is known of its entries; no
+    /// conflict when there are none.
+    DeleteRuns(WorkspaceId, ContactId, usize),
     /// What follows in this commit was caused by so many automations in a row, and its notes say so; 0 when nothing else
     /// is said.
     CausedAt(u8),
@@ -394,6 +400,8 @@ impl Write {
                 | Self::TakeNotes(..)
                 | Self::CountNodes(..)
                 | Self::TakeDateFire(..)
+                | Self::MoveRuns(..)
+                | Self::DeleteRuns(..)
                 | Self::CausedAt(..)
                 | Self::DeleteWebhook(..)
                 | Self::NoteWebhookFailure(..)

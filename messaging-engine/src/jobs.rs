@@ -20,6 +20,7 @@ pub(crate) mod lanes;
 pub(crate) mod move_messages;
 pub mod recalculate_segment;
 pub(crate) mod replay_webhook;
+pub mod run_automation;
 pub mod run_campaign;
 pub(crate) mod settle_receipt;
 pub mod upkeep;

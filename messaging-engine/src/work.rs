@@ -25,6 +25,7 @@ use crate::jobs::settle_receipt::SettleReceipt;
 use crate::jobs::upkeep::Upkeep;
 use crate::jobs::verify_domain::VerifyDomain;
 
+mod automation;
 mod campaign;
 pub(crate) mod cancel_waiting;
 mod compose;

@@ -33,8 +33,8 @@ pub struct PutRun {
     pub expect: Expect,
     /// What it did, in order.
     pub steps: Vec<RunStep>,
-    /// The messages that it sends.
-    pub messages: Vec<MessageId>,
+    /// The messages that it sends, each with the node.
+    pub messages: Vec<(MessageId, String)>,
 }
 
 /// Notes that a commit works off.
@@ -78,6 +78,18 @@ pub struct PutDateFires {
     pub automation_id: AutomationId,
     /// The moments; one that is there already stays.
     pub fires: Vec<DateFire>,
+}
+
+/// Gives runs of a merged contact to the one it became, with entries, moments of dates and notes. Nothing happens when
+/// there is nothing to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoveRuns {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The contact that goes in the same commit after this write.
+    pub from: ContactId,
+    /// The one it becomes; must be there.
+    pub to: ContactId,
 }
 
 /// Names a run.

@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::product_event::ProductEvent;
+use crate::domain::segment::matching::MessageFact;
 use crate::ids::{CampaignId, ContactId, EventId, ListId, MessageId, SegmentId, TemplateId};
 use crate::time::Timestamp;
 
@@ -52,6 +54,15 @@ pub enum Cause {
     Date(Timestamp),
 }
 
+/// What a note tells of, as far as its cause is something that is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Happened {
+    /// A product event.
+    Event(Box<ProductEvent>),
+    /// What became of a message.
+    Message(Box<MessageFact>),
+}
+
 /// What an automation listens for, so that a store knows which notes to keep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interest {
@@ -68,7 +79,12 @@ pub enum EntryInterest {
     /// Product events of a name.
     Event(String),
     /// New members of a segment.
-    SegmentEnter(SegmentId),
+    SegmentEnter {
+        /// Which one.
+        segment_id: SegmentId,
+        /// Whether those are heard of as well whom a first calculation finds, or one after the filter was edited.
+        include_existing: bool,
+    },
     /// Former members of a segment.
     SegmentExit(SegmentId),
     /// New members of a list.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::domain::message::hold::HoldReason;
 use crate::ids::{AutomationId, ContactId, EventId, RunId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -64,10 +65,36 @@ impl Run {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
-    /// A call of a web address is being tried; so many tries have failed.
-    Calling(u8),
-    /// A send waits for the end of quiet hours or for a free place under the cap, since then.
-    Sending(Timestamp),
+    /// A call of a web address is under way; its job brings the run on.
+    Calling,
+    /// The call has ended, and the run is due.
+    Called(CallEnd),
+    /// A send waits.
+    Sending {
+        /// For the end of quiet hours, or for a free place under the cap.
+        reason: HoldReason,
+        /// Since when it does for this reason.
+        since: Timestamp,
+    },
+}
+
+/// What a call of a web address came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallEnd {
+    /// It was answered with this status, of which 2xx is success.
+    Answered(u16),
+    /// No try brought an answer; the last one's fault, in the words of contract section 15.3.
+    Failed(String),
+    /// What was to be sent could not be made.
+    Broken(String),
+}
+
+impl CallEnd {
+    /// Whether the call succeeded.
+    pub const fn is_success(&self) -> bool {
+        matches!(self, Self::Answered(200..=299))
+    }
 }
 
 /// Where a run stands.
@@ -109,6 +136,6 @@ pub struct Entry {
     pub key: Option<String>,
     /// When it last entered.
     pub entered_at: Timestamp,
-    /// How many of its runs are open.
+    /// How many of its runs are open. Follows from the runs: what a write says here is not kept.
     pub open: u32,
 }

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::{PageRequest, Slice, StoreCursor, StoreError, Stored};
 use crate::changes::{DateFire, RunKey};
 use crate::domain::automation::history::RunStep;
-use crate::domain::automation::note::Note;
+use crate::domain::automation::note::{Happened, Note};
 use crate::domain::automation::run::{Entry, Run, RunStatus};
 use crate::domain::automation::{Automation, AutomationStatus, AutomationVersion};
 use crate::domain::campaign::Reference;
@@ -126,14 +126,18 @@ pub trait Automations {
         automation: AutomationId,
     ) -> Result<AutomationCounts, StoreError>;
 
-    /// The oldest notes of a shard of an automation, in their order, at most `limit`.
+    /// The oldest notes of a shard of an automation, in their order, at most `limit`, each with what it tells of; that is
+    /// `None` for other causes, and for what is gone. Notes of contacts that are gone are passed by.
     async fn automation_notes(
         &self,
         workspace: WorkspaceId,
         automation: AutomationId,
         shard: u8,
         limit: usize,
-    ) -> Result<Vec<(StoreCursor, Note)>, StoreError>;
+    ) -> Result<Vec<(StoreCursor, Note, Option<Happened>)>, StoreError>;
+    /// Whether runs or entries of a contact that is gone are still there, to be deleted. Meanwhile they are in no answer
+    /// of the other reads.
+    async fn has_left_runs(&self, workspace: WorkspaceId, contact: ContactId) -> Result<bool, StoreError>;
     /// Runs of a shard that are due, the longest due first, at most `limit`.
     async fn due_runs(
         &self,

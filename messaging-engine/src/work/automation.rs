@@ -1,0 +1,3 @@
+//! The work on automations.
+
+pub(super) mod walk;
