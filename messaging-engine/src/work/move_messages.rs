@@ -1,10 +1,10 @@
-//! The job that gives the messages, product events and runs in automations of a merged contact to the one it became.
+//! The job that gives the messages and product events of a merged contact to the one it became.
 //!
 //! Contract section 6.2. A page after another, so that no commit is long.
 
 use std::time::Duration;
 
-use messaging_core::changes::{AttributeMessage, Changes, MoveProductEvents, MoveRuns, Write};
+use messaging_core::changes::{AttributeMessage, Changes, MoveProductEvents, Write};
 use messaging_core::domain::message::MessageFilter;
 use messaging_core::ports::store::PageRequest;
 
@@ -13,9 +13,6 @@ use crate::work::job::{Job, JobContext, JobError};
 
 /// Messages of one commit.
 const PAGE: usize = 200;
-
-/// Runs of one commit.
-const RUNS: usize = 200;
 
 /// A message that was being accepted while its contact went is found so much later.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_mins(1);
@@ -34,9 +31,6 @@ impl Job for MoveMessages {
         if cx.app.store().has_left_events(workspace_id, from).await? {
             let movement = MoveProductEvents { workspace_id, from, to, limit: EVENTS_AT_A_TIME };
             changes.push(Write::MoveProductEvents(movement));
-        }
-        if cx.app.store().has_left_runs(workspace_id, from).await? {
-            changes.push(Write::MoveRuns(MoveRuns { workspace_id, from, to, limit: RUNS }));
         }
         let now = cx.app.now();
         match (changes.is_empty(), self.again) {

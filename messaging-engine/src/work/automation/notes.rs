@@ -72,14 +72,12 @@ impl RunAutomation {
     async fn read_notes(&self, cx: &JobContext, size: usize) -> Result<Vec<Noted>, JobError> {
         let store = cx.app.store();
         let notes = store.automation_notes(self.workspace_id, self.automation_id, self.shard, size).await?;
-        let causes: Vec<Cause> = notes.iter().map(|(_, note)| note.cause.clone()).collect();
-        let happened = store.happened(self.workspace_id, &causes).await?;
-        let noted = |((cursor, note), happened): ((StoreCursor, Note), Option<Happened>)| Noted {
+        let noted = |(cursor, note, happened): (StoreCursor, Note, Option<Happened>)| Noted {
             cursor,
             note: Arc::new(note),
             happened: happened.map(Arc::new),
         };
-        Ok(notes.into_iter().zip(happened).map(noted).collect())
+        Ok(notes.into_iter().map(noted).collect())
     }
 
     async fn read_runs(&self, cx: &JobContext, noted: &[Noted]) -> Result<OpenRuns, JobError> {
