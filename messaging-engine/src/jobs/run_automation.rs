@@ -48,13 +48,19 @@ pub(crate) struct EnterExisting {
     pub(crate) after: Option<StoreCursor>,
 }
 
+impl EnterExisting {
+    /// The lane of the jobs of an automation.
+    pub(crate) fn lane_of(workspace: WorkspaceId, automation: AutomationId) -> Lane {
+        Lane::new(JobClass::Transactional, workspace, &format!("{}{automation}", lanes::AUTOMATION_EXISTING))
+    }
+}
+
 impl JobData for EnterExisting {
     const KIND: &'static str = "enter_existing";
     const REACH: Reach = Reach::Outside;
 
     fn lane(&self) -> Lane {
-        let resource = format!("{}{}", lanes::AUTOMATION_EXISTING, self.automation_id);
-        Lane::new(JobClass::Transactional, self.workspace_id, &resource)
+        Self::lane_of(self.workspace_id, self.automation_id)
     }
 }
 

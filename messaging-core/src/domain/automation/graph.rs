@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 
 use jiff::civil::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::campaign::settings::{FrequencyCap, QuietHours, Weight};
@@ -100,16 +102,19 @@ pub struct Send {
 }
 
 /// A length of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Delay {
     /// How many, at least 1.
+    #[validate(range(min = 1))]
     pub value: u32,
     /// Of what.
     pub unit: DelayUnit,
 }
 
 /// What a length of time is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are the documentation")]
 pub enum DelayUnit {
     Seconds,

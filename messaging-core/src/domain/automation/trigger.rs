@@ -1,6 +1,8 @@
 //! What enters a contact into an automation, as a typed tree (contract section 13.1).
 
 use jiff::civil::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::domain::segment::filter::{Filter, PropertyTest};
 use crate::ids::{CampaignId, ListId, SegmentId, TemplateId};
@@ -53,7 +55,8 @@ pub enum TriggerKind {
 }
 
 /// The events of messages that enter a contact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of the contract")]
 pub enum TriggerEvent {
     Open,
@@ -78,7 +81,8 @@ pub struct DateTrigger {
 }
 
 /// Whether a date comes again.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Repeat {
     /// Every year, from the date's own year on.
     #[default]

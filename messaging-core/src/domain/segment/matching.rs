@@ -184,6 +184,8 @@ impl Positive {
         let number = |holds: &dyn Fn(f64) -> bool| value.number().is_some_and(holds);
         match self {
             Self::Exists => !matches!(value, Found::Nothing),
+            // Nobody is asked before it is replaced.
+            Self::FromEvent(_) => false,
             Self::OneOf(scalars) => scalars.iter().any(|scalar| scalar.is(value)),
             Self::Contains(scalar) => match (value, scalar) {
                 (Found::Json(Value::Array(items)), scalar) => items.iter().any(|item| scalar.is(Found::Json(item))),
