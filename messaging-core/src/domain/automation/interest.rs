@@ -21,14 +21,17 @@ impl Trigger {
     fn interest(&self) -> EntryInterest {
         match &self.kind {
             TriggerKind::Event { name, .. } => EntryInterest::Event(name.clone()),
-            TriggerKind::SegmentEnter { segment_id, .. } => EntryInterest::SegmentEnter(*segment_id),
+            TriggerKind::SegmentEnter { segment_id, include_existing } => {
+                EntryInterest::SegmentEnter { segment_id: *segment_id, include_existing: *include_existing }
+            }
             TriggerKind::SegmentExit(segment_id) => EntryInterest::SegmentExit(*segment_id),
             TriggerKind::ListAdded(list_id) => EntryInterest::ListAdded(*list_id),
             TriggerKind::ContactCreated => EntryInterest::ContactCreated,
             TriggerKind::MessageEvent { event, campaign_id, template_id } => {
                 EntryInterest::MessageEvent(*event, *campaign_id, *template_id)
             }
-            TriggerKind::Date(_) | TriggerKind::Manual => EntryInterest::Nothing,
+            TriggerKind::Date(_) => EntryInterest::Date,
+            TriggerKind::Manual => EntryInterest::Nothing,
         }
     }
 }
