@@ -5,6 +5,7 @@
 
 pub(crate) mod acceptance;
 mod audiences;
+pub(crate) mod automations;
 mod campaign_readiness;
 mod campaign_stats;
 pub(crate) mod campaigns;
@@ -12,6 +13,7 @@ mod commit;
 mod consent;
 pub(crate) mod dkim;
 mod domain_looks;
+pub(crate) mod entering;
 pub(crate) mod events;
 pub(crate) mod filters;
 mod importing;

@@ -326,8 +326,7 @@ impl<'a> Walk<'a> {
             }
             Acted::Changed => {
                 self.is_dirty = true;
-                self.is_elsewhere |=
-                    matches!(&self.graph.nodes[node].kind, NodeKind::UpdateContact(update) if update.timezone.is_some());
+                self.is_elsewhere |= matches!(&self.graph.nodes[node].kind, NodeKind::UpdateContact(update) if update.timezone.is_some());
                 self.tell(StepOutcome::Changed, None, None, Map::new());
                 self.leave(node, NEXT);
             }

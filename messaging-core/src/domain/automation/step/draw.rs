@@ -47,10 +47,8 @@ mod tests {
     fn the_draw_follows_from_the_ids() {
         let automation = "aut_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap();
         let contact = "con_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap();
-        let digest = ring::digest::digest(
-            &SHA256,
-            b"aut_01JB3Q8Z5N6W7X8Y9ZABCDEFGHsplitcon_01JB3Q8Z5N6W7X8Y9ZABCDEFGH",
-        );
+        let digest =
+            ring::digest::digest(&SHA256, b"aut_01JB3Q8Z5N6W7X8Y9ZABCDEFGHsplitcon_01JB3Q8Z5N6W7X8Y9ZABCDEFGH");
         let first = u64::from_be_bytes(digest.as_ref()[..8].try_into().unwrap());
         let drawn = draw(automation, "split", contact);
         assert!((drawn - first as f64 / 2_f64.powi(64)).abs() < 1e-15, "{drawn}");
