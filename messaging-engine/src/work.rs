@@ -10,6 +10,7 @@
 //! Its payload in [`jobs`](crate::jobs), a type that implements [`JobData`](crate::jobs::JobData); the work in a file
 //! here, as `Job` of that type; a line in `all`.
 
+use crate::jobs::call_node::CallNode;
 use crate::jobs::cancel_waiting::CancelWaiting;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::deliver_webhook::DeliverWebhook;
@@ -27,6 +28,7 @@ use crate::jobs::verify_domain::VerifyDomain;
 
 mod automation;
 mod campaign;
+mod call_node;
 pub(crate) mod cancel_waiting;
 mod compose;
 mod deliver_message;
@@ -59,6 +61,7 @@ pub use runner::Workers;
 /// Every job type.
 pub(crate) const fn all() -> &'static [JobType] {
     const ALL: &[JobType] = &[
+        JobType::of::<CallNode>(),
         JobType::of::<CancelWaiting>(),
         JobType::of::<DeliverMessage>(),
         JobType::of::<DeliverWebhook>(),

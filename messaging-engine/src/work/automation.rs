@@ -1,3 +1,5 @@
 //! The work on automations.
 
+mod people;
+mod send;
 pub(super) mod walk;
