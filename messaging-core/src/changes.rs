@@ -15,7 +15,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::cursor::StoreCursor;
 use crate::domain::account::{Member, Session, User, Workspace};
 use crate::domain::api_key::ApiKey;
 use crate::domain::attachment::MessageBlob;
@@ -75,6 +74,11 @@ impl Changes {
     /// Adds a write. Writes are applied in the order they were added.
     pub fn push(&mut self, write: Write) {
         Arc::make_mut(&mut self.writes).push(write);
+    }
+
+    /// Adds all writes of others, after its own.
+    pub fn append(&mut self, others: Self) {
+        Arc::make_mut(&mut self.writes).append(&mut Arc::unwrap_or_clone(others.writes));
     }
 
     /// Whether nothing is to be changed.
@@ -149,8 +153,8 @@ pub enum Write {
     CountSoftBounce(Streak),
     /// Ends the streak of an address (normalised); no conflict when there is none.
     EndSoftBounces(WorkspaceId, Channel, String),
-    /// Takes an address off the list; no conflict when it is gone already.
-    DeleteSuppression(WorkspaceId, SuppressionId),
+    /// Takes an address off the list, at the present time; no conflict when it is gone already.
+    DeleteSuppression(WorkspaceId, SuppressionId, Timestamp),
     /// Creates or replaces contacts in order, except for their lists. Identifiers are unique in the workspace.
     PutContacts(Vec<PutContact>),
     /// Removes a contact with its tags and its memberships of lists and segments; no conflict when it is gone
@@ -167,20 +171,14 @@ pub enum Write {
     PutList(ContactList, Expect),
     /// Removes a list; its members are let go later. No conflict when it is gone already.
     DeleteList(WorkspaceId, ListId),
-    /// Makes a contact a member of a list. A conflict when it is one already, and when either is gone.
-    JoinList(WorkspaceId, ListId, ContactId),
-    /// Ends a membership; no conflict when there is none.
-    LeaveList(WorkspaceId, ListId, ContactId),
+    /// Makes a contact a member of a list, at the present time. A conflict when it is one already, and when either is gone.
+    JoinList(WorkspaceId, ListId, ContactId, Timestamp),
+    /// Ends a membership, at the present time; no conflict when there is none.
+    LeaveList(WorkspaceId, ListId, ContactId, Timestamp),
     /// Creates a segment, or replaces all of it but its size, which follows its members.
     PutSegment(Box<Segment>, Expect),
     /// Removes a segment; its members are let go later. No conflict when it is gone already.
     DeleteSegment(WorkspaceId, SegmentId),
-    /// Begins to keep who becomes or ceases to be a member of a segment, for whoever works that off; or ends it, and
-    /// lets go what was kept. A conflict when there is no such segment.
-    KeepMoves(WorkspaceId, SegmentId, bool),
-    /// Takes away the kept moves of a workspace up to and with the one at a place, because this commit works them off.
-    /// A conflict when that one is gone: somebody else has done it.
-    TakeMoves(WorkspaceId, StoreCursor),
     /// Creates or replaces a custom field. The key is unique in the workspace.
     PutField(CustomField, Expect),
     /// Removes a custom field; no conflict when it is gone already.
@@ -282,7 +280,8 @@ pub enum Write {
     /// Changes nothing. A conflict when an automation is not in the state that was read: whoever goes on in one that was
     /// paused would be sent to all the same.
     ExpectAutomation(WorkspaceId, AutomationId, AutomationStatus),
-    /// Creates or replaces a run with what it did. A conflict when its contact is gone.
+    /// Creates or replaces a run with what it did. A conflict when its contact is gone. The job of its share of the
+    /// contacts becomes due when the run is, unless this commit is that job's own.
     PutRun(Box<PutRun>),
     /// Creates or replaces what is known of the entries of a contact.
     PutEntry(Box<Entry>, Expect),
@@ -290,17 +289,19 @@ pub enum Write {
     TakeNotes(TakeNotes),
     /// Counts how often nodes and branches were reached.
     CountNodes(WorkspaceId, AutomationId, Box<CountNodes>),
-    /// Keeps moments of dates; one that is there, or was taken already, stays as it is.
+    /// Keeps moments of dates; one that is there, or was taken already, stays as it is. Those of contacts that are gone
+    /// are not kept. The job of a share of the contacts becomes due with them, as for [`PutRun`](Self::PutRun).
     PutDateFires(Box<PutDateFires>),
     /// Takes a moment of a date away, because this commit works it off. A conflict when it is gone.
     TakeDateFire(WorkspaceId, AutomationId, DateFire),
-    /// Gives runs of a merged contact, with what is known of its entries, to the one it became, and makes the jobs of
-    /// their automations due. Of two entries under one key the later is kept.
+    /// Gives runs of a contact that is merged, with what is known of its entries, moments of dates and notes, to the one
+    /// it becomes, and makes the jobs of their automations due. Of two entries under one key the later is kept.
     MoveRuns(MoveRuns),
-    /// Deletes up to so many runs of a contact that is gone, with what is known of its entries; no conflict when there
-    /// are none.
+    /// Deletes up to so many runs of a contact that is gone, and with the last of them what is known of its entries; no
+    /// conflict when there are none.
     DeleteRuns(WorkspaceId, ContactId, usize),
-    /// What follows in this commit was caused by so many automations in a row: the notes of it say so.
+    /// What follows in this commit was caused by so many automations in a row, and its notes say so; 0 when nothing else
+    /// is said.
     CausedAt(u8),
     /// Creates or replaces a webhook.
     PutWebhook(Box<Webhook>, Expect),
@@ -371,7 +372,6 @@ impl Write {
                 | Self::DeleteList(..)
                 | Self::LeaveList(..)
                 | Self::DeleteSegment(..)
-                | Self::TakeMoves(..)
                 | Self::DeleteField(..)
                 | Self::DeleteTemplate(..)
                 | Self::MoveMessage(..)

@@ -21,14 +21,15 @@ use crate::jobs::imports::{ExpireImport, ImportContacts};
 use crate::jobs::move_messages::MoveMessages;
 use crate::jobs::recalculate_segment::RecalculateSegment;
 use crate::jobs::replay_webhook::ReplayWebhook;
+use crate::jobs::run_automation::{EnterExisting, FollowDates, RunAutomation};
 use crate::jobs::run_campaign::RunCampaign;
 use crate::jobs::settle_receipt::SettleReceipt;
 use crate::jobs::upkeep::Upkeep;
 use crate::jobs::verify_domain::VerifyDomain;
 
 mod automation;
-mod campaign;
 mod call_node;
+mod campaign;
 pub(crate) mod cancel_waiting;
 mod compose;
 mod deliver_message;
@@ -66,13 +67,16 @@ pub(crate) const fn all() -> &'static [JobType] {
         JobType::of::<DeliverMessage>(),
         JobType::of::<DeliverWebhook>(),
         JobType::of::<DrainWebhook>(),
+        JobType::of::<EnterExisting>(),
         JobType::of::<EraseContact>(),
         JobType::of::<FollowChanges>(),
+        JobType::of::<FollowDates>(),
         JobType::of::<ExpireImport>(),
         JobType::of::<ImportContacts>(),
         JobType::of::<MoveMessages>(),
         JobType::of::<RecalculateSegment>(),
         JobType::of::<ReplayWebhook>(),
+        JobType::of::<RunAutomation>(),
         JobType::of::<RunCampaign>(),
         JobType::of::<SettleReceipt>(),
         JobType::of::<Upkeep>(),

@@ -80,17 +80,16 @@ pub struct PutDateFires {
     pub fires: Vec<DateFire>,
 }
 
-/// Gives runs of a merged contact to the one it became.
+/// Gives runs of a merged contact to the one it became, with entries, moments of dates and notes. Nothing happens when
+/// there is nothing to move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoveRuns {
     /// The workspace.
     pub workspace_id: WorkspaceId,
-    /// The contact that is gone.
+    /// The contact that goes in the same commit after this write.
     pub from: ContactId,
-    /// The one it became.
+    /// The one it becomes; must be there.
     pub to: ContactId,
-    /// At most so many.
-    pub limit: usize,
 }
 
 /// Names a run.

@@ -1,11 +1,12 @@
 //! An automation: a graph that contacts go through, each at its own time.
 //!
 //! Contract section 13. The row is here; beside it: [`trigger`] says what enters a contact, [`graph`] what happens then,
-//! both as typed trees that [`mod@parse`] makes of what was sent, [`run`] is one contact on its way, [`note`] what happened
-//! to a contact that an automation has to hear of, [`history`] what a run did and why, [`interest`] what a design listens
-//! for and what it needs. The rules are values in, values out: [`entering`] says who enters, [`step`] how a run goes on,
-//! [`time`] when.
+//! both as typed trees that [`mod@parse`] makes of what was sent, [`run`] is one contact on its way, [`note`] what
+//! happened to a contact that an automation has to hear of, [`history`] what a run did and why, [`interest`] what a design
+//! listens for and what it needs. The rules are values in, values out: [`check`] says what an automation needs to be
+//! active, [`entering`] who enters, [`step`] how a run goes on, [`time`] when.
 
+pub mod check;
 pub mod entering;
 mod fits;
 pub mod graph;

@@ -296,7 +296,7 @@ impl Operation for AddListContacts {
                 Some((contact, is_member)) => {
                     *is_member = true;
                     report.added += 1;
-                    cx.change(Write::JoinList(workspace_id, id, contact));
+                    cx.change(Write::JoinList(workspace_id, id, contact, cx.now));
                 }
             }
         }
@@ -337,7 +337,7 @@ impl Operation for RemoveListContact {
         let found = cx.store().memberships(workspace_id, id, &[contact_id]).await?;
         let (_, is_member) = found.first().ok_or(Error::NotFound)?;
         if *is_member {
-            cx.change(Write::LeaveList(workspace_id, id, contact_id));
+            cx.change(Write::LeaveList(workspace_id, id, contact_id, cx.now));
         }
         Ok(NoContent)
     }

@@ -113,7 +113,7 @@ impl App {
                 key: key.clone(),
             };
             let before = known.as_ref().map(|stored| &stored.record);
-            verdicts.push(match admit(plan.re_entry, before, depth, today) {
+            verdicts.push(match admit(automation.design.re_entry, before, depth, today) {
                 Ok(depth) => {
                     let open = before.map_or(0, |entry| entry.open) + 1;
                     let entry =

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::Method;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use messaging_core::changes::{Changes, Expect, PutRun, Write};
 use messaging_core::domain::automation::graph::{Call, NodeKind};
 use messaging_core::domain::automation::run::{CallEnd, Held, Run};
@@ -104,13 +104,7 @@ impl CallNode {
         }
     }
 
-    async fn request(
-        &self,
-        app: &App,
-        call: &Call,
-        run: &Run,
-        contact: &Contact,
-    ) -> Result<FetchRequest, TextFault> {
+    async fn request(&self, app: &App, call: &Call, run: &Run, contact: &Contact) -> Result<FetchRequest, TextFault> {
         let values = values_of_run(&run.event, &Map::new(), contact);
         let mut headers = HeaderMap::new();
         let mut is_json = true;

@@ -41,3 +41,21 @@ pub enum StepOutcome {
     Exited,
     Failed,
 }
+
+impl StepOutcome {
+    /// All of them, in the order of the stored numbers.
+    pub const ALL: [Self; 12] = [
+        Self::Entered,
+        Self::Refused,
+        Self::Sent,
+        Self::Skipped,
+        Self::Waiting,
+        Self::Continued,
+        Self::Branched,
+        Self::Changed,
+        Self::Called,
+        Self::Completed,
+        Self::Exited,
+        Self::Failed,
+    ];
+}

@@ -4,6 +4,8 @@
 //! whose trigger it is, and one in which the contact is on its way and that may go on or end by it. So nothing is missed,
 //! and whoever caused it waits for nobody.
 
+use serde::{Deserialize, Serialize};
+
 use crate::domain::product_event::ProductEvent;
 use crate::domain::segment::matching::MessageFact;
 use crate::ids::{CampaignId, ContactId, EventId, ListId, MessageId, SegmentId, TemplateId};
@@ -40,7 +42,7 @@ pub enum Cause {
     },
     /// The contact was created.
     Created,
-    /// The contact, its lists, tags, consent or suppressions changed.
+    /// The contact, its lists, tags, consent or suppressions changed; joining a list is a cause of its own.
     Changed,
     /// It became a member of a list.
     ListAdded(ListId),
@@ -71,7 +73,8 @@ pub struct Interest {
 }
 
 /// What enters contacts; what is not `None` must be the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EntryInterest {
     /// Product events of a name.
     Event(String),
@@ -97,7 +100,7 @@ pub enum EntryInterest {
 }
 
 /// What the runs of a version may go on or end by.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunInterest {
     /// It has a goal or conditions to exit: every product event, event of a message and change of the contact.
     pub everything: bool,

@@ -16,9 +16,9 @@ use serde_json::{Map, Value};
 use self::forms::GraphForm;
 use self::nodes::ReadNode;
 use self::reader::{InDrafts, Reader};
+use super::Design;
 use super::graph::{Graph, Node};
 use super::trigger::Trigger;
-use super::{Design, ReEntry};
 use crate::domain::segment::event;
 use crate::domain::segment::parse::Reference;
 use crate::violation::{At, FieldCode, Violations, unescape};
@@ -33,10 +33,6 @@ pub struct Plan {
     pub trigger: Trigger,
     /// What happens then.
     pub graph: Graph,
-    /// Whether a contact may enter again.
-    pub re_entry: ReEntry,
-    /// Where the value stands in the event that the rule of re-entry goes by: the keys from the outside in.
-    pub re_entry_key: Option<Vec<String>>,
 }
 
 /// What was read of a design.
@@ -74,13 +70,9 @@ impl Design {
         let mut reader = Reader::default();
         let trigger = trigger::read(&mut reader, &self.trigger);
         let graph = read_graph(&mut reader, &self.graph);
-        let re_entry_key = self.re_entry_key.as_deref().map(|text| {
-            let path = event::path(text);
-            if path.is_none() {
-                reader.fault("/re_entry_key", FieldCode::InvalidFormat, event::PATH_RULE);
-            }
-            path.unwrap_or_default()
-        });
+        if self.re_entry_key.as_deref().is_some_and(|text| event::path(text).is_none()) {
+            reader.fault("/re_entry_key", FieldCode::InvalidFormat, event::PATH_RULE);
+        }
         for (pointer, part) in [("/trigger", &self.trigger), ("/graph", &self.graph)] {
             if !part.is_empty() && Value::Object(part.clone()).to_string().len() > MAX_DESIGN_BYTES {
                 reader.fault(pointer, FieldCode::TooLarge, "is at most 1 MiB of JSON");
@@ -88,9 +80,7 @@ impl Design {
         }
         let Reader { shape, gaps, references, sources, urls } = reader;
         let plan = match (trigger, graph) {
-            (Some(trigger), Some(graph)) if shape.is_empty() && gaps.is_empty() => {
-                Some(Plan { trigger, graph, re_entry: self.re_entry, re_entry_key })
-            }
+            (Some(trigger), Some(graph)) if shape.is_empty() && gaps.is_empty() => Some(Plan { trigger, graph }),
             _ => None,
         };
         Reading { shape, gaps, plan, references, sources, urls }

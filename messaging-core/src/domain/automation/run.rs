@@ -1,5 +1,7 @@
 //! One contact on its way through an automation.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -7,6 +9,9 @@ use serde_json::{Map, Value};
 use crate::domain::message::hold::HoldReason;
 use crate::ids::{AutomationId, ContactId, EventId, RunId, WorkspaceId};
 use crate::time::Timestamp;
+
+/// How long a run is kept after its end, with what it did.
+pub const KEPT_AFTER_END: Duration = Duration::from_hours(30 * 24);
 
 /// A run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,6 +52,13 @@ pub struct Run {
     pub key: Option<String>,
     /// What it keeps at its node beside the time: see [`Held`].
     pub held: Option<Held>,
+}
+
+impl Run {
+    /// Whether this is no run but an entry that was refused: it never came to a node.
+    pub fn is_refused(&self) -> bool {
+        self.status == RunStatus::Failed && self.node_id.is_none()
+    }
 }
 
 /// What a run keeps of the node that it waits at.

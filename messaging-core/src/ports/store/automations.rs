@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::{PageRequest, Slice, StoreCursor, StoreError, Stored};
 use crate::changes::{DateFire, RunKey};
 use crate::domain::automation::history::RunStep;
-use crate::domain::automation::note::{Cause, Happened, Note};
+use crate::domain::automation::note::{Happened, Note};
 use crate::domain::automation::run::{Entry, Run, RunStatus};
 use crate::domain::automation::{Automation, AutomationStatus, AutomationVersion};
 use crate::domain::campaign::Reference;
@@ -35,14 +35,15 @@ pub struct Ask {
     pub span: AskSpan,
 }
 
-/// Which events count for a question. Acceptance decides, not when they happened.
+/// Which events count for a question, of product and of messages. Acceptance decides, not when they happened: ids tell
+/// their order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AskSpan {
     /// Since the entry: what was accepted after this moment, but for `entry_event`.
     pub entered_at: Option<Timestamp>,
     /// The event that entered the run.
     pub entry_event: Option<EventId>,
-    /// Up to and with this product event; all when there is none.
+    /// Up to and with this event; all when there is none.
     pub up_to: Option<EventId>,
 }
 
@@ -125,18 +126,17 @@ pub trait Automations {
         automation: AutomationId,
     ) -> Result<AutomationCounts, StoreError>;
 
-    /// The oldest notes of a shard of an automation, in their order, at most `limit`.
+    /// The oldest notes of a shard of an automation, in their order, at most `limit`, each with what it tells of; that is
+    /// `None` for other causes, and for what is gone. Notes of contacts that are gone are passed by.
     async fn automation_notes(
         &self,
         workspace: WorkspaceId,
         automation: AutomationId,
         shard: u8,
         limit: usize,
-    ) -> Result<Vec<(StoreCursor, Note)>, StoreError>;
-    /// What notes tell of, in the order of the question; `None` for other causes, and for what is gone.
-    async fn happened(&self, workspace: WorkspaceId, causes: &[Cause]) -> Result<Vec<Option<Happened>>, StoreError>;
-    /// Whether runs or entries of a contact that is gone are still there, to be moved or deleted. Meanwhile they are in
-    /// no answer of the other reads.
+    ) -> Result<Vec<(StoreCursor, Note, Option<Happened>)>, StoreError>;
+    /// Whether runs or entries of a contact that is gone are still there, to be deleted. Meanwhile they are in no answer
+    /// of the other reads.
     async fn has_left_runs(&self, workspace: WorkspaceId, contact: ContactId) -> Result<bool, StoreError>;
     /// Runs of a shard that are due, the longest due first, at most `limit`.
     async fn due_runs(
@@ -168,7 +168,8 @@ pub trait Automations {
         automation: AutomationId,
         keys: &[(ContactId, Option<String>)],
     ) -> Result<Vec<Option<Stored<Entry>>>, StoreError>;
-    /// How often each contact entered an automation since a time, whatever the key; in the order of the question.
+    /// How often each contact entered an automation after a time, whatever the key, refused entries not among them; in
+    /// the order of the question.
     async fn entries_since(
         &self,
         workspace: WorkspaceId,

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use jiff::tz::TimeZone;
+use messaging_core::DomainError;
 use messaging_core::changes::{Expect, PutContact, Write};
 use messaging_core::domain::automation::graph::ContactUpdate;
 use messaging_core::domain::contact::Contact;
@@ -15,8 +17,6 @@ use messaging_core::input;
 use messaging_core::patch::Patch;
 use messaging_core::ports::store::{StoreError, Stored};
 use messaging_core::time::Timestamp;
-use messaging_core::DomainError;
-use jiff::tz::TimeZone;
 
 use super::send::told;
 use crate::app::App;
@@ -97,8 +97,8 @@ impl Person {
             let put = PutContact { contact: Arc::new(contact), expect: Expect::Revision(revision) };
             writes.push(Write::PutContacts(vec![put]));
         }
-        writes.extend(joins.into_iter().map(|list| Write::JoinList(workspace, list, id)));
-        writes.extend(leaves.into_iter().map(|list| Write::LeaveList(workspace, list, id)));
+        writes.extend(joins.into_iter().map(|list| Write::JoinList(workspace, list, id, now)));
+        writes.extend(leaves.into_iter().map(|list| Write::LeaveList(workspace, list, id, now)));
         if !writes.is_empty() {
             writes.insert(0, Write::CausedAt(depth));
         }

@@ -103,11 +103,8 @@ impl Sending<'_> {
             Some(_) => self.app.store().contact_sends(run.workspace_id, contact.id, channel).await?,
             None => None,
         };
-        let terms = Terms {
-            quiet_hours: self.send.quiet_hours,
-            frequency_cap: self.send.frequency_cap,
-            ..Terms::default()
-        };
+        let terms =
+            Terms { quiet_hours: self.send.quiet_hours, frequency_cap: self.send.frequency_cap, ..Terms::default() };
         let recipient = Recipient {
             zone: &self.person.zone,
             suppression,
@@ -143,10 +140,10 @@ impl Sending<'_> {
             Err(DomainError::Invalid(violations)) => return Ok(Acted::Failed(violations.summary())),
             Err(error) => return Ok(Acted::Failed(error.to_string())),
         };
-        let marketing = self.send.is_marketing.then_some(MarketingTerms {
-            quiet_hours: self.send.quiet_hours,
-            frequency_cap: self.send.frequency_cap,
-        });
+        let marketing = self
+            .send
+            .is_marketing
+            .then_some(MarketingTerms { quiet_hours: self.send.quiet_hours, frequency_cap: self.send.frequency_cap });
         let sent = SentMessage {
             workspace_id: self.run.workspace_id,
             input,
@@ -157,7 +154,7 @@ impl Sending<'_> {
         let accepted = match self.app.accept_message(sent, self.app.now(), &mut violations).await {
             Ok(accepted) => accepted,
             Err(Error::Validation(violations)) => return Ok(Acted::Failed(told(&violations))),
-            Err(Error::Unprocessable(cause)) => return Ok(Acted::Failed(cause.message().to_owned())),
+            Err(error @ Error::Unprocessable(_)) => return Ok(Acted::Failed(error.to_string())),
             Err(Error::Unavailable { .. }) => return Err(StoreError::Unavailable),
             Err(error) => return Err(StoreError::Failed(Box::new(error))),
         };

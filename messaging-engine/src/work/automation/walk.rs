@@ -80,16 +80,14 @@ pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Going>
     }
     let people = people::load(app, workspace, page.iter().map(|going| going.run.contact_id)).await?;
     let zones: HashMap<_, _> = people.iter().map(|(id, person)| (*id, person.zone.clone())).collect();
-    let mut shell = Shell { app, workspace, now, people, writes: Vec::new(), listed: HashMap::new(), lists: HashMap::new() };
+    let mut shell =
+        Shell { app, workspace, now, people, writes: Vec::new(), listed: HashMap::new(), lists: HashMap::new() };
     let mut travelers = Vec::with_capacity(page.len());
     for (place, going) in page.iter().enumerate() {
         let contact = going.run.contact_id;
         let (Some(zone), Some(Some(plan))) = (zones.get(&contact), plans.get(&going.run.version)) else { continue };
-        let around = Surroundings {
-            activated_at: automation.activated_at,
-            zones: Zones { contact: zone },
-            present: &present,
-        };
+        let around =
+            Surroundings { activated_at: automation.activated_at, zones: Zones { contact: zone }, present: &present };
         let input = match &going.input {
             Incoming::Due => Input::Due,
             Incoming::Note(note, happened) => Input::Note(note, happened.as_deref()),

@@ -204,7 +204,10 @@ fn what_a_design_names_comes_out_with_its_places() {
         ]
     );
     let interest = read.plan.unwrap().interest();
-    assert_eq!(interest.entry, Some(EntryInterest::SegmentEnter(SEGMENT.parse().unwrap())));
+    assert_eq!(
+        interest.entry,
+        Some(EntryInterest::SegmentEnter { segment_id: SEGMENT.parse().unwrap(), include_existing: false })
+    );
     assert_eq!(interest.runs, RunInterest { everything: true, ..RunInterest::default() });
 }
 

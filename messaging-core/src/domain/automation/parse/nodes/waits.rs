@@ -8,10 +8,13 @@ use super::{attribute_path, has};
 use crate::domain::automation::graph::{Awaited, Wait};
 use crate::domain::segment::filter::{Condition, Filter, Leaf};
 use crate::time::zone;
-use crate::violation::{FieldCode, escape, unknown_member};
+use crate::violation::{FieldCode, escape};
 
 /// The zone of the contact, by its name in a config.
 const OF_CONTACT: &str = "contact";
+/// What makes a condition a group.
+const GROUPS: [&str; 3] = ["and", "or", "not"];
+/// The forms of a wait.
 const FORMS: [&str; 3] = ["duration", "until", "until_attribute"];
 
 /// Until when to wait.
@@ -74,13 +77,12 @@ pub(super) fn awaited(reader: &mut Reader, config: Place<'_>) -> Option<Awaited>
         return None;
     };
     let on = Place { members, pointer: &pointer };
+    for name in GROUPS.into_iter().filter(|name| members.contains_key(*name)) {
+        reader.fault(on.at(name), FieldCode::UnknownField, "must be one condition, not a group");
+    }
     match on.get("type") {
         None => {
             reader.gap(on.at("type"), FieldCode::Required, "is required");
-            if let Some(name) = ["and", "or", "not"].into_iter().find(|name| members.contains_key(*name)) {
-                let rule = unknown_member(["type", "name", "where", "event"].into_iter(), name);
-                reader.fault(on.at(name), FieldCode::UnknownField, &rule);
-            }
             return None;
         }
         Some(Value::String(kind)) if kind == "event" || kind == "message" => {}
@@ -98,6 +100,9 @@ pub(super) fn awaited(reader: &mut Reader, config: Place<'_>) -> Option<Awaited>
         }
     }
     let mut leaf = members.clone();
+    for name in GROUPS {
+        leaf.remove(name);
+    }
     for (name, rule) in
         [("within", "what is waited for happens from now on"), ("count", "what is waited for happens once")]
     {
