@@ -7,8 +7,10 @@
 mod dates;
 mod existing;
 mod notes;
+mod people;
 mod runs;
-pub(super) mod walk;
+mod send;
+mod walk;
 
 use std::sync::Arc;
 use std::time::Duration;
