@@ -80,8 +80,7 @@ impl SourceKind {
 impl CounterDeltas {
     /// Begins a set of changes; answers the place for [`CounterDeltas::undo_to`].
     pub(in super::super) const fn mark(&mut self) -> Mark {
-        self.mark =
-            Mark { log: self.log.len(), events: self.events.len(), automations: self.automations.len() };
+        self.mark = Mark { log: self.log.len(), events: self.events.len(), automations: self.automations.len() };
         self.mark
     }
 
