@@ -5,6 +5,7 @@
 
 pub(crate) mod acceptance;
 mod audiences;
+pub(crate) mod automation_readiness;
 pub(crate) mod automations;
 mod campaign_readiness;
 mod campaign_stats;
