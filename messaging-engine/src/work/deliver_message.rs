@@ -163,7 +163,10 @@ impl DeliverMessage {
     async fn look(&self, cx: &JobContext, message: &Message) -> Result<Result<Option<Permit>, Refusal>, JobError> {
         let has_ended = |one: &RecipientProgress| matches!(one.transaction, Transaction::Ended { .. });
         let is_settled = message.status.is_settled();
-        if message.campaign_id.is_none() && self.marketing.is_none() || is_settled || self.progress.iter().flatten().any(has_ended) {
+        if message.campaign_id.is_none() && self.marketing.is_none()
+            || is_settled
+            || self.progress.iter().flatten().any(has_ended)
+        {
             return Ok(Ok(None));
         }
         Ok(match look(&cx.app, message, self).await? {

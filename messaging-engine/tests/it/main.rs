@@ -5,6 +5,7 @@ mod accounts;
 mod admin;
 mod analytics;
 mod attempts;
+mod automations;
 mod bed;
 mod campaign_mail;
 mod campaign_work;
