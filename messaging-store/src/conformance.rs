@@ -249,7 +249,7 @@ macro_rules! conformance_tests {
                 a_calculation_goes_through_everybody, every_kind_of_change_is_followed,
                 new_contacts_join_dynamic_segments_alone, changes_are_followed_a_few_at_a_time, a_lost_claim_moves_nobody,
                 a_removed_segment_lets_its_members_go, the_largest_filters_are_evaluated,
-                moves_are_kept_until_they_are_taken, other_workspaces_are_not_there, kept_members_are_those_who_match;
+                other_workspaces_are_not_there, kept_members_are_those_who_match;
             sending_domains: domains_round_trip, name_is_unique_in_its_workspace, a_deleted_name_is_free,
                 a_name_is_found_in_every_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;

@@ -101,7 +101,8 @@ CREATE TABLE automation_run_steps (
 CREATE TABLE automation_messages (
     message BLOB PRIMARY KEY,
     automation INTEGER NOT NULL,
-    run BLOB NOT NULL
+    run BLOB NOT NULL,
+    node INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX automation_messages_by_run ON automation_messages (automation, run);
 
@@ -112,11 +113,11 @@ CREATE TABLE automation_entries (
     key TEXT NOT NULL,
     revision INTEGER NOT NULL,
     entered_at INTEGER NOT NULL,
-    open INTEGER NOT NULL,
     PRIMARY KEY (automation, contact, key)
 ) STRICT, WITHOUT ROWID;
 
--- What happened to contacts, in the order of the commits. `what` holds ids, by kind.
+-- What happened to contacts, in the order of the commits. `what` holds ids, by kind; `event` is the number of a product
+-- event, the time of an event of a message.
 CREATE TABLE automation_notes (
     automation INTEGER NOT NULL,
     shard INTEGER NOT NULL,
@@ -126,6 +127,7 @@ CREATE TABLE automation_notes (
     kind INTEGER NOT NULL,
     depth INTEGER NOT NULL,
     may_enter INTEGER NOT NULL,
+    event INTEGER,
     what BLOB NOT NULL,
     PRIMARY KEY (automation, shard, n)
 ) STRICT, WITHOUT ROWID;
@@ -143,6 +145,14 @@ CREATE TABLE automation_date_fires (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX automation_date_fires_due ON automation_date_fires (automation, contact & 3, due_at) WHERE taken = 0;
 CREATE INDEX automation_date_fires_taken ON automation_date_fires (due_at) WHERE taken = 1;
+
+-- Contacts that are gone while runs of theirs are still there, to be deleted a slice at a time.
+CREATE TABLE automation_deleted_contacts (
+    workspace BLOB NOT NULL,
+    id BLOB NOT NULL,
+    n INTEGER NOT NULL,
+    PRIMARY KEY (workspace, id)
+) STRICT, WITHOUT ROWID;
 
 -- Lists (0), segments (1) and templates (2) that open campaigns (kind of holder 0) and active automations (1) need.
 CREATE TABLE holds (

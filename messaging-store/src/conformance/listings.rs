@@ -95,7 +95,7 @@ impl World {
                 Write::PutTemplate(Box::new(template.clone()), Expect::Absent),
                 Write::PutTemplate(Box::new(templates::next(&template, "Second")), Expect::Revision(1)),
                 Write::PutWebhook(Box::new(webhook.clone()), Expect::Absent),
-                Write::JoinList(home, list.id, contact.id),
+                Write::JoinList(home, list.id, contact.id, at(0)),
             ],
         )
         .await;
@@ -157,7 +157,7 @@ impl World {
             Write::AppendAttempt(Box::new(attempts::attempt(home, self.message.id, n + 1, 0))),
             Write::PutCapture(Box::new(capture(&sent, "source"))),
             Write::put_contact(other.clone(), Expect::Absent),
-            Write::JoinList(home, self.list.id, other.id),
+            Write::JoinList(home, self.list.id, other.id, at(0)),
             Write::AppendProductEvents(vec![product_event(&self.contact, "order_placed")]),
             Write::PutImport(Box::new(import(home)), Expect::Absent),
             Write::PutList(contact_list(home), Expect::Absent),

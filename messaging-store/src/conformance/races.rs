@@ -168,7 +168,7 @@ pub async fn nobody_joins_or_acts_after_they_are_gone(twice: &Twice) {
     for _ in 0..ROUNDS {
         let contact = contact(workspace);
         put(one, [add_contact(&contact)]).await;
-        let join = [Write::JoinList(workspace, list.id, contact.id)];
+        let join = [Write::JoinList(workspace, list.id, contact.id, at(0))];
         let act = [Write::AppendProductEvents(vec![product_event(&contact, "order_placed")])];
         let go = [Write::DeleteContact(workspace, contact.id)];
         let (joined, acted, gone) = tokio::join!(commit(other, join), commit(other, act), commit(one, go));

@@ -20,7 +20,7 @@ use async_trait::async_trait;
 use jiff::tz::TimeZone;
 use messaging_core::changes::{DateFire, Expect, PutAutomation, RunKey};
 use messaging_core::domain::automation::history::RunStep;
-use messaging_core::domain::automation::note::{Note, RunInterest};
+use messaging_core::domain::automation::note::{Happened, Note, RunInterest};
 use messaging_core::domain::automation::run::{Entry, Run};
 use messaging_core::domain::automation::{Automation, AutomationStatus, AutomationVersion};
 use messaging_core::domain::campaign::Reference;
@@ -39,7 +39,7 @@ use super::numbers::automation_number;
 use super::query::{many, one};
 use super::row::{below, document, one_more, record, slice, stored};
 
-pub(super) use contacts::{delete as delete_contact, merge as merge_contacts};
+pub(super) use contacts::{delete as delete_runs, depart, merge as move_runs};
 pub(super) use counts::count_nodes;
 pub(super) use dates::{put as put_date_fires, take as take_date_fire};
 pub(super) use entries::put as put_entry;
@@ -167,9 +167,8 @@ impl Automations for SqliteStore {
             WHERE a.workspace = ?1 AND a.id = ?2 AND a.removed = 0 AND v.version = ?3";
         self.readers
             .point_read(move |connection| {
-                let design = one(connection, SQL, params![workspace.to_bytes(), id.to_bytes(), version], |row| {
-                    record(row, 0)
-                })?;
+                let design =
+                    one(connection, SQL, params![workspace.to_bytes(), id.to_bytes(), version], |row| record(row, 0))?;
                 Ok(design.map(|design| AutomationVersion {
                     workspace_id: workspace,
                     automation_id: id,
@@ -231,8 +230,14 @@ impl Automations for SqliteStore {
         automation: AutomationId,
         shard: u8,
         limit: usize,
-    ) -> Result<Vec<(StoreCursor, Note)>, StoreError> {
+    ) -> Result<Vec<(StoreCursor, Note, Option<Happened>)>, StoreError> {
         self.readers.read(move |connection| notes::oldest(connection, (workspace, automation), shard, limit)).await
+    }
+
+    async fn has_left_runs(&self, workspace: WorkspaceId, contact: ContactId) -> Result<bool, StoreError> {
+        self.readers
+            .point_read(move |connection| Ok(contacts::deleted_number(connection, workspace, contact)?.is_some()))
+            .await
     }
 
     async fn due_runs(
@@ -246,7 +251,7 @@ impl Automations for SqliteStore {
         self.readers.read(move |connection| runs::due(connection, (workspace, automation), shard, now, limit)).await
     }
 
-    async fn next_due(
+    async fn next_run_due(
         &self,
         workspace: WorkspaceId,
         automation: AutomationId,

@@ -76,9 +76,7 @@ pub(super) fn follow(
         }
         let (kind, id) = key(*reference);
         connection
-            .prepare_cached(
-                "INSERT INTO holds (workspace, kind, id, holder_kind, holder) VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?
+            .prepare_cached("INSERT INTO holds (workspace, kind, id, holder_kind, holder) VALUES (?1, ?2, ?3, ?4, ?5)")?
             .execute(params![workspace.to_bytes(), kind, id, holder_kind, n])?;
     }
     Ok(())

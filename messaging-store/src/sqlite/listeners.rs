@@ -11,9 +11,12 @@ use messaging_core::domain::automation::note::{EntryInterest, RunInterest};
 use messaging_core::domain::automation::trigger::TriggerEvent;
 use messaging_core::domain::automation::{AutomationStatus, SHARDS};
 use messaging_core::domain::lane::Lane;
+use messaging_core::domain::message::EventKind;
+use messaging_core::domain::segment::filter::MessageEventKind;
 use messaging_core::ids::{CampaignId, EventId, Id as _, ListId, MessageId, SegmentId, TemplateId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
+use serde_json::{Map, Value};
 
 use super::fault::Fault;
 use super::jobs;
@@ -45,8 +48,8 @@ pub(super) const fn shard(contact: i64) -> u8 {
 /// Something that happened to a contact.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Happened<'a> {
-    /// A product event, with its name.
-    Event(EventId, &'a str),
+    /// A product event, with its number and its name.
+    Event(EventId, i64, &'a str),
     /// An event of a message, which no machine caused.
     Message(&'a MessageHappened),
     Created,
@@ -55,8 +58,12 @@ pub(super) enum Happened<'a> {
         dates: bool,
     },
     ListAdded(ListId),
-    /// It became a member of a segment, or ceased to be one.
-    Segment(SegmentId, bool),
+    /// It became a member of a segment, or ceased to be one; whether a calculation found it that is silent otherwise.
+    Segment {
+        id: SegmentId,
+        member: bool,
+        is_silent: bool,
+    },
 }
 
 /// An event of a message.
@@ -64,6 +71,8 @@ pub(super) enum Happened<'a> {
 pub(super) struct MessageHappened {
     pub(super) event_id: EventId,
     pub(super) message_id: MessageId,
+    /// When it happened.
+    pub(super) at: Timestamp,
     /// `None` when no contact enters by it.
     pub(super) trigger: Option<TriggerEvent>,
     pub(super) campaign_id: Option<CampaignId>,
@@ -74,7 +83,7 @@ impl Happened<'_> {
     /// Whether a contact may enter an automation by it.
     fn enters(self, entry: &EntryInterest) -> bool {
         match (self, entry) {
-            (Self::Event(_, name), EntryInterest::Event(wanted)) => name == wanted,
+            (Self::Event(_, _, name), EntryInterest::Event(wanted)) => name == wanted,
             (Self::Message(message), EntryInterest::MessageEvent(event, campaign, template)) => {
                 message.trigger == Some(*event)
                     && campaign.is_none_or(|id| message.campaign_id == Some(id))
@@ -83,8 +92,13 @@ impl Happened<'_> {
             (Self::Created, EntryInterest::ContactCreated | EntryInterest::Date)
             | (Self::Changed { dates: true }, EntryInterest::Date) => true,
             (Self::ListAdded(list), EntryInterest::ListAdded(wanted)) => list == *wanted,
-            (Self::Segment(segment, true), EntryInterest::SegmentEnter(wanted))
-            | (Self::Segment(segment, false), EntryInterest::SegmentExit(wanted)) => segment == *wanted,
+            (
+                Self::Segment { id, member: true, is_silent },
+                EntryInterest::SegmentEnter { segment_id, include_existing },
+            ) => id == *segment_id && (!is_silent || *include_existing),
+            (Self::Segment { id, member: false, is_silent: false }, EntryInterest::SegmentExit(wanted)) => {
+                id == *wanted
+            }
             _ => false,
         }
     }
@@ -92,27 +106,27 @@ impl Happened<'_> {
     /// Whether a run may go on or end by it.
     fn moves(self, interest: &RunInterest) -> bool {
         match self {
-            Self::Event(_, name) => interest.everything || interest.events.iter().any(|wanted| wanted == name),
+            Self::Event(_, _, name) => interest.everything || interest.events.iter().any(|wanted| wanted == name),
             Self::Message(_) => interest.everything || interest.messages,
             Self::Changed { .. } | Self::ListAdded(_) => interest.everything,
             // Nobody is on the way who has just been made, and members of segments follow from other changes.
-            Self::Created | Self::Segment(..) => false,
+            Self::Created | Self::Segment { .. } => false,
         }
     }
 
-    /// The kind and the ids of a note, as stored.
-    fn stored(self) -> (i64, Vec<u8>) {
+    /// The kind and the ids of a note, and what finds its event, as stored.
+    fn stored(self) -> (i64, Vec<u8>, Option<i64>) {
         match self {
-            Self::Event(id, _) => (kinds::EVENT, id.to_bytes().to_vec()),
+            Self::Event(id, n, _) => (kinds::EVENT, id.to_bytes().to_vec(), Some(n)),
             Self::Message(message) => {
                 let ids = [message.event_id.to_bytes(), message.message_id.to_bytes()];
-                (kinds::MESSAGE, ids.concat())
+                (kinds::MESSAGE, ids.concat(), Some(message.at.as_millis()))
             }
-            Self::Created => (kinds::CREATED, Vec::new()),
-            Self::Changed { .. } => (kinds::CHANGED, Vec::new()),
-            Self::ListAdded(id) => (kinds::LIST_ADDED, id.to_bytes().to_vec()),
-            Self::Segment(id, true) => (kinds::SEGMENT_ENTERED, id.to_bytes().to_vec()),
-            Self::Segment(id, false) => (kinds::SEGMENT_LEFT, id.to_bytes().to_vec()),
+            Self::Created => (kinds::CREATED, Vec::new(), None),
+            Self::Changed { .. } => (kinds::CHANGED, Vec::new(), None),
+            Self::ListAdded(id) => (kinds::LIST_ADDED, id.to_bytes().to_vec(), None),
+            Self::Segment { id, member: true, .. } => (kinds::SEGMENT_ENTERED, id.to_bytes().to_vec(), None),
+            Self::Segment { id, member: false, .. } => (kinds::SEGMENT_LEFT, id.to_bytes().to_vec(), None),
         }
     }
 }
@@ -219,7 +233,7 @@ impl Listeners {
         happened: Happened<'_>,
     ) -> Result<(), Fault> {
         let listeners = self.of(connection, workspace)?;
-        for listener in &**listeners {
+        for listener in listeners.iter() {
             let may_enter = listener.entry.as_ref().is_some_and(|entry| happened.enters(entry));
             if may_enter || moves_a_run(connection, listener, contact, happened)? {
                 self.keep(connection, listener, contact, at, happened, may_enter)?;
@@ -238,14 +252,25 @@ impl Listeners {
         may_enter: bool,
     ) -> Result<(), Fault> {
         let n = self.next_note(connection)?;
-        let (kind, what) = happened.stored();
+        let (kind, what, event) = happened.stored();
         let shard = shard(contact);
         connection
             .prepare_cached(
-                "INSERT INTO automation_notes (automation, shard, n, contact, at, kind, depth, may_enter, what)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "INSERT INTO automation_notes (automation, shard, n, contact, at, kind, depth, may_enter, event, what)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             )?
-            .execute(params![listener.n, shard, n, contact, at.as_millis(), kind, self.depth, may_enter, what])?;
+            .execute(params![
+                listener.n,
+                shard,
+                n,
+                contact,
+                at.as_millis(),
+                kind,
+                self.depth,
+                may_enter,
+                event,
+                what
+            ])?;
         self.wake(listener, shard, at);
         Ok(())
     }
@@ -368,4 +393,36 @@ fn moves_a_run(
 /// The state of an automation, as stored.
 pub(super) fn status_number(status: AutomationStatus) -> i64 {
     number(&AutomationStatus::ALL, &status)
+}
+
+/// The kinds of events of messages that filters and automations know.
+pub(super) const fn counted_kind(kind: EventKind) -> Option<MessageEventKind> {
+    Some(match kind {
+        EventKind::Sent => MessageEventKind::Sent,
+        EventKind::Delivered => MessageEventKind::Delivered,
+        EventKind::Open => MessageEventKind::Open,
+        EventKind::Click => MessageEventKind::Click,
+        EventKind::Bounce => MessageEventKind::Bounce,
+        EventKind::Complaint => MessageEventKind::Complaint,
+        EventKind::Unsubscribe => MessageEventKind::Unsubscribe,
+        _ => return None,
+    })
+}
+
+/// What enters contacts of such events.
+pub(super) const fn trigger(kind: MessageEventKind) -> Option<TriggerEvent> {
+    Some(match kind {
+        MessageEventKind::Sent => return None,
+        MessageEventKind::Delivered => TriggerEvent::Delivered,
+        MessageEventKind::Open => TriggerEvent::Open,
+        MessageEventKind::Click => TriggerEvent::Click,
+        MessageEventKind::Bounce => TriggerEvent::Bounce,
+        MessageEventKind::Complaint => TriggerEvent::Complaint,
+        MessageEventKind::Unsubscribe => TriggerEvent::Unsubscribe,
+    })
+}
+
+/// Whether a machine opened the message or followed a link, by what is known of it.
+pub(super) fn is_machine(meta: &Map<String, Value>) -> bool {
+    meta.get("machine") == Some(&Value::Bool(true))
 }

@@ -45,7 +45,7 @@ impl Counted {
         put(
             &store,
             [
-                Write::JoinList(workspace, list.id, ann.id),
+                Write::JoinList(workspace, list.id, ann.id, at(0)),
                 Write::AppendProductEvents(vec![product_event(&ann, "bought")]),
             ],
         )

@@ -148,7 +148,7 @@ pub trait Automations {
         limit: usize,
     ) -> Result<Vec<Stored<Run>>, StoreError>;
     /// When the next run of a shard, or the next moment of a date, is due.
-    async fn next_due(
+    async fn next_run_due(
         &self,
         workspace: WorkspaceId,
         automation: AutomationId,

@@ -175,9 +175,9 @@ impl<'s> World<'s> {
             3..=5 if !self.lists.is_empty() => {
                 let list = self.dice.one(&self.lists);
                 let write = if contact.list_ids.contains(&list) {
-                    Write::LeaveList(self.workspace, list, contact.id)
+                    Write::LeaveList(self.workspace, list, contact.id, at(0))
                 } else {
-                    Write::JoinList(self.workspace, list, contact.id)
+                    Write::JoinList(self.workspace, list, contact.id, at(0))
                 };
                 put(self.store, [write]).await;
             }
@@ -225,7 +225,7 @@ impl<'s> World<'s> {
         let address = random::address(&mut self.dice, name);
         let held = self.store.suppressed(self.workspace, channel, std::slice::from_ref(&address)).await.unwrap();
         let write = match held.into_iter().next() {
-            Some(held) if self.dice.percent(70) => Write::DeleteSuppression(self.workspace, held.record.id),
+            Some(held) if self.dice.percent(70) => Write::DeleteSuppression(self.workspace, held.record.id, at(0)),
             Some(held) => {
                 let raised = Suppression { detail: None, ..held.record };
                 Write::PutSuppression(raised, Expect::Revision(held.revision))

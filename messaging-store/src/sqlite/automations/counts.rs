@@ -11,13 +11,13 @@ use super::super::listeners::Listeners;
 use super::super::numbers::automation_number;
 use super::super::query::many;
 use super::super::row::count;
+use super::runs::Of;
 
 pub(in super::super) fn count_nodes(
     connection: &Connection,
     deltas: &mut CounterDeltas,
     listeners: &mut Listeners,
-    workspace: WorkspaceId,
-    automation: AutomationId,
+    (workspace, automation): Of,
     counts: &CountNodes,
 ) -> Result<(), Fault> {
     // Nothing is counted for one that is gone.
@@ -46,17 +46,13 @@ pub(super) fn get(
     let connection = &*connection.unchecked_transaction()?;
     let mut counts = AutomationCounts::default();
     let Some(n) = automation_number(connection, workspace, automation)? else { return Ok(counts) };
-    for (status, runs) in many(connection, RUNS, [n], |row| Ok((row.get::<_, usize>(0)?, count(row, 1)?)))? {
+    for (status, runs) in many(connection, RUNS, [n], |row| Ok((usize::from(row.get::<_, u8>(0)?), count(row, 1)?)))? {
         let place = counts.runs.get_mut(status).ok_or(Fault::Malformed("a number stands for nothing"))?;
         *place = runs;
     }
     let nodes = many(connection, NODES, [n], |row| {
-        let node = NodeCounts {
-            node_id: row.get(0)?,
-            entered: count(row, 1)?,
-            waiting: count(row, 2)?,
-            branches: Vec::new(),
-        };
+        let node =
+            NodeCounts { node_id: row.get(0)?, entered: count(row, 1)?, waiting: count(row, 2)?, branches: Vec::new() };
         Ok((node, row.get::<_, i64>(3)?))
     })?;
     for (mut node, n) in nodes {

@@ -1,7 +1,7 @@
 //! Moments that follow from dates of contacts.
 
 use messaging_core::changes::{DateFire, PutDateFires};
-use messaging_core::ids::{AutomationId, WorkspaceId};
+use messaging_core::ids::{AutomationId, Id as _, WorkspaceId};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
@@ -66,7 +66,8 @@ pub(super) fn due(
 }
 
 pub(super) fn next_due(connection: &Connection, automation: i64, shard: u8) -> Result<Option<Timestamp>, Fault> {
-    const SQL: &str = "SELECT due_at FROM automation_date_fires INDEXED BY automation_date_fires_due
-        WHERE automation = ?1 AND contact & 3 = ?2 AND taken = 0 ORDER BY due_at LIMIT 1";
+    const SQL: &str = "SELECT f.due_at FROM automation_date_fires f INDEXED BY automation_date_fires_due
+        CROSS JOIN contacts c ON c.n = f.contact
+        WHERE f.automation = ?1 AND f.contact & 3 = ?2 AND f.taken = 0 ORDER BY f.due_at LIMIT 1";
     one(connection, SQL, params![automation, shard], |row| time(row, 0))
 }

@@ -21,16 +21,15 @@ pub(in super::super) fn put(connection: &Connection, entry: &Entry, expect: Expe
     expect_one(match expect {
         Expect::Absent => connection
             .prepare_cached(
-                "INSERT INTO automation_entries (automation, contact, key, revision, entered_at, open)
-                 VALUES (?1, ?2, ?3, 1, ?4, ?5)",
+                "INSERT INTO automation_entries (automation, contact, key, revision, entered_at) VALUES (?1, ?2, ?3, 1, ?4)",
             )?
-            .execute(params![automation, contact, key, at, entry.open])?,
+            .execute(params![automation, contact, key, at])?,
         Expect::Revision(revision) => connection
             .prepare_cached(
-                "UPDATE automation_entries SET revision = revision + 1, entered_at = ?4, open = ?5
-                 WHERE automation = ?1 AND contact = ?2 AND key = ?3 AND revision = ?6",
+                "UPDATE automation_entries SET revision = revision + 1, entered_at = ?4
+                 WHERE automation = ?1 AND contact = ?2 AND key = ?3 AND revision = ?5",
             )?
-            .execute(params![automation, contact, key, at, entry.open, revision])?,
+            .execute(params![automation, contact, key, at, revision])?,
     })
 }
 
@@ -39,24 +38,28 @@ pub(super) fn get(
     (workspace, automation): Of,
     keys: Vec<(ContactId, Option<String>)>,
 ) -> Result<Vec<Option<Stored<Entry>>>, Fault> {
-    const SQL: &str = "SELECT revision, entered_at, open FROM automation_entries
-        WHERE automation = ?1 AND contact = ?2 AND key = ?3";
+    const SQL: &str = "SELECT e.revision, e.entered_at, (
+            SELECT count(*) FROM automation_runs r INDEXED BY automation_runs_by_contact
+            LEFT JOIN automation_run_inputs i ON i.automation = r.automation AND i.run = r.id
+            WHERE r.contact = ?2 AND r.automation = ?1 AND r.ended_at IS NULL AND coalesce(i.key, '') = ?3)
+        FROM automation_entries e WHERE e.automation = ?1 AND e.contact = ?2 AND e.key = ?3";
     let connection = &*connection.unchecked_transaction()?;
     let n = automation_number(connection, workspace, automation)?;
     let mut entries = Vec::with_capacity(keys.len());
     for (contact_id, key) in keys {
         let contact = contact_number(connection, workspace, contact_id)?;
-        entries.push(one(connection, SQL, params![n, contact, key.as_deref().unwrap_or_default()], |row| {
+        let found = one(connection, SQL, params![n, contact, key.as_deref().unwrap_or_default()], |row| {
             let record = Entry {
                 workspace_id: workspace,
                 automation_id: automation,
                 contact_id,
-                key,
+                key: key.clone(),
                 entered_at: time(row, 1)?,
                 open: row.get(2)?,
             };
             Ok(Stored { record, revision: row.get(0)? })
-        })?);
+        })?;
+        entries.push(found);
     }
     Ok(entries)
 }

@@ -144,11 +144,13 @@ pub(in super::super) fn put(
         run.exit_reason,
     ];
     if before.is_some() {
-        const UPDATE: &str = "UPDATE automation_runs SET revision = revision + 1, status = ?3, steps = ?4, arrived = ?5,
+        const UPDATE: &str =
+            "UPDATE automation_runs SET revision = revision + 1, status = ?3, steps = ?4, arrived = ?5,
             due_at = ?6, ended_at = ?7, node = ?8, held = ?9, exit_reason = ?10 WHERE automation = ?1 AND id = ?2";
         expect_one(connection.prepare_cached(UPDATE)?.execute(key)?)?;
     } else {
-        const INSERT: &str = "INSERT INTO automation_runs (automation, id, status, steps, arrived, due_at, ended_at, node,
+        const INSERT: &str =
+            "INSERT INTO automation_runs (automation, id, status, steps, arrived, due_at, ended_at, node,
                 held, exit_reason, contact, version, revision, depth, entered_at, entry_event)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 1, ?13, ?14, ?15)";
         let rest = params![contact, run.version, run.depth, run.entered_at.as_millis(), entry_event(run)];
@@ -171,10 +173,11 @@ pub(in super::super) fn put(
             )?
             .execute(params![automation, run.id.to_bytes(), revision + 1, steps_text(&put.steps)?])?;
     }
-    for message in &put.messages {
+    for (message, node) in &put.messages {
+        let node = listeners.node(connection, automation, node)?;
         connection
-            .prepare_cached("INSERT INTO automation_messages (message, automation, run) VALUES (?1, ?2, ?3)")?
-            .execute(params![message.to_bytes(), automation, run.id.to_bytes()])?;
+            .prepare_cached("INSERT INTO automation_messages (message, automation, run, node) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![message.to_bytes(), automation, run.id.to_bytes(), node])?;
     }
     match run.due_at {
         Some(due_at) => listeners.due(connection, workspace, automation, contact, due_at),
@@ -336,8 +339,9 @@ pub(super) fn due(
     now: Timestamp,
     limit: usize,
 ) -> Result<Vec<Stored<Run>>, Fault> {
-    const DUE: &str = "SELECT id FROM automation_runs INDEXED BY automation_runs_due
-        WHERE automation = ?1 AND contact & 3 = ?2 AND due_at <= ?3 ORDER BY due_at, id LIMIT ?4";
+    const DUE: &str = "SELECT r.id FROM automation_runs r INDEXED BY automation_runs_due
+        CROSS JOIN contacts c ON c.n = r.contact
+        WHERE r.automation = ?1 AND r.contact & 3 = ?2 AND r.due_at <= ?3 ORDER BY r.due_at, r.id LIMIT ?4";
     // One transaction: of one moment.
     let connection = &*connection.unchecked_transaction()?;
     let Some(n) = automation_number(connection, of.0, of.1)? else { return Ok(Vec::new()) };
@@ -351,8 +355,9 @@ pub(super) fn due(
 }
 
 pub(super) fn next_due(connection: &Connection, automation: i64, shard: u8) -> Result<Option<Timestamp>, Fault> {
-    const SQL: &str = "SELECT due_at FROM automation_runs INDEXED BY automation_runs_due
-        WHERE automation = ?1 AND contact & 3 = ?2 AND due_at IS NOT NULL ORDER BY due_at LIMIT 1";
+    const SQL: &str = "SELECT r.due_at FROM automation_runs r INDEXED BY automation_runs_due
+        CROSS JOIN contacts c ON c.n = r.contact
+        WHERE r.automation = ?1 AND r.contact & 3 = ?2 AND r.due_at IS NOT NULL ORDER BY r.due_at LIMIT 1";
     one(connection, SQL, params![automation, shard], |row| time(row, 0))
 }
 
