@@ -31,6 +31,7 @@ mod segments;
 mod sign_ins;
 pub(crate) mod suppressing;
 pub(crate) mod templates;
+pub(crate) mod texts;
 mod unsubscribe;
 mod until_committed;
 pub(crate) mod uploading;

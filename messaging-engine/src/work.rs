@@ -10,6 +10,7 @@
 //! Its payload in [`jobs`](crate::jobs), a type that implements [`JobData`](crate::jobs::JobData); the work in a file
 //! here, as `Job` of that type; a line in `all`.
 
+use crate::jobs::call_node::CallNode;
 use crate::jobs::cancel_waiting::CancelWaiting;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::deliver_webhook::DeliverWebhook;
@@ -27,6 +28,7 @@ use crate::jobs::upkeep::Upkeep;
 use crate::jobs::verify_domain::VerifyDomain;
 
 mod automation;
+mod call_node;
 mod campaign;
 pub(crate) mod cancel_waiting;
 mod compose;
@@ -60,6 +62,7 @@ pub use runner::Workers;
 /// Every job type.
 pub(crate) const fn all() -> &'static [JobType] {
     const ALL: &[JobType] = &[
+        JobType::of::<CallNode>(),
         JobType::of::<CancelWaiting>(),
         JobType::of::<DeliverMessage>(),
         JobType::of::<DeliverWebhook>(),

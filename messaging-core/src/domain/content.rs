@@ -97,7 +97,8 @@ pub fn encode(
         input.variables = None;
     }
     let mut request = vec![ENVELOPE];
-    serde_json::to_writer(&mut request, &Envelope { input, files, template, automation }).expect("plain data serializes");
+    serde_json::to_writer(&mut request, &Envelope { input, files, template, automation })
+        .expect("plain data serializes");
     MessageContent { request: request.into() }
 }
 

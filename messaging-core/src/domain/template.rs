@@ -42,10 +42,10 @@ pub mod mjml;
 mod positions;
 #[cfg(feature = "templates")]
 pub mod saving;
-#[cfg(feature = "templates")]
-pub mod text;
 #[cfg(all(test, feature = "templates"))]
 mod tests;
+#[cfg(feature = "templates")]
+pub mod text;
 #[cfg(feature = "templates")]
 pub mod values;
 #[cfg(feature = "templates")]

@@ -7,8 +7,10 @@
 mod dates;
 mod existing;
 mod notes;
+mod people;
 mod runs;
-pub(super) mod walk;
+mod send;
+mod walk;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +34,9 @@ const LARGEST: usize = 256;
 const MAX_CONFLICTS: u32 = 16;
 /// Where nothing is to be done until somebody acts, which wakes the job, it looks so often anyway.
 const REST: Duration = Duration::from_hours(1);
+
+/// So soon it looks again at what cannot be brought on, or is about to be due.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// An active automation, as it was read.
 struct Turn {
@@ -95,8 +100,8 @@ impl Job for RunAutomation {
                 Ok(false) => {
                     let next = Automations::next_due(cx.app.store(), self.workspace_id, self.automation_id, self.shard)
                         .await?;
-                    let rest = turn.now + REST;
-                    let at = next.map_or(rest, |next| next.min(rest));
+                    // What is due and was not brought on cannot be now, and would be found again at once.
+                    let at = next.unwrap_or(turn.now + REST).clamp(turn.now + RETRY, turn.now + REST);
                     return cx.again_at(at, &self, Changes::default()).await;
                 }
                 Err(error) if page.tries_again(&cx.app, &error).await => {}

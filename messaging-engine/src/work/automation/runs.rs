@@ -31,6 +31,10 @@ impl RunAutomation {
             input: Incoming::Due,
         });
         let advanced = advance(&cx.app, &turn.automation, page.collect()).await?;
+        if advanced.changes.is_empty() {
+            // Nothing can be done for them now.
+            return Ok(false);
+        }
         let mut changes = Changes::from_iter([turn.expected()]);
         changes.append(advanced.changes);
         cx.commit(changes).await?;
