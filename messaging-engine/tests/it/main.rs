@@ -6,6 +6,7 @@ mod admin;
 mod analytics;
 mod attempts;
 mod automation_work;
+mod automations;
 mod bed;
 mod campaign_mail;
 mod campaign_work;
