@@ -29,7 +29,7 @@ async fn an_event_enters_its_contact_when_its_properties_are_those_that_are_aske
     assert_eq!(journeys.told(&id).await, "completed w");
     assert_eq!(
         journeys.history(&id, &journeys.runs(&id).await[0]).await,
-        "entered, waiting w, continued w next, completed w"
+        "entered, waiting w, continued w, completed w"
     );
 }
 
