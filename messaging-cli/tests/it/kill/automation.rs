@@ -138,7 +138,7 @@ fn every_event_begins_one_run_that_sends_once_at_each_node_after_kills() {
     assert!(of_contact.values().all(|runs| *runs == 1), "somebody entered twice");
     let messages = installation.all(&server, &messages_path);
     let by_node =
-        super::count(messages.iter().map(|message| (message["to"].to_string(), message["subject"].to_string())));
+        super::count(messages.iter().map(|message| (message["to"].to_string(), message["template_id"].to_string())));
     assert_eq!((messages.len(), by_node.len()), (2 * count, 2 * count), "one message for a node");
 
     let mut arrived: HashMap<String, usize> = HashMap::new();
