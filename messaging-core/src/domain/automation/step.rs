@@ -400,7 +400,8 @@ impl<'a> Walk<'a> {
                 run.held = held;
                 self.stage = Stage::Arrived(node);
             }
-            (_, _, held) => run.held = held,
+            // What it waited for is not known any more: the node does its work anew.
+            _ => self.stage = Stage::Arrived(node),
         }
     }
 

@@ -68,7 +68,7 @@ mod tests {
         let (shares, mut taken) = (shares(&[0.1, 0.9]), [0_u32; 2]);
         let automation = "aut_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap();
         for n in 0..10_000_u128 {
-            let contact = ContactId::from_u128(n);
+            let contact = crate::ids::Id::from_bytes(n.to_be_bytes());
             taken[usize::from(branch(&shares, draw(automation, "s", contact)) == "b")] += 1;
         }
         assert!((900..1100).contains(&taken[0]), "{taken:?}");
