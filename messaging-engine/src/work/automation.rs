@@ -19,7 +19,7 @@ use jiff::tz::TimeZone;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::automation::parse::Plan;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
-use messaging_core::ports::store::{Automations, CommitError};
+use messaging_core::ports::store::CommitError;
 use messaging_core::time::Timestamp;
 
 use crate::app::App;
@@ -98,8 +98,7 @@ impl Job for RunAutomation {
             match self.page(cx, &turn, page.size).await {
                 Ok(true) => page.succeeded(),
                 Ok(false) => {
-                    let next = Automations::next_due(cx.app.store(), self.workspace_id, self.automation_id, self.shard)
-                        .await?;
+                    let next = cx.app.store().next_run_due(self.workspace_id, self.automation_id, self.shard).await?;
                     // What is due and was not brought on cannot be now, and would be found again at once.
                     let at = next.unwrap_or(turn.now + REST).clamp(turn.now + RETRY, turn.now + REST);
                     return cx.again_at(at, &self, Changes::default()).await;

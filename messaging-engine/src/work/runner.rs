@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt as _;
 use messaging_core::domain::lane::Lane;
 use messaging_core::error::Chain;
-use messaging_core::ports::store::{Claim, ClaimedJob, CommitError, Jobs, StoreError};
+use messaging_core::ports::store::{Claim, ClaimedJob, CommitError, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -190,7 +190,7 @@ async fn healthy_again(app: &App) {
 
 /// How long nothing is to be claimed, unless something happens before.
 async fn pause(app: &App) -> Duration {
-    match Jobs::next_due(app.store(), app.now(), app.monotonic()).await {
+    match app.store().next_due(app.now(), app.monotonic()).await {
         // A job that is due but held by its lane is looked for after a moment, not at once.
         Ok(Some(wait)) => wait.clamp(HOLD, LOOK_AGAIN),
         Ok(None) | Err(_) => LOOK_AGAIN,

@@ -77,7 +77,7 @@ impl Jobs for MortalStore {
     }
 
     async fn next_due(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, StoreError> {
-        Jobs::next_due(self.inner().await, now, monotonic).await
+        self.inner().await.next_due(now, monotonic).await
     }
 
     async fn job_count(&self) -> Result<u64, StoreError> {
