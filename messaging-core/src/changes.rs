@@ -76,6 +76,11 @@ impl Changes {
         Arc::make_mut(&mut self.writes).push(write);
     }
 
+    /// Adds all writes of others, after its own.
+    pub fn append(&mut self, others: Self) {
+        Arc::make_mut(&mut self.writes).append(&mut Arc::unwrap_or_clone(others.writes));
+    }
+
     /// Whether nothing is to be changed.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()

@@ -9,6 +9,7 @@ use messaging_core::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub(crate) mod call_node;
 pub mod cancel_waiting;
 pub mod deliver_message;
 pub(crate) mod deliver_webhook;

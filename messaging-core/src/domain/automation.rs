@@ -3,7 +3,8 @@
 //! Contract section 13. The row is here; beside it: [`trigger`] says what enters a contact, [`graph`] what happens then,
 //! both as typed trees that [`mod@parse`] makes of what was sent, [`run`] is one contact on its way, [`note`] what
 //! happened to a contact that an automation has to hear of, [`history`] what a run did and why, [`interest`] what a design
-//! listens for and what it needs. The rules are values in, values out: [`check`] says what an automation needs to be
+//! listens for and what it needs. [`input`] is what is sent, and [`state`] says which move is
+//! possible from where. The rules are values in, values out: [`check`] says what an automation needs to be
 //! active, [`entering`] who enters, [`step`] how a run goes on, [`time`] when.
 
 pub mod check;
@@ -11,10 +12,12 @@ pub mod entering;
 mod fits;
 pub mod graph;
 pub mod history;
+pub mod input;
 pub mod interest;
 pub mod note;
 pub mod parse;
 pub mod run;
+pub mod state;
 pub mod step;
 pub mod time;
 pub mod trigger;

@@ -45,6 +45,8 @@ pub mod saving;
 #[cfg(all(test, feature = "templates"))]
 mod tests;
 #[cfg(feature = "templates")]
+pub mod text;
+#[cfg(feature = "templates")]
 pub mod values;
 #[cfg(feature = "templates")]
 pub mod variables;

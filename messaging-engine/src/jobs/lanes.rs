@@ -27,6 +27,8 @@ pub(crate) const AUTOMATION: &str = "automation:";
 pub(crate) const AUTOMATION_EXISTING: &str = "automation:existing:";
 /// The dates that an automation follows, which follows.
 pub(crate) const AUTOMATION_DATES: &str = "automation:dates:";
+/// Calls of web addresses by an automation, which follows.
+pub(crate) const AUTOMATION_CALLS: &str = "automation:calls:";
 /// Housekeeping; the kind of sweep follows.
 pub(crate) const UPKEEP: &str = "upkeep:";
 /// Calculations of segments.

@@ -70,8 +70,9 @@ impl JobData for EnterExisting {
 pub(crate) struct FollowDates {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) automation_id: AutomationId,
-    /// The version whose dates were looked for; those of another are looked for from the beginning.
-    pub(crate) version: u32,
+    /// The version whose dates were looked for, and the activation since when; after another the look begins anew, because
+    /// nobody was heard of during a pause.
+    pub(crate) since: (u32, Option<Timestamp>),
     /// All moments up to here and with it are known.
     pub(crate) known_to: Timestamp,
     /// The look that is under way.

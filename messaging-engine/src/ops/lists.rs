@@ -21,11 +21,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::ops::campaigns;
 use crate::ops::contacts::{self, ContactView};
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
+use crate::ops::uses;
 
 /// A list as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -210,7 +210,7 @@ impl Operation for DeleteList {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let ListPath { workspace_id, id } = call.path;
         cx.store().list(workspace_id, id).await?.ok_or(Error::NotFound)?;
-        campaigns::refuse_used(cx, workspace_id, Reference::List(id), Vec::new()).await?;
+        uses::refuse_used(cx, workspace_id, Reference::List(id), Vec::new()).await?;
         cx.change(Write::DeleteList(workspace_id, id));
         Ok(NoContent)
     }

@@ -48,8 +48,8 @@ impl App {
                 writes.push(Write::Enqueue(job.enqueue(self.new_id(now), now)));
             }
             TriggerKind::Date(_) => {
-                let (version, known_to) = (automation.version, automation.activated_at.unwrap_or(now));
-                let job = FollowDates { workspace_id, automation_id, version, known_to, look: None };
+                let (since, known_to) = ((automation.version, automation.activated_at), now);
+                let job = FollowDates { workspace_id, automation_id, since, known_to, look: None };
                 writes.push(Write::WakeLane(job.lane(), now));
                 writes.push(Write::EnqueueOnce(job.enqueue(self.new_id(now), now)));
             }

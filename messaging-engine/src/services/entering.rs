@@ -4,7 +4,7 @@
 //! entry is proved by what is known of the entries of its contact (`Write::PutEntry`): of two who let the same contact in
 //! at the same moment one is a conflict, and decides again.
 
-use messaging_core::changes::{Changes, Expect, PutRun, Write};
+use messaging_core::changes::{Expect, PutRun, Write};
 use messaging_core::domain::automation::entering::{DAY, Entrance, Refusal, admit, key_of};
 use messaging_core::domain::automation::parse::Plan;
 use messaging_core::domain::automation::run::{Entry, Run, RunStatus};
@@ -32,14 +32,12 @@ pub(crate) struct Candidate {
     pub(crate) event: Map<String, Value>,
     /// The event that is the cause; the filter counts no later ones.
     pub(crate) entry_event: Option<EventId>,
-    /// The keys of those runs of the contact that end in the same commit.
-    pub(crate) ended: Vec<Option<String>>,
 }
 
 impl Candidate {
     /// Somebody who is let in without an event.
-    pub(crate) const fn new(contact_id: ContactId, at: Timestamp) -> Self {
-        Self { contact_id, at, depth: 0, event: Map::new(), entry_event: None, ended: Vec::new() }
+    pub(crate) fn new(contact_id: ContactId, at: Timestamp) -> Self {
+        Self { contact_id, at, depth: 0, event: Map::new(), entry_event: None }
     }
 }
 
@@ -50,8 +48,27 @@ pub(crate) enum Verdict {
     Enters(Box<Run>, Write),
     /// It does not match the filter of the trigger.
     NotAllowed,
-    /// It may not enter now; the writes list that, where it is to be listed.
-    Refused(Refusal, Changes),
+    /// It may not enter now.
+    Refused(Refused),
+}
+
+/// How an entry is refused.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// By the rule of re-entry, which lists nothing.
+    ReEntry,
+    /// By a limit. The row that lists it, and whether it is new: for a contact, a reason and a day there is one.
+    Listed(Box<PutRun>, bool),
+}
+
+impl Refused {
+    /// The write that lists it, if it is not listed yet.
+    pub(crate) fn write(self) -> Option<Write> {
+        match self {
+            Self::Listed(put, true) => Some(Write::PutRun(put)),
+            Self::Listed(_, false) | Self::ReEntry => None,
+        }
+    }
 }
 
 impl App {
@@ -83,12 +100,7 @@ impl App {
                 verdicts.push(Verdict::NotAllowed);
                 continue;
             };
-            let mut entry = known.as_ref().map(|stored| stored.record.clone());
-            if let Some(entry) = &mut entry {
-                let ended = candidate.ended.iter().filter(|ended| **ended == key).count();
-                entry.open = entry.open.saturating_sub(u32::try_from(ended).unwrap_or(u32::MAX));
-            }
-            let Candidate { contact_id, at, depth, event, entry_event, .. } = candidate;
+            let Candidate { contact_id, at, depth, event, entry_event } = candidate;
             let entrance = Entrance {
                 id: self.new_id(now),
                 workspace_id: workspace,
@@ -100,15 +112,16 @@ impl App {
                 entry_event,
                 key: key.clone(),
             };
-            verdicts.push(match admit(plan.re_entry, entry.as_ref(), depth, today) {
+            let before = known.as_ref().map(|stored| &stored.record);
+            verdicts.push(match admit(automation.design.re_entry, before, depth, today) {
                 Ok(depth) => {
-                    let open = entry.map_or(0, |entry| entry.open) + 1;
+                    let open = before.map_or(0, |entry| entry.open) + 1;
                     let entry =
                         Entry { workspace_id: workspace, automation_id: id, contact_id, key, entered_at: at, open };
                     let expect = known.map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
                     Verdict::Enters(Box::new(entrance.run(depth)), Write::PutEntry(Box::new(entry), expect))
                 }
-                Err(refusal) => Verdict::Refused(refusal, self.list_refusal(entrance, refusal, depth).await?),
+                Err(refusal) => Verdict::Refused(self.list_refusal(entrance, refusal, depth).await?),
             });
         }
         Ok(verdicts)
@@ -138,26 +151,60 @@ impl App {
         self.store().answers(workspace, &asks, now, &self.workspace_zone(workspace).await?).await
     }
 
-    /// The writes that list a refusal, unless one for the same reason is listed already and no day old.
-    async fn list_refusal(
-        &self,
-        entrance: Entrance,
-        refusal: Refusal,
-        cause_depth: u8,
-    ) -> Result<Changes, StoreError> {
-        let Some((run, step)) = entrance.refused(refusal, cause_depth) else { return Ok(Changes::default()) };
-        let wanted = RunFilter {
-            status: Some(RunStatus::Failed),
-            contact_id: Some(run.contact_id),
-            ..RunFilter::default()
-        };
+    /// The row that lists a refusal: a new one, unless one for the same reason is listed already and no day old.
+    async fn list_refusal(&self, entrance: Entrance, refusal: Refusal, cause_depth: u8) -> Result<Refused, StoreError> {
+        let Some((run, step)) = entrance.refused(refusal, cause_depth) else { return Ok(Refused::ReEntry) };
+        let (status, contact_id) = (Some(RunStatus::Failed), Some(run.contact_id));
+        let wanted = RunFilter { status, contact_id, node_id: None };
         let page = PageRequest { after: None, limit: FAILED_A_DAY };
-        let failed = self.store().runs(run.workspace_id, run.automation_id, &wanted, page).await?;
+        let failed = self.store().runs(run.workspace_id, run.automation_id, &wanted, page).await?.items;
         let since = run.entered_at - DAY;
-        if failed.items.iter().any(|one| one.exit_reason == run.exit_reason && one.entered_at > since) {
-            return Ok(Changes::default());
-        }
-        let put = PutRun { run, expect: Expect::Absent, steps: vec![step], messages: Vec::new() };
-        Ok(Changes::from_iter([Write::PutRun(Box::new(put))]))
+        let is_same = |one: &Run| one.exit_reason == run.exit_reason && one.entered_at > since;
+        let listed = failed.into_iter().find(is_same);
+        let is_new = listed.is_none();
+        let steps = if is_new { vec![step] } else { Vec::new() };
+        let put = PutRun { run: listed.unwrap_or(run), expect: Expect::Absent, steps, messages: Vec::new() };
+        Ok(Refused::Listed(Box::new(put), is_new))
     }
+
+    /// What becomes of somebody's call to let a contact in, whatever enters contacts otherwise; `event` is what the run
+    /// calls so. A run that begins is due at once: the job of its share of the contacts goes on with it. The caller adds
+    /// that the automation is still active.
+    pub(crate) async fn enter_by_hand(
+        &self,
+        automation: &Automation,
+        contact: ContactId,
+        event: Map<String, Value>,
+        now: Timestamp,
+    ) -> Result<Option<ByHand>, StoreError> {
+        let (workspace, id) = (automation.workspace_id, automation.id);
+        let Some(plan) = self.automation_plan(workspace, id, automation.version).await? else { return Ok(None) };
+        let candidate = Candidate { event, ..Candidate::new(contact, now) };
+        let verdict = self.judge_entries(automation, &plan, vec![candidate], now).await?.pop();
+        Ok(verdict.map(|verdict| match verdict {
+            Verdict::NotAllowed => ByHand::NotAllowed,
+            Verdict::Refused(Refused::ReEntry) => ByHand::ReEntry,
+            Verdict::Refused(Refused::Listed(put, is_new)) => {
+                let run = Box::new(put.run.clone());
+                let writes = Refused::Listed(put, is_new).write().into_iter().collect();
+                ByHand::Listed(run, writes)
+            }
+            Verdict::Enters(run, entry) => {
+                let put =
+                    PutRun { run: (*run).clone(), expect: Expect::Absent, steps: Vec::new(), messages: Vec::new() };
+                ByHand::Listed(run, vec![entry, Write::PutRun(Box::new(put))])
+            }
+        }))
+    }
+}
+
+/// What becomes of a call to let a contact in.
+#[derive(Debug)]
+pub(crate) enum ByHand {
+    /// The run that begins, or the row that lists why it does not (depth, too many in a day), with the writes.
+    Listed(Box<Run>, Vec<Write>),
+    /// The contact does not match the filter of the trigger.
+    NotAllowed,
+    /// The rule of re-entry does not let it in.
+    ReEntry,
 }

@@ -93,7 +93,7 @@ async fn email(
     };
     let mut headers: Vec<_> =
         input.headers.iter().flatten().map(|(name, value)| (name.clone(), value.clone())).collect();
-    if let Some(domain) = domain.filter(|_| is_marketing(message)) {
+    if let Some(domain) = domain.filter(|_| is_marketing(request)) {
         let offer = unsubscribe_header::headers(&links, &domain.bounce_domain());
         headers.extend(offer.map(|(name, value)| (name.to_owned(), value)));
     }

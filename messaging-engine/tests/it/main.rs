@@ -5,6 +5,7 @@ mod accounts;
 mod admin;
 mod analytics;
 mod attempts;
+mod automation_work;
 mod bed;
 mod campaign_mail;
 mod campaign_work;

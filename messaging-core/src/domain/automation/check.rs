@@ -7,6 +7,7 @@ use super::parse::{Plan, Reading};
 use crate::domain::campaign::check::{FoundAs, NOT_FOUND};
 use crate::domain::campaign::schedule::SenderState;
 use crate::domain::channel::Channel;
+use crate::domain::segment::filter::Filter;
 use crate::domain::segment::parse::Reference;
 use crate::domain::template::Parts;
 use crate::violation::{FieldCode, Violations};
@@ -75,6 +76,20 @@ impl Plan {
             NodeKind::Send(send) => Some((index, &**send)),
             _ => None,
         })
+    }
+
+    /// Its filters, each with its place: who may enter, goal, exits and conditions.
+    pub fn filters(&self) -> Vec<(String, &Filter)> {
+        let graph = &self.graph;
+        let mut found = vec![("/trigger/config/filter".to_owned(), &self.trigger.filter)];
+        found.extend(graph.goal.iter().map(|goal| ("/graph/goal".to_owned(), goal)));
+        let exit = |(index, filter)| (format!("/graph/exit_conditions/{index}"), filter);
+        found.extend(graph.exit_conditions.iter().enumerate().map(exit));
+        found.extend(graph.nodes.iter().enumerate().filter_map(|(index, node)| match &node.kind {
+            NodeKind::Condition(filter) => Some((format!("/graph/nodes/{index}/config/filter"), filter)),
+            _ => None,
+        }));
+        found
     }
 
     fn check_sends(&self, facts: &[SendFacts], faults: &mut Violations) {

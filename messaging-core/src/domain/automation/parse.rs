@@ -16,9 +16,9 @@ use serde_json::{Map, Value};
 use self::forms::GraphForm;
 use self::nodes::ReadNode;
 use self::reader::{InDrafts, Reader};
-use super::Design;
 use super::graph::{Graph, Node};
 use super::trigger::Trigger;
+use super::{Design, ReEntry};
 use crate::domain::segment::event;
 use crate::domain::segment::parse::Reference;
 use crate::violation::{At, FieldCode, Violations, unescape};
@@ -33,6 +33,8 @@ pub struct Plan {
     pub trigger: Trigger,
     /// What happens then.
     pub graph: Graph,
+    /// Whether a contact may enter again.
+    pub re_entry: ReEntry,
 }
 
 /// What was read of a design.
@@ -80,7 +82,9 @@ impl Design {
         }
         let Reader { shape, gaps, references, sources, urls } = reader;
         let plan = match (trigger, graph) {
-            (Some(trigger), Some(graph)) if shape.is_empty() && gaps.is_empty() => Some(Plan { trigger, graph }),
+            (Some(trigger), Some(graph)) if shape.is_empty() && gaps.is_empty() => {
+                Some(Plan { trigger, graph, re_entry: self.re_entry })
+            }
             _ => None,
         };
         Reading { shape, gaps, plan, references, sources, urls }

@@ -8,11 +8,9 @@
 //! Where a change has been made that a question may see, the walk stops, and the run goes on once that is committed.
 
 mod draw;
-mod interim;
 
 use serde_json::{Map, Value, json};
 
-use self::interim::Interim as _;
 use super::MAX_STEPS;
 use super::graph::{Awaited, Graph, Node, NodeIndex, NodeKind};
 use super::history::{RunStep, StepOutcome};
