@@ -162,7 +162,7 @@ async fn inside_quiet_hours_the_run_waits_at_the_node_and_is_tested_again() {
         journeys.event("go", name, json!({})).await;
     }
     journeys.work().await;
-    assert_eq!(journeys.told(&id).await, "waiting a, waiting a, waiting a, completed a");
+    assert_eq!(journeys.told(&id).await, "completed a, waiting a, waiting a, waiting a");
     assert_eq!(journeys.emails().len(), 1);
     let steps = journeys.runs(&id).await;
     assert_eq!(journeys.history(&id, &steps[3]).await, "entered, waiting a quiet_hours");
