@@ -129,20 +129,16 @@ impl Journeys {
         }
     }
 
-    /// `waiting w, exited x exit`: the runs of an automation, oldest first.
+    /// `waiting w, exited x exit`: the runs of an automation in the order of their entries, those of one moment by their text.
     pub(crate) async fn told(&self, id: &str) -> String {
-        let mut runs = self.runs(id).await;
-        runs.reverse();
-        let told: Vec<_> = runs.iter().map(told).collect();
-        told.join(", ")
+        tell(&self.runs(id).await)
     }
 
     /// The same of a contact.
     pub(crate) async fn told_of(&self, id: &str, contact: &str) -> String {
         let mut runs = self.runs(id).await;
-        runs.reverse();
-        let told: Vec<_> = runs.iter().filter(|run| run["contact_id"] == contact).map(told).collect();
-        told.join(", ")
+        runs.retain(|run| run["contact_id"] == contact);
+        tell(&runs)
     }
 
     /// `entered, waiting w, continued w timeout`: what a run did.
@@ -169,9 +165,15 @@ impl Journeys {
     }
 }
 
-fn told(run: &Value) -> String {
-    let parts = ["status", "node_id", "exit_reason"].map(|part| run[part].as_str());
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+fn tell(runs: &[Value]) -> String {
+    let told = |run: &Value| {
+        let parts = ["status", "node_id", "exit_reason"].map(|part| run[part].as_str());
+        let text = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        (run["entered_at"].as_str().unwrap().to_owned(), text)
+    };
+    let mut told: Vec<_> = runs.iter().map(told).collect();
+    told.sort();
+    told.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(", ")
 }
 
 /// One wait of an hour, and the end.

@@ -103,6 +103,7 @@ impl WriteConnection {
         let outcome = self.begin().and_then(|()| {
             let answer = work(&self.connection, &mut self.index, &mut self.interests)?;
             self.interests.settle(&self.connection, &mut self.index)?;
+            self.index.settle(&self.connection)?;
             self.statement("COMMIT")?;
             Ok(answer)
         });

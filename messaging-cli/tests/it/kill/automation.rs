@@ -57,7 +57,7 @@ fn prepare(server: &Server, workspace: &str, key: &str, count: usize) -> String 
         {"id": "greet", "kind": "send", "config": {"template_id": template("greet")}},
         {"id": "w", "kind": "wait", "config": {"duration": {"value": 2, "unit": "seconds"}}},
         {"id": "tag", "kind": "add_tag", "config": {"tag": "greeted"}},
-        {"id": "c", "kind": "condition", "config": {"filter": {"type": "tags", "op": "any", "value": ["greeted"]}}},
+        {"id": "c", "kind": "condition", "config": {"filter": {"type": "tag", "op": "has_any", "values": ["greeted"]}}},
         {"id": "thank", "kind": "send", "config": {"template_id": template("thank"), "category": "transactional"}}],
         "edges": [{"from": "greet", "to": "w"}, {"from": "w", "to": "tag"}, {"from": "tag", "to": "c"},
             {"from": "c", "to": "thank", "branch": "yes"}]});

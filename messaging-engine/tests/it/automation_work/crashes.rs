@@ -19,7 +19,7 @@ async fn prepare() -> (Journeys, String) {
         {"id": "one", "kind": "send", "config": {"template_id": first, "category": "transactional"}},
         {"id": "w", "kind": "wait", "config": {"duration": {"value": 1, "unit": "days"}}},
         {"id": "tag", "kind": "add_tag", "config": {"tag": "welcome"}},
-        {"id": "c", "kind": "condition", "config": {"filter": {"type": "tags", "op": "any", "value": ["welcome"]}}},
+        {"id": "c", "kind": "condition", "config": {"filter": {"type": "tag", "op": "has_any", "values": ["welcome"]}}},
         {"id": "two", "kind": "send", "config": {"template_id": second}}],
         "edges": [{"from": "one", "to": "w"}, {"from": "w", "to": "tag"}, {"from": "tag", "to": "c"},
             {"from": "c", "to": "two", "branch": "yes"}]});

@@ -9,7 +9,7 @@ async fn an_event_enters_its_contact_when_its_properties_are_those_that_are_aske
     let journeys = Journeys::start().await;
     let ann = journeys.contact("ann", json!({})).await;
     let large = json!({"kind": "event", "config": {"name": "order", "where":
-        [{"path": "total", "op": "gt", "value": 50}]}});
+        [{"property": "total", "op": "gt", "value": 50}]}});
     let id = journeys.active(large, waits(), json!({"re_entry": "always"})).await;
     journeys.event("order", "ann", json!({"total": 10})).await;
     journeys.event("visit", "ann", json!({"total": 90})).await;
@@ -29,7 +29,7 @@ async fn an_event_enters_its_contact_when_its_properties_are_those_that_are_aske
     assert_eq!(journeys.told(&id).await, "completed w");
     assert_eq!(
         journeys.history(&id, &journeys.runs(&id).await[0]).await,
-        "entered, waiting w, continued w next, completed w"
+        "entered, waiting w, continued w, completed w"
     );
 }
 
@@ -53,9 +53,9 @@ async fn the_filter_of_a_trigger_is_asked_of_the_contact_and_counts_events_up_to
     for name in ["ann", "bob"] {
         journeys.contact(name, json!({"tags": [name]})).await;
     }
-    let first = json!({"and": [{"type": "tags", "op": "any", "value": ["ann"]},
+    let first = json!({"and": [{"type": "tag", "op": "has_any", "values": ["ann"]},
         {"type": "event", "name": "order", "count": {"op": "eq", "value": 1}}]});
-    let trigger = json!({"kind": "event", "config": {"name": "order"}, "filter": first});
+    let trigger = json!({"kind": "event", "config": {"name": "order", "filter": first}});
     let id = journeys.active(trigger, ends(), json!({"re_entry": "always"})).await;
     // The server comes to all of them together.
     for name in ["ann", "bob", "ann"] {
@@ -104,7 +104,7 @@ async fn contacts_enter_when_they_are_created_in_any_way_but_by_a_merge() {
 }
 
 fn tagged(tag: &str) -> Value {
-    json!({"type": "tags", "op": "any", "value": [tag]})
+    json!({"type": "tag", "op": "has_any", "values": [tag]})
 }
 
 #[tokio::test]
@@ -151,7 +151,7 @@ async fn members_at_the_activation_and_after_an_edited_filter_enter_only_where_t
     }
     assert_eq!(journeys.runs(&some).await.len(), 280);
     let path = journeys.at(&format!("segments/{segment}"));
-    let filter = json!({"filter": {"type": "tags", "op": "any", "value": ["vip", "gold"]}});
+    let filter = json!({"filter": {"type": "tag", "op": "has_any", "values": ["vip", "gold"]}});
     assert_eq!(journeys.patch(&journeys.caller, &path, filter).await.summary(), "200");
     journeys.work().await;
     assert_eq!((journeys.runs(&some).await.len(), journeys.runs(&none).await.len()), (300, 0));
@@ -176,7 +176,7 @@ async fn a_call_enters_whom_filter_and_re_entry_let_in() {
     let journeys = Journeys::start().await;
     let ann = journeys.contact("ann", json!({"tags": ["in"]})).await;
     journeys.contact("bob", json!({})).await;
-    let trigger = json!({"kind": "event", "config": {"name": "never"}, "filter": tagged("in")});
+    let trigger = json!({"kind": "event", "config": {"name": "never", "filter": tagged("in")}});
     let id = journeys.draft(trigger, waits(), json!({"re_entry": "after_exit"})).await;
     assert_eq!(journeys.call_in(&id, "ann").await.summary(), "409 invalid_state");
     journeys.act(&id, "activate").await;
