@@ -25,6 +25,10 @@
 pub mod accounts;
 pub mod attempts;
 pub mod audiences;
+pub mod automation_answers;
+pub mod automation_notes;
+pub mod automation_runs;
+pub mod automations;
 pub mod blobs;
 pub mod campaign_messages;
 pub mod campaigns;
@@ -170,6 +174,21 @@ macro_rules! conformance_tests {
             audiences: each_verdict_is_found, verdicts_are_those_of_filters_and_rules,
                 the_first_of_those_with_an_address_gets_it, sets_round_trip, the_sets_of_a_contact_are_found,
                 taken_addresses_are_found, recipients_are_read_by_number, a_removed_campaign_lets_its_audience_go,
+                other_workspaces_are_not_there;
+            automation_answers: spans_are_those_of_acceptance, whoever_is_gone_matches_nothing,
+                answers_are_those_of_memory;
+            automation_notes: each_cause_makes_its_notes_in_order, who_is_on_the_way_hears_what_its_version_waits_for,
+                a_paused_automation_hears_for_its_runs_alone, events_of_messages_are_told_but_for_machines,
+                notes_are_taken_once, notes_make_jobs_due, notes_know_how_deep_they_are, moves_of_segments_are_told,
+                a_commit_that_is_refused_tells_nobody;
+            automation_runs: runs_round_trip, a_run_changes_with_its_revision, due_runs_come_in_their_order_by_share,
+                runs_are_listed_by_state_contact_and_node, steps_and_messages_are_kept_with_a_run,
+                entries_change_with_their_revision, entries_of_a_day_are_counted, dates_fire_once,
+                counts_follow_the_runs, a_job_is_due_when_its_run_is, runs_of_a_merged_contact_go_on,
+                runs_of_an_erased_contact_are_deleted, ended_runs_are_forgotten, other_workspaces_are_not_there;
+            automations: automations_round_trip, listing_is_exact_while_rows_are_inserted,
+                versions_are_kept_while_runs_name_them, what_active_automations_need_is_held,
+                the_state_of_an_automation_is_expected, a_removed_automation_lets_its_rows_go,
                 other_workspaces_are_not_there;
             blobs: blobs_without_a_commit_are_settled, an_abandoned_blob_is_named_by_no_commit;
             campaign_messages: messages_wait_in_the_order_of_their_time, a_waiting_message_is_taken_once,
