@@ -4,6 +4,7 @@
 //! Contract section 13.4, "Checks". Asked when an automation is activated, and when one is changed that is active.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use messaging_core::domain::automation::Design;
 use messaging_core::domain::automation::check::{Facts, Found, SendFacts};
@@ -101,10 +102,11 @@ impl App {
         let mut heads: HashMap<TemplateId, _> = HashMap::new();
         let mut facts = Vec::new();
         for (node, send) in plan.sends() {
-            if !heads.contains_key(&send.template_id) {
-                heads.insert(send.template_id, self.store().template_head(workspace, send.template_id).await?);
-            }
-            let Some(head) = &heads[&send.template_id] else { continue };
+            let head = match heads.entry(send.template_id) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(self.store().template_head(workspace, send.template_id).await?),
+            };
+            let Some(head) = head else { continue };
             let of_template = head.design.from_email.as_deref();
             let named = send.from_email.as_deref();
             let sender = self.marketing_sender(workspace, head.channel, named, of_template).await?;

@@ -58,7 +58,7 @@ pub struct RunView {
 }
 
 impl RunView {
-    fn of(run: Run) -> Self {
+    fn of(run: Run, redactor: Redactor) -> Self {
         Self {
             id: run.id,
             automation_id: run.automation_id,
@@ -68,7 +68,7 @@ impl RunView {
             version: run.version,
             entered_at: run.entered_at,
             ended_at: run.ended_at,
-            exit_reason: run.exit_reason,
+            exit_reason: run.exit_reason.map(|reason| redactor.text(reason)),
         }
     }
 }
@@ -141,7 +141,7 @@ impl Operation for TriggerAutomation {
             Some(ByHand::Listed(run, writes)) => {
                 cx.changes.extend(writes);
                 go_on(cx, &automation);
-                Ok(RunView::of(*run))
+                Ok(RunView::of(*run, cx.redactor()))
             }
             Some(ByHand::NotAllowed) => {
                 let rule = "the contact does not match the filter of the trigger";
@@ -242,7 +242,7 @@ impl Operation for ListRuns {
         let page = cx.page(&PageQuery::of(limit, cursor))?;
         let wanted = RunFilter { status, contact_id, node_id };
         let slice = cx.store().runs(call.path.workspace_id, call.path.id, &wanted, page).await?;
-        Ok(cx.answer_page(slice, RunView::of))
+        Ok(cx.answer_page(slice, |run| RunView::of(run, cx.redactor())))
     }
 }
 
@@ -284,7 +284,7 @@ impl Operation for GetRun {
         let steps = cx.store().run_steps(RunKey { workspace_id, automation_id: id, run_id }).await?;
         let redactor = cx.redactor();
         let history = steps.into_iter().map(|step| StepView::of(step, redactor)).collect();
-        Ok(RunReport { run: RunView::of(run), history })
+        Ok(RunReport { run: RunView::of(run, redactor), history })
     }
 }
 
@@ -310,6 +310,6 @@ impl Operation for ExitRun {
         let expect = Expect::Revision(revision);
         let put = PutRun { run: run.clone(), expect, steps: vec![step], messages: Vec::new() };
         cx.change(Write::PutRun(Box::new(put)));
-        Ok(RunView::of(run))
+        Ok(RunView::of(run, cx.redactor()))
     }
 }

@@ -10,8 +10,9 @@ use messaging_core::changes::{Changes, CountNodes, Expect, PutRun, Write};
 use messaging_core::domain::address::normalize;
 use messaging_core::domain::automation::Automation;
 use messaging_core::domain::automation::graph::{ContactUpdate, NodeIndex, NodeKind, Send};
+use messaging_core::domain::automation::history::{RunStep, StepOutcome};
 use messaging_core::domain::automation::note::{Happened, Note};
-use messaging_core::domain::automation::run::Run;
+use messaging_core::domain::automation::run::{Run, RunStatus};
 use messaging_core::domain::automation::step::{Acted, Input, Need, Question, Surroundings, Walk, Walked};
 use messaging_core::domain::automation::time::Zones;
 use messaging_core::domain::channel::Channel;
@@ -82,10 +83,14 @@ pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Going>
     let zones: HashMap<_, _> = people.iter().map(|(id, person)| (*id, person.zone.clone())).collect();
     let mut shell =
         Shell { app, workspace, now, people, writes: Vec::new(), listed: HashMap::new(), lists: HashMap::new() };
-    let mut travelers = Vec::with_capacity(page.len());
+    let (mut travelers, mut unreadable) = (Vec::with_capacity(page.len()), Vec::new());
     for (place, going) in page.iter().enumerate() {
         let contact = going.run.contact_id;
-        let (Some(zone), Some(Some(plan))) = (zones.get(&contact), plans.get(&going.run.version)) else { continue };
+        let Some(zone) = zones.get(&contact) else { continue };
+        let Some(Some(plan)) = plans.get(&going.run.version) else {
+            unreadable.push(place);
+            continue;
+        };
         let around =
             Surroundings { activated_at: automation.activated_at, zones: Zones { contact: zone }, present: &present };
         let input = match &going.input {
@@ -121,6 +126,13 @@ pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Going>
             let expect = page[place].expect;
             puts.push(Write::PutRun(Box::new(PutRun { run, expect, steps, messages })));
         }
+    }
+    for place in unreadable {
+        let Going { run, expect, .. } = &page[place];
+        let (run, step) = fail_unreadable(run.clone(), now);
+        runs[place] = run.clone();
+        let put = PutRun { run, expect: *expect, steps: vec![step], messages: Vec::new() };
+        puts.push(Write::PutRun(Box::new(put)));
     }
     let mut changes: Changes = shell.writes.into_iter().collect();
     changes.extend(puts);
@@ -294,6 +306,23 @@ impl Shell<'_> {
         }
         Ok(())
     }
+}
+
+/// The end of a run whose version means nothing to this program.
+fn fail_unreadable(run: Run, at: Timestamp) -> (Run, RunStep) {
+    let reason = Some("node_error".to_owned());
+    let mut detail = Map::new();
+    detail.insert("message".to_owned(), Value::from("the version of the automation cannot be read"));
+    let step = RunStep {
+        at,
+        node_id: run.node_id.clone(),
+        outcome: StepOutcome::Failed,
+        branch: None,
+        reason: reason.clone(),
+        detail,
+    };
+    let (due_at, held, ended_at) = (None, None, Some(at));
+    (Run { status: RunStatus::Failed, due_at, held, ended_at, exit_reason: reason, ..run }, step)
 }
 
 fn gone() -> Acted {

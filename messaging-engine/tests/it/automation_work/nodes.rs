@@ -42,6 +42,12 @@ impl Journeys {
         self.history(id, &runs[0]).await
     }
 
+    /// What the run of a contact did.
+    async fn history_of(&self, id: &str, contact: &str) -> String {
+        let runs = self.runs(id).await;
+        self.history(id, runs.iter().find(|run| run["contact_id"] == contact).unwrap()).await
+    }
+
     /// The steps of the newest run.
     async fn steps(&self, id: &str) -> Vec<Value> {
         let run = self.runs(id).await[0]["id"].as_str().unwrap().to_owned();
@@ -94,7 +100,7 @@ async fn marketing_is_rendered_with_the_event_and_offers_to_unsubscribe() {
     let message = journeys.message_of(&id).await;
     assert_eq!((&message["status"], &message["automation_id"]), (&json!("delivered"), &json!(id)));
     let detail = &journeys.steps(&id).await[1]["detail"];
-    assert_eq!(detail["message_id"], message["id"]);
+    assert_eq!(detail["message_id"], message["message_id"]);
 }
 
 #[tokio::test]
@@ -149,10 +155,12 @@ async fn a_send_that_is_not_allowed_says_why_and_the_run_goes_on() {
 async fn inside_quiet_hours_the_run_waits_at_the_node_and_is_tested_again() {
     let journeys = Journeys::start().await;
     let template = journeys.template("News").await;
+    let mut ids = Vec::new();
     for (name, zone) in [("ann", "Asia/Tokyo"), ("bob", "Asia/Tokyo"), ("cid", "Asia/Tokyo"), ("dan", "Europe/Berlin")]
     {
-        journeys.contact(name, json!({"timezone": zone})).await;
+        ids.push(journeys.contact(name, json!({"timezone": zone})).await);
     }
+    let [ann, bob, cid, dan] = &ids[..] else { unreachable!() };
     let quiet = json!({"template_id": template, "quiet_hours": {"start": "18:00", "end": "20:00"}});
     let mut graph = line(&[("send", quiet)]);
     graph["goal"] = json!({"type": "event", "name": "bought"});
@@ -162,10 +170,9 @@ async fn inside_quiet_hours_the_run_waits_at_the_node_and_is_tested_again() {
         journeys.event("go", name, json!({})).await;
     }
     journeys.work().await;
-    assert_eq!(journeys.told(&id).await, "completed a, waiting a, waiting a, waiting a");
+    assert_eq!(journeys.history_of(&id, ann).await, "entered, waiting a quiet_hours");
+    assert_eq!(journeys.history_of(&id, dan).await, "entered, sent a, completed a");
     assert_eq!(journeys.emails().len(), 1);
-    let steps = journeys.runs(&id).await;
-    assert_eq!(journeys.history(&id, &steps[3]).await, "entered, waiting a quiet_hours");
     journeys.event("bought", "bob", json!({})).await;
     journeys
         .post(
@@ -177,13 +184,10 @@ async fn inside_quiet_hours_the_run_waits_at_the_node_and_is_tested_again() {
     journeys.pass(HOUR).await;
     assert_eq!(journeys.emails().len(), 1);
     journeys.pass(45 * MINUTE).await;
-    let runs = journeys.runs(&id).await;
-    assert_eq!(journeys.history(&id, &runs[3]).await, "entered, waiting a quiet_hours, sent a, completed a");
-    assert_eq!(journeys.history(&id, &runs[2]).await, "entered, waiting a quiet_hours, completed a goal");
-    assert_eq!(
-        journeys.history(&id, &runs[1]).await,
-        "entered, waiting a quiet_hours, skipped a no_consent, completed a"
-    );
+    assert_eq!(journeys.history_of(&id, ann).await, "entered, waiting a quiet_hours, sent a, completed a");
+    assert_eq!(journeys.history_of(&id, bob).await, "entered, waiting a quiet_hours, completed a goal");
+    let gone = "entered, waiting a quiet_hours, skipped a no_consent, completed a";
+    assert_eq!(journeys.history_of(&id, cid).await, gone);
     assert_eq!(journeys.mail_to("ann").len(), 1);
 }
 
@@ -214,11 +218,11 @@ async fn the_last_look_keeps_two_sends_of_a_moment_within_the_cap() {
     let id = journeys.going(line(&[("send", capped.clone()), ("send", capped)])).await;
     journeys.go("ann", json!({})).await;
     assert_eq!(journeys.newest(&id).await, "entered, sent a, sent b, completed b");
-    assert_eq!(journeys.emails().len(), 1);
-    let found = journeys.get(&journeys.caller, &format!("/messages?automation_id={id}&status=suppressed")).await;
-    assert_eq!(found["data"].as_array().unwrap().len(), 1, "{:?}", found.body);
     journeys.pass(2 * DAY).await;
-    assert_eq!(journeys.emails().len(), 1);
+    let found = journeys.get(&journeys.caller, &format!("/messages?automation_id={id}")).await;
+    let mut told: Vec<_> = found["data"].as_array().unwrap().iter().map(|message| message["status"].clone()).collect();
+    told.sort_by_key(Value::to_string);
+    assert_eq!(told, ["delivered", "suppressed"]);
 }
 
 #[tokio::test]

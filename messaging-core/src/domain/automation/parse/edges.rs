@@ -107,10 +107,9 @@ pub(super) fn check_cycles(reader: &mut Reader, nodes: &[Option<ReadNode>], bran
         let kind = nodes[node].as_ref().and_then(|node| node.kind.as_ref());
         match kind {
             Some(NodeKind::Wait(Wait::Duration(delay))) => !lasts(*delay),
-            Some(NodeKind::Wait(Wait::Until { .. })) => false,
             Some(NodeKind::WaitEvent { timeout, .. }) => branch != "timeout" || !lasts(*timeout),
             // What is incomplete was noted and is not judged.
-            None => false,
+            Some(NodeKind::Wait(Wait::Until { .. })) | None => false,
             Some(_) => true,
         }
     };

@@ -3,7 +3,7 @@
 mod actions;
 mod waits;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::forms::{
     ConditionConfig, ExitConfig, ListConfig, NodeForm, NodeName, SendConfig, SplitConfig, TagConfig,
@@ -11,12 +11,8 @@ use super::forms::{
 };
 use super::reader::{InDrafts, Place, Reader};
 use crate::domain::automation::graph::{NodeKind, Share};
-use crate::domain::contact::attributes;
 use crate::domain::segment::parse::Reference;
 use crate::violation::FieldCode;
-
-/// Names of members of an attribute within one another, the attribute among them.
-const MAX_PATH: usize = attributes::MAX_DEPTH + 1;
 
 /// A node as far as it could be read.
 #[derive(Debug)]
@@ -128,20 +124,4 @@ fn split(reader: &mut Reader, config: Place<'_>, form: SplitConfig) -> Option<Ve
         }
     }
     Some(branches.into_iter().map(|branch| Share { name: branch.name, weight: branch.weight }).collect())
-}
-
-/// A key with dots as the keys from the outside in, as in conditions on attributes.
-pub(super) fn attribute_path(reader: &mut Reader, text: &str, pointer: String) -> Option<Vec<String>> {
-    let path: Vec<_> = text.split('.').map(ToOwned::to_owned).collect();
-    if !attributes::is_key(&path[0]) || path.len() > MAX_PATH || path.iter().any(String::is_empty) {
-        let rule = "begins with the key of an attribute; names of members follow after dots, at most three";
-        reader.fault(pointer, FieldCode::InvalidFormat, rule);
-        return None;
-    }
-    Some(path)
-}
-
-/// Whether a member of a config is there, be it right or wrong.
-fn has(config: &Map<String, Value>, name: &str) -> bool {
-    config.get(name).is_some_and(|value| !value.is_null())
 }

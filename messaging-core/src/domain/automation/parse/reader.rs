@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::domain::contact::attributes;
 use crate::domain::segment::filter::Filter;
 use crate::domain::segment::parse::{Purpose, Reference, parse};
 use crate::ids::Id;
@@ -12,6 +13,9 @@ use crate::violation::{At, FieldCode, Violations, escape};
 
 /// What a draft may lack and an active automation may not.
 const OF_ACTIVATION: [FieldCode; 2] = [FieldCode::Required, FieldCode::NotFound];
+
+/// Names of members of an attribute within one another, the attribute among them.
+const MAX_PATH: usize = attributes::MAX_DEPTH + 1;
 
 /// Whether a draft may be without the members that a form requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,6 +162,17 @@ impl Reader {
             return None;
         }
         self.filter(value, pointer)
+    }
+
+    /// A key with dots as the keys from the outside in, as in conditions on attributes.
+    pub(super) fn attribute_path(&mut self, text: &str, pointer: String) -> Option<Vec<String>> {
+        let path: Vec<_> = text.split('.').map(ToOwned::to_owned).collect();
+        if !attributes::is_key(&path[0]) || path.len() > MAX_PATH || path.iter().any(String::is_empty) {
+            let rule = "begins with the key of an attribute; names of members follow after dots, at most three";
+            self.fault(pointer, FieldCode::InvalidFormat, rule);
+            return None;
+        }
+        Some(path)
     }
 
     /// A text that is a template.

@@ -7,7 +7,6 @@ use super::forms::{
     DateConfig, EventConfig, ListAddedConfig, MessageEventConfig, OnlyFilterConfig, SegmentEnterConfig,
     SegmentExitConfig, TriggerForm, TriggerName,
 };
-use super::nodes::attribute_path;
 use super::reader::{InDrafts, Place, Reader};
 use crate::domain::automation::trigger::{DateTrigger, Trigger, TriggerKind};
 use crate::domain::segment::filter::{Condition, Filter, Leaf};
@@ -63,7 +62,7 @@ fn read_kind(reader: &mut Reader, kind: TriggerName, config: Place<'_>) -> Optio
             let form = reader.config::<DateConfig>(config)?;
             let attribute = reader.need_text(config, "attribute", form.attribute)?;
             TriggerKind::Date(DateTrigger {
-                attribute: attribute_path(reader, &attribute, config.at("attribute"))?,
+                attribute: reader.attribute_path(&attribute, config.at("attribute"))?,
                 offset_days: form.offset_days.unwrap_or_default(),
                 time: form.time.map_or(MORNING, |time| time.time()),
                 repeats: form.repeat.unwrap_or_default(),

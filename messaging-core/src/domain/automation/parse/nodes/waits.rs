@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::super::forms::{Direction, UntilAttributeForm, UntilForm, WaitConfig};
 use super::super::reader::{Place, Reader};
-use super::{attribute_path, has};
 use crate::domain::automation::graph::{Awaited, Wait};
 use crate::domain::segment::filter::{Condition, Filter, Leaf};
 use crate::time::zone;
@@ -22,7 +21,7 @@ pub(super) fn wait(reader: &mut Reader, config: Place<'_>, form: WaitConfig) -> 
     let WaitConfig { duration, until, until_attribute } = form;
     let until = until.and_then(|form| read_until(reader, config, form));
     let until_attribute = until_attribute.and_then(|form| read_until_attribute(reader, config, form));
-    match FORMS.iter().filter(|name| has(config.members, name)).count() {
+    match FORMS.iter().filter(|name| config.get(name).is_some()).count() {
         0 => reader.gap(config.pointer, FieldCode::Required, "give one of duration, until, until_attribute"),
         1 => {}
         _ => reader.fault(config.pointer, FieldCode::Conflict, "give only one of duration, until, until_attribute"),
@@ -63,7 +62,7 @@ fn read_until_attribute(reader: &mut Reader, config: Place<'_>, form: UntilAttri
     let pointer = config.at("until_attribute");
     let place = Place { members: member(config, "until_attribute")?, pointer: &pointer };
     let key = reader.need_text(place, "key", form.key)?;
-    let key = attribute_path(reader, &key, place.at("key"))?;
+    let key = reader.attribute_path(&key, place.at("key"))?;
     Some(Wait::UntilAttribute { key, offset: form.offset, is_before: form.direction == Some(Direction::Before) })
 }
 
