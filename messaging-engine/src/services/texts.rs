@@ -36,17 +36,7 @@ impl App {
         if !TextTemplate::is_template(source) {
             return Ok(source.to_owned());
         }
-        let compiled = match self.compiled_texts().get(source) {
-            Some(compiled) => compiled,
-            None => {
-                let text = source.to_owned();
-                let compiled = self.template_work().run(move || TextTemplate::compile(&text)).await;
-                let compiled = compiled.map_err(|_| TextFault::Busy)?.map_err(|fault| broken(&fault))?;
-                let compiled = Arc::new(compiled);
-                self.compiled_texts().put(source, &compiled);
-                compiled
-            }
-        };
+        let compiled = self.compiled_text(source).await?;
         match compiled.render(values, Limits::SHORT) {
             Err(RenderFault::Limits) => {}
             rendered => return rendered.map_err(|fault| broken(&fault)),
@@ -54,6 +44,17 @@ impl App {
         let values = values.clone();
         let rendered = self.template_work().run(move || compiled.render(&values, Limits::WHOLE)).await;
         rendered.map_err(|_| TextFault::Busy)?.map_err(|fault| broken(&fault))
+    }
+
+    async fn compiled_text(&self, source: &str) -> Result<Arc<TextTemplate>, TextFault> {
+        if let Some(compiled) = self.compiled_texts().get(source) {
+            return Ok(compiled);
+        }
+        let text = source.to_owned();
+        let compiled = self.template_work().run(move || TextTemplate::compile(&text)).await;
+        let compiled = Arc::new(compiled.map_err(|_| TextFault::Busy)?.map_err(|fault| broken(&fault))?);
+        self.compiled_texts().put(source, &compiled);
+        Ok(compiled)
     }
 
     /// Renders the texts in a value.

@@ -271,10 +271,10 @@ impl<'a> Walk<'a> {
             (holds(filter, &mut verdicts.iter().copied()), verdicts)
         };
         let is_goal = asked.goal.as_ref().is_some_and(|goal| holds(goal).0);
-        let is_exit = asked.exits.iter().fold(false, |is_exit, exit| holds(exit).0 || is_exit);
+        let exits: Vec<_> = asked.exits.iter().map(|exit| holds(exit).0).collect();
         if is_goal {
             self.end(RunStatus::Completed, StepOutcome::Completed, Some("goal".to_owned()), Map::new());
-        } else if is_exit {
+        } else if exits.contains(&true) {
             self.end(RunStatus::Exited, StepOutcome::Exited, Some("exit_condition".to_owned()), Map::new());
         } else {
             match then {
@@ -613,11 +613,14 @@ fn object(value: Value) -> Map<String, Value> {
 
 /// Whether a filter holds, by the verdicts about its leaves in their order.
 fn holds(filter: &Filter, verdicts: &mut dyn Iterator<Item = bool>) -> bool {
+    /// Every leaf has a verdict, so each is taken whatever the others say.
+    fn all(parts: &[Condition], verdicts: &mut dyn Iterator<Item = bool>) -> Vec<bool> {
+        parts.iter().map(|part| of(part, verdicts)).collect()
+    }
     fn of(condition: &Condition, verdicts: &mut dyn Iterator<Item = bool>) -> bool {
         match condition {
-            // Every leaf has a verdict, so each is taken whatever the others say.
-            Condition::And(parts) => parts.iter().fold(true, |all, part| of(part, verdicts) && all),
-            Condition::Or(parts) => parts.iter().fold(false, |any, part| of(part, verdicts) || any),
+            Condition::And(parts) => !all(parts, verdicts).contains(&false),
+            Condition::Or(parts) => all(parts, verdicts).contains(&true),
             Condition::Not(part) => !of(part, verdicts),
             Condition::Leaf(_) => verdicts.next().unwrap_or(false),
         }

@@ -19,6 +19,8 @@ use crate::time::{Timestamp, zone};
 /// Days that are looked at for the next of some weekdays: a week, one day that a zone may have skipped, and the days
 /// around, whose times a gap may have moved.
 const DAYS_AHEAD: usize = 16;
+/// In milliseconds.
+const DAY: i64 = 24 * 3_600_000;
 /// Times of the calendar's last and first year are not asked of zones, which may have no such instant.
 const LAST_YEAR: i16 = 9998;
 
@@ -142,7 +144,6 @@ fn instant(wall: DateTime, zone: &TimeZone) -> Option<Timestamp> {
 fn clamped(millis: i64) -> Timestamp {
     let [first, last] = [jiff::Timestamp::MIN, jiff::Timestamp::MAX].map(jiff::Timestamp::as_millisecond);
     // The library's last moment is not one that every zone can show.
-    const DAY: i64 = 24 * 3_600_000;
     Timestamp::from_millis(millis.clamp(first + 2 * DAY, last - 2 * DAY))
 }
 

@@ -223,9 +223,10 @@ impl Shell<'_> {
         if expected.is_empty() {
             return Ok(false);
         }
-        let answers = match asks.is_empty() {
-            true => Vec::new(),
-            false => self.app.store().answers(self.workspace, &asks, self.now, zone).await?,
+        let answers = if asks.is_empty() {
+            Vec::new()
+        } else {
+            self.app.store().answers(self.workspace, &asks, self.now, zone).await?
         };
         for (at, places) in expected {
             let verdict = |place: Option<usize>| place.and_then(|place| answers.get(place).copied()).unwrap_or(false);

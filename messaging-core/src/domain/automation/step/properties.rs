@@ -13,7 +13,7 @@ use crate::domain::segment::filter::MessageEventKind;
 use crate::domain::segment::matching::MessageFact;
 use crate::ids::Id as _;
 
-/// SplitMix64.
+/// The generator `SplitMix64`.
 struct Dice(u64);
 
 impl Dice {

@@ -123,11 +123,11 @@ fn line(step: &RunStep) -> String {
     let mut line = format!("{time} {} {}", step.node_id.as_deref().unwrap_or("-"), outcome.as_str().unwrap());
     for (name, text) in [("branch", &step.branch), ("reason", &step.reason)] {
         if let Some(text) = text {
-            line.push_str(&format!(" {name}={text}"));
+            line = format!("{line} {name}={text}");
         }
     }
     if !step.detail.is_empty() {
-        line.push_str(&format!(" {}", Value::Object(step.detail.clone())));
+        line = format!("{line} {}", Value::Object(step.detail.clone()));
     }
     line
 }
