@@ -2,6 +2,7 @@
 
 use clap::ArgMatches;
 
+use crate::automations;
 use crate::campaign_watch;
 use crate::command::operation;
 use crate::failure::Failure;
@@ -28,6 +29,9 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     }
     if words == import::WORDS {
         return target::block_on(import::run(matches, output))?;
+    }
+    if automations::is_ours(&words) {
+        return target::block_on(automations::run(&words, matches, output))?;
     }
     if templates::is_ours(&words) {
         return target::block_on(templates::run(&words, matches, output))?;

@@ -10,7 +10,9 @@ use clap::Command;
 use messaging_engine::ops;
 
 use self::word::{Word, place};
-use crate::{admin, arguments, backup, campaign_watch, completions, dev, import, listen, serve, templates, watch};
+use crate::{
+    admin, arguments, automations, backup, campaign_watch, completions, dev, import, listen, serve, templates, watch,
+};
 
 /// The words of the commands that run a server.
 const SERVERS: [&str; 2] = ["dev", "serve"];
@@ -59,7 +61,7 @@ fn tree() -> Vec<Word> {
     place(&mut nouns, watch::WORDS).convenience = Some(watch::command);
     place(&mut nouns, campaign_watch::WORDS).convenience = Some(campaign_watch::command);
     place(&mut nouns, import::WORDS).convenience = Some(import::command);
-    for (words, command) in templates::COMMANDS {
+    for (words, command) in templates::COMMANDS.iter().chain(automations::COMMANDS) {
         place(&mut nouns, words).convenience = Some(*command);
     }
     place(&mut nouns, listen::WORDS).convenience = Some(listen::command);

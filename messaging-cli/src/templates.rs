@@ -10,15 +10,13 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use messaging_engine::ops::Endpoint;
 use serde_json::{Map, Value, json};
 
-use crate::arguments;
-use crate::command::operation;
 use crate::failure::Failure;
 use crate::output::{self, Output};
-use crate::request::Request;
+use crate::resources::{self, Resources};
 use crate::target::Target;
+use crate::{arguments, files};
 use folder::Folder;
 
 /// The words of a command, and what makes it.
@@ -34,9 +32,6 @@ const VARS: &str = "vars";
 const CONTACT: &str = "contact";
 const PART: &str = "part";
 const OPEN: &str = "open";
-
-/// Templates that are looked through; a workspace with more is not kept in files.
-const MAX_TEMPLATES: usize = 2_000;
 
 /// Whether a command line is one of ours.
 pub(crate) fn is_ours(words: &[&str]) -> bool {
@@ -102,7 +97,8 @@ fn render() -> Command {
 
 /// Carries out one of the commands.
 pub(crate) async fn run(words: &[&str], matches: &ArgMatches, output: Output) -> Result<(), Failure> {
-    let api = Api { target: Target::choose(matches, operation("list")?.access).await? };
+    let target = Target::choose(matches, resources::endpoint("template", "list")?.access).await?;
+    let api = Api { templates: Resources { noun: "template", target } };
     match words {
         [_, "push"] => api.push(path(matches, DIRECTORY)?, output).await,
         [_, "pull"] => api.pull(path(matches, DIRECTORY)?, output).await,
@@ -114,74 +110,20 @@ fn path(matches: &ArgMatches, id: &str) -> Result<PathBuf, Failure> {
     matches.get_one::<PathBuf>(id).cloned().ok_or_else(|| Failure::usage("a directory is missing"))
 }
 
-fn operation(verb: &str) -> Result<&'static Endpoint, Failure> {
-    operation::endpoint(&["template", verb]).ok_or_else(|| Failure::usage("this version has no templates"))
-}
-
 struct Api {
-    target: Target,
+    templates: Resources,
 }
 
 impl Api {
-    /// What an operation answers.
-    async fn call(&self, verb: &str, id: Option<&str>, query: &[(&str, &str)], body: Value) -> Result<Value, Failure> {
-        let mut request = Request::new(operation(verb)?);
-        request.path.extend(id.map(|id| ("id".to_owned(), id.to_owned())));
-        request.query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        if !body.is_null() {
-            request.body = body.to_string().into();
-        }
-        let reply = self.target.call(&request).await?;
-        if !reply.status.is_success() {
-            return Err(Failure::Refused(reply));
-        }
-        Ok(serde_json::from_slice(&reply.body).unwrap_or_default())
-    }
-
-    /// All templates, without their bodies.
-    async fn list(&self) -> Result<Vec<Value>, Failure> {
-        let mut all = Vec::new();
-        let mut cursor: Option<String> = None;
-        loop {
-            let mut query = vec![("limit", "200")];
-            query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
-            let mut page = self.call("list", None, &query, Value::Null).await?;
-            if let Value::Array(items) = page["data"].take() {
-                all.extend(items);
-            }
-            cursor = page["next_cursor"].as_str().map(ToOwned::to_owned);
-            if all.len() > MAX_TEMPLATES {
-                return Err(Failure::usage(format!("the workspace has more than {MAX_TEMPLATES} templates")));
-            }
-            if cursor.is_none() {
-                return Ok(all);
-            }
-        }
-    }
-
     async fn push(&self, directory: PathBuf, output: Output) -> Result<(), Failure> {
         // Everything is read before anything is changed.
         let folders = folder::read_all(&directory)?;
-        let known = self.list().await?;
+        let known = self.templates.list().await?;
         let mut rows = Vec::new();
         for Folder { name, body, .. } in folders {
             let same = |template: &&Value| template["name"] == body["name"] && template["channel"] == body["channel"];
             let matching: Vec<_> = known.iter().filter(same).collect();
-            let (saved, result) = match matching.as_slice() {
-                [] => (self.call("create", None, &[], body).await, "created"),
-                [one] => {
-                    let saved = self.call("update", one["id"].as_str(), &[], body).await;
-                    let is_new = saved.as_ref().is_ok_and(|saved| saved["version"] != one["version"]);
-                    (saved, if is_new { "changed" } else { "unchanged" })
-                }
-                several => {
-                    let ids: Vec<_> = several.iter().filter_map(|template| template["id"].as_str()).collect();
-                    let ids = ids.join(", ");
-                    return Err(Failure::usage(format!("{name}: several templates have this name: {ids}")));
-                }
-            };
-            let saved =
-                saved.inspect_err(|_| output::note(&format!("{name} is not accepted; what came before it is")))?;
+            let (saved, result) = self.templates.save(&name, &matching, body).await?;
             for warning in saved["warnings"].as_array().into_iter().flatten() {
                 output::note(&format!("{name}: {}", warning["message"].as_str().unwrap_or_default()));
             }
@@ -194,16 +136,16 @@ impl Api {
     async fn pull(&self, directory: PathBuf, output: Output) -> Result<(), Failure> {
         let mut folders = if directory.is_dir() { folder::read_all(&directory)? } else { Vec::new() };
         let mut rows = Vec::new();
-        for head in self.list().await? {
+        for head in self.templates.list().await? {
             let Some(id) = head["id"].as_str() else { continue };
-            let template = self.call("get", Some(id), &[], Value::Null).await?;
+            let template = self.templates.call("get", Some(id), &[], Value::Null).await?;
             let same = |folder: &Folder| {
                 folder.body["name"] == template["name"] && folder.body["channel"] == template["channel"]
             };
             // Each folder is for one template.
             let name = match folders.iter().position(same) {
                 Some(at) => folders.swap_remove(at).name,
-                None => folder::free_name(&directory, template["name"].as_str().unwrap_or_default(), id),
+                None => files::free_name(&directory, template["name"].as_str().unwrap_or_default(), id, ""),
             };
             folder::write(&directory.join(&name), &template)?;
             rows.push(json!({"folder": name, "id": id, "name": template["name"], "version": template["version"]}));
@@ -225,7 +167,7 @@ impl Api {
             body.insert("contact_id".to_owned(), json!(contact));
         }
         let id = if name.starts_with("tpl_") { name.to_owned() } else { self.named(name).await? };
-        let preview = self.call("preview", Some(&id), &[], Value::Object(body)).await?;
+        let preview = self.templates.call("preview", Some(&id), &[], Value::Object(body)).await?;
         for missing in preview["missing_variables"].as_array().into_iter().flatten() {
             output::note(&format!("there is no value for {}", missing.as_str().unwrap_or_default()));
         }
@@ -240,7 +182,7 @@ impl Api {
     }
 
     async fn named(&self, name: &str) -> Result<String, Failure> {
-        let all = self.list().await?;
+        let all = self.templates.list().await?;
         let ids: Vec<_> =
             all.iter().filter(|template| template["name"] == name).filter_map(|one| one["id"].as_str()).collect();
         match ids.as_slice() {

@@ -3,6 +3,7 @@
 //! Nobody can forget to commit, no transaction is open while a socket is, and a dropped request leaves
 //! nothing half done. See ARCHITECTURE.md, "Read, decide, commit".
 
+mod automations;
 mod campaigns;
 mod contacts;
 mod jobs;
@@ -14,11 +15,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::cursor::StoreCursor;
 use crate::domain::account::{Member, Session, User, Workspace};
 use crate::domain::api_key::ApiKey;
 use crate::domain::attachment::MessageBlob;
 use crate::domain::attempt::MessageAttempt;
+use crate::domain::automation::AutomationStatus;
+use crate::domain::automation::run::Entry;
 use crate::domain::campaign::progress::CampaignProgress;
 use crate::domain::campaign::{Campaign, CampaignStatus, Reference};
 use crate::domain::channel::Channel;
@@ -44,11 +46,12 @@ use crate::domain::template::Template;
 use crate::domain::webhook::delivery::Delivery;
 use crate::domain::webhook::{Webhook, WebhookStatus};
 use crate::ids::{
-    ApiKeyId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, FieldId, ListId, MessageId, SegmentId,
+    ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, FieldId, ListId, MessageId, SegmentId,
     SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
 };
 use crate::time::Timestamp;
 
+pub use self::automations::{CountNodes, DateFire, MoveRuns, PutAutomation, PutDateFires, PutRun, RunKey, TakeNotes};
 pub use self::campaigns::{AudienceRow, ContactSends, CountLink, Engagement, NewWaiting, WaitingKey, track_of};
 pub use self::contacts::{MoveProductEvents, PutContact};
 pub use self::jobs::{JobHandle, JobPlace, NewJob, PutBack, Reschedule};
@@ -71,6 +74,11 @@ impl Changes {
     /// Adds a write. Writes are applied in the order they were added.
     pub fn push(&mut self, write: Write) {
         Arc::make_mut(&mut self.writes).push(write);
+    }
+
+    /// Adds all writes of others, after its own.
+    pub fn append(&mut self, others: Self) {
+        Arc::make_mut(&mut self.writes).append(&mut Arc::unwrap_or_clone(others.writes));
     }
 
     /// Whether nothing is to be changed.
@@ -145,8 +153,8 @@ pub enum Write {
     CountSoftBounce(Streak),
     /// Ends the streak of an address (normalised); no conflict when there is none.
     EndSoftBounces(WorkspaceId, Channel, String),
-    /// Takes an address off the list; no conflict when it is gone already.
-    DeleteSuppression(WorkspaceId, SuppressionId),
+    /// Takes an address off the list, at the present time; no conflict when it is gone already.
+    DeleteSuppression(WorkspaceId, SuppressionId, Timestamp),
     /// Creates or replaces contacts in order, except for their lists. Identifiers are unique in the workspace.
     PutContacts(Vec<PutContact>),
     /// Removes a contact with its tags and its memberships of lists and segments; no conflict when it is gone
@@ -163,20 +171,14 @@ pub enum Write {
     PutList(ContactList, Expect),
     /// Removes a list; its members are let go later. No conflict when it is gone already.
     DeleteList(WorkspaceId, ListId),
-    /// Makes a contact a member of a list. A conflict when it is one already, and when either is gone.
-    JoinList(WorkspaceId, ListId, ContactId),
-    /// Ends a membership; no conflict when there is none.
-    LeaveList(WorkspaceId, ListId, ContactId),
+    /// Makes a contact a member of a list, at the present time. A conflict when it is one already, and when either is gone.
+    JoinList(WorkspaceId, ListId, ContactId, Timestamp),
+    /// Ends a membership, at the present time; no conflict when there is none.
+    LeaveList(WorkspaceId, ListId, ContactId, Timestamp),
     /// Creates a segment, or replaces all of it but its size, which follows its members.
     PutSegment(Box<Segment>, Expect),
     /// Removes a segment; its members are let go later. No conflict when it is gone already.
     DeleteSegment(WorkspaceId, SegmentId),
-    /// Begins to keep who becomes or ceases to be a member of a segment, for whoever works that off; or ends it, and
-    /// lets go what was kept. A conflict when there is no such segment.
-    KeepMoves(WorkspaceId, SegmentId, bool),
-    /// Takes away the kept moves of a workspace up to and with the one at a place, because this commit works them off.
-    /// A conflict when that one is gone: somebody else has done it.
-    TakeMoves(WorkspaceId, StoreCursor),
     /// Creates or replaces a custom field. The key is unique in the workspace.
     PutField(CustomField, Expect),
     /// Removes a custom field; no conflict when it is gone already.
@@ -276,6 +278,36 @@ pub enum Write {
     /// Creates or replaces what is known of the marketing messages to a contact. A conflict when the contact is gone. No
     /// revision of a contact and channel is met twice: what has no times any more stays until it is let go.
     PutContactSends(ContactSends, Expect),
+    /// Creates or replaces an automation. A conflict when it is to hold something from now on, and some of that is gone.
+    PutAutomation(Box<PutAutomation>, Expect),
+    /// Removes an automation with its versions, runs and notes; its messages stay. No conflict when it is gone already.
+    DeleteAutomation(WorkspaceId, AutomationId),
+    /// Changes nothing. A conflict when an automation is not in the state that was read: whoever goes on in one that was
+    /// paused would be sent to all the same.
+    ExpectAutomation(WorkspaceId, AutomationId, AutomationStatus),
+    /// Creates or replaces a run with what it did. A conflict when its contact is gone. The job of its share of the
+    /// contacts becomes due when the run is, unless this commit is that job's own.
+    PutRun(Box<PutRun>),
+    /// Creates or replaces what is known of the entries of a contact.
+    PutEntry(Box<Entry>, Expect),
+    /// Takes notes away, because this commit works them off. A conflict when the last of them is gone.
+    TakeNotes(TakeNotes),
+    /// Counts how often nodes and branches were reached.
+    CountNodes(WorkspaceId, AutomationId, Box<CountNodes>),
+    /// Keeps moments of dates; one that is there, or was taken already, stays as it is. Those of contacts that are gone
+    /// are not kept. The job of a share of the contacts becomes due with them, as for [`PutRun`](Self::PutRun).
+    PutDateFires(Box<PutDateFires>),
+    /// Takes a moment of a date away, because this commit works it off. A conflict when it is gone.
+    TakeDateFire(WorkspaceId, AutomationId, DateFire),
+    /// Gives runs of a contact that is merged, with what is known of its entries, moments of dates and notes, to the one
+    /// it becomes, and makes the jobs of their automations due. Of two entries under one key the later is kept.
+    MoveRuns(MoveRuns),
+    /// Deletes up to so many runs of a contact that is gone, and with the last of them what is known of its entries; no
+    /// conflict when there are none.
+    DeleteRuns(WorkspaceId, ContactId, usize),
+    /// What follows in this commit was caused by so many automations in a row, and its notes say so; 0 when nothing else
+    /// is said.
+    CausedAt(u8),
     /// Creates or replaces a webhook.
     PutWebhook(Box<Webhook>, Expect),
     /// Removes a webhook; its deliveries cannot be reached any more. No conflict when it is gone already.
@@ -345,7 +377,6 @@ impl Write {
                 | Self::DeleteList(..)
                 | Self::LeaveList(..)
                 | Self::DeleteSegment(..)
-                | Self::TakeMoves(..)
                 | Self::DeleteField(..)
                 | Self::DeleteTemplate(..)
                 | Self::MoveMessage(..)
@@ -375,6 +406,14 @@ impl Write {
                 | Self::TakeWaiting(..)
                 | Self::PutWaiting(..)
                 | Self::PutContactSends(..)
+                | Self::DeleteAutomation(..)
+                | Self::ExpectAutomation(..)
+                | Self::TakeNotes(..)
+                | Self::CountNodes(..)
+                | Self::TakeDateFire(..)
+                | Self::MoveRuns(..)
+                | Self::DeleteRuns(..)
+                | Self::CausedAt(..)
                 | Self::DeleteWebhook(..)
                 | Self::NoteWebhookFailure(..)
                 | Self::EndWebhookFailures(..)

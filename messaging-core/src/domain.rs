@@ -5,6 +5,7 @@ pub mod address;
 pub mod api_key;
 pub mod attachment;
 pub mod attempt;
+pub mod automation;
 pub mod bot_detection;
 pub mod bounce;
 pub mod caller_network;

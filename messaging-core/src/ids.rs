@@ -153,6 +153,14 @@ ids! {
     RequestId = "req";
 }
 
+impl EventId {
+    /// When it was made: when what it names was accepted.
+    pub fn made_at(self) -> Timestamp {
+        let millis = self.to_bytes()[..6].iter().fold(0, |sum, byte| sum << 8 | i64::from(*byte));
+        Timestamp::from_millis(millis)
+    }
+}
+
 fn parse(text: &str, prefix: &str) -> Result<Ulid, MalformedId> {
     let code = text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('_')).ok_or(MalformedId)?;
     // The decoder is lenient (lower case, overflow of the top character); ids have one spelling.

@@ -297,9 +297,15 @@ fn stand_in(schema: &Value, rest: &mut Map<String, Value>) {
 
 /// What is wrong with a value that stands at a pointer, by a JSON Schema. Keywords that are not known are passed by.
 pub fn faults_by_schema(schema: &Value, value: Value, pointer: &str) -> Violations {
+    rest_by_schema(schema, value, pointer).1
+}
+
+/// What is left of a value that stands at a pointer without its broken members, and what is broken. Nothing is left when
+/// it is no such value at all, or a member that it needs is missing.
+pub fn rest_by_schema(schema: &Value, value: Value, pointer: &str) -> (Option<Value>, Violations) {
     let mut check = SchemaCheck::new(schema, Place::Body);
-    check.at(value, pointer);
-    check.finish()
+    let rest = check.at(value, pointer);
+    (rest, check.finish())
 }
 
 /// The JSON Schema of a type, made once.

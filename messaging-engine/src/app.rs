@@ -10,6 +10,7 @@ pub(crate) mod caches;
 pub(crate) mod campaign_pace;
 mod capacity;
 pub(crate) mod compiled_templates;
+pub(crate) mod compiled_texts;
 mod concurrency_limiter;
 pub(crate) mod domain_looks;
 pub(crate) mod event_signal;
@@ -56,6 +57,7 @@ use caches::Lookups;
 pub use caches::Provider;
 use campaign_pace::CampaignPace;
 use compiled_templates::CompiledVersions;
+use compiled_texts::CompiledTexts;
 use concurrency_limiter::ConcurrencyLimiter;
 use domain_looks::DomainLooks;
 use event_signal::{EventSignal, EventWait};
@@ -105,6 +107,7 @@ pub(crate) struct Shared {
     pub(crate) segment_turns: SegmentTurns,
     pub(crate) template_work: HeavyWork,
     pub(crate) compiled_templates: CompiledVersions,
+    pub(crate) compiled_texts: CompiledTexts,
     pub(crate) work: WorkSignal,
     /// Whether nothing may leave.
     pub(crate) fence: KnownFence,
@@ -337,6 +340,10 @@ impl App {
 
     pub(crate) fn compiled_templates(&self) -> &CompiledVersions {
         &self.0.compiled_templates
+    }
+
+    pub(crate) fn compiled_texts(&self) -> &CompiledTexts {
+        &self.0.compiled_texts
     }
 
     pub(crate) fn lookups(&self) -> &Lookups {

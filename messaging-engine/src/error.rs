@@ -6,6 +6,7 @@
 
 use http::StatusCode;
 use messaging_core::DomainError;
+use messaging_core::domain::automation::state::NotPossible;
 use messaging_core::domain::campaign::refusal::Refusal;
 use messaging_core::ids::ContactId;
 use messaging_core::ports::store::StoreError;
@@ -84,6 +85,12 @@ pub enum Error {
         /// The ids of those that use it.
         by: Vec<String>,
     },
+    /// The contact may not enter this automation again now.
+    #[error("the automation does not let this contact in again")]
+    ReEntryNotAllowed,
+    /// An automation lacks what it needs to be active.
+    #[error("the automation is not complete: {}", .0.summary())]
+    AutomationInvalid(Violations),
     /// The first request with this Idempotency-Key still runs.
     #[error("the first request with this Idempotency-Key is still running")]
     IdempotencyInProgress,
@@ -239,11 +246,12 @@ impl Error {
             | Self::IdentifierConflict { .. }
             | Self::AlreadyExists
             | Self::InUse { .. }
+            | Self::ReEntryNotAllowed
             | Self::IdempotencyInProgress => StatusCode::CONFLICT,
             Self::LinkExpired => StatusCode::GONE,
             Self::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::Validation(_) | Self::IdempotencyKeyReused | Self::Unprocessable(_) => {
+            Self::Validation(_) | Self::AutomationInvalid(_) | Self::IdempotencyKeyReused | Self::Unprocessable(_) => {
                 StatusCode::UNPROCESSABLE_ENTITY
             }
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -273,6 +281,8 @@ impl Error {
             Self::IdentifierConflict { .. } => "identifier_conflict",
             Self::AlreadyExists => "already_exists",
             Self::InUse { .. } => "in_use",
+            Self::ReEntryNotAllowed => "re_entry_not_allowed",
+            Self::AutomationInvalid(_) => "automation_invalid",
             Self::IdempotencyInProgress => "idempotency_in_progress",
             Self::LinkExpired => "link_expired",
             Self::PayloadTooLarge { .. } => "payload_too_large",
@@ -290,7 +300,9 @@ impl Error {
     /// The `details` member of the answer, where the code has one.
     pub fn details(&self) -> Option<Value> {
         match self {
-            Self::Validation(violations) => Some(json!({"errors": violations.as_slice()})),
+            Self::Validation(violations) | Self::AutomationInvalid(violations) => {
+                Some(json!({"errors": violations.as_slice()}))
+            }
             Self::InvalidState { status, allowed } => Some(json!({"status": status, "allowed": allowed})),
             Self::IdentifierConflict { pointer, contact_id } => {
                 Some(json!({"pointer": pointer, "contact_id": contact_id}))
@@ -336,6 +348,12 @@ impl From<DomainError> for Error {
             DomainError::SenderMissing => Unprocessable::SenderMissing.into(),
             DomainError::SenderDomainNotVerified => Unprocessable::SenderDomainNotVerified.into(),
         }
+    }
+}
+
+impl From<NotPossible> for Error {
+    fn from(NotPossible { status, allowed }: NotPossible) -> Self {
+        Self::InvalidState { status, allowed }
     }
 }
 

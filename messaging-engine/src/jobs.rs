@@ -9,6 +9,7 @@ use messaging_core::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub(crate) mod call_node;
 pub mod cancel_waiting;
 pub mod deliver_message;
 pub(crate) mod deliver_webhook;
@@ -20,6 +21,7 @@ pub(crate) mod lanes;
 pub(crate) mod move_messages;
 pub mod recalculate_segment;
 pub(crate) mod replay_webhook;
+pub mod run_automation;
 pub mod run_campaign;
 pub(crate) mod settle_receipt;
 pub mod upkeep;

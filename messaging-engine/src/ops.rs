@@ -17,9 +17,11 @@ pub mod page;
 pub(crate) mod parts;
 mod progress;
 pub(crate) mod runnable;
+mod uses;
 
 pub mod analytics;
 pub mod attempts;
+pub mod automations;
 pub mod campaigns;
 pub mod channels;
 pub mod contacts;
@@ -149,6 +151,19 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<campaigns::actions::DeclareWinner>(),
         Endpoint::of::<campaigns::DeleteCampaign>(),
         Endpoint::of::<analytics::campaigns::GetCampaignStats>(),
+        // Section 13.
+        Endpoint::of::<automations::ListAutomations>(),
+        Endpoint::of::<automations::CreateAutomation>(),
+        Endpoint::of::<automations::GetAutomation>(),
+        Endpoint::of::<automations::UpdateAutomation>(),
+        Endpoint::of::<automations::actions::ActivateAutomation>(),
+        Endpoint::of::<automations::actions::PauseAutomation>(),
+        Endpoint::of::<automations::runs::TriggerAutomation>(),
+        Endpoint::of::<automations::runs::ListRuns>(),
+        Endpoint::of::<automations::DeleteAutomation>(),
+        Endpoint::of::<automations::runs::GetRun>(),
+        Endpoint::of::<automations::runs::ExitRun>(),
+        Endpoint::of::<automations::stats::GetAutomationStats>(),
         // Section 14.
         Endpoint::of::<sending_domains::ListSendingDomains>(),
         Endpoint::of::<sending_domains::CreateSendingDomain>(),

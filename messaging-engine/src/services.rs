@@ -5,6 +5,8 @@
 
 pub(crate) mod acceptance;
 mod audiences;
+pub(crate) mod automation_readiness;
+pub(crate) mod automations;
 mod campaign_readiness;
 mod campaign_stats;
 pub(crate) mod campaigns;
@@ -13,6 +15,7 @@ mod consent;
 pub(crate) mod dkim;
 mod domain_looks;
 pub(crate) mod email_parts;
+pub(crate) mod entering;
 pub(crate) mod events;
 pub(crate) mod filters;
 mod importing;
@@ -30,6 +33,7 @@ mod segments;
 mod sign_ins;
 pub(crate) mod suppressing;
 pub(crate) mod templates;
+pub(crate) mod texts;
 mod unsubscribe;
 mod until_committed;
 pub(crate) mod uploading;

@@ -10,6 +10,7 @@
 //! Its payload in [`jobs`](crate::jobs), a type that implements [`JobData`](crate::jobs::JobData); the work in a file
 //! here, as `Job` of that type; a line in `all`.
 
+use crate::jobs::call_node::CallNode;
 use crate::jobs::cancel_waiting::CancelWaiting;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::deliver_webhook::DeliverWebhook;
@@ -20,11 +21,14 @@ use crate::jobs::imports::{ExpireImport, ImportContacts};
 use crate::jobs::move_messages::MoveMessages;
 use crate::jobs::recalculate_segment::RecalculateSegment;
 use crate::jobs::replay_webhook::ReplayWebhook;
+use crate::jobs::run_automation::{EnterExisting, FollowDates, RunAutomation};
 use crate::jobs::run_campaign::RunCampaign;
 use crate::jobs::settle_receipt::SettleReceipt;
 use crate::jobs::upkeep::Upkeep;
 use crate::jobs::verify_domain::VerifyDomain;
 
+mod automation;
+mod call_node;
 mod campaign;
 pub(crate) mod cancel_waiting;
 mod compose;
@@ -58,17 +62,21 @@ pub use runner::Workers;
 /// Every job type.
 pub(crate) const fn all() -> &'static [JobType] {
     const ALL: &[JobType] = &[
+        JobType::of::<CallNode>(),
         JobType::of::<CancelWaiting>(),
         JobType::of::<DeliverMessage>(),
         JobType::of::<DeliverWebhook>(),
         JobType::of::<DrainWebhook>(),
+        JobType::of::<EnterExisting>(),
         JobType::of::<EraseContact>(),
         JobType::of::<FollowChanges>(),
+        JobType::of::<FollowDates>(),
         JobType::of::<ExpireImport>(),
         JobType::of::<ImportContacts>(),
         JobType::of::<MoveMessages>(),
         JobType::of::<RecalculateSegment>(),
         JobType::of::<ReplayWebhook>(),
+        JobType::of::<RunAutomation>(),
         JobType::of::<RunCampaign>(),
         JobType::of::<SettleReceipt>(),
         JobType::of::<Upkeep>(),

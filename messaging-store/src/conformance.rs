@@ -25,6 +25,10 @@
 pub mod accounts;
 pub mod attempts;
 pub mod audiences;
+pub mod automation_answers;
+pub mod automation_notes;
+pub mod automation_runs;
+pub mod automations;
 pub mod blobs;
 pub mod campaign_messages;
 pub mod campaigns;
@@ -171,6 +175,21 @@ macro_rules! conformance_tests {
                 the_first_of_those_with_an_address_gets_it, sets_round_trip, the_sets_of_a_contact_are_found,
                 taken_addresses_are_found, recipients_are_read_by_number, a_removed_campaign_lets_its_audience_go,
                 other_workspaces_are_not_there;
+            automation_answers: spans_are_those_of_acceptance, whoever_is_gone_matches_nothing,
+                answers_are_those_of_memory;
+            automation_notes: each_cause_makes_its_notes_in_order, who_is_on_the_way_hears_what_its_version_waits_for,
+                a_paused_automation_hears_for_its_runs_alone, events_of_messages_are_told_but_for_machines,
+                notes_are_taken_once, notes_make_jobs_due, notes_know_how_deep_they_are, moves_of_segments_are_told,
+                a_commit_that_is_refused_tells_nobody;
+            automation_runs: runs_round_trip, a_run_changes_with_its_revision, due_runs_come_in_their_order_by_share,
+                runs_are_listed_by_state_contact_and_node, steps_and_messages_are_kept_with_a_run,
+                entries_change_with_their_revision, entries_of_a_day_are_counted, dates_fire_once,
+                counts_follow_the_runs, a_job_is_due_when_its_run_is, runs_of_a_merged_contact_go_on,
+                runs_of_an_erased_contact_are_deleted, ended_runs_are_forgotten, other_workspaces_are_not_there;
+            automations: automations_round_trip, listing_is_exact_while_rows_are_inserted,
+                versions_are_kept_while_runs_name_them, what_active_automations_need_is_held,
+                the_state_of_an_automation_is_expected, a_removed_automation_lets_its_rows_go,
+                other_workspaces_are_not_there;
             blobs: blobs_without_a_commit_are_settled, an_abandoned_blob_is_named_by_no_commit;
             campaign_messages: messages_wait_in_the_order_of_their_time, a_waiting_message_is_taken_once,
                 a_page_of_messages_is_one_write, messages_without_content_are_like_others,
@@ -249,7 +268,7 @@ macro_rules! conformance_tests {
                 a_calculation_goes_through_everybody, every_kind_of_change_is_followed,
                 new_contacts_join_dynamic_segments_alone, changes_are_followed_a_few_at_a_time, a_lost_claim_moves_nobody,
                 a_removed_segment_lets_its_members_go, the_largest_filters_are_evaluated,
-                moves_are_kept_until_they_are_taken, other_workspaces_are_not_there, kept_members_are_those_who_match;
+                other_workspaces_are_not_there, kept_members_are_those_who_match;
             sending_domains: domains_round_trip, name_is_unique_in_its_workspace, a_deleted_name_is_free,
                 a_name_is_found_in_every_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
@@ -289,7 +308,7 @@ macro_rules! race_tests {
             a_job_that_is_needed_once_is_there_once, a_job_that_ends_leaves_one_that_was_needed,
             contacts_that_change_while_a_segment_is_made_are_followed, nobody_joins_or_acts_after_they_are_gone,
             the_log_is_read_without_a_gap_while_both_write, a_listing_is_exact_while_the_other_writes,
-            blobs_are_kept_or_abandoned, jobs_are_claimed_once, what_a_campaign_names_is_held_or_gone,
+            notes_of_both_writers_are_worked_off_once, blobs_are_kept_or_abandoned, jobs_are_claimed_once, what_a_campaign_names_is_held_or_gone,
             a_waiting_message_is_released_once, nothing_is_released_after_a_pause, a_place_under_a_cap_is_taken_once; }
     };
     ($open:path; $module:ident: $($case:ident),+;) => {

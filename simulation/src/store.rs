@@ -298,7 +298,7 @@ impl FaultyStore {
     /// Commits, and counts the members of lists in a transaction of its own afterwards.
     async fn commit_and_count_later(&self, changes: &Changes) -> Result<(), CommitError> {
         let joined = changes.writes().iter().filter_map(|write| match write {
-            Write::JoinList(_, list, _) => Some(list.to_bytes().to_vec()),
+            Write::JoinList(_, list, ..) => Some(list.to_bytes().to_vec()),
             _ => None,
         });
         let joined: Vec<_> = joined.collect();

@@ -1,7 +1,6 @@
 //! A template as a folder.
 
 use std::fs;
-use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -9,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::files;
 
 const FACTS: &str = "template.toml";
 
@@ -17,9 +17,6 @@ const BODIES: [(&str, &str); 3] = [("html", "template.html"), ("mjml", "template
 
 /// Folders that are looked through.
 const MAX_FOLDERS: usize = 2_000;
-
-/// Bytes of a file; the API takes less.
-const MAX_FILE: u64 = 8 << 20;
 
 /// A folder and the request it makes.
 #[derive(Debug)]
@@ -59,15 +56,11 @@ fn email() -> String {
     "email".to_owned()
 }
 
-fn unreadable(path: &Path, error: impl std::fmt::Display) -> Failure {
-    Failure::usage(format!("cannot read {}: {error}", path.display()))
-}
-
 /// The folders of a directory that hold a template, by name.
 pub(super) fn read_all(directory: &Path) -> Result<Vec<Folder>, Failure> {
     let mut folders = Vec::new();
-    for entry in fs::read_dir(directory).map_err(|error| unreadable(directory, error))? {
-        let path = entry.map_err(|error| unreadable(directory, error))?.path();
+    for entry in fs::read_dir(directory).map_err(|error| files::unreadable(directory, error))? {
+        let path = entry.map_err(|error| files::unreadable(directory, error))?.path();
         if !path.join(FACTS).is_file() {
             continue;
         }
@@ -80,20 +73,10 @@ pub(super) fn read_all(directory: &Path) -> Result<Vec<Folder>, Failure> {
     Ok(folders)
 }
 
-fn file(path: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
-    let file = fs::File::open(path).map_err(|error| unreadable(path, error))?;
-    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| unreadable(path, error))?;
-    if text.len() as u64 > MAX_FILE {
-        return Err(unreadable(path, "it is longer than 8 MiB"));
-    }
-    Ok(text)
-}
-
 fn read(folder: &Path) -> Result<Folder, Failure> {
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let path = folder.join(FACTS);
-    let facts: Facts = toml::from_str(&file(&path)?).map_err(|error| unreadable(&path, error))?;
+    let facts: Facts = toml::from_str(&files::read(&path)?).map_err(|error| files::unreadable(&path, error))?;
     let mut body = json!({
         "name": facts.name.unwrap_or_else(|| name.clone()), "channel": facts.channel, "subject": facts.subject,
         "preheader": facts.preheader, "from_name": facts.from_name, "from_email": facts.from_email,
@@ -101,7 +84,7 @@ fn read(folder: &Path) -> Result<Folder, Failure> {
     });
     for (member, name) in BODIES {
         let path = folder.join(name);
-        body[member] = if path.is_file() { Value::String(file(&path)?) } else { Value::Null };
+        body[member] = if path.is_file() { Value::String(files::read(&path)?) } else { Value::Null };
     }
     // What MJML becomes is made by the server.
     if !body["mjml"].is_null() {
@@ -126,37 +109,20 @@ pub(super) fn write(folder: &Path, template: &Value) -> Result<(), Failure> {
         variables: variables.filter_map(|name| name.as_str().map(ToOwned::to_owned)).collect(),
         inline_css: template["inline_css"].as_bool().filter(|inline| !inline),
     };
-    let unwritable = |path: &Path, error: &dyn std::fmt::Display| {
-        Failure::usage(format!("cannot write {}: {error}", path.display()))
-    };
-    fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    fs::create_dir_all(folder).map_err(|error| files::unwritable(folder, error))?;
     let path = folder.join(FACTS);
-    let facts = toml::to_string(&facts).map_err(|error| unwritable(&path, &error))?;
-    fs::write(&path, facts).map_err(|error| unwritable(&path, &error))?;
+    let facts = toml::to_string(&facts).map_err(|error| files::unwritable(&path, error))?;
+    fs::write(&path, facts).map_err(|error| files::unwritable(&path, error))?;
     for (member, name) in BODIES {
         let path = folder.join(name);
         let is_made = member == "html" && !template["mjml"].is_null();
         match text(member).filter(|_| !is_made) {
-            Some(body) => fs::write(&path, body).map_err(|error| unwritable(&path, &error))?,
-            None if path.is_file() => fs::remove_file(&path).map_err(|error| unwritable(&path, &error))?,
+            Some(body) => fs::write(&path, body).map_err(|error| files::unwritable(&path, error))?,
+            None if path.is_file() => fs::remove_file(&path).map_err(|error| files::unwritable(&path, error))?,
             None => {}
         }
     }
     Ok(())
-}
-
-/// A folder's name for a template: its own name in letters that every system takes, and unique.
-pub(super) fn free_name(directory: &Path, name: &str, id: &str) -> String {
-    let mut folder: String =
-        name.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).take(60).collect();
-    while folder.contains("--") {
-        folder = folder.replace("--", "-");
-    }
-    let folder = folder.trim_matches('-');
-    if folder.is_empty() || directory.join(folder).exists() {
-        return format!("{folder}-{id}").trim_start_matches('-').to_owned();
-    }
-    folder.to_owned()
 }
 
 /// Shows a text in the program that the desktop has for it.

@@ -1,37 +1,14 @@
 //! Campaigns with the command line.
 
-use std::path::Path;
-use std::process::Command;
-
 use serde_json::{Value, json};
 
-use crate::support::{Server, directory};
-
-/// What stands in the shell blocks of a page.
-fn shell_blocks(page: &str) -> String {
-    let blocks = page.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
-    blocks.collect::<Vec<_>>().join("\n")
-}
+use crate::support::{Server, directory, run_page};
 
 #[test]
 fn the_example_of_the_page_works_word_for_word() {
     let (data, work) = (directory(), directory());
     let server = Server::dev(data.path());
-    let dev = server.dev_json();
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/campaigns.md");
-    let script = shell_blocks(&std::fs::read_to_string(page).unwrap());
-    let program = Path::new(env!("CARGO_BIN_EXE_messaging"));
-    let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
-    let ran = Command::new("bash")
-        .args(["-eu", "-c", &script])
-        .current_dir(work.path())
-        .env("PATH", path)
-        .env("MESSAGING_URL", dev["base_url"].as_str().unwrap())
-        .env("MESSAGING_API_KEY", dev["api_key"].as_str().unwrap())
-        .output()
-        .unwrap();
-    let (told, said) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-    assert!(ran.status.success(), "{told}\n{said}");
+    let (told, said) = run_page(&server, work.path(), "campaigns.md");
     for expected in [
         "3 created, 0 updated, 0 refused",
         "sent: 2 recipients, 2 sent, 2 delivered, 0 bounced, 0 failed, 0 cancelled, 1 skipped",

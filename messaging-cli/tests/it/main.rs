@@ -1,6 +1,7 @@
 //! The command line as people and scripts use it.
 
 mod admin;
+mod automations;
 mod backup;
 mod campaigns;
 mod completions;

@@ -288,3 +288,28 @@ pub(crate) fn wait_or_tell<T>(mut look: impl FnMut() -> Result<T, String>) -> T 
 pub(crate) fn directory() -> TempDir {
     tempfile::tempdir().unwrap()
 }
+
+/// Runs the shell blocks of a page of the documentation against a server that `messaging dev` runs; answers what the
+/// commands printed, on standard output and standard error.
+#[track_caller]
+pub(crate) fn run_page(server: &Server, work: &Path, page: &str) -> (String, String) {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
+    let page = std::fs::read_to_string(page).unwrap();
+    let blocks = page.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let script = blocks.collect::<Vec<_>>().join("\n");
+    let program = Path::new(env!("CARGO_BIN_EXE_messaging"));
+    let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let dev = server.dev_json();
+    let ran = Command::new("bash")
+        .args(["-eu", "-c", &script])
+        .current_dir(work)
+        .env("PATH", path)
+        .env("MESSAGING_URL", dev["base_url"].as_str().unwrap())
+        .env("MESSAGING_API_KEY", dev["api_key"].as_str().unwrap())
+        .output()
+        .unwrap();
+    let told = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (told, said) = (told(&ran.stdout), told(&ran.stderr));
+    assert!(ran.status.success(), "{told}\n{said}");
+    (told, said)
+}

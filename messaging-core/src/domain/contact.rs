@@ -140,7 +140,7 @@ impl Contact {
     }
 
     /// Whether two are the same in everything but their lists.
-    fn equals_but_for_lists(&self, other: &Self) -> bool {
+    pub fn equals_but_for_lists(&self, other: &Self) -> bool {
         let Self {
             id,
             workspace_id,

@@ -40,13 +40,25 @@ pub struct RequestContent {
     pub template: Option<TemplateUse>,
     /// The campaign that it is made of instead: messages of campaigns store no request.
     pub campaign: Option<Arc<Campaign>>,
+    /// What an automation says of it besides.
+    pub automation: Option<AutomationContent>,
+}
+
+/// What an automation says of its message besides the request.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AutomationContent {
+    /// Whether it is marketing, which carries the offer to unsubscribe.
+    pub is_marketing: bool,
+    /// The subject in place of the template's, rendered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
 }
 
 impl RequestContent {
     /// What delivery needs to know of a message of a campaign that sends it by a template.
     pub fn of_campaign(campaign: Arc<Campaign>, template: TemplateUse) -> Self {
         let input = MessageInput::new(campaign.plan.channel, "");
-        Self { input, files: Vec::new(), template: Some(template), campaign: Some(campaign) }
+        Self { input, files: Vec::new(), template: Some(template), campaign: Some(campaign), automation: None }
     }
 }
 
@@ -56,6 +68,8 @@ struct Envelope<T> {
     files: Vec<StoredFile>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     template: Option<TemplateUse>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    automation: Option<AutomationContent>,
 }
 
 /// The stored content is not what this version writes.
@@ -64,14 +78,15 @@ struct Envelope<T> {
 pub struct Unreadable(#[source] serde_json::Error);
 
 /// The form to store: `raw` as it is (or, where the input did not come as bytes, the input as JSON); when files were
-/// stored or a template is used, the input without the files and without what comes from the template.
+/// stored, a template is used or an automation sends it, the input without the files and without what comes from the template.
 pub fn encode(
     raw: Option<&Bytes>,
     mut input: MessageInput,
     files: Vec<StoredFile>,
     template: Option<TemplateUse>,
+    automation: Option<AutomationContent>,
 ) -> MessageContent {
-    if files.is_empty() && template.is_none() {
+    if files.is_empty() && template.is_none() && automation.is_none() {
         let written = || serde_json::to_vec(&input).expect("plain data serializes").into();
         return MessageContent { request: raw.cloned().unwrap_or_else(written) };
     }
@@ -82,7 +97,8 @@ pub fn encode(
         input.variables = None;
     }
     let mut request = vec![ENVELOPE];
-    serde_json::to_writer(&mut request, &Envelope { input, files, template }).expect("plain data serializes");
+    serde_json::to_writer(&mut request, &Envelope { input, files, template, automation })
+        .expect("plain data serializes");
     MessageContent { request: request.into() }
 }
 
@@ -109,9 +125,9 @@ pub fn edit(
 /// Reads the stored form.
 pub fn decode(content: &MessageContent) -> Result<RequestContent, Unreadable> {
     if let Some((&ENVELOPE, rest)) = content.request.split_first() {
-        let Envelope { input, files, template } = serde_json::from_slice(rest).map_err(Unreadable)?;
-        return Ok(RequestContent { input, files, template, campaign: None });
+        let Envelope { input, files, template, automation } = serde_json::from_slice(rest).map_err(Unreadable)?;
+        return Ok(RequestContent { input, files, template, campaign: None, automation });
     }
     let input = input::kept::<MessageInput>(&content.request).map_err(Unreadable)?;
-    Ok(RequestContent { input, files: Vec::new(), template: None, campaign: None })
+    Ok(RequestContent { input, files: Vec::new(), template: None, campaign: None, automation: None })
 }

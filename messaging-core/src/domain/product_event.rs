@@ -15,7 +15,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::ids::{ContactId, EventId, Id as _, WorkspaceId};
+use crate::ids::{ContactId, EventId, WorkspaceId};
 use crate::time::Timestamp;
 
 /// Characters of the id under which an event counts once.
@@ -53,8 +53,7 @@ pub struct ProductEvent {
 impl ProductEvent {
     /// When it arrived: the time that its id was made at.
     pub fn received_at(&self) -> Timestamp {
-        let millis = self.id.to_bytes()[..6].iter().fold(0, |sum, byte| sum << 8 | i64::from(*byte));
-        Timestamp::from_millis(millis)
+        self.id.made_at()
     }
 }
 

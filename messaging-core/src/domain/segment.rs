@@ -2,8 +2,10 @@
 //!
 //! Contract section 9. [`filter`] is the typed tree of a filter and [`mod@parse`] makes it of what was sent;
 //! [`values`] says what values mean to it, [`reads`] what its outcome depends on, [`resolve`] takes out the
-//! segments that it names, and [`matching`] finds the outcome for one contact.
+//! segments that it names, [`Filter::bind`] puts in the values of an event, and [`matching`] finds the outcome for one contact.
 
+mod bind;
+pub mod event;
 pub mod filter;
 pub mod matching;
 pub mod parse;

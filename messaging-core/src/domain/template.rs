@@ -45,6 +45,8 @@ pub mod saving;
 #[cfg(all(test, feature = "templates"))]
 mod tests;
 #[cfg(feature = "templates")]
+pub mod text;
+#[cfg(feature = "templates")]
 pub mod values;
 #[cfg(feature = "templates")]
 pub mod variables;
@@ -143,9 +145,16 @@ impl Template {
 
     /// Whether it has what a message of its channel needs (contract section 11).
     pub const fn can_be_sent(&self) -> bool {
-        match self.channel {
-            Channel::Email => self.parts.subject && (self.parts.html || self.parts.text),
-            _ => self.parts.text,
+        self.parts.suffice(self.channel)
+    }
+}
+
+impl Parts {
+    /// Whether they are all that a message of a channel needs (contract section 11).
+    pub const fn suffice(self, channel: Channel) -> bool {
+        match channel {
+            Channel::Email => self.subject && (self.html || self.text),
+            _ => self.text,
         }
     }
 }

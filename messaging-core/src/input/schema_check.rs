@@ -78,9 +78,9 @@ impl<'a> SchemaCheck<'a> {
         }
     }
 
-    /// Walks a value that stands at a pointer.
-    pub(super) fn at(&mut self, value: Value, pointer: &str) {
-        self.value(self.root, value, pointer, 0);
+    /// Walks a value that stands at a pointer and answers what is left of it.
+    pub(super) fn at(&mut self, value: Value, pointer: &str) -> Option<Value> {
+        self.value(self.root, value, pointer, 0)
     }
 
     /// Whether an unknown member is taken without a word: all are, or the resource has it.

@@ -11,6 +11,7 @@
 pub mod accounts;
 pub mod attempts;
 pub mod audiences;
+pub mod automations;
 pub mod blobs;
 pub mod campaigns;
 pub mod channels;
@@ -54,6 +55,7 @@ pub use crate::revision::Stored;
 pub use accounts::Accounts;
 pub use attempts::Attempts;
 pub use audiences::{AudiencePiece, AudiencePreview, AudienceQuery, Audiences, CampaignRecipient};
+pub use automations::{Ask, AskSpan, AutomationCounts, Automations, NodeCounts, RunFilter};
 pub use blobs::Blobs;
 pub use campaigns::{Campaigns, Wanted};
 pub use channels::Channels;
@@ -111,6 +113,7 @@ pub trait Store:
     + ApiKeys
     + Attempts
     + Audiences
+    + Automations
     + Blobs
     + Campaigns
     + Channels

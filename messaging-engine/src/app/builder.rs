@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 
 use super::caches::Lookups;
 use super::compiled_templates::CompiledVersions;
+use super::compiled_texts::CompiledTexts;
 use super::concurrency_limiter::ConcurrencyLimiter;
 use super::domain_looks::DomainLooks;
 use super::event_signal::EventSignal;
@@ -143,6 +144,7 @@ impl Builder {
             segment_turns: SegmentTurns::default(),
             template_work: capacity::template_work(),
             compiled_templates: CompiledVersions::default(),
+            compiled_texts: CompiledTexts::default(),
             work: WorkSignal::default(),
             fence: KnownFence::default(),
             account_pauses: Arc::default(),

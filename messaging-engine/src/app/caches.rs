@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use messaging_core::domain::account::Workspace;
 use messaging_core::domain::api_key::ApiKey;
+use messaging_core::domain::automation::parse::Plan;
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content::TemplateUse;
@@ -12,7 +13,7 @@ use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::Webhook;
-use messaging_core::ids::{CampaignId, TemplateId, UserId, WorkspaceId};
+use messaging_core::ids::{AutomationId, CampaignId, TemplateId, UserId, WorkspaceId};
 use messaging_core::ports::store::{Topic, Topics};
 use messaging_core::scope::Role;
 use messaging_core::time::Timestamp;
@@ -38,6 +39,8 @@ pub(crate) struct Lookups {
     pub(crate) campaigns: Cache<(WorkspaceId, CampaignId), Arc<Campaign>>,
     /// The templates of a campaign's variants, pinned when it started.
     pub(crate) campaign_templates: Cache<(WorkspaceId, CampaignId), Arc<[TemplateUse]>>,
+    /// What versions of automations mean; a version never changes.
+    pub(crate) automation_plans: Cache<(WorkspaceId, AutomationId, u32), Arc<Plan>>,
     pub(crate) listeners: Cache<WorkspaceId, Arc<Listeners>>,
     /// The name of the installation.
     pub(crate) name: Cache<(), Arc<str>>,
@@ -83,6 +86,7 @@ impl Lookups {
             templates: Cache::new(),
             campaigns: Cache::new(),
             campaign_templates: Cache::new(),
+            automation_plans: Cache::new(),
             listeners: Cache::new(),
             name: Cache::new(),
         }

@@ -1,5 +1,6 @@
 //! The delivery of a message to its recipients of one domain.
 
+use messaging_core::domain::campaign::settings::{FrequencyCap, QuietHours};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::domain::message::Message;
@@ -37,13 +38,27 @@ pub struct DeliverMessage {
     /// When it took its place among the marketing messages to its contact: once, at its first attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reserved_at: Option<Timestamp>,
+    /// What an automation asks for whose message is marketing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) marketing: Option<MarketingTerms>,
+}
+
+/// What an automation asks for whose message is marketing: the last look right before the attempt heeds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MarketingTerms {
+    /// When nobody is disturbed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) quiet_hours: Option<QuietHours>,
+    /// How much a contact gets at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) frequency_cap: Option<FrequencyCap>,
 }
 
 impl DeliverMessage {
     /// The jobs of a new message: one for each domain of its recipients, so that nothing that happens at one domain
     /// repeats or delays what another has taken. Each shares a lane with all mail of its class and workspace to its
     /// domain; the other channels share lanes by workspace, each of which has its own provider account. A message of
-    /// a campaign is bulk.
+    /// a campaign is bulk; so is marketing of an automation, see [`of_marketing`](Self::of_marketing).
     pub fn of(message: &Message, cc: Option<&[String]>, bcc: Option<&[String]>) -> Vec<Self> {
         let (cc, bcc) = (cc.unwrap_or_default(), bcc.unwrap_or_default());
         if message.channel != Channel::Email || cc.is_empty() && bcc.is_empty() {
@@ -57,6 +72,12 @@ impl DeliverMessage {
                 .map(|domain| Self { domain: Some(domain.clone()), ..Self::in_lane(message, lane(domain)) })
                 .collect(),
         }
+    }
+
+    /// The job of a message that an automation sends as marketing, which is bulk.
+    pub(crate) fn of_marketing(message: &Message, terms: MarketingTerms) -> Self {
+        let lane = Lane::new(JobClass::Bulk, message.workspace_id, Self::lane_of(message).resource());
+        Self { marketing: Some(terms), ..Self::in_lane(message, lane) }
     }
 
     /// The job of a message of a campaign that is released.
@@ -89,6 +110,7 @@ impl DeliverMessage {
             progress: None,
             released_at: None,
             reserved_at: None,
+            marketing: None,
         }
     }
 }

@@ -8,7 +8,7 @@ pub(crate) const EMAIL: &str = "email:";
 /// How the resources begin whose jobs let something out: nothing of these is claimed while the installation is fenced.
 /// Every [`Channel`](messaging_core::domain::channel::Channel) is among them.
 pub(crate) const LEAVING: &[&str] =
-    &[EMAIL, "sms", "push", "telegram", "whatsapp", "viber", WEBHOOK, BACKLOG, CAMPAIGN];
+    &[EMAIL, "sms", "push", "telegram", "whatsapp", "viber", WEBHOOK, BACKLOG, CAMPAIGN, AUTOMATION];
 /// Calls of a webhook, which follows.
 pub(crate) const WEBHOOK: &str = "webhook:";
 /// What a webhook missed.
@@ -21,6 +21,14 @@ pub(crate) const RECEIPTS: &str = "receipts";
 pub(crate) const IMPORTS: &str = "imports";
 /// What happens to a campaign as a whole; the campaign follows.
 pub(crate) const CAMPAIGN: &str = "campaign:";
+/// What happens in an automation; it follows, and the shard.
+pub(crate) const AUTOMATION: &str = "automation:";
+/// Who was a member when an automation was activated, which follows.
+pub(crate) const AUTOMATION_EXISTING: &str = "automation:existing:";
+/// The dates that an automation follows, which follows.
+pub(crate) const AUTOMATION_DATES: &str = "automation:dates:";
+/// Calls of web addresses by an automation, which follows.
+pub(crate) const AUTOMATION_CALLS: &str = "automation:calls:";
 /// Housekeeping; the kind of sweep follows.
 pub(crate) const UPKEEP: &str = "upkeep:";
 /// Calculations of segments.

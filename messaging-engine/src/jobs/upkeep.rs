@@ -23,6 +23,8 @@ pub enum Sweep {
     SegmentMembers,
     /// Rows of removed campaigns, and sends that no frequency cap counts any more.
     Campaigns,
+    /// Rows of removed automations, and of runs whose history is over.
+    Automations,
     /// Contents of old messages.
     Contents,
     /// Attachments of old messages.
@@ -45,13 +47,14 @@ pub enum Sweep {
 
 impl Sweep {
     /// Every kind; each is one job of the installation.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Replies,
         Self::SignIns,
         Self::Captures,
         Self::ListMembers,
         Self::SegmentMembers,
         Self::Campaigns,
+        Self::Automations,
         Self::Contents,
         Self::Files,
         Self::PendingFiles,
@@ -72,7 +75,8 @@ impl Sweep {
             | Self::Captures
             | Self::ListMembers
             | Self::SegmentMembers
-            | Self::Campaigns => shortest,
+            | Self::Campaigns
+            | Self::Automations => shortest,
             _ => shortest * 10,
         }
     }
@@ -86,6 +90,7 @@ impl Sweep {
             Self::ListMembers => "list_members",
             Self::SegmentMembers => "segment_members",
             Self::Campaigns => "campaigns",
+            Self::Automations => "automations",
             Self::Contents => "contents",
             Self::Files => "files",
             Self::PendingFiles => "pending_files",

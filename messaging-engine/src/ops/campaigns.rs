@@ -13,7 +13,7 @@ use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::campaign::check::{Found, FoundAs};
 use messaging_core::domain::campaign::input::{CampaignInput, CampaignPatch};
-use messaging_core::domain::campaign::{Campaign, CampaignStatus, Reference};
+use messaging_core::domain::campaign::{Campaign, CampaignStatus};
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
@@ -30,9 +30,6 @@ use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
 
 pub use view::{CampaignView, CampaignWarning, CampaignWarningCode};
-
-/// Campaigns that an answer `in_use` names at most.
-const MAX_NAMED: usize = 100;
 
 /// What a listing of campaigns is narrowed to.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
@@ -265,22 +262,4 @@ impl Operation for DeleteCampaign {
         cx.change(Write::DeleteCampaign(workspace_id, id));
         Ok(NoContent)
     }
-}
-
-/// Refuses to remove what a campaign needs, which is one that is scheduled, sending or paused; `by` is what else needs
-/// it. Adds the write that is a conflict when a campaign comes to need it meanwhile: it is then decided again.
-pub(super) async fn refuse_used(
-    cx: &mut Context<'_>,
-    workspace: WorkspaceId,
-    what: Reference,
-    mut by: Vec<String>,
-) -> Result<(), Error> {
-    let campaigns = cx.store().campaigns_holding(workspace, what, MAX_NAMED).await?;
-    by.extend(campaigns.into_iter().map(|id| id.to_string()));
-    by.truncate(MAX_NAMED);
-    if !by.is_empty() {
-        return Err(Error::InUse { by });
-    }
-    cx.change(Write::ExpectUnused(workspace, what));
-    Ok(())
 }

@@ -154,7 +154,7 @@ impl Operation for UpsertContact {
         let on = UpsertContext { workspace_id: workspace, new_id: cx.new_id(), now: cx.now };
         let decision = identities.upsert(call.body, std::mem::take(&mut cx.violations), &IdentifierKind::ALL, on)?;
         let (created, contact) = (Some(decision.created), Contact::clone(&decision.contact));
-        for write in writes(decision) {
+        for write in writes(decision, cx.now) {
             cx.change(write);
         }
         Ok(Upserted { created, record: view(cx, contact).await? })
@@ -292,7 +292,7 @@ impl Operation for UpdateContact {
         let mut identities = cx.app.identities(workspace_id, &types, std::iter::once(&call.body)).await?;
         let decision = identities.update(stored, call.body, std::mem::take(&mut cx.violations), cx.now)?;
         let contact = Contact::clone(&decision.contact);
-        for write in writes(decision) {
+        for write in writes(decision, cx.now) {
             cx.change(write);
         }
         view(cx, contact).await

@@ -21,11 +21,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::ops::campaigns;
 use crate::ops::contacts::{self, ContactView};
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
+use crate::ops::uses;
 
 /// A list as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -210,7 +210,7 @@ impl Operation for DeleteList {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let ListPath { workspace_id, id } = call.path;
         cx.store().list(workspace_id, id).await?.ok_or(Error::NotFound)?;
-        campaigns::refuse_used(cx, workspace_id, Reference::List(id), Vec::new()).await?;
+        uses::refuse_used(cx, workspace_id, Reference::List(id), Vec::new()).await?;
         cx.change(Write::DeleteList(workspace_id, id));
         Ok(NoContent)
     }
@@ -296,7 +296,7 @@ impl Operation for AddListContacts {
                 Some((contact, is_member)) => {
                     *is_member = true;
                     report.added += 1;
-                    cx.change(Write::JoinList(workspace_id, id, contact));
+                    cx.change(Write::JoinList(workspace_id, id, contact, cx.now));
                 }
             }
         }
@@ -337,7 +337,7 @@ impl Operation for RemoveListContact {
         let found = cx.store().memberships(workspace_id, id, &[contact_id]).await?;
         let (_, is_member) = found.first().ok_or(Error::NotFound)?;
         if *is_member {
-            cx.change(Write::LeaveList(workspace_id, id, contact_id));
+            cx.change(Write::LeaveList(workspace_id, id, contact_id, cx.now));
         }
         Ok(NoContent)
     }

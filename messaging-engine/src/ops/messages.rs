@@ -68,7 +68,7 @@ impl Operation for SendMessage {
             input: call.body,
             request: cx.body.clone(),
             campaign_id: None,
-            automation_id: None,
+            automation: None,
         };
         let accepted = cx.app.accept_message(sent, cx.now, &mut cx.violations).await?;
         cx.changes.extend(accepted.writes);

@@ -31,11 +31,11 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::jobs::JobData as _;
 use crate::jobs::recalculate_segment::RecalculateSegment;
-use crate::ops::campaigns;
 use crate::ops::contacts::{self, ContactView};
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
+use crate::ops::uses;
 use crate::services::filters::{CheckedFilter, SentFilter};
 
 pub use preview::{ConditionSize, PreviewInput, PreviewReport, PreviewSegment};
@@ -404,7 +404,7 @@ impl Operation for DeleteSegment {
         let stored = cx.store().segment(workspace_id, id).await?.ok_or(Error::NotFound)?;
         let graph: SegmentGraph = cx.app.segment_graph(workspace_id).await?;
         let by: Vec<_> = graph.users(id).take(MAX_NAMED).map(|user| user.id.to_string()).collect();
-        campaigns::refuse_used(cx, workspace_id, Reference::Segment(id), by).await?;
+        uses::refuse_used(cx, workspace_id, Reference::Segment(id), by).await?;
         // Whoever comes to name it meanwhile has changed its revision.
         cx.change(Write::PutSegment(Box::new(stored.record), Expect::Revision(stored.revision)));
         cx.change(Write::DeleteSegment(workspace_id, id));

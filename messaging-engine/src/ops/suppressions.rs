@@ -207,7 +207,7 @@ impl Operation for DeleteSuppression {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let SuppressionPath { workspace_id, id } = call.path;
         cx.store().suppression(workspace_id, id).await?.ok_or(Error::NotFound)?;
-        cx.change(Write::DeleteSuppression(workspace_id, id));
+        cx.change(Write::DeleteSuppression(workspace_id, id, cx.now));
         Ok(NoContent)
     }
 }

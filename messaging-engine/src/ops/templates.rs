@@ -27,10 +27,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::ops::campaigns;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
+use crate::ops::uses;
 
 pub use input::TemplateInput;
 
@@ -377,7 +377,7 @@ impl Operation for DeleteTemplate {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let TemplatePath { workspace_id, id } = call.path;
         cx.store().template_head(workspace_id, id).await?.ok_or(Error::NotFound)?;
-        campaigns::refuse_used(cx, workspace_id, Reference::Template(id), Vec::new()).await?;
+        uses::refuse_used(cx, workspace_id, Reference::Template(id), Vec::new()).await?;
         cx.change(Write::DeleteTemplate(workspace_id, id, cx.now));
         Ok(NoContent)
     }

@@ -11,7 +11,7 @@ use messaging_core::domain::address::{self, EmailAddress};
 use messaging_core::domain::attachment::{self, MessageBlob, StoredFile};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::{Contact, Identifier};
-use messaging_core::domain::content::TemplateUse;
+use messaging_core::domain::content::{AutomationContent, TemplateUse};
 use messaging_core::domain::link_token::CopyKey;
 use messaging_core::domain::message::milestones::Milestones;
 use messaging_core::domain::message::{Message, MessageStatus};
@@ -26,7 +26,7 @@ use messaging_core::violation::{FieldCode, Violations};
 use crate::app::App;
 use crate::error::{Error, Unprocessable};
 use crate::jobs::JobData as _;
-use crate::jobs::deliver_message::DeliverMessage;
+use crate::jobs::deliver_message::{DeliverMessage, MarketingTerms};
 
 /// A message that somebody wants to be sent.
 #[derive(Debug)]
@@ -40,7 +40,18 @@ pub(crate) struct SentMessage {
     /// The campaign that it belongs to.
     pub(crate) campaign_id: Option<CampaignId>,
     /// The automation that it belongs to.
-    pub(crate) automation_id: Option<AutomationId>,
+    pub(crate) automation: Option<OfAutomation>,
+}
+
+/// What an automation asks for with its message.
+#[derive(Debug, Clone)]
+pub(crate) struct OfAutomation {
+    /// The automation.
+    pub(crate) id: AutomationId,
+    /// What marketing heeds; `None` of what is transactional.
+    pub(crate) marketing: Option<MarketingTerms>,
+    /// The subject in place of the template's, rendered.
+    pub(crate) subject: Option<String>,
 }
 
 /// A message that is accepted as soon as its writes are committed.
@@ -72,7 +83,7 @@ impl App {
         now: Timestamp,
         violations: &mut Violations,
     ) -> Result<AcceptedWrites, Error> {
-        let SentMessage { workspace_id, input, request, campaign_id, automation_id } = sent;
+        let SentMessage { workspace_id, input, request, campaign_id, automation } = sent;
         let named_domain = look_up(self, violations, workspace_id, &input).await?;
         let template = named_template(self, violations, workspace_id, &input).await?;
         let input = from_template(input, template.as_deref());
@@ -97,7 +108,7 @@ impl App {
             from_email: from_email.map(|from| from.as_str().to_owned()),
             contact_id,
             campaign_id,
-            automation_id,
+            automation_id: automation.as_ref().map(|automation| automation.id),
             variant: None,
             template_id: template.as_ref().map(|template| template.id),
             tags: input.tags.clone().unwrap_or_default(),
@@ -111,8 +122,15 @@ impl App {
         let copies = copy_keys(self, workspace_id, &input);
         let (named, files) = name_files(self, &message, &input);
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
-        let jobs = DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref());
-        let content = content::encode(request.as_ref(), input, named, template);
+        let jobs = match automation.as_ref().and_then(|automation| automation.marketing) {
+            Some(terms) => vec![DeliverMessage::of_marketing(&message, terms)],
+            None => DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref()),
+        };
+        let automation = automation.map(|OfAutomation { id: _, marketing, subject }| AutomationContent {
+            is_marketing: marketing.is_some(),
+            subject,
+        });
+        let content = content::encode(request.as_ref(), input, named, template, automation);
         let mut writes = Vec::with_capacity(2 + jobs.len());
         writes.push(Write::InsertMessage(Box::new(message), content));
         if !copies.is_empty() {

@@ -66,7 +66,7 @@ impl App {
         Ok(found)
     }
 
-    async fn find_template(&self, workspace: WorkspaceId, id: TemplateId) -> Result<FoundAs, StoreError> {
+    pub(super) async fn find_template(&self, workspace: WorkspaceId, id: TemplateId) -> Result<FoundAs, StoreError> {
         let head = self.store().template_head(workspace, id).await?;
         Ok(head.map_or(FoundAs::Nothing, |head| FoundAs::Template { channel: head.channel, parts: head.parts }))
     }
@@ -114,11 +114,23 @@ impl App {
         plan: &Plan,
         of_template: Option<&str>,
     ) -> Result<Result<Option<String>, SenderState>, StoreError> {
-        if plan.channel != Channel::Email {
+        self.marketing_sender(workspace, plan.channel, plan.from_email.as_deref(), of_template).await
+    }
+
+    /// The sender that is named, else that of the template, else the workspace's own; or what is wrong with it. `None` on
+    /// channels that have none.
+    pub(super) async fn marketing_sender(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        named: Option<&str>,
+        of_template: Option<&str>,
+    ) -> Result<Result<Option<String>, SenderState>, StoreError> {
+        if channel != Channel::Email {
             return Ok(Ok(None));
         }
         let domains = self.sending_domains(workspace).await?;
-        let asked = plan.from_email.as_deref().or(of_template).filter(|text| !text.is_empty());
+        let asked = named.or(of_template).filter(|text| !text.is_empty());
         let asked = asked.map(EmailAddress::parse).transpose();
         Ok(match asked.map(|asked| sender::decide(asked.as_ref(), None, &domains)) {
             Ok(Ok(sender)) => Ok(Some(sender.as_str().to_owned())),
@@ -129,7 +141,15 @@ impl App {
 
     /// Compiles the templates that stand in a plan itself, and adds what is wrong with them.
     pub(crate) async fn compile_sources(&self, plan: &Plan, violations: &mut Violations) -> Result<(), Error> {
-        let sources = plan.sources();
+        self.check_sources(plan.sources(), violations).await
+    }
+
+    /// Compiles templates, each with the pointer of its member, and adds what is wrong with them.
+    pub(crate) async fn check_sources(
+        &self,
+        sources: Vec<(String, String)>,
+        violations: &mut Violations,
+    ) -> Result<(), Error> {
         if sources.iter().any(|(_, source)| check::is_template(source)) {
             violations.merge(self.template_work().run(move || check::check_syntax(sources)).await?);
         }

@@ -10,7 +10,7 @@ use messaging_core::domain::message::Message;
 use messaging_core::ports::store::StoreError;
 
 use crate::app::App;
-use crate::services::message_parts::is_marketing;
+use crate::services::message_parts::is_to_contact;
 
 impl App {
     /// The writes that withdraw the consent of the contacts with these addresses because of a message to one of them.
@@ -38,7 +38,7 @@ impl App {
         }
         let now = self.now();
         let mut contacts = self.store().contacts_identified(workspace, named).await?;
-        if let Some(id) = message.contact_id.filter(|_| is_recipient && is_marketing(message))
+        if let Some(id) = message.contact_id.filter(|_| is_recipient && is_to_contact(message))
             && contacts.iter().all(|stored| stored.record.id != id)
         {
             contacts.extend(self.store().contact(workspace, id).await?);

@@ -92,7 +92,7 @@ impl App {
         };
         let mut headers: Vec<_> =
             input.headers.iter().flatten().map(|(name, value)| (name.clone(), value.clone())).collect();
-        if let Some(domain) = domain.filter(|_| is_marketing(message)) {
+        if let Some(domain) = domain.filter(|_| is_marketing(request)) {
             let offer = unsubscribe_header::headers(&links, &domain.bounce_domain());
             headers.extend(offer.map(|(name, value)| (name.to_owned(), value)));
         }

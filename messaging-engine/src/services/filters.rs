@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 
 use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::automation::check::Found;
+use messaging_core::domain::campaign::check::FoundAs;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::parse::{Parsed, Purpose, Reference, parse, parse_ignoring_unknown};
 use messaging_core::domain::segment::resolve::{MAX_NESTING, MAX_RESOLVED_LEAVES, SegmentGraph, Unresolvable, named};
@@ -130,30 +132,18 @@ impl App {
         references: &[(String, Reference)],
         found: &mut Violations,
     ) -> Result<(), StoreError> {
-        let lists: HashSet<_> = references
-            .iter()
-            .filter_map(|(_, reference)| match reference {
-                Reference::List(id) => Some(*id),
-                _ => None,
-            })
-            .collect();
-        let lists: Vec<_> = lists.into_iter().collect();
-        let known = if lists.is_empty() { Vec::new() } else { self.store().lists_among(workspace, &lists).await? };
-        for (pointer, reference) in references {
-            if let Reference::Template(id) = reference
-                && self.template_head(workspace, *id).await?.is_some()
-            {
-                continue;
-            }
+        let is_segment = |reference: &Reference| matches!(reference, Reference::Segment(_));
+        let others: Vec<_> = references.iter().filter(|(_, reference)| !is_segment(reference)).cloned().collect();
+        for Found { pointer, reference, what } in self.find_named(workspace, &others).await? {
             let rule = match reference {
-                Reference::List(id) if !known.contains(id) => "no such list in this workspace",
-                // There are none yet: like everywhere, no id of one is known.
+                _ if what != FoundAs::Nothing => continue,
+                Reference::List(_) => "no such list in this workspace",
                 Reference::Campaign(_) => "no such campaign in this workspace",
                 Reference::Automation(_) => "no such automation in this workspace",
                 Reference::Template(_) => "no such template in this workspace",
-                Reference::List(_) | Reference::Segment(_) => continue,
+                Reference::Segment(_) => "no such segment in this workspace",
             };
-            found.add(pointer.as_str(), FieldCode::NotFound, rule);
+            found.add(pointer, FieldCode::NotFound, rule);
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ impl App {
         let mut changes = Changes::default();
         let now = self.now();
         if let Some(listed) = listed.as_ref().filter(|_| lifts) {
-            changes.push(Write::DeleteSuppression(workspace, listed.record.id));
+            changes.push(Write::DeleteSuppression(workspace, listed.record.id, now));
             changes.push(Write::EndSoftBounces(workspace, channel, from.clone()));
         }
         if let Some(listing) = suppresses {

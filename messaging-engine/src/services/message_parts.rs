@@ -102,9 +102,12 @@ impl App {
         if let Some(campaign) = &request.campaign {
             parts.from_name = rendered_name.map(|name| name.chars().take(LONGEST_NAME).collect());
             parts.reply_to = campaign.plan.reply_to.clone().or_else(|| compiled.reply_to().map(ToOwned::to_owned));
-            if message.channel == Channel::Email {
-                self.add_unsubscribe_link(message, &mut parts).await?;
-            }
+        }
+        if let Some(subject) = request.automation.as_ref().and_then(|automation| automation.subject.as_ref()) {
+            parts.subject = Some(subject.clone());
+        }
+        if message.channel == Channel::Email && is_marketing(request) {
+            self.add_unsubscribe_link(message, &mut parts).await?;
         }
         match fault(message.channel, &parts) {
             Some(fault) => Err(Unrendered::Unsendable(fault)),
@@ -184,9 +187,14 @@ impl App {
     }
 }
 
-/// Whether a message is marketing, which carries the offer to unsubscribe (contract section 10): what nobody asked for
-/// one by one.
-pub(crate) fn is_marketing(message: &Message) -> bool {
+/// Whether a message is marketing, which carries the offer to unsubscribe (contract section 10): what campaigns send, and
+/// automations unless they say something else.
+pub(crate) fn is_marketing(request: &RequestContent) -> bool {
+    request.campaign.is_some() || request.automation.as_ref().is_some_and(|automation| automation.is_marketing)
+}
+
+/// Whether a message went to a contact rather than to an address: what nobody asked for one by one.
+pub(crate) fn is_to_contact(message: &Message) -> bool {
     message.source() != MessageSource::Transactional
 }
 

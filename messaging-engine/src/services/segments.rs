@@ -138,7 +138,7 @@ fn concern(write: &Write) -> Option<(WorkspaceId, ReadMask)> {
             Some((*workspace, ReadMask::LISTS))
         }
         Write::PutSuppression(suppression, _) => Some((suppression.workspace_id, ReadMask::SUPPRESSIONS)),
-        Write::DeleteSuppression(workspace, _) => Some((*workspace, ReadMask::SUPPRESSIONS)),
+        Write::DeleteSuppression(workspace, ..) => Some((*workspace, ReadMask::SUPPRESSIONS)),
         Write::AppendEvent(event) => match event.kind {
             EventKind::Sent
             | EventKind::Delivered

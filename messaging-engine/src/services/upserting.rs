@@ -14,6 +14,7 @@ use messaging_core::domain::custom_field::FieldTypes;
 use messaging_core::ids::{ContactId, ListId, WorkspaceId};
 use messaging_core::patch::Patch;
 use messaging_core::ports::store::StoreError;
+use messaging_core::time::Timestamp;
 use messaging_core::violation::Violations;
 
 use crate::app::App;
@@ -76,7 +77,7 @@ impl App {
                 Err(faults) => Err(faults.into()),
             };
             done.push(outcome.map(|decision| {
-                memberships.extend(membership_writes(&decision));
+                memberships.extend(membership_writes(&decision, now));
                 let Decision { contact, created, put, .. } = decision;
                 let told = (contact.id, created);
                 puts.extend(put.map(|expect| PutContact { contact, expect }));
@@ -99,15 +100,15 @@ pub(super) fn named_lists(sent: &ContactInput) -> impl Iterator<Item = ListId> +
 }
 
 /// What it takes to carry a decision out.
-pub(crate) fn writes(decision: Decision) -> Vec<Write> {
-    let memberships = membership_writes(&decision);
+pub(crate) fn writes(decision: Decision, now: Timestamp) -> Vec<Write> {
+    let memberships = membership_writes(&decision, now);
     let put = decision.put.map(|expect| Write::put_contact(decision.contact, expect));
     put.into_iter().chain(memberships).collect()
 }
 
-fn membership_writes(decision: &Decision) -> Vec<Write> {
+fn membership_writes(decision: &Decision, now: Timestamp) -> Vec<Write> {
     let (workspace, id) = (decision.contact.workspace_id, decision.contact.id);
-    let joins = decision.joins.iter().map(|list| Write::JoinList(workspace, *list, id));
-    let leaves = decision.leaves.iter().map(|list| Write::LeaveList(workspace, *list, id));
+    let joins = decision.joins.iter().map(|list| Write::JoinList(workspace, *list, id, now));
+    let leaves = decision.leaves.iter().map(|list| Write::LeaveList(workspace, *list, id, now));
     joins.chain(leaves).collect()
 }

@@ -20,6 +20,7 @@ use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::deliver_webhook::DeliverWebhook;
 use crate::jobs::drain_webhook::DrainWebhook;
 use crate::jobs::replay_webhook::ReplayWebhook;
+use crate::jobs::run_automation::{EnterExisting, FollowDates, RunAutomation};
 use crate::jobs::run_campaign::RunCampaign;
 use crate::work::job::{Job, JobContext, JobError};
 
@@ -32,9 +33,10 @@ const MAX_COMMITS: usize = 8;
 
 /// The kinds of jobs that leave, and are taken away.
 const TAKEN_AWAY: [&str; 3] = [DeliverMessage::KIND, DeliverWebhook::KIND, ReplayWebhook::KIND];
-/// The kinds of jobs that leave, and end by themselves when they find nothing left.
+/// The kinds of jobs that leave, and end by themselves when they find nothing left, or go on with what is due.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test holds that every kind that leaves is in one of the two"))]
-const LEFT: [&str; 2] = [DrainWebhook::KIND, RunCampaign::KIND];
+const LEFT: [&str; 5] =
+    [DrainWebhook::KIND, EnterExisting::KIND, FollowDates::KIND, RunAutomation::KIND, RunCampaign::KIND];
 
 impl Job for CancelWaiting {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {

@@ -158,12 +158,15 @@ impl Job for DeliverMessage {
 }
 
 impl DeliverMessage {
-    /// The last look at a message of a campaign; `None` at others, and where an attempt has ended already whose outcome
+    /// The last look at a message of a campaign, or at marketing of an automation; `None` at others, and where an attempt has ended already whose outcome
     /// is to be written.
     async fn look(&self, cx: &JobContext, message: &Message) -> Result<Result<Option<Permit>, Refusal>, JobError> {
         let has_ended = |one: &RecipientProgress| matches!(one.transaction, Transaction::Ended { .. });
         let is_settled = message.status.is_settled();
-        if message.campaign_id.is_none() || is_settled || self.progress.iter().flatten().any(has_ended) {
+        if message.campaign_id.is_none() && self.marketing.is_none()
+            || is_settled
+            || self.progress.iter().flatten().any(has_ended)
+        {
             return Ok(Ok(None));
         }
         Ok(match look(&cx.app, message, self).await? {

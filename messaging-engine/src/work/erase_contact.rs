@@ -1,6 +1,6 @@
 //! The job that deletes what an erased person did, and takes them out of the messages sent to them.
 //!
-//! Contract section 6.2. First the product events, then the messages attributed to the contact, then other
+//! Contract section 6.2. First the product events and the runs in automations, then the messages attributed to the contact, then other
 //! people's messages that copy it, then those that went to one of its addresses without being attributed, then
 //! the targets of links that hold its email address or phone number: a page after another, so that no commit is
 //! long.
@@ -35,7 +35,7 @@ const PAGES: usize = 8;
 /// A message that changed whenever it was to be redacted is looked at again after this.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Product events of one commit.
+/// Product events, or runs, of one commit.
 const EVENTS: usize = 200;
 
 /// Targets of links of one commit.
@@ -97,6 +97,10 @@ impl EraseContact {
         let store = cx.app.store();
         if store.has_left_events(self.workspace_id, self.contact_id).await? {
             let deletion = Write::DeleteProductEvents(self.workspace_id, self.contact_id, EVENTS);
+            return Ok(Step::NextAt(cx.app.now(), Changes::from_iter([deletion])));
+        }
+        if store.has_left_runs(self.workspace_id, self.contact_id).await? {
+            let deletion = Write::DeleteRuns(self.workspace_id, self.contact_id, EVENTS);
             return Ok(Step::NextAt(cx.app.now(), Changes::from_iter([deletion])));
         }
         match self.progress {

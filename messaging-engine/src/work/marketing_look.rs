@@ -1,4 +1,5 @@
-//! The last look at a message of a campaign right before its attempt: whether it may still be sent, now.
+//! The last look at a marketing message, of a campaign or an automation, right before its attempt: whether it may still be
+//! sent, now.
 //!
 //! Contract sections 12.3 and 12.5. The rules are core's ([`recipient_time::look`]); here is what they ask for, and what
 //! becomes of a message that is not sent: it waits again, or it is settled. The place that a message takes among the
@@ -72,22 +73,46 @@ pub(super) enum Refusal {
     Unknown,
 }
 
-/// Looks at a message of a campaign; anything else may go.
+/// Looks at a message of a campaign, or at marketing of an automation; anything else may go.
 pub(super) async fn look(app: &App, message: &Message, job: &DeliverMessage) -> Result<Look, StoreError> {
-    let Some(id) = message.campaign_id else { return Ok(Look::Go(Permit { sends: None, pace: None })) };
     let now = app.now();
+    let is_first = job.reserved_at.is_none();
+    let Some(id) = message.campaign_id else {
+        let Some(marketing) = job.marketing else { return Ok(Look::Go(Permit { sends: None, pace: None })) };
+        let terms = Terms {
+            quiet_hours: marketing.quiet_hours,
+            frequency_cap: marketing.frequency_cap.filter(|_| is_first),
+            ..Terms::default()
+        };
+        return look_by(app, message, job, &terms, None, now).await;
+    };
     let campaign = app.campaign(message.workspace_id, id).await?;
     let Some(campaign) = campaign.filter(|campaign| !campaign.is_withdrawn()) else {
         return Ok(Look::Refused(Refusal::Withdraw));
     };
-    let is_first = job.reserved_at.is_none();
     if is_first && job.released_at.is_some_and(|released| released + STALE < now) {
         return Ok(Look::Refused(Refusal::Stale));
     }
     let terms = terms_of(&campaign, is_first);
+    let pace = campaign.plan.settings.rate_limit.map(|limit| (id, limit));
+    look_by(app, message, job, &terms, pace, now).await
+}
+
+/// Looks at a message by the terms of who sends it.
+async fn look_by(
+    app: &App,
+    message: &Message,
+    job: &DeliverMessage,
+    terms: &Terms,
+    pace: Option<(CampaignId, u32)>,
+    now: Timestamp,
+) -> Result<Look, StoreError> {
+    let is_first = job.reserved_at.is_none();
     let Some(contact) = message.contact_id else { return Ok(Look::Refused(Refusal::Withdraw)) };
     let Some(Stored { record: known, .. }) = app.store().contact(message.workspace_id, contact).await? else {
-        let is_over = job.released_at.is_some_and(|released| released + UNKNOWN_AT_MOST < now);
+        // A message of an automation is not released: it is sent from the beginning.
+        let since = job.released_at.or(job.marketing.map(|_| message.created_at));
+        let is_over = since.is_some_and(|since| since + UNKNOWN_AT_MOST < now);
         return Ok(Look::Refused(if is_over { Refusal::Withdraw } else { Refusal::Unknown }));
     };
     let address = normalize(message.channel, &message.to);
@@ -103,7 +128,7 @@ pub(super) async fn look(app: &App, message: &Message, job: &DeliverMessage) -> 
         sends: &times,
         cap_since: message.hold.filter(|hold| hold.reason == HoldReason::FrequencyCap).map(|hold| hold.since),
     };
-    Ok(match recipient_time::look(&terms, &recipient, now) {
+    Ok(match recipient_time::look(terms, &recipient, now) {
         Verdict::Hold { reason, until } => Look::Refused(Refusal::Hold { reason, until }),
         Verdict::Suppress(cause) => Look::Refused(Refusal::Suppress(cause)),
         Verdict::Go if !is_first => Look::Go(Permit { sends: None, pace: None }),
@@ -111,7 +136,6 @@ pub(super) async fn look(app: &App, message: &Message, job: &DeliverMessage) -> 
             let expect = stored.map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
             let (workspace_id, channel) = (message.workspace_id, message.channel);
             let sends = ContactSends { workspace_id, contact_id: contact, channel, times };
-            let pace = campaign.plan.settings.rate_limit.map(|limit| (id, limit));
             Look::Go(Permit { sends: Some((sends, expect)), pace })
         }
     })
@@ -165,7 +189,7 @@ pub(super) async fn turn_away(
     refusal: Refusal,
 ) -> Result<(), JobError> {
     let now = cx.app.now();
-    let Some(campaign) = message.campaign_id else { return Ok(cx.finish(Changes::default()).await?) };
+    let Some(campaign) = message.campaign_id else { return turn_away_from(cx, message, job, refusal, now).await };
     cx.app.campaign_pace().put_back(campaign);
     let waits = message.status == MessageStatus::Queued;
     let unchanged = Write::ExpectMessage(message.workspace_id, message.id, message.revision);
@@ -180,16 +204,7 @@ pub(super) async fn turn_away(
             return Ok(cx.put_back(PAUSED_FOR, false).await?);
         }
         Refusal::Hold { reason, until } => {
-            let until = until.unwrap_or(now + PAUSED_FOR);
-            // A cap's patience runs from when it first held the message, so what holds the message after that keeps the
-            // reason and its beginning: neither the clock nor a pace lets the patience begin anew.
-            let capped = message.hold.filter(|hold| hold.reason == HoldReason::FrequencyCap);
-            let reason = capped.map_or(reason, |hold| hold.reason);
-            let earlier = message.hold.filter(|hold| hold.reason == reason);
-            let since = earlier.map_or(now, |hold| hold.since);
-            let hold = Some(Hold { reason, until: Some(until), since });
-            let held = Message { hold, revision: message.revision + 1, ..message.clone() };
-            let mut changes: Changes = moves(message, &held, None, now).into_iter().collect();
+            let (until, mut changes) = hold(message, reason, until, now);
             if !waits {
                 return cx.again_at(until, job, changes).await;
             }
@@ -199,6 +214,43 @@ pub(super) async fn turn_away(
     };
     changes.push(App::wake_campaign(message.workspace_id, campaign, now));
     Ok(cx.finish(changes).await?)
+}
+
+/// Ends the run of a job whose message, of an automation, is not attempted: it keeps its job.
+async fn turn_away_from(
+    cx: &JobContext,
+    message: &Message,
+    job: &DeliverMessage,
+    refusal: Refusal,
+    now: Timestamp,
+) -> Result<(), JobError> {
+    let changes = match refusal {
+        Refusal::Unknown => return Ok(cx.put_back(UNKNOWN_FOR, false).await?),
+        Refusal::Stale => return Ok(cx.put_back(PAUSED_FOR, false).await?),
+        Refusal::Suppress(cause) => settle(cx, message, job, Some(cause), now).await?,
+        Refusal::Withdraw => settle(cx, message, job, None, now).await?,
+        Refusal::Hold { reason, until } => {
+            let (until, changes) = hold(message, reason, until, now);
+            // Its time to expire runs from when it is let go.
+            let job = DeliverMessage { released_at: Some(until), ..job.clone() };
+            return cx.again_at(until, &job, changes).await;
+        }
+    };
+    Ok(cx.finish(changes).await?)
+}
+
+/// Until when a message is held, and the changes that say so.
+fn hold(message: &Message, reason: HoldReason, until: Option<Timestamp>, now: Timestamp) -> (Timestamp, Changes) {
+    let until = until.unwrap_or(now + PAUSED_FOR);
+    // A cap's patience runs from when it first held the message, so what holds the message after that keeps the reason
+    // and its beginning: neither the clock nor a pace lets the patience begin anew.
+    let capped = message.hold.filter(|hold| hold.reason == HoldReason::FrequencyCap);
+    let reason = capped.map_or(reason, |hold| hold.reason);
+    let earlier = message.hold.filter(|hold| hold.reason == reason);
+    let since = earlier.map_or(now, |hold| hold.since);
+    let hold = Some(Hold { reason, until: Some(until), since });
+    let held = Message { hold, revision: message.revision + 1, ..message.clone() };
+    (until, moves(message, &held, None, now).into_iter().collect())
 }
 
 /// The write that lets a message wait again until it is released.

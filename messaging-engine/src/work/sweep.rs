@@ -90,6 +90,7 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
         Sweep::ListMembers => store.forget_members(SLICE).await,
         Sweep::SegmentMembers => store.forget_segment_members(SLICE).await,
         Sweep::Campaigns => store.forget_campaign_rows(now, SLICE).await,
+        Sweep::Automations => store.forget_automation_rows(now, SLICE).await,
         Sweep::Contents => store.forget_contents(now - CONTENT_KEPT, SLICE).await,
         Sweep::Files => {
             let abandoned = store.forget_abandoned_blobs(now - CONTENT_KEPT, SLICE).await?;

@@ -97,6 +97,12 @@ impl Bed {
         wait_for(building.fetch(fetch).transports(self.transports.clone()).build()).unwrap()
     }
 
+    /// Another application on another way to the same database. It shares transports and nothing else.
+    pub(crate) fn another_process_on(&self, store: impl Store) -> App {
+        let building = App::builder(Arc::new(store) as Arc<dyn Store>, KEY).clock(Arc::clone(&self.clock) as _);
+        wait_for(building.transports(self.transports.clone()).build()).unwrap()
+    }
+
     /// A bed with the workspace "Acme" and its owner, signed in.
     pub(crate) async fn with_owner() -> (Self, WorkspaceId, Caller) {
         Self::start().and_owner().await

@@ -5,6 +5,8 @@ mod accounts;
 mod admin;
 mod analytics;
 mod attempts;
+mod automation_work;
+mod automations;
 mod bed;
 mod campaign_mail;
 mod campaign_work;

@@ -70,6 +70,8 @@ struct World {
     blind: Caller,
     /// Members of paths by the operation's path.
     ids: Vec<(&'static str, String)>,
+    /// A run of the automation among them.
+    run: String,
 }
 
 impl World {
@@ -86,7 +88,7 @@ impl World {
             keys.push(hooks.product.app.authenticate(key["key"].as_str().unwrap()).await.unwrap());
         }
         let blind = keys.pop().unwrap();
-        Self { hooks, clear: keys.pop().unwrap(), blind, ids: Vec::new() }
+        Self { hooks, clear: keys.pop().unwrap(), blind, ids: Vec::new(), run: String::new() }
     }
 
     fn base(&self) -> String {
@@ -109,6 +111,7 @@ impl World {
         for endpoint in ops::all().iter().filter(|endpoint| (endpoint.method)() == Method::GET) {
             let mut targets = Vec::new();
             let path = endpoint.path.replace("{workspace_id}", &self.hooks.product.workspace.to_string());
+            let path = path.replace("{run_id}", &self.run);
             if path.contains('{') {
                 let known = self.ids.iter().filter(|(of, _)| endpoint.path.starts_with(of));
                 // Messages have several stories.
@@ -235,7 +238,21 @@ impl World {
         // The contact has not agreed: it is listed, and gets nothing.
         let schedule = format!("/campaigns/{}/schedule", campaign["id"].as_str().unwrap());
         self.post(&schedule, json!({"send_now": true})).await;
+        let graph = json!({"nodes": [{"id": "x", "kind": "exit", "config": {"reason": format!("told {ADDRESS}")}}]});
+        let automation = json!({"name": "n", "trigger": {"kind": "manual"}, "graph": graph});
+        let automation = self.post("/automations", automation).await;
+        let place = format!("/automations/{}", automation["id"].as_str().unwrap());
+        self.post(&format!("{place}/activate"), Value::Null).await;
+        let run = self.post(&format!("{place}/trigger"), json!({"contact_id": contact["id"]})).await;
+        self.run = run["id"].as_str().unwrap().to_owned();
+        self.hooks.product.work().await;
+        // The present graph is shown to everybody.
+        let path = format!("{}{place}", self.base());
+        let change = json!({"graph": {"nodes": [{"id": "x", "kind": "exit"}]}}).to_string();
+        let call = Call::new(&self.clear, Method::PATCH, &path).text(&change);
+        assert_eq!(bed::send(&self.hooks.product.app, call).await.summary(), "200");
         for (of, resource) in [
+            ("/workspaces/{workspace_id}/automations/{id}", &automation),
             ("/workspaces/{workspace_id}/analytics/campaigns/{id}", &campaign),
             ("/workspaces/{workspace_id}/campaigns/{id}", &campaign),
             ("/workspaces/{workspace_id}/contacts/{id}", &contact),
@@ -329,9 +346,11 @@ async fn a_marked_address_is_in_no_answer_without_pii_read() {
     // The mark is where it was put: the test would notice if it were not hidden.
     let expected = [
         "exportContact",
+        "getAutomationRun",
         "getContact",
         "getMessage",
         "getMessageContent",
+        "listAutomationRuns",
         "listCampaignRecipients",
         "listContacts",
         "listDeliveries",

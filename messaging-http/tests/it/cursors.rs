@@ -24,6 +24,8 @@ const ONE_PAGE: [&str; 2] = ["listChannels", "listSendingDomainRecords"];
 struct Tenant {
     world: World,
     token: String,
+    /// One with runs.
+    automation: String,
 }
 
 impl Tenant {
@@ -53,7 +55,27 @@ impl Tenant {
                 Write::FollowEvents(world.workspace, now + Duration::from_hours(720)),
             ])
             .await;
-        Self { world, token }
+        let mut tenant = Self { world, token, automation: String::new() };
+        let body = r#"{"name":"A","trigger":{"kind":"manual"},"graph":{"nodes":[{"id":"x","kind":"exit"}]},"re_entry":"always"}"#;
+        for _ in 0..2 {
+            let made = tenant.post(server, "/automations", body).await;
+            tenant.automation = made["id"].as_str().unwrap().to_owned();
+        }
+        let place = format!("/automations/{}", tenant.automation);
+        tenant.post(server, &format!("{place}/activate"), "{}").await;
+        let contact = format!(r#"{{"contact_id":"{}"}}"#, tenant.world.contact.id);
+        for _ in 0..2 {
+            tenant.post(server, &format!("{place}/trigger"), &contact).await;
+        }
+        tenant
+    }
+
+    async fn post(&self, server: &TestServer, path: &str, body: &str) -> serde_json::Value {
+        let headers = [("authorization", &*format!("Bearer {}", self.token)), ("content-type", "application/json")];
+        let target = format!("/v1/workspaces/{}{path}", self.world.workspace);
+        let response = server.request("POST", &target, &headers, Some(body)).await;
+        assert!(response.status < 300, "{path}: {}", response.code());
+        response.json()
     }
 
     /// The path of a listing, with ids of this workspace.
@@ -64,6 +86,7 @@ impl Tenant {
             let filled = match (part, collection) {
                 ("{workspace_id}", _) => world.workspace.to_string(),
                 ("{id}", "messages") => world.message.id.to_string(),
+                ("{id}", "automations") => self.automation.clone(),
                 ("{id}", "campaigns") => world.campaign.id.to_string(),
                 ("{id}", "lists") => world.list.id.to_string(),
                 ("{id}", "segments") => world.segment.id.to_string(),
@@ -119,7 +142,9 @@ fn filter(endpoint: &Endpoint) -> Option<String> {
         "automation_id" => "aut_01HF7YAT00ZFWB5337P6Y4R2P3",
         "email" | "address" => "grete@example.org",
         "channel" => "email",
-        "status" if endpoint.id == "listCampaigns" => "draft",
+        "contact_id" => "con_01HF7YAT00ZFWB5337P6Y4R2P3",
+        "status" if ["listCampaigns", "listAutomations"].contains(&endpoint.id) => "draft",
+        "status" if endpoint.id == "listAutomationRuns" => "waiting",
         "status" | "outcome" => "delivered",
         name => panic!("give the filter {name} a valid value"),
     };

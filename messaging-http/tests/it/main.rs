@@ -1,6 +1,7 @@
 //! The server over real sockets.
 
 mod access_matrix;
+mod automations;
 mod checks;
 mod client;
 mod connections;

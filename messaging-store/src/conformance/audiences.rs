@@ -48,7 +48,7 @@ fn nobody(channel: Channel) -> AudienceQuery {
 }
 
 fn join(workspace: WorkspaceId, list: ListId, contact: &Contact) -> Write {
-    Write::JoinList(workspace, list, contact.id)
+    Write::JoinList(workspace, list, contact.id, at(0))
 }
 
 /// Each verdict, where lists, segments and filters name the contacts.

@@ -174,7 +174,7 @@ pub async fn identifiers_change_hands_in_one_commit(store: &dyn Store) {
 pub async fn a_removed_contact_leaves_nothing(store: &dyn Store) {
     let workspace = id();
     let (gone, stays, list) = (contact(workspace), contact(workspace), contact_list(workspace));
-    let join = |contact: &Contact| Write::JoinList(workspace, list.id, contact.id);
+    let join = |contact: &Contact| Write::JoinList(workspace, list.id, contact.id, at(0));
     put(store, [Write::PutList(list.clone(), Expect::Absent), add(&gone), add(&stays)]).await;
     put(store, [join(&gone), join(&stays)]).await;
     let delete = || Write::DeleteContact(workspace, gone.id);
@@ -207,7 +207,7 @@ pub async fn every_filter_narrows(store: &dyn Store) {
     }
     put(store, contacts.iter().map(add).collect::<Vec<_>>()).await;
     for n in [0, 2, 3] {
-        put(store, [Write::JoinList(workspace, list.id, contacts[n].id)]).await;
+        put(store, [Write::JoinList(workspace, list.id, contacts[n].id, at(0))]).await;
     }
     let all = ContactFilter::default();
     let check = async |filter: ContactFilter, expected: &[usize]| {
@@ -251,7 +251,7 @@ pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     for filter in filters {
         let add_one = async || {
             let contact = contact(workspace);
-            put(store, [add(&contact), Write::JoinList(workspace, list.id, contact.id)]).await;
+            put(store, [add(&contact), Write::JoinList(workspace, list.id, contact.id, at(0))]).await;
         };
         for _ in 0..5 {
             add_one().await;

@@ -7,11 +7,18 @@ pub mod prelude {
     pub use std::sync::Arc;
 
     pub use bytes::Bytes;
-    pub use messaging_core::changes::{AudienceRow, ContactSends, JobHandle, Reply, ReplyKey, WaitingKey};
+    pub use jiff::tz::TimeZone;
+    pub use messaging_core::changes::{
+        AudienceRow, ContactSends, DateFire, JobHandle, Reply, ReplyKey, RunKey, WaitingKey,
+    };
     pub use messaging_core::domain::account::{Member, Session, User, Workspace};
     pub use messaging_core::domain::api_key::ApiKey;
     pub use messaging_core::domain::attachment::MessageBlob;
     pub use messaging_core::domain::attempt::MessageAttempt;
+    pub use messaging_core::domain::automation::history::RunStep;
+    pub use messaging_core::domain::automation::note::{Happened, Note};
+    pub use messaging_core::domain::automation::run::{Entry, Run};
+    pub use messaging_core::domain::automation::{Automation, AutomationStatus, AutomationVersion};
     pub use messaging_core::domain::campaign::audience::{AudienceSet, ContactFacts};
     pub use messaging_core::domain::campaign::progress::CampaignProgress;
     pub use messaging_core::domain::campaign::{Campaign, CampaignStatus, Reference};
@@ -45,8 +52,8 @@ pub mod prelude {
     pub use messaging_core::domain::webhook::Webhook;
     pub use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
     pub use messaging_core::ids::{
-        ApiKeyId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId, ListId, MessageId,
-        SegmentId, SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
+        ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId,
+        ListId, MessageId, RunId, SegmentId, SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
     };
     pub use messaging_core::ports::store::campaigns::Wanted;
     pub use messaging_core::ports::store::events::LogPosition;
@@ -56,11 +63,11 @@ pub mod prelude {
     pub use messaging_core::ports::store::verification::{MessageOfJob, PlacedContent, Verified};
     pub use messaging_core::ports::store::webhooks::ReplayRange;
     pub use messaging_core::ports::store::{
-        Accounts, ApiKeys, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, Blobs,
-        CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters, CustomFields, EventLog, Imports,
-        Installation, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, Replies, Sandbox,
-        Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, StoreCursor, StoreError, Stored, Suppressions,
-        Templates, Urls, Verification, Webhooks,
+        Accounts, ApiKeys, Ask, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, AutomationCounts,
+        Automations, Blobs, CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters, CustomFields,
+        EventLog, Imports, Installation, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks,
+        Replies, RunFilter, Sandbox, Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, StoreCursor,
+        StoreError, Stored, Suppressions, Templates, Urls, Verification, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};
@@ -152,6 +159,27 @@ macro_rules! for_every_read {
                 followed_until(workspace: WorkspaceId) -> Option<Timestamp>;
                 forget_log(before: Timestamp, limit: usize) -> u64;
             }
+            impl Automations {
+                automation(workspace: WorkspaceId, id: AutomationId) -> Option<Stored<Automation>>;
+                automations(workspace: WorkspaceId, status: Option<AutomationStatus>, page: PageRequest) -> Slice<Automation>;
+                automation_version(workspace: WorkspaceId, id: AutomationId, version: u32) -> Option<AutomationVersion>;
+                automations_holding(workspace: WorkspaceId, what: Reference, limit: usize) -> Vec<AutomationId>;
+                run(workspace: WorkspaceId, automation: AutomationId, id: RunId) -> Option<Stored<Run>>;
+                runs(workspace: WorkspaceId, automation: AutomationId, wanted: &RunFilter, page: PageRequest) -> Slice<Run>;
+                run_steps(run: RunKey) -> Vec<RunStep>;
+                run_of_message(workspace: WorkspaceId, message: MessageId) -> Option<RunKey>;
+                automation_counts(workspace: WorkspaceId, automation: AutomationId) -> AutomationCounts;
+                automation_notes(workspace: WorkspaceId, automation: AutomationId, shard: u8, limit: usize) -> Vec<(StoreCursor, Note, Option<Happened>)>;
+                has_left_runs(workspace: WorkspaceId, contact: ContactId) -> bool;
+                due_runs(workspace: WorkspaceId, automation: AutomationId, shard: u8, now: Timestamp, limit: usize) -> Vec<Stored<Run>>;
+                next_run_due(workspace: WorkspaceId, automation: AutomationId, shard: u8) -> Option<Timestamp>;
+                open_runs(workspace: WorkspaceId, automation: AutomationId, contacts: &[ContactId]) -> Vec<Stored<Run>>;
+                entries(workspace: WorkspaceId, automation: AutomationId, keys: &[(ContactId, Option<String>)]) -> Vec<Option<Stored<Entry>>>;
+                entries_since(workspace: WorkspaceId, automation: AutomationId, contacts: &[ContactId], since: Timestamp) -> Vec<u32>;
+                answers(workspace: WorkspaceId, asks: &[Ask], now: Timestamp, zone: &TimeZone) -> Vec<bool>;
+                due_dates(workspace: WorkspaceId, automation: AutomationId, shard: u8, now: Timestamp, limit: usize) -> Vec<DateFire>;
+                forget_automation_rows(now: Timestamp, limit: usize) -> u64;
+            }
             impl Imports {
                 import(workspace: WorkspaceId, id: ImportId) -> Option<Stored<Import>>;
                 imports(workspace: WorkspaceId, page: PageRequest) -> Slice<Import>;
@@ -218,7 +246,6 @@ macro_rules! for_every_read {
                 preview(workspace: WorkspaceId, query: &MemberQuery, conditions: &[Filter], sample: usize) -> Preview;
                 calculate_members(workspace: WorkspaceId, id: SegmentId, query: &MemberQuery, from: Option<StoreCursor>, moves: MoveNotes, job: &JobHandle) -> Calculated, CommitError;
                 follow_changes(workspace: WorkspaceId, segments: &[(SegmentId, MemberQuery)], limit: usize, job: &JobHandle) -> (Vec<Moved>, bool), CommitError;
-                segment_moves(workspace: WorkspaceId, limit: usize) -> Vec<(StoreCursor, Moved)>;
                 forget_segment_members(limit: usize) -> u64;
             }
             impl SendingDomains {

@@ -5,6 +5,8 @@
 use std::fmt::Debug;
 
 use messaging_core::changes::{Engagement, Expect, Write};
+use messaging_core::domain::automation::run::RunStatus;
+use messaging_core::domain::automation::{Automation, AutomationStatus};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::erasure::Names;
@@ -22,14 +24,14 @@ use messaging_core::domain::webhook::delivery::DeliveryStatus;
 use messaging_core::ids::{UserId, WorkspaceId};
 use messaging_core::ports::store::campaigns::Wanted;
 use messaging_core::ports::store::segments::MemberQuery;
-use messaging_core::ports::store::{PageRequest, Slice, Store, StoreCursor, StoreError};
+use messaging_core::ports::store::{PageRequest, RunFilter, Slice, Store, StoreCursor, StoreError};
 use messaging_core::scope::Role;
 
 use super::sample::{
-    self, at, campaign, capture, contact, contact_list, custom_field, domain, event, id, import, insert, joined, key,
-    member, message, product_event, segment, suppression, template, user, workspace,
+    self, at, automation, campaign, capture, contact, contact_list, custom_field, domain, event, id, import, insert,
+    joined, key, member, message, product_event, run, segment, suppression, template, user, workspace,
 };
-use super::{attempts, campaigns, events, first, put, segments, templates, webhooks};
+use super::{attempts, automation_runs, automations, campaigns, events, first, put, segments, templates, webhooks};
 
 /// More rows than a workspace has.
 const ALL: usize = 100;
@@ -60,6 +62,8 @@ pub struct World {
     pub domain: SendingDomain,
     /// The campaign of the messages.
     pub campaign: Campaign,
+    /// One with runs.
+    pub automation: Automation,
 }
 
 /// A part of a listing: the name of the listing, its items as text, the key after which the rest begins.
@@ -75,7 +79,7 @@ impl World {
         let own = workspace();
         let home = own.id;
         let person = user();
-        let campaign = campaign(home);
+        let (campaign, automation) = (campaign(home), automation(home));
         let message = Message { to: RECIPIENT.to_owned(), campaign_id: Some(campaign.id), ..message(home) };
         let (contact, list) = (contact(home), contact_list(home));
         let (segment, template, webhook) = (segment(home), template(home, Channel::Email), sample::webhook(home));
@@ -85,6 +89,7 @@ impl World {
             [
                 Write::PutDomain(domain.clone(), Expect::Absent),
                 campaigns::create(&campaign),
+                automations::create(&automation),
                 Write::PutWorkspace(own, Expect::Absent),
                 Write::PutUser(person.clone(), Expect::Absent),
                 Write::PutMember(member(home, person.id, Role::Owner), Expect::Absent),
@@ -95,7 +100,7 @@ impl World {
                 Write::PutTemplate(Box::new(template.clone()), Expect::Absent),
                 Write::PutTemplate(Box::new(templates::next(&template, "Second")), Expect::Revision(1)),
                 Write::PutWebhook(Box::new(webhook.clone()), Expect::Absent),
-                Write::JoinList(home, list.id, contact.id),
+                Write::JoinList(home, list.id, contact.id, at(0)),
             ],
         )
         .await;
@@ -110,6 +115,7 @@ impl World {
             webhook,
             domain,
             campaign,
+            automation,
         };
         for n in 0..2 {
             put(store, world.more(n)).await;
@@ -154,10 +160,12 @@ impl World {
             insert(&ended),
             Write::NoteEngagement(opened),
             campaigns::create(&campaign(home)),
+            automations::create(&automation(home)),
+            automation_runs::put_run(&run(&self.automation, &self.contact), Expect::Absent),
             Write::AppendAttempt(Box::new(attempts::attempt(home, self.message.id, n + 1, 0))),
             Write::PutCapture(Box::new(capture(&sent, "source"))),
             Write::put_contact(other.clone(), Expect::Absent),
-            Write::JoinList(home, self.list.id, other.id),
+            Write::JoinList(home, self.list.id, other.id, at(0)),
             Write::AppendProductEvents(vec![product_event(&self.contact, "order_placed")]),
             Write::PutImport(Box::new(import(home)), Expect::Absent),
             Write::PutList(contact_list(home), Expect::Absent),
@@ -191,6 +199,9 @@ impl World {
         let recipient = [(Channel::Email, RECIPIENT.to_owned())];
         let of_campaign = async |listing, wanted| {
             listed(listing, store.campaign_messages(home, self.campaign.id, wanted, page).await)
+        };
+        let runs = async |listing, filter: RunFilter| {
+            listed(listing, store.runs(home, self.automation.id, &filter, page).await)
         };
         let logged = store.events_after(home, page.after, page.limit).await.unwrap();
         vec![
@@ -226,6 +237,11 @@ impl World {
             of_campaign("messages of a campaign that were opened", Wanted::Seen(Seen::OPENED)).await,
             listed("campaigns", store.campaigns(home, None, page).await),
             listed("drafts of campaigns", store.campaigns(home, Some(CampaignStatus::Draft), page).await),
+            listed("automations", store.automations(home, None, page).await),
+            listed("active automations", store.automations(home, Some(AutomationStatus::Active), page).await),
+            runs("runs", RunFilter::default()).await,
+            runs("runs of a contact", RunFilter { contact_id: Some(self.contact.id), ..RunFilter::default() }).await,
+            runs("runs in a state", RunFilter { status: Some(RunStatus::Waiting), ..RunFilter::default() }).await,
             listed("messages to somebody", store.messages_to(home, &recipient, page).await),
             listed("product events", store.product_events(home, self.contact.id, page).await),
             listed("captures", store.captures(home, page).await),

@@ -44,8 +44,8 @@ pub async fn members_are_counted(store: &dyn Store) {
     let contacts: Vec<_> = (0..3).map(|_| contact(workspace)).collect();
     put(store, [add(&list), add(&other)]).await;
     put(store, contacts.iter().map(add_contact).collect::<Vec<_>>()).await;
-    let join = |list: &ContactList, n: usize| Write::JoinList(workspace, list.id, contacts[n].id);
-    let leave = |n: usize| Write::LeaveList(workspace, list.id, contacts[n].id);
+    let join = |list: &ContactList, n: usize| Write::JoinList(workspace, list.id, contacts[n].id, at(0));
+    let leave = |n: usize| Write::LeaveList(workspace, list.id, contacts[n].id, at(0));
     put(store, [join(&list, 0), join(&list, 1), join(&other, 0)]).await;
     assert_eq!((count(store, workspace, list.id).await, count(store, workspace, other.id).await), (2, 1));
     refuse(store, [join(&list, 2), join(&list, 0)]).await;
@@ -77,11 +77,11 @@ pub async fn both_must_be_there_to_join(store: &dyn Store) {
     let workspace = id();
     let (list, contact) = (contact_list(workspace), contact(workspace));
     put(store, [add(&list), add_contact(&contact)]).await;
-    refuse(store, [Write::JoinList(workspace, id(), contact.id)]).await;
-    refuse(store, [Write::JoinList(workspace, list.id, id())]).await;
-    refuse(store, [Write::JoinList(id(), list.id, contact.id)]).await;
+    refuse(store, [Write::JoinList(workspace, id(), contact.id, at(0))]).await;
+    refuse(store, [Write::JoinList(workspace, list.id, id(), at(0))]).await;
+    refuse(store, [Write::JoinList(id(), list.id, contact.id, at(0))]).await;
     put(store, [Write::DeleteList(workspace, list.id)]).await;
-    refuse(store, [Write::JoinList(workspace, list.id, contact.id)]).await;
+    refuse(store, [Write::JoinList(workspace, list.id, contact.id, at(0))]).await;
 }
 
 /// A removed list is gone at once; its members are let go in slices and stay contacts.
@@ -91,7 +91,7 @@ pub async fn a_removed_list_lets_its_members_go(store: &dyn Store) {
     put(store, [add(&gone), add(&stays)]).await;
     let contacts: Vec<_> = (0..5).map(|_| contact(workspace)).collect();
     for contact in &contacts {
-        let join = |list: &ContactList| Write::JoinList(workspace, list.id, contact.id);
+        let join = |list: &ContactList| Write::JoinList(workspace, list.id, contact.id, at(0));
         put(store, [add_contact(contact), join(&gone), join(&stays)]).await;
     }
     put(store, [Write::DeleteList(workspace, gone.id)]).await;
@@ -131,13 +131,13 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     let (mine, other): (WorkspaceId, WorkspaceId) = (id(), id());
     let (list, contact) = (contact_list(mine), contact(mine));
     put(store, [add(&list), add_contact(&contact), add(&contact_list(other))]).await;
-    put(store, [Write::JoinList(mine, list.id, contact.id)]).await;
+    put(store, [Write::JoinList(mine, list.id, contact.id, at(0))]).await;
     assert_eq!(store.list(other, list.id).await.unwrap(), None);
     assert_eq!(store.lists_among(other, &[list.id]).await.unwrap(), []);
     assert_eq!(store.memberships(other, list.id, &[contact.id]).await.unwrap(), []);
     assert_eq!(store.lists(id(), first(10)).await.unwrap().items, []);
     let stolen = ContactList { workspace_id: other, ..list.clone() };
     refuse(store, [Write::PutList(stolen, Expect::Revision(1))]).await;
-    put(store, [Write::DeleteList(other, list.id), Write::LeaveList(other, list.id, contact.id)]).await;
+    put(store, [Write::DeleteList(other, list.id), Write::LeaveList(other, list.id, contact.id, at(0))]).await;
     assert_eq!(count(store, mine, list.id).await, 1);
 }

@@ -5,9 +5,10 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use messaging_core::changes::{ContactSends, Expect, Write};
+use messaging_core::changes::{ContactSends, Expect, TakeNotes, Write};
 use messaging_core::domain::account::Workspace;
 use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::automation::note::{Cause, EntryInterest};
 use messaging_core::domain::campaign::{CampaignStatus, Reference};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
@@ -21,11 +22,11 @@ use serde_json::json;
 
 use super::campaigns::Named;
 use super::sample::{
-    at, bare_message, claim, contact, contact_list, enqueue, event, finish, handles, id, id_at, insert, job,
-    product_event, reply, workspace,
+    at, automation, bare_message, claim, contact, contact_list, enqueue, event, finish, handles, id, id_at, insert,
+    job, product_event, reply, workspace,
 };
 use super::segments::{add_contact, follow_all, members, query, stored};
-use super::{Twice, all_pages, campaign_messages, campaigns, commit, events, put, segments};
+use super::{Twice, all_pages, automations, campaign_messages, campaigns, commit, events, put, refuse, segments};
 
 /// How often a race is run.
 const ROUNDS: usize = 40;
@@ -168,7 +169,7 @@ pub async fn nobody_joins_or_acts_after_they_are_gone(twice: &Twice) {
     for _ in 0..ROUNDS {
         let contact = contact(workspace);
         put(one, [add_contact(&contact)]).await;
-        let join = [Write::JoinList(workspace, list.id, contact.id)];
+        let join = [Write::JoinList(workspace, list.id, contact.id, at(0))];
         let act = [Write::AppendProductEvents(vec![product_event(&contact, "order_placed")])];
         let go = [Write::DeleteContact(workspace, contact.id)];
         let (joined, acted, gone) = tokio::join!(commit(other, join), commit(other, act), commit(one, go));
@@ -181,6 +182,45 @@ pub async fn nobody_joins_or_acts_after_they_are_gone(twice: &Twice) {
             assert_eq!(store.has_left_events(workspace, contact.id).await.unwrap(), has_acted);
         }
     }
+}
+
+/// Of what two writers tell an automation at the same moment every note is read and taken once, also while it is told.
+pub async fn notes_of_both_writers_are_worked_off_once(twice: &Twice) {
+    let [one, other] = twice.both();
+    let told = automation(id());
+    let ann = contact(told.workspace_id);
+    put(one, [automations::entered_by(&told, EntryInterest::Event("x".to_owned())), add_contact(&ann)]).await;
+    let tell = async |store| {
+        let mut events = Vec::new();
+        for _ in 0..ROUNDS {
+            let event = product_event(&ann, "x");
+            events.push(Cause::Event(event.id));
+            put(store, [Write::AppendProductEvents(vec![event])]).await;
+        }
+        events
+    };
+    let work_off = async || {
+        let (workspace_id, automation_id) = (told.workspace_id, told.id);
+        let mut heard = Vec::new();
+        while heard.len() < 2 * ROUNDS {
+            for shard in 0..4 {
+                let notes = one.automation_notes(workspace_id, automation_id, shard, 3).await.unwrap();
+                let Some((up_to, ..)) = notes.last() else { continue };
+                let take = TakeNotes { workspace_id, automation_id, shard, up_to: *up_to };
+                put(one, [Write::TakeNotes(take)]).await;
+                refuse(other, [Write::TakeNotes(take)]).await;
+                heard.extend(notes.into_iter().map(|(_, note, _)| note.cause));
+            }
+            tokio::task::yield_now().await;
+        }
+        heard
+    };
+    let (first, second, heard) = tokio::join!(tell(one), tell(other), work_off());
+    for events in [first, second] {
+        let own: Vec<_> = heard.iter().filter(|cause| events.contains(cause)).cloned().collect();
+        assert_eq!(own, events, "each writer's in its order");
+    }
+    assert_eq!(heard.len(), 2 * ROUNDS);
 }
 
 /// Whoever reads the log from place to place while both handles write to it misses nothing and reads nothing twice.

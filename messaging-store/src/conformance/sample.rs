@@ -7,6 +7,8 @@ use bytes::Bytes;
 use messaging_core::changes::{Expect, JobHandle, MoveMessage, NewJob, Reply, ReplyKey, Write};
 use messaging_core::domain::account::{Member, Session, User, Workspace};
 use messaging_core::domain::api_key::ApiKey;
+use messaging_core::domain::automation::run::{Held, Run, RunStatus};
+use messaging_core::domain::automation::{Automation, AutomationStatus, Design as AutomationDesign, ReEntry};
 use messaging_core::domain::campaign::settings::Settings;
 use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignStatus, Plan};
 use messaging_core::domain::channel::Channel;
@@ -28,7 +30,7 @@ use messaging_core::domain::suppression::{Suppression, SuppressionReason, Suppre
 use messaging_core::domain::template::warning::{Warning, WarningCode};
 use messaging_core::domain::template::{Design, Parts, Template};
 use messaging_core::domain::webhook::{Topic, Webhook, WebhookStatus};
-use messaging_core::ids::{ApiKeyId, ContactId, Id, IdSource, UserId, WorkspaceId};
+use messaging_core::ids::{ApiKeyId, ContactId, EventId, Id, IdSource, UserId, WorkspaceId};
 use messaging_core::ports::Store;
 use messaging_core::ports::clock::SeededEntropy;
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
@@ -316,6 +318,51 @@ pub fn campaign(workspace_id: WorkspaceId) -> Campaign {
 /// Creates a campaign.
 pub fn create_campaign(campaign: &Campaign) -> Write {
     Write::PutCampaign(Box::new(campaign.clone()), Expect::Absent)
+}
+
+/// An active automation that contacts enter by an event.
+pub fn automation(workspace_id: WorkspaceId) -> Automation {
+    Automation {
+        id: id(),
+        workspace_id,
+        name: "Cart «1»".to_owned(),
+        status: AutomationStatus::Active,
+        design: AutomationDesign {
+            trigger: object(&json!({"kind": "event", "config": {"name": "cart_updated"}})),
+            graph: object(&json!({"nodes": [{"id": "w", "kind": "exit"}], "edges": []})),
+            re_entry: ReEntry::AfterExit,
+            re_entry_key: Some("event.cart".to_owned()),
+        },
+        version: 1,
+        activated_at: Some(at(38)),
+        created_at: at(37),
+        updated_at: at(39),
+    }
+}
+
+/// A run that waits, with everything set that a waiting one has.
+pub fn run(automation: &Automation, contact: &Contact) -> Run {
+    let entry_event: EventId = id();
+    Run {
+        id: id(),
+        workspace_id: automation.workspace_id,
+        automation_id: automation.id,
+        version: automation.version,
+        contact_id: contact.id,
+        status: RunStatus::Waiting,
+        node_id: Some("w".to_owned()),
+        due_at: Some(at(5_000)),
+        entered_at: entry_event.made_at(),
+        arrived_at: at(1_000),
+        ended_at: None,
+        exit_reason: None,
+        steps: 1,
+        depth: 1,
+        event: object(&json!({"cart": "A «1»", "total": 59.9})),
+        entry_event: Some(entry_event),
+        key: Some("\"A «1»\"".to_owned()),
+        held: Some(Held::Sending { reason: HoldReason::QuietHours, since: at(8) }),
+    }
 }
 
 /// The content of a message.

@@ -16,11 +16,11 @@ use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{ContactId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::{MemberQuery, MoveNotes, Moved};
-use messaging_core::ports::store::{CommitError, Store, StoreCursor};
+use messaging_core::ports::store::{CommitError, Store};
 use messaging_core::violation::Violations;
 use serde_json::{Value, json};
 
-use self::keeping::{calculate, calculate_with, claimed, follow};
+use self::keeping::{calculate, claimed, follow};
 use super::sample::{
     at, bare_message, contact, contact_list, event, id, insert, object, product_event, segment, suppression,
 };
@@ -216,16 +216,24 @@ pub async fn every_kind_of_change_is_followed(store: &dyn Store) {
         (json!({"type": "consent", "channel": "marketing_email", "value": null}), replace(&agreeing, 3), true),
         (json!({"type": "attribute", "key": "plan", "op": "eq", "value": "FREE"}), replace(&later, 4), true),
         (suppressed("email"), Write::PutSuppression(email.clone(), Expect::Absent), true),
-        (suppressed("email"), Write::DeleteSuppression(workspace, email.id), false),
+        (suppressed("email"), Write::DeleteSuppression(workspace, email.id, at(0)), false),
         (suppressed("telegram"), Write::PutSuppression(chat.clone(), Expect::Absent), true),
-        (suppressed("telegram"), Write::DeleteSuppression(workspace, chat.id), false),
-        (json!({"type": "list", "op": "member", "id": list.id}), Write::JoinList(workspace, list.id, ann.id), true),
+        (suppressed("telegram"), Write::DeleteSuppression(workspace, chat.id, at(0)), false),
         (
-            json!({"type": "list", "op": "not_member", "id": list.id}),
-            Write::LeaveList(workspace, list.id, ann.id),
+            json!({"type": "list", "op": "member", "id": list.id}),
+            Write::JoinList(workspace, list.id, ann.id, at(0)),
             true,
         ),
-        (json!({"type": "list", "op": "member", "id": list.id}), Write::JoinList(workspace, list.id, ann.id), true),
+        (
+            json!({"type": "list", "op": "not_member", "id": list.id}),
+            Write::LeaveList(workspace, list.id, ann.id, at(0)),
+            true,
+        ),
+        (
+            json!({"type": "list", "op": "member", "id": list.id}),
+            Write::JoinList(workspace, list.id, ann.id, at(0)),
+            true,
+        ),
         (json!({"type": "list", "op": "member", "id": list.id}), Write::DeleteList(workspace, list.id), false),
         (json!({"type": "event", "name": "order_placed"}), Write::AppendProductEvents(vec![product]), true),
         (
@@ -381,67 +389,4 @@ pub async fn kept_members_are_those_who_match(store: &dyn Store) {
     for seed in begin..begin + count.parse().unwrap_or(WORLDS) {
         kept::everybody_is_where_filters_say(store, seed).await;
     }
-}
-
-/// Who becomes or ceases to be a member is kept where it is wanted, in order, until it is taken; a calculation may be
-/// silent, and what nobody wants any more goes.
-pub async fn moves_are_kept_until_they_are_taken(store: &dyn Store) {
-    let workspace = id();
-    let filter = json!({"type": "tag", "op": "has_any", "values": ["vip"]});
-    let (watched, other) = (stored(store, workspace, &filter).await, stored(store, workspace, &filter).await);
-    let segments = [(watched, query(&filter)), (other, query(&filter))];
-    let [ann, bob, carl] = [(); 3].map(|()| Contact { tags: vec!["vip".to_owned()], ..contact(workspace) });
-    put(store, [add_contact(&ann)]).await;
-    follow_all(store, workspace, &segments).await;
-    assert_eq!(store.segment_moves(workspace, 9).await.unwrap(), [], "nobody wants them");
-
-    refuse(store, [Write::KeepMoves(workspace, id(), true)]).await;
-    refuse(store, [Write::KeepMoves(id(), watched, true)]).await;
-    put(store, [Write::KeepMoves(workspace, watched, true)]).await;
-    let tagless = |contact: &Contact| Contact { tags: Vec::new(), ..contact.clone() };
-    put(store, [add_contact(&bob)]).await;
-    follow_all(store, workspace, &segments).await;
-    put(store, [Write::put_contact(tagless(&ann), Expect::Revision(1))]).await;
-    follow_all(store, workspace, &segments).await;
-    let kept = store.segment_moves(workspace, 9).await.unwrap();
-    let moved = |contact: &Contact, member| Moved { segment: watched, contact: contact.id, member };
-    let told = |kept: &[(StoreCursor, Moved)]| kept.iter().map(|(_, moved)| *moved).collect::<Vec<_>>();
-    assert_eq!(told(&kept), [moved(&bob, true), moved(&ann, false)]);
-    assert_eq!(store.segment_moves(workspace, 1).await.unwrap(), kept[..1]);
-    assert_eq!(store.segment_moves(id(), 9).await.unwrap(), []);
-
-    // With what they lead to, once.
-    let take = |place| [Write::TakeMoves(workspace, place), add_contact(&tagless(&contact(workspace)))];
-    refuse(store, [Write::TakeMoves(id(), kept[0].0)]).await;
-    put(store, take(kept[0].0)).await;
-    refuse(store, take(kept[0].0)).await;
-    assert_eq!(store.segment_moves(workspace, 9).await.unwrap(), kept[1..]);
-    put(store, take(kept[1].0)).await;
-    refuse(store, take(kept[1].0)).await;
-    assert_eq!(store.segment_moves(workspace, 9).await.unwrap(), []);
-
-    // A calculation makes the same of everybody; whether it tells is said to it.
-    let nobody = query(&json!({"type": "tag", "op": "has_any", "values": ["nobody"]}));
-    for (moves, count) in [(MoveNotes::Silent, 0), (MoveNotes::Kept, 1)] {
-        let (_, left) = calculate_with(store, workspace, watched, &nobody, moves).await;
-        assert_eq!(left, 1);
-        assert_eq!(store.segment_moves(workspace, 9).await.unwrap().len(), count);
-        if moves == MoveNotes::Silent {
-            calculate(store, workspace, watched, &segments[0].1).await;
-        }
-    }
-    // A place that was taken is no place of what came later.
-    refuse(store, take(kept[1].0)).await;
-    put(store, [add_contact(&carl)]).await;
-    follow_all(store, workspace, &segments).await;
-    assert_eq!(store.segment_moves(workspace, 9).await.unwrap().len(), 2);
-    put(store, [Write::DeleteContact(workspace, carl.id)]).await;
-    assert_eq!(told(&store.segment_moves(workspace, 9).await.unwrap()), [moved(&bob, false)]);
-    put(store, [Write::KeepMoves(workspace, watched, false)]).await;
-    assert_eq!(store.segment_moves(workspace, 9).await.unwrap(), []);
-    put(store, [Write::KeepMoves(workspace, watched, true), add_contact(&Contact { id: id(), ..carl })]).await;
-    follow_all(store, workspace, &segments).await;
-    put(store, [Write::DeleteSegment(workspace, watched)]).await;
-    assert_eq!(store.segment_moves(workspace, 9).await.unwrap(), []);
-    while store.forget_segment_members(10).await.unwrap() > 0 {}
 }

@@ -6,7 +6,7 @@ use messaging_core::domain::suppression::{Suppression, SuppressionFilter, Suppre
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Store;
 
-use super::sample::{id, suppression};
+use super::sample::{at, id, suppression};
 use super::{all_pages, first, put, refuse};
 
 fn addresses(list: &[&str]) -> Vec<String> {
@@ -74,7 +74,7 @@ pub async fn suppressions_are_found_by_id_and_deleted(store: &dyn Store) {
     assert_eq!(store.suppression(workspace, id()).await.unwrap(), None);
 
     for _ in 0..2 {
-        put(store, [Write::DeleteSuppression(workspace, listed.id)]).await;
+        put(store, [Write::DeleteSuppression(workspace, listed.id, at(0))]).await;
         assert_eq!(store.suppression(workspace, listed.id).await.unwrap(), None);
         assert_eq!(store.suppressed(workspace, Channel::Email, &addresses(&["a@example.org"])).await.unwrap(), []);
     }
@@ -152,7 +152,7 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     for filter in [SuppressionFilter::default(), address] {
         assert_eq!(store.suppressions(other, &filter, first(10)).await.unwrap().items, []);
     }
-    put(store, [Write::DeleteSuppression(other, listed.id)]).await;
+    put(store, [Write::DeleteSuppression(other, listed.id, at(0))]).await;
     assert!(store.suppression(mine, listed.id).await.unwrap().is_some());
     assert_eq!(store.suppressed(other, Channel::Email, &addresses(&["a@example.org"])).await.unwrap(), []);
 }

@@ -5,12 +5,12 @@ use rusqlite::Connection;
 
 use super::counters::{self, CounterDeltas};
 use super::fault::Fault;
+use super::interests::Interests;
 use super::lanes::LaneIndex;
-use super::segments::ReadMasks;
 use super::{
-    accounts, attempts, audiences, blobs, campaigns, channels, contacts, custom_fields, events, imports,
-    installation_values, jobs, keys, lists, messages, product_events, provider_links, replies, sandbox, segments,
-    sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks,
+    accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, custom_fields, events, holds,
+    imports, installation_values, jobs, keys, lists, messages, product_events, provider_links, replies, sandbox,
+    segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks,
 };
 
 /// Applies a write inside the open transaction.
@@ -18,7 +18,7 @@ pub(super) fn apply(
     connection: &Connection,
     index: &mut LaneIndex,
     deltas: &mut CounterDeltas,
-    read_masks: &mut ReadMasks,
+    interests: &mut Interests,
     write: &Write,
 ) -> Result<(), Fault> {
     match write {
@@ -39,27 +39,33 @@ pub(super) fn apply(
         Write::DeleteDomain(workspace, id) => sending_domains::delete(connection, *workspace, *id),
         Write::PutChannel(settings, expect) => channels::put(connection, settings, *expect),
         Write::DeleteChannel(workspace, channel) => channels::delete(connection, *workspace, *channel),
-        Write::PutSuppression(suppression, expect) => suppressions::put(connection, read_masks, suppression, *expect),
+        Write::PutSuppression(suppression, expect) => suppressions::put(connection, interests, suppression, *expect),
         Write::CountSoftBounce(streak) => soft_bounces::lengthen(connection, streak),
         Write::EndSoftBounces(workspace, channel, address) => {
             soft_bounces::end(connection, *workspace, *channel, address)
         }
-        Write::DeleteSuppression(workspace, id) => suppressions::delete(connection, read_masks, *workspace, *id),
-        Write::PutContacts(puts) => contacts::put(connection, read_masks, puts),
+        Write::DeleteSuppression(workspace, id, at) => {
+            suppressions::delete(connection, interests, *workspace, *id, *at)
+        }
+        Write::PutContacts(puts) => contacts::put(connection, interests, puts),
         Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
-        Write::AppendProductEvents(events) => product_events::append(connection, deltas, read_masks, events),
-        Write::MoveProductEvents(change) => product_events::relocate(connection, deltas, read_masks, change),
+        Write::AppendProductEvents(events) => product_events::append(connection, deltas, interests, events),
+        Write::MoveProductEvents(change) => {
+            product_events::relocate(connection, deltas, &mut interests.read_masks, change)
+        }
         Write::DeleteProductEvents(workspace, contact, limit) => {
             product_events::delete(connection, deltas, *workspace, *contact, *limit)
         }
         Write::PutList(list, expect) => lists::put(connection, list, *expect),
         Write::DeleteList(workspace, id) => lists::delete(connection, *workspace, *id),
-        Write::JoinList(workspace, list, contact) => lists::join(connection, read_masks, *workspace, *list, *contact),
-        Write::LeaveList(workspace, list, contact) => lists::leave(connection, read_masks, *workspace, *list, *contact),
-        Write::PutSegment(segment, expect) => segments::put(connection, read_masks, segment, *expect),
-        Write::KeepMoves(workspace, id, keeps) => segments::keep_moves(connection, *workspace, *id, *keeps),
-        Write::TakeMoves(workspace, place) => segments::take_moves(connection, *workspace, *place),
-        Write::DeleteSegment(workspace, id) => segments::delete(connection, read_masks, *workspace, *id),
+        Write::JoinList(workspace, list, contact, at) => {
+            lists::join(connection, interests, *workspace, (*list, *contact), *at)
+        }
+        Write::LeaveList(workspace, list, contact, at) => {
+            lists::leave(connection, interests, *workspace, (*list, *contact), *at)
+        }
+        Write::PutSegment(segment, expect) => segments::put(connection, &mut interests.read_masks, segment, *expect),
+        Write::DeleteSegment(workspace, id) => segments::delete(connection, &mut interests.read_masks, *workspace, *id),
         Write::PutField(field, expect) => custom_fields::put(connection, field, *expect),
         Write::DeleteField(workspace, id) => custom_fields::delete(connection, *workspace, *id),
         Write::PutImport(import, expect) => imports::put(connection, import, *expect),
@@ -74,14 +80,14 @@ pub(super) fn apply(
         }
         Write::CountLink(click) => counters::count_link(connection, click),
         Write::NoteEngagement(engagement) => counters::note_engagement(connection, engagement),
-        Write::AttributeMessage(change) => messages::attribute(connection, read_masks, change),
-        Write::RedactMessage(redaction) => messages::redact(connection, read_masks, redaction),
-        Write::EraseCopy(erasure) => messages::erase_copy(connection, read_masks, erasure),
+        Write::AttributeMessage(change) => messages::attribute(connection, &mut interests.read_masks, change),
+        Write::RedactMessage(redaction) => messages::redact(connection, &mut interests.read_masks, redaction),
+        Write::EraseCopy(erasure) => messages::erase_copy(connection, &mut interests.read_masks, erasure),
         Write::ListCopies(workspace, message, keys) => messages::list_copies(connection, *workspace, *message, keys),
         Write::UnlistCopy(workspace, message, key) => messages::unlist_copy(connection, *workspace, *message, *key),
         Write::PutProviderLink(link) => provider_links::put(connection, link),
         Write::ExpectMessage(workspace, id, revision) => messages::expect(connection, *workspace, *id, *revision),
-        Write::AppendEvent(event) => messages::append_event(connection, read_masks, event),
+        Write::AppendEvent(event) => messages::append_event(connection, interests, event),
         Write::LogEvent(event) => events::log(connection, event),
         Write::FollowEvents(workspace, until) => events::follow(connection, *workspace, *until),
         Write::AppendAttempt(attempt) => attempts::append(connection, attempt),
@@ -91,7 +97,7 @@ pub(super) fn apply(
         Write::PutCampaign(campaign, expect) => campaigns::put(connection, campaign, *expect),
         Write::DeleteCampaign(workspace, id) => campaigns::delete(connection, *workspace, *id),
         Write::ExpectCampaign(workspace, id, status) => campaigns::expect(connection, *workspace, *id, *status),
-        Write::ExpectUnused(workspace, what) => campaigns::expect_unused(connection, *workspace, *what),
+        Write::ExpectUnused(workspace, what) => holds::expect_unused(connection, *workspace, *what),
         Write::PutCampaignProgress(progress, expect) => campaigns::put_progress(connection, progress, *expect),
         Write::InsertWaiting(workspace, campaign, waiting) => {
             campaigns::insert_waiting(connection, *workspace, *campaign, waiting)
@@ -110,6 +116,27 @@ pub(super) fn apply(
             audiences::leave_out(connection, *workspace, *campaign, *piece, entries)
         }
         Write::ForgetLeftOut(workspace, campaign) => audiences::forget_left_out(connection, *workspace, *campaign),
+        Write::PutAutomation(put, expect) => automations::put(connection, &mut interests.listeners, put, *expect),
+        Write::DeleteAutomation(workspace, id) => {
+            automations::delete(connection, &mut interests.listeners, *workspace, *id)
+        }
+        Write::ExpectAutomation(workspace, id, status) => automations::expect(connection, *workspace, *id, *status),
+        Write::PutRun(put) => automations::put_run(connection, deltas, &mut interests.listeners, put),
+        Write::PutEntry(entry, expect) => automations::put_entry(connection, entry, *expect),
+        Write::TakeNotes(take) => automations::take_notes(connection, take),
+        Write::CountNodes(workspace, id, counts) => {
+            automations::count_nodes(connection, deltas, &mut interests.listeners, (*workspace, *id), counts)
+        }
+        Write::PutDateFires(put) => automations::put_date_fires(connection, &mut interests.listeners, put),
+        Write::TakeDateFire(workspace, id, fire) => automations::take_date_fire(connection, *workspace, *id, fire),
+        Write::MoveRuns(change) => automations::move_runs(connection, &mut interests.listeners, change),
+        Write::DeleteRuns(workspace, contact, limit) => {
+            automations::delete_runs(connection, deltas, *workspace, *contact, *limit)
+        }
+        Write::CausedAt(depth) => {
+            interests.caused_at(*depth);
+            Ok(())
+        }
         Write::PutWebhook(webhook, expect) => webhooks::put(connection, webhook, *expect),
         Write::DeleteWebhook(workspace, id) => webhooks::delete(connection, *workspace, *id),
         Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(connection, *workspace, *id, *at),

@@ -63,6 +63,7 @@ impl WriteBatch {
                 writing.begin()?;
                 Self::apply_with_care(writing, &mut batch)?;
             }
+            writing.interests.settle(&writing.connection, &mut writing.index)?;
             writing.index.settle(&writing.connection)?;
             writing.deltas.settle(&writing.connection)?;
             writing.statement("COMMIT").map_err(Fault::of_commit)
@@ -145,6 +146,7 @@ impl WriteBatch {
     /// Applies one set of changes.
     fn apply(writing: &mut WriteConnection, changes: &Changes) -> Result<(), ApplyFailure> {
         let (mark, counted) = (writing.index.mark(), writing.deltas.mark());
+        let told = writing.interests.begin(changes);
         let is_reply = |write: &&Write| matches!(write, Write::Remember(_));
         // The remembered reply is what conflicts most, and no other write reads it: tried first, its
         // conflict leaves nothing to undo.
@@ -152,12 +154,12 @@ impl WriteBatch {
         for (done, write) in first.chain(rest.filter(|write| !is_reply(write))).enumerate() {
             let applied = writing.overwrite(overwriting_for(write)).and_then(|()| {
                 let (index, deltas) = (&mut writing.index, &mut writing.deltas);
-                apply(&writing.connection, index, deltas, &mut writing.read_masks, write)
+                apply(&writing.connection, index, deltas, &mut writing.interests, write)
             });
             if let Err(fault) = applied {
                 writing.index.undo_to(mark);
                 writing.deltas.undo_to(counted);
-                writing.read_masks.forget_all();
+                writing.interests.undo_to(told);
                 let one_statement = !matches!(
                     write,
                     Write::InsertMessage(..)
@@ -168,6 +170,9 @@ impl WriteBatch {
                         | Write::PutCampaign(..)
                         | Write::InsertWaiting(..)
                         | Write::TakeWaiting(..)
+                        | Write::PutAutomation(..)
+                        | Write::PutRun(..)
+                        | Write::MoveRuns(..)
                 );
                 let clean = done == 0 && one_statement && matches!(fault, Fault::Conflict);
                 return Err(if clean { ApplyFailure::Clean(fault) } else { ApplyFailure::Dirty(fault) });
@@ -184,6 +189,7 @@ fn overwriting_for(write: &Write) -> Overwriting {
         Write::PutContacts(..)
             | Write::DeleteContact(..)
             | Write::DeleteProductEvents(..)
+            | Write::DeleteRuns(..)
             | Write::DeleteUrl(..)
             | Write::RedactMessage(..)
             | Write::EraseCopy(..)

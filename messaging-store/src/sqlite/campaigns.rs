@@ -1,14 +1,15 @@
 //! Campaigns and how far the work on them has come.
 //!
-//! Beside this: what open campaigns hold ([`references`]), messages that wait to be released ([`waiting`]), messages by
+//! What open campaigns hold is in [`holds`]. Beside this: messages that wait to be released ([`waiting`]), messages by
 //! outcome ([`messages`]), when marketing messages to contacts began ([`sends`]), and how all of it goes ([`forget`]).
 
 mod forget;
 mod messages;
-mod references;
 mod sends;
 mod sends_look;
 mod waiting;
+
+use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use messaging_core::changes::{ContactSends, Expect, WaitingKey};
@@ -24,11 +25,11 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
+use super::holds::{self, Holder};
 use super::numbers::campaign_number;
 use super::query::{many, one};
 use super::row::{below, document, number, numbered_place, one_more, place_number, record, slice, stored};
 
-pub(super) use references::expect_unused;
 pub(super) use sends::{delete_of as delete_contact_sends, put as put_contact_sends};
 pub(super) use sends_look::SendsLook;
 pub(super) use waiting::{insert as insert_waiting, put as put_waiting, take as take_waiting};
@@ -51,12 +52,18 @@ pub(super) fn put(connection: &Connection, campaign: &Campaign, expect: Expect) 
             )?
             .query_row(params![workspace, id, status, doc, revision], |row| row.get(0)),
     };
-    references::follow(connection, n.optional()?.ok_or(Fault::Conflict)?, campaign)
+    let wanted: BTreeSet<Reference> = if campaign.status.holds_references() {
+        campaign.plan.references().into_iter().map(|(_, reference)| reference).collect()
+    } else {
+        BTreeSet::new()
+    };
+    let holder = Holder::Campaign(n.optional()?.ok_or(Fault::Conflict)?);
+    holds::follow(connection, campaign.workspace_id, holder, &wanted)
 }
 
 pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: CampaignId) -> Result<(), Fault> {
     let Some(n) = campaign_number(connection, workspace, id)? else { return Ok(()) };
-    references::delete(connection, n)?;
+    holds::let_go(connection, Holder::Campaign(n))?;
     connection.prepare_cached("UPDATE campaigns SET removed = 1, doc = '' WHERE n = ?1")?.execute([n])?;
     Ok(())
 }
@@ -137,7 +144,7 @@ impl Campaigns for SqliteStore {
         what: Reference,
         limit: usize,
     ) -> Result<Vec<CampaignId>, StoreError> {
-        self.readers.read(move |connection| references::holders(connection, workspace, what, limit)).await
+        self.readers.read(move |connection| holds::campaigns(connection, workspace, what, limit)).await
     }
 
     async fn campaign_progress(

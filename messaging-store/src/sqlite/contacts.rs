@@ -19,23 +19,26 @@ use rusqlite::{Connection, OptionalExtension as _, Statement, params};
 use self::rows::{contact, contact_columns, text_at};
 use self::tags::Tags;
 use super::SqliteStore;
+use super::automations;
 use super::campaigns;
 use super::fault::{Fault, expect_one};
+use super::interests::Interests;
+use super::listeners::Happened;
 use super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, COUNT_BITS, make_workspace_number, workspace_number};
 use super::product_events;
 use super::query::one;
 use super::row::{count, document, id, or_empty, time};
-use super::segments::{ReadMasks, WorkspaceReadMask, let_go, note};
+use super::segments::{let_go, note};
 
 pub(super) use rows::numbered;
 
-pub(super) fn put(connection: &Connection, read_masks: &mut ReadMasks, puts: &[PutContact]) -> Result<(), Fault> {
+pub(super) fn put(connection: &Connection, interests: &mut Interests, puts: &[PutContact]) -> Result<(), Fault> {
     let mut rest = puts;
     while let Some(first) = rest.first() {
         let workspace = first.contact.workspace_id;
         let count = rest.iter().take_while(|put| put.contact.workspace_id == workspace).count();
         let (of_workspace, others) = rest.split_at(count);
-        put_of(connection, read_masks, workspace, of_workspace)?;
+        put_of(connection, interests, workspace, of_workspace)?;
         rest = others;
     }
     Ok(())
@@ -44,12 +47,14 @@ pub(super) fn put(connection: &Connection, read_masks: &mut ReadMasks, puts: &[P
 /// Puts contacts of one workspace: what they share is looked up once.
 fn put_of(
     connection: &Connection,
-    read_masks: &mut ReadMasks,
+    interests: &mut Interests,
     workspace: WorkspaceId,
     puts: &[PutContact],
 ) -> Result<(), Fault> {
     let workspace_number = make_workspace_number(connection, workspace)?;
-    let read_mask = read_masks.of(connection, workspace)?;
+    let read_mask = interests.read_masks.of(connection, workspace)?;
+    let listeners = &mut interests.listeners;
+    let is_heard = listeners.is_any(connection, workspace)?;
     let newest: i64 = connection
         .prepare_cached("SELECT newest FROM workspace_numbers WHERE number = ?1")?
         .query_row([workspace_number], |row| row.get(0))?;
@@ -65,9 +70,22 @@ fn put_of(
                 if let Some(read_mask) = read_mask {
                     note(connection, read_mask, n, ReadMask::ALL)?;
                 }
+                if is_heard {
+                    listeners.hear(connection, workspace, n, put.contact.created_at, Happened::Created)?;
+                }
             }
             Expect::Revision(revision) => {
-                update(connection, workspace_number, read_mask, &put.contact, revision, &mut tags)?;
+                let is_asked = is_heard || read_mask.is_some();
+                let (n, changed) = update(connection, workspace_number, is_asked, &put.contact, revision, &mut tags)?;
+                if let Some(read_mask) = read_mask {
+                    note(connection, read_mask, n, changed)?;
+                }
+                if is_heard && !changed.is_empty() {
+                    // Dates are attributes, and a time zone is a field.
+                    let dates = changed.intersects(ReadMask::ATTRIBUTES | ReadMask::FIELDS);
+                    let happened = Happened::Changed { dates };
+                    listeners.hear(connection, workspace, n, put.contact.updated_at, happened)?;
+                }
             }
         }
     }
@@ -112,14 +130,15 @@ fn insert(
     tags.add(n, contact.tags.iter())
 }
 
+/// Answers the number of the contact and, if that is asked, what of it changed.
 fn update(
     connection: &Connection,
     workspace_number: i64,
-    read_mask: Option<WorkspaceReadMask>,
+    is_asked: bool,
     contact: &Contact,
     revision: u32,
     tags: &mut Tags<'_>,
-) -> Result<(), Fault> {
+) -> Result<(i64, ReadMask), Fault> {
     let tags_text = tags_text(contact)?;
     let held = one(
         connection,
@@ -136,15 +155,15 @@ fn update(
         },
     )?;
     let Some((n, same_identifiers, held_tags)) = held else { return Err(Fault::Conflict) };
-    if let Some(read_mask) = read_mask {
-        let mut changed = changes(connection, n, contact)?;
+    let mut changed = ReadMask::NONE;
+    if is_asked {
+        changed = changes(connection, n, contact)?;
         if !same_identifiers {
             changed = changed | ReadMask::FIELDS | ReadMask::SUPPRESSIONS;
         }
         if held_tags.is_some() {
             changed = changed | ReadMask::TAGS;
         }
-        note(connection, read_mask, n, changed)?;
     }
     connection
         .prepare_cached(
@@ -172,7 +191,7 @@ fn update(
         tags.remove(n, held.iter().filter(|tag| !contact.tags.contains(tag)))?;
         tags.add(n, contact.tags.iter().filter(|tag| !held.contains(tag)))?;
     }
-    Ok(())
+    Ok((n, changed))
 }
 
 /// What is another than it was, apart from identifiers and tags. To be asked before it is stored.
@@ -221,6 +240,7 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
     let_go(connection, workspace_number, n)?;
     campaigns::delete_contact_sends(connection, n)?;
     product_events::depart(connection, workspace_number, id, n)?;
+    automations::depart(connection, workspace, id, n)?;
     expect_one(connection.prepare_cached("DELETE FROM contacts WHERE n = ?1")?.execute([n])?)?;
     connection
         .prepare_cached("UPDATE workspace_numbers SET contacts = contacts - 1 WHERE number = ?1")?

@@ -283,7 +283,7 @@ fn claim_jobs(writing: &mut WriteConnection, claim: &Claim) -> Result<Vec<Claime
         return Ok(Vec::new());
     }
     let mut round = Round { claim, held, claimed: Vec::new(), given: HashMap::new(), passed: 0 };
-    let outcome = writing.undurably(|connection, index| {
+    let outcome = writing.undurably(|connection, index, _| {
         index.redating().note(connection, claim.now)?;
         index.wake(connection, claim.now, claim.monotonic, &round.held)?;
         round.visit_flows(connection, index)
@@ -297,7 +297,7 @@ fn claim_jobs(writing: &mut WriteConnection, claim: &Claim) -> Result<Vec<Claime
 
 fn find_lost(writing: &mut WriteConnection) -> Result<(), Fault> {
     if writing.is_worker() && writing.look(|_, index| Ok(index.has_lost()))? {
-        writing.undurably(|connection, index| index.find_lost(connection))?;
+        writing.undurably(|connection, index, _| index.find_lost(connection))?;
     }
     Ok(())
 }

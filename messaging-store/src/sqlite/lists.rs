@@ -6,14 +6,17 @@ use messaging_core::domain::list::ContactList;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
 use messaging_core::ports::store::{Lists, PageRequest, Slice, StoreError, Stored};
+use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
+use super::interests::Interests;
+use super::listeners::Happened;
 use super::numbers::{contact_number, list_number, make_workspace_number, workspace_number};
 use super::query::{many, one};
 use super::row::{below, count, id, one_more, slice, sql_limit, time};
-use super::segments::{ReadMasks, WorkspaceReadMask, note};
+use super::segments::{WorkspaceReadMask, note};
 
 /// How many rows a sweep removes in one transaction.
 const SLICE: usize = 500;
@@ -55,27 +58,27 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: ListId
 
 pub(super) fn join(
     connection: &Connection,
-    read_masks: &mut ReadMasks,
+    interests: &mut Interests,
     workspace: WorkspaceId,
-    list: ListId,
-    contact: ContactId,
+    (id, contact): (ListId, ContactId),
+    at: Timestamp,
 ) -> Result<(), Fault> {
-    let list = list_number(connection, workspace, list)?.ok_or(Fault::Conflict)?;
+    let list = list_number(connection, workspace, id)?.ok_or(Fault::Conflict)?;
     let contact = contact_number(connection, workspace, contact)?.ok_or(Fault::Conflict)?;
     connection.prepare_cached("INSERT INTO list_members (list, contact) VALUES (?1, ?2)")?.execute([list, contact])?;
     connection.prepare_cached("UPDATE lists SET contacts = contacts + 1 WHERE n = ?1")?.execute([list])?;
-    match read_masks.of(connection, workspace)? {
-        Some(read_mask) => note(connection, read_mask, contact, ReadMask::LISTS),
-        None => Ok(()),
+    if let Some(read_mask) = interests.read_masks.of(connection, workspace)? {
+        note(connection, read_mask, contact, ReadMask::LISTS)?;
     }
+    interests.listeners.hear(connection, workspace, contact, at, Happened::ListAdded(id))
 }
 
 pub(super) fn leave(
     connection: &Connection,
-    read_masks: &mut ReadMasks,
+    interests: &mut Interests,
     workspace: WorkspaceId,
-    list: ListId,
-    contact: ContactId,
+    (list, contact): (ListId, ContactId),
+    at: Timestamp,
 ) -> Result<(), Fault> {
     let list = list_number(connection, workspace, list)?;
     let contact = contact_number(connection, workspace, contact)?;
@@ -83,13 +86,14 @@ pub(super) fn leave(
     let left = connection
         .prepare_cached("DELETE FROM list_members WHERE list = ?1 AND contact = ?2")?
         .execute([list, contact])?;
-    if left == 1 {
-        connection.prepare_cached("UPDATE lists SET contacts = contacts - 1 WHERE n = ?1")?.execute([list])?;
-        if let Some(read_mask) = read_masks.of(connection, workspace)? {
-            note(connection, read_mask, contact, ReadMask::LISTS)?;
-        }
+    if left == 0 {
+        return Ok(());
     }
-    Ok(())
+    connection.prepare_cached("UPDATE lists SET contacts = contacts - 1 WHERE n = ?1")?.execute([list])?;
+    if let Some(read_mask) = interests.read_masks.of(connection, workspace)? {
+        note(connection, read_mask, contact, ReadMask::LISTS)?;
+    }
+    interests.listeners.hear(connection, workspace, contact, at, Happened::Changed { dates: false })
 }
 
 /// A list from the columns id, revision, contacts, `created_at`, `updated_at`, name.

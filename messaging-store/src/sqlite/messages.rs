@@ -14,18 +14,21 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::link_token::CopyKey;
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter, MessageStatus};
-use messaging_core::ids::{Id, MessageId, WorkspaceId};
+use messaging_core::domain::segment::reads::ReadMask;
+use messaging_core::ids::{AutomationId, ContactId, Id, MessageId, WorkspaceId};
 use messaging_core::ports::store::{Messages, PageRequest, Slice, StoreError};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, params};
 
-use self::rows::note_contact;
 use super::SqliteStore;
+use super::automations;
 use super::due_rows::{Dated, DueRows};
 use super::fault::Fault;
+use super::interests::Interests;
+use super::listeners::{Happened, MessageHappened, counted_kind, is_machine, trigger};
+use super::numbers::contact_number;
 use super::query::{many, one};
-use super::row::{self, document, number, numbered, or_empty, sql_limit, time};
-use super::segments::ReadMasks;
+use super::row::{self, document, maybe_id, number, numbered, or_empty, sql_limit, time};
 
 pub(super) use copies::{erase_copy, expect, list_copies, unlist_copy};
 pub(super) use list::page_of;
@@ -48,7 +51,7 @@ pub(super) fn insert(connection: &Connection, message: &Message, content: &Messa
 
 pub(super) fn append_event(
     connection: &Connection,
-    read_masks: &mut ReadMasks,
+    interests: &mut Interests,
     event: &MessageEvent,
 ) -> Result<(), Fault> {
     connection
@@ -63,7 +66,45 @@ pub(super) fn append_event(
             number(&EventKind::ALL, &event.kind),
             if event.meta.is_empty() { None } else { Some(document(&event.meta)?) },
         ])?;
-    note_contact(connection, read_masks, event.workspace_id, event.message_id)
+    tell(connection, interests, event)
+}
+
+/// Tells segments and automations of an event.
+fn tell(connection: &Connection, interests: &mut Interests, event: &MessageEvent) -> Result<(), Fault> {
+    const MESSAGE: &str =
+        "SELECT contact, campaign, template, automation FROM messages WHERE workspace = ?1 AND id = ?2";
+    let workspace = event.workspace_id;
+    let is_followed = interests.read_masks.in_mask(connection, workspace, ReadMask::MESSAGES)?.is_some();
+    if !is_followed && !interests.listeners.is_any(connection, workspace)? {
+        return Ok(());
+    }
+    let found = one(connection, MESSAGE, [workspace.to_bytes(), event.message_id.to_bytes()], |row| {
+        let source = (maybe_id(row, 1)?, maybe_id(row, 2)?, maybe_id::<AutomationId>(row, 3)?);
+        Ok((maybe_id::<ContactId>(row, 0)?, source))
+    })?;
+    let Some((Some(contact), (campaign_id, template_id, automation))) = found else { return Ok(()) };
+    // Whatever becomes of the message of a run was caused by it.
+    let before = interests.depth();
+    if automation.is_some() {
+        interests.caused_at(before.max(automations::depth_of_message(connection, event.message_id)?));
+    }
+    interests.read_masks.note(connection, workspace, contact, ReadMask::MESSAGES)?;
+    if let Some(kind) = counted_kind(event.kind).filter(|_| !is_machine(&event.meta))
+        && let Some(contact) = contact_number(connection, workspace, contact)?
+    {
+        let happened = MessageHappened {
+            event_id: event.id,
+            message_id: event.message_id,
+            at: event.at,
+            trigger: trigger(kind),
+            campaign_id,
+            template_id,
+        };
+        let accepted_at = event.id.made_at();
+        interests.listeners.hear(connection, workspace, contact, accepted_at, Happened::Message(&happened))?;
+    }
+    interests.caused_at(before);
+    Ok(())
 }
 
 /// An event from the columns id, at, kind, meta.

@@ -1,6 +1,6 @@
 //! The numbers that workspaces, contacts, lists and segments have in tables of many rows, instead of their ids.
 
-use messaging_core::ids::{CampaignId, ContactId, Id as _, ListId, SegmentId, WorkspaceId};
+use messaging_core::ids::{AutomationId, CampaignId, ContactId, Id as _, ListId, SegmentId, WorkspaceId};
 use rusqlite::Connection;
 
 use super::fault::Fault;
@@ -64,5 +64,15 @@ pub(super) fn campaign_number(
     id: CampaignId,
 ) -> Result<Option<i64>, Fault> {
     const SQL: &str = "SELECT n FROM campaigns WHERE workspace = ?1 AND id = ?2 AND removed = 0";
+    one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| Ok(row.get(0)?))
+}
+
+/// The number of an automation.
+pub(super) fn automation_number(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    id: AutomationId,
+) -> Result<Option<i64>, Fault> {
+    const SQL: &str = "SELECT n FROM automations WHERE workspace = ?1 AND id = ?2 AND removed = 0";
     one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| Ok(row.get(0)?))
 }

@@ -27,10 +27,12 @@ use super::SqliteStore;
 use super::counters::CounterDeltas;
 use super::due_rows::{Dated, WINDOW};
 use super::fault::{Fault, expect_one};
+use super::interests::Interests;
+use super::listeners::Happened;
 use super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, contact_number, workspace_number};
 use super::query::{many, one};
 use super::row::{id, numbered_place, one_more, place_number, sql_limit, time};
-use super::segments::{ReadMasks, note};
+use super::segments::note;
 
 pub(super) use deleted::{delete, depart, relocate};
 
@@ -40,14 +42,14 @@ const SLICE: usize = 500;
 pub(super) fn append(
     connection: &Connection,
     deltas: &mut CounterDeltas,
-    read_masks: &mut ReadMasks,
+    interests: &mut Interests,
     events: &[ProductEvent],
 ) -> Result<(), Fault> {
     let mut rest = events;
     while let Some(first) = rest.first() {
         let count = rest.iter().take_while(|event| event.workspace_id == first.workspace_id).count();
         let (of_workspace, others) = rest.split_at(count);
-        append_of(connection, deltas, read_masks, first.workspace_id, of_workspace)?;
+        append_of(connection, deltas, interests, first.workspace_id, of_workspace)?;
         rest = others;
     }
     Ok(())
@@ -57,7 +59,7 @@ pub(super) fn append(
 fn append_of(
     connection: &Connection,
     deltas: &mut CounterDeltas,
-    read_masks: &mut ReadMasks,
+    interests: &mut Interests,
     workspace: WorkspaceId,
     events: &[ProductEvent],
 ) -> Result<(), Fault> {
@@ -69,6 +71,7 @@ fn append_of(
     let mut unique_ids = UniqueIds::new(connection, workspace_number)?;
     let mut contacts: HashMap<ContactId, i64> = HashMap::new();
     let mut names: HashMap<&str, i64> = HashMap::new();
+    let is_heard = interests.listeners.is_any(connection, workspace)?;
     for event in events {
         let contact = match contacts.entry(event.contact_id) {
             Entry::Occupied(known) => *known.get(),
@@ -84,11 +87,16 @@ fn append_of(
         let properties = (!event.properties.is_empty()).then(|| event.properties.json());
         insertion.execute(params![contact, name, event.occurred_at.as_millis(), event.id.to_bytes(), properties])?;
         deltas.add_events(name, event.occurred_at, 1);
+        let n = connection.last_insert_rowid();
         if let Some(unique_id) = &event.unique_id {
-            unique_ids.add(connection.last_insert_rowid(), unique_id, event.received_at())?;
+            unique_ids.add(n, unique_id, event.received_at())?;
+        }
+        if is_heard {
+            let happened = Happened::Event(event.id, n, &event.name);
+            interests.listeners.hear(connection, workspace, contact, event.received_at(), happened)?;
         }
     }
-    if let Some(read_mask) = read_masks.in_mask(connection, workspace, ReadMask::EVENTS)? {
+    if let Some(read_mask) = interests.read_masks.in_mask(connection, workspace, ReadMask::EVENTS)? {
         for contact in contacts.into_values() {
             note(connection, read_mask, contact, ReadMask::EVENTS)?;
         }

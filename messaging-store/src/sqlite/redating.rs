@@ -34,7 +34,7 @@ pub(super) fn redate(writing: &mut WriteConnection, now: Timestamp, monotonic: M
     }
     let Some(place) = writing.index().redating().place.take() else { return Ok(()) };
     let start = place.clone();
-    let outcome = writing.undurably(|connection, index| redate_slice(connection, index, &place, now, monotonic));
+    let outcome = writing.undurably(|connection, index, _| redate_slice(connection, index, &place, now, monotonic));
     // What failed is done again from the same place.
     writing.index().redating().place = outcome.as_ref().map_or(Some(start), Clone::clone);
     outcome.map(drop)

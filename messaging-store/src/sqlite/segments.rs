@@ -8,7 +8,6 @@
 mod compile;
 mod evaluate;
 mod follow;
-mod kept_moves;
 mod members;
 mod outbox;
 mod preview;
@@ -36,15 +35,15 @@ use rusqlite::{Connection, Row, params};
 use self::preview::Count;
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
+use super::interests::Interests;
 use super::lists;
 use super::numbers::{make_workspace_number, workspace_number};
 use super::query::{many, one};
 use super::row::{below, count, id, number as stored_number, numbered, one_more, slice, sql_limit, time};
 
-pub(super) use compile::compile;
-pub(super) use evaluate::Evaluation;
+pub(super) use compile::{compile, compile_asks};
+pub(super) use evaluate::{Answering, Evaluation};
 pub(super) use follow::note_address;
-pub(super) use kept_moves::{set as keep_moves, take as take_moves};
 pub(super) use members::let_go;
 pub(super) use outbox::{ReadMasks, WorkspaceReadMask, note};
 pub(super) use preview::{scaled, spread};
@@ -280,8 +279,9 @@ impl Segments for SqliteStore {
             let end = difference.moves.len().min(start + members::SLICE);
             let (joined, left) = self
                 .writer
-                .undurably_for(job, move |connection| {
-                    members::write(connection, &difference, &difference.moves[start..end], moves)
+                .undurably_for(job, move |connection, interests| {
+                    let slice = &difference.moves[start..end];
+                    members::write(connection, &mut interests.listeners, &difference, slice, moves)
                 })
                 .await?;
             calculated.joined += joined;
@@ -307,11 +307,11 @@ impl Segments for SqliteStore {
             .await?;
         let is_more = traced.is_some() || removed.is_some();
         if let Some(traced) = traced {
-            self.writer.undurably_for(job, move |connection| follow::write_traced(connection, &traced)).await?;
+            self.writer.undurably_for(job, move |connection, _| follow::write_traced(connection, &traced)).await?;
         }
         if let Some(list) = removed {
             for _ in 0..LIST_SLICES {
-                let forget = move |connection: &Connection| lists::forget(connection, list, SLICE);
+                let forget = move |connection: &Connection, _: &mut Interests| lists::forget(connection, list, SLICE);
                 let gone = self.writer.undurably_for(job, forget).await?;
                 if gone == 0 {
                     break;
@@ -325,17 +325,12 @@ impl Segments for SqliteStore {
         while !followed.is_empty() {
             let rest = followed.split_off(follow::slice(&followed, NOTES, NOTED_MOVES));
             let slice = std::mem::replace(&mut followed, rest);
-            moved.extend(self.writer.undurably_for(job, move |connection| follow::write(connection, &slice)).await?);
+            let write = move |connection: &Connection, interests: &mut Interests| {
+                follow::write(connection, interests, workspace, &slice)
+            };
+            moved.extend(self.writer.undurably_for(job, write).await?);
         }
         Ok((moved, more || is_more))
-    }
-
-    async fn segment_moves(
-        &self,
-        workspace: WorkspaceId,
-        limit: usize,
-    ) -> Result<Vec<(StoreCursor, Moved)>, StoreError> {
-        self.readers.read(move |connection| kept_moves::oldest(connection, workspace, limit)).await
     }
 
     async fn forget_segment_members(&self, limit: usize) -> Result<u64, StoreError> {
@@ -357,7 +352,6 @@ fn forget(connection: &Connection, segment: i64, limit: usize) -> Result<u64, Fa
         |row| Ok(row.get(0)?),
     )?;
     if members.is_empty() {
-        kept_moves::forget(connection, segment)?;
         let sql = "DELETE FROM segments WHERE n = ?1 AND removed = 1";
         return Ok(connection.prepare_cached(sql)?.execute([segment])? as u64);
     }

@@ -7,20 +7,24 @@ use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::suppression::{Suppression, SuppressionFilter};
 use messaging_core::ids::{Id as _, SuppressionId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreCursor, StoreError, Stored, Suppressions};
+use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
+use super::interests::Interests;
+use super::listeners::Happened;
+use super::numbers::{BY_EMAIL, BY_PHONE, workspace_number};
 use super::query::one;
 use super::row::{below, document, number, record, slice, sql_limit, stored};
-use super::segments::{ReadMasks, note_address};
+use super::segments::note_address;
 
 /// How many rows one call of a listing looks at.
 const MAX_SCANNED: usize = 20_000;
 
 pub(super) fn put(
     connection: &Connection,
-    read_masks: &mut ReadMasks,
+    interests: &mut Interests,
     suppression: &Suppression,
     expect: Expect,
 ) -> Result<(), Fault> {
@@ -39,25 +43,53 @@ pub(super) fn put(
             )?
             .execute(params![workspace, channel, suppression.address, doc, revision])?,
     })?;
-    let read_mask = read_masks.in_mask(connection, suppression.workspace_id, ReadMask::SUPPRESSIONS)?;
-    match read_mask.filter(|_| expect == Expect::Absent) {
-        Some(read_mask) => note_address(connection, read_mask, suppression.channel, &suppression.address),
+    if expect == Expect::Absent { tell(connection, interests, suppression, suppression.created_at) } else { Ok(()) }
+}
+
+/// Tells segments and automations that an address came onto the list or off it. Automations hear of addresses that an
+/// index finds: others are found when they are asked for.
+fn tell(
+    connection: &Connection,
+    interests: &mut Interests,
+    suppression: &Suppression,
+    at: Timestamp,
+) -> Result<(), Fault> {
+    let (workspace, channel, address) = (suppression.workspace_id, suppression.channel, &suppression.address);
+    if let Some(read_mask) = interests.read_masks.in_mask(connection, workspace, ReadMask::SUPPRESSIONS)? {
+        note_address(connection, read_mask, channel, address)?;
+    }
+    if !interests.listeners.is_any(connection, workspace)? {
+        return Ok(());
+    }
+    let sql = match channel {
+        Channel::Email => BY_EMAIL,
+        Channel::Sms | Channel::Whatsapp | Channel::Viber => BY_PHONE,
+        Channel::Telegram | Channel::Push => return Ok(()),
+    };
+    let workspace_number = workspace_number(connection, workspace)?;
+    let contact: Option<i64> = one(connection, sql, params![workspace_number, address], |row| Ok(row.get(0)?))?;
+    match contact {
+        Some(contact) => {
+            interests.listeners.hear(connection, workspace, contact, at, Happened::Changed { dates: false })
+        }
         None => Ok(()),
     }
 }
 
 pub(super) fn delete(
     connection: &Connection,
-    read_masks: &mut ReadMasks,
+    interests: &mut Interests,
     workspace: WorkspaceId,
     id: SuppressionId,
+    at: Timestamp,
 ) -> Result<(), Fault> {
-    if let Some(read_mask) = read_masks.in_mask(connection, workspace, ReadMask::SUPPRESSIONS)? {
+    let is_followed = interests.read_masks.in_mask(connection, workspace, ReadMask::SUPPRESSIONS)?.is_some();
+    if is_followed || interests.listeners.is_any(connection, workspace)? {
         let sql = "SELECT doc FROM suppressions WHERE workspace = ?1 AND id = ?2";
         let held: Option<Suppression> =
             one(connection, sql, params![workspace.to_bytes(), id.to_string()], |row| record(row, 0))?;
         if let Some(held) = held {
-            note_address(connection, read_mask, held.channel, &held.address)?;
+            tell(connection, interests, &held, at)?;
         }
     }
     connection

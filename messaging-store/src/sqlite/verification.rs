@@ -3,6 +3,7 @@
 //! Each comparison is one read transaction on a connection of its own, so that it is of one moment whatever is written
 //! meanwhile, and takes as long as it takes.
 
+mod automations;
 mod jobs;
 mod messages;
 
@@ -41,6 +42,7 @@ impl Verification for SqliteStore {
                     product_events(connection, number, &mut verified)?;
                 }
                 messages::verify(connection, workspace, &mut verified)?;
+                automations::verify(connection, workspace, &mut verified)?;
                 Ok(verified)
             })
             .await

@@ -17,10 +17,10 @@ use super::counters::CounterDeltas;
 use super::fault::Fault;
 use super::health::Health;
 use super::installation_values;
+use super::interests::Interests;
 use super::lanes::LaneIndex;
 use super::log_repair::{self, Unrepaired};
 use super::news::Others;
-use super::segments::ReadMasks;
 
 /// How often a store that is not healthy tries whether it is again.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
@@ -37,7 +37,7 @@ pub(super) struct WriteConnection {
     pub(super) connection: Connection,
     pub(super) index: LaneIndex,
     pub(super) deltas: CounterDeltas,
-    pub(super) read_masks: ReadMasks,
+    pub(super) interests: Interests,
     /// The token of this process if it does the jobs.
     owner: Option<String>,
     /// Tells whether another program has written since.
@@ -67,7 +67,7 @@ impl WriteConnection {
             connection,
             index: LaneIndex::default(),
             deltas: CounterDeltas::default(),
-            read_masks: ReadMasks::default(),
+            interests: Interests::default(),
             owner,
             data_version: 0,
             news_version: 0,
@@ -93,7 +93,7 @@ impl WriteConnection {
     /// thereby, only done again.
     pub(super) fn undurably<T>(
         &mut self,
-        work: impl FnOnce(&Connection, &mut LaneIndex) -> Result<T, Fault>,
+        work: impl FnOnce(&Connection, &mut LaneIndex, &mut Interests) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         if self.health.fault().is_some() {
             return Err(Fault::Unhealthy);
@@ -101,7 +101,9 @@ impl WriteConnection {
         // The pragma acts when it is compiled, so it cannot be kept prepared.
         self.connection.execute_batch("PRAGMA synchronous = normal")?;
         let outcome = self.begin().and_then(|()| {
-            let answer = work(&self.connection, &mut self.index)?;
+            let answer = work(&self.connection, &mut self.index, &mut self.interests)?;
+            self.interests.settle(&self.connection, &mut self.index)?;
+            self.index.settle(&self.connection)?;
             self.statement("COMMIT")?;
             Ok(answer)
         });
@@ -205,7 +207,7 @@ impl WriteConnection {
         self.checkpoints.watch(&mut self.connection, &self.reopen)?;
         self.index.undo_all();
         self.deltas.clear();
-        self.read_masks.forget_all();
+        self.interests.forget_all();
         log_repair::rewrite(&self.connection, self.reopen.log())?;
         checkpoint::empty(&self.connection)?;
         Ok(())
@@ -261,7 +263,7 @@ impl WriteConnection {
             self.check_owner()?;
             self.data_version = version;
             self.index.distrust_rows();
-            self.read_masks.forget_all();
+            self.interests.forget_all();
         }
         Ok(())
     }
@@ -303,7 +305,7 @@ impl WriteConnection {
         }
         self.index.undo_all();
         self.deltas.clear();
-        self.read_masks.forget_all();
+        self.interests.forget_all();
     }
 
     /// Runs a statement that is kept prepared.

@@ -17,6 +17,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::fault::Fault;
+use super::interests::Interests;
 use super::news::LOOK_EVERY;
 use super::write_connection::WriteConnection;
 
@@ -150,20 +151,21 @@ impl Writer {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
-        self.task(move |writing| writing.undurably(|connection, _| write(connection))).await
+        self.task(move |writing| writing.undurably(|connection, _, _| write(connection))).await
     }
 
-    /// The same under the claim of a job: fails, and writes nothing, when that is lost.
+    /// The same under the claim of a job: fails, and writes nothing, when that is lost. Automations may hear of it.
     pub(super) async fn undurably_for<T, F>(&self, job: &JobHandle, write: F) -> Result<T, CommitError>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+        F: FnOnce(&Connection, &mut Interests) -> Result<T, Fault> + Send + 'static,
     {
         let job = job.clone();
         self.claimed_task(move |writing| {
-            writing.undurably(|connection, index| {
+            writing.undurably(|connection, index, interests| {
                 index.require_lease(&job)?;
-                write(connection)
+                interests.caused_at(0);
+                write(connection, interests)
             })
         })
         .await

@@ -2,15 +2,17 @@
 
 use std::path::Path;
 
-use messaging_core::changes::{CountLink, CountMessages, Expect, NewWaiting, Write, moves};
+use messaging_core::changes::{CountLink, CountMessages, Expect, NewWaiting, PutAutomation, PutRun, Write, moves};
+use messaging_core::domain::automation::note::Interest;
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
-use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ids::{AutomationId, MessageId, WorkspaceId};
 use messaging_core::ports::store::verification::Verified;
 use messaging_core::ports::store::{Store as _, Verification as _};
 use messaging_store::conformance::put;
 use messaging_store::conformance::sample::{
-    at, bare_message, campaign, contact, contact_list, enqueue, event, id, insert, product_event, workspace,
+    at, automation, bare_message, campaign, contact, contact_list, enqueue, event, id, insert, product_event, run,
+    workspace,
 };
 use messaging_store::{SqliteOptions, SqliteStore};
 use rusqlite::Connection;
@@ -22,6 +24,7 @@ struct Counted {
     store: SqliteStore,
     workspace: WorkspaceId,
     campaign: Campaign,
+    automation: AutomationId,
     seen: Message,
 }
 
@@ -45,11 +48,23 @@ impl Counted {
         put(
             &store,
             [
-                Write::JoinList(workspace, list.id, ann.id),
+                Write::JoinList(workspace, list.id, ann.id, at(0)),
                 Write::AppendProductEvents(vec![product_event(&ann, "bought")]),
             ],
         )
         .await;
+        let automation = automation(workspace);
+        let put_automation = PutAutomation {
+            automation: automation.clone(),
+            interest: Interest::default(),
+            lanes: Vec::new(),
+            holds: Vec::new(),
+        };
+        let put_run =
+            PutRun { run: run(&automation, &ann), expect: Expect::Absent, steps: Vec::new(), messages: Vec::new() };
+        let automations =
+            [Write::PutAutomation(Box::new(put_automation), Expect::Absent), Write::PutRun(Box::new(put_run))];
+        put(&store, automations).await;
         let of_campaign = Message { campaign_id: Some(campaign.id), variant: Some(0), ..bare_message(workspace) };
         let (waiting, seen) = (Message { id: id(), ..of_campaign.clone() }, of_campaign);
         let count = |message| Write::CountMessages(Box::new(CountMessages::of_new(message).unwrap()));
@@ -73,7 +88,7 @@ impl Counted {
             is_first: true,
         })));
         put(&store, writes).await;
-        Self { directory, store, workspace, campaign, seen }
+        Self { directory, store, workspace, campaign, automation: automation.id, seen }
     }
 
     /// Changes the database as only a fault does.
@@ -114,7 +129,7 @@ async fn what_is_counted_right_has_no_difference() {
 #[tokio::test]
 async fn every_counter_that_is_wrong_is_found() {
     let counted = Counted::new().await;
-    let (workspace, campaign) = (counted.workspace, counted.campaign.id);
+    let (workspace, campaign, automation) = (counted.workspace, counted.campaign.id, counted.automation);
     for (sql, expected) in [
         ("UPDATE workspace_numbers SET contacts = 2", format!("{workspace}: contacts: 2 1")),
         ("UPDATE campaign_counts SET delivered = 5", format!("{campaign}, variant 0: delivered: 5 1")),
@@ -122,6 +137,9 @@ async fn every_counter_that_is_wrong_is_found() {
         ("UPDATE campaign_activity SET sent = 3", format!("{campaign}: sent over time: 3 1")),
         ("UPDATE activity SET sent = 0", format!("{workspace}: sent over time, email, campaigns: 0 1")),
         ("UPDATE campaign_links SET unique_clicks = 9", format!("{campaign}, variant 0, link 7: unique_clicks: 9 1")),
+        ("UPDATE automation_run_counts SET runs = 3", format!("{automation}: Waiting runs: 3 1")),
+        ("UPDATE automation_versions SET runs = 0", format!("{automation}: runs of version 1: 0 1")),
+        ("UPDATE automation_nodes SET waiting = 2", format!("{automation}: runs at w: 2 1")),
         ("DELETE FROM campaign_engagements", format!("{campaign}: messages in the listing of those clicked: 0 1")),
         ("DELETE FROM campaign_counts", format!("{campaign}, variant 0: waiting: 0 1")),
         (

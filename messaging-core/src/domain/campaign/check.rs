@@ -13,7 +13,7 @@ use crate::domain::template::engine::{Kind, Program, on_large_stack};
 use crate::violation::{FieldCode, Violations};
 
 /// What is wrong with an id of nothing.
-pub(super) const NOT_FOUND: &str = "there is nothing with this id";
+pub(crate) const NOT_FOUND: &str = "there is nothing with this id";
 
 impl Plan {
     /// Adds what is wrong by itself, whatever the workspace has.

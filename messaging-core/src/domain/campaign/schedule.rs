@@ -16,7 +16,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::check::{Found, FoundAs};
 use super::refusal::Refusal;
 use super::{Campaign, CampaignStatus, Plan, Reference};
-use crate::domain::channel::Channel;
 use crate::domain::template::Parts;
 use crate::input::{BodyKind, Input};
 use crate::time::Timestamp;
@@ -227,20 +226,12 @@ impl Plan {
             });
             let Some(parts) = parts else { continue };
             let parts = Parts { subject: parts.subject || self.subject_of(place).is_some(), ..parts };
-            if !is_complete(self.channel, parts) {
+            if !parts.suffice(self.channel) {
                 let own = place.filter(|place| self.variants[*place].template_id.is_some());
                 let pointer =
                     own.map_or_else(|| "/template_id".to_owned(), |place| format!("/variants/{place}/template_id"));
                 violations.add(pointer, FieldCode::Required, "the template lacks a subject or a body");
             }
         }
-    }
-}
-
-/// Whether parts are all that a message of a channel needs (contract section 11).
-const fn is_complete(channel: Channel, parts: Parts) -> bool {
-    match channel {
-        Channel::Email => parts.subject && (parts.html || parts.text),
-        _ => parts.text,
     }
 }

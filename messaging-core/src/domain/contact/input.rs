@@ -102,7 +102,7 @@ impl Input for ContactInput {
 }
 
 /// `^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$`
-fn is_locale(text: &str) -> bool {
+pub(crate) fn is_locale(text: &str) -> bool {
     let mut parts = text.split('-');
     let language = parts.next().unwrap_or_default();
     (2..=3).contains(&language.len())

@@ -137,6 +137,62 @@ pub enum Positive {
     Between(f64, f64),
     /// A date, tested by time.
     Date(DateTest),
+    /// Only in automations: what a value of the event that entered the contact says. [`Filter::bind`] replaces it,
+    /// so that no store meets it; until then nothing passes.
+    FromEvent(Box<FromEvent>),
+}
+
+impl Positive {
+    /// What no value is.
+    pub const NEVER: Self = Self::OneOf(Vec::new());
+}
+
+/// A test whose value stands in the event that entered a contact: `value_from`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FromEvent {
+    /// Where it stands in the properties of the event: the keys from the outside in.
+    pub path: Vec<String>,
+    /// What is done with it.
+    pub op: Operator,
+    /// What is compared with it.
+    pub values: ValueKind,
+}
+
+/// What an operator does, but for its negation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the contract, or say what the contract's say")]
+pub enum Operator {
+    Exists,
+    Equal,
+    In,
+    Contains,
+    StartsWith,
+    EndsWith,
+    GreaterThan,
+    AtLeast,
+    LessThan,
+    AtMost,
+    Between,
+    Before,
+    After,
+    On,
+    Last,
+    Next,
+    OlderThan,
+    Anniversary,
+}
+
+/// What is known of the values that a test is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ValueKind {
+    /// Nothing.
+    Any,
+    /// They are texts.
+    Texts,
+    /// They are email addresses, in their one spelling.
+    Emails,
+    /// They are dates.
+    Dates,
 }
 
 /// A JSON value that is neither an array nor an object nor null.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::filter::{
     Condition, ConsentKind, ContactField, Count, EventLeaf, Filter, Leaf, MessageEventKind, MessageLeaf, Positive,
-    Scalar, TagsNeeded, Test, When,
+    PropertyTest, Scalar, TagsNeeded, Test, When,
 };
 use super::values::{self, Dates, Moments, Present};
 use crate::domain::channel::Channel;
@@ -184,6 +184,8 @@ impl Positive {
         let number = |holds: &dyn Fn(f64) -> bool| value.number().is_some_and(holds);
         match self {
             Self::Exists => !matches!(value, Found::Nothing),
+            // Nobody is asked before it is replaced.
+            Self::FromEvent(_) => false,
             Self::OneOf(scalars) => scalars.iter().any(|scalar| scalar.is(value)),
             Self::Contains(scalar) => match (value, scalar) {
                 (Found::Json(Value::Array(items)), scalar) => items.iter().any(|item| scalar.is(Found::Json(item))),
@@ -228,19 +230,24 @@ impl Count {
     }
 }
 
+impl PropertyTest {
+    /// Whether it holds for the properties of an event.
+    pub fn holds(&self, properties: &Map<String, Value>, present: &Present) -> bool {
+        self.test.holds(Found::of(at_path(properties, &self.path)), present)
+    }
+}
+
 impl EventLeaf {
     fn is(&self, fact: &EventFact, present: &Present) -> bool {
         fact.name == self.name
             && is_within(fact.at, self.within.map(|within| within.moments(present.now, &present.zone)))
-            && self
-                .properties
-                .iter()
-                .all(|property| property.test.holds(Found::of(at_path(&fact.properties, &property.path)), present))
+            && self.properties.iter().all(|property| property.holds(&fact.properties, present))
     }
 }
 
 impl MessageLeaf {
-    fn is(&self, fact: &MessageFact, present: &Present) -> bool {
+    /// Whether it is one of those that are counted; where `within` is `None`, whenever it was.
+    pub fn is(&self, fact: &MessageFact, present: &Present) -> bool {
         let has_url = |part: &String| fact.url.as_deref().is_some_and(|url| values::fold(url).contains(part.as_str()));
         fact.event == self.event
             && !fact.is_machine

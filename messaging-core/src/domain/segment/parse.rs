@@ -13,8 +13,7 @@ use serde_json::{Map, Value};
 
 use self::members::Members;
 use self::reader::{GROUPS, Reader};
-use self::value_conditions::Values;
-use super::filter::{Condition, ConsentKind, ContactField, Filter, Leaf, TagsNeeded};
+use super::filter::{Condition, ConsentKind, ContactField, Filter, FromEvent, Leaf, Positive, TagsNeeded, ValueKind};
 use crate::domain::channel::Channel;
 use crate::domain::contact::attributes;
 use crate::domain::limits::MAX_TAG;
@@ -60,22 +59,21 @@ fn read(
     ignored: Option<Vec<String>>,
     violations: &mut Violations,
 ) -> Parsed {
-    let mut reader = Reader {
-        purpose,
-        violations,
-        is_broken: false,
-        conditions: 0,
-        is_full: false,
-        leaves: Vec::new(),
-        references: Vec::new(),
-        ignored,
-    };
+    let mut reader = Reader::new(purpose, ignored, violations);
     let filter = match value {
         Value::Object(object) if object.is_empty() => Some(Filter::Everyone),
         value => reader.condition(value, pointer, pointer, 0).map(Filter::Where),
     };
     let Reader { is_broken, leaves, references, ignored, .. } = reader;
     Parsed { filter: filter.filter(|_| !is_broken), leaves, references, ignored: ignored.unwrap_or_default() }
+}
+
+/// What a value of an event makes of a test; `None` when the operator cannot be asked of such a value.
+pub(super) fn test_with(from: &FromEvent, value: &Value) -> Option<Positive> {
+    let mut violations = Violations::new();
+    let mut reader = Reader::new(Purpose::Automation, None, &mut violations);
+    let positive = reader.positive(from.op, value, "", from.values);
+    positive.filter(|_| !reader.is_broken)
 }
 
 impl Reader<'_> {
@@ -160,20 +158,20 @@ impl Reader<'_> {
     }
 
     fn field(&mut self, members: &Members<'_>) -> Option<Leaf> {
-        self.no_members_but(members.object, members.pointer, &["type", "field", "op", "value"]);
+        self.no_members_but(members.object, members.pointer, &["type", "field", "op", "value", "value_from"]);
         let field = self.one_of(members, "field", FIELDS);
         let values = match field {
-            Some(ContactField::CreatedAt | ContactField::UpdatedAt) => Values::Dates,
-            Some(ContactField::Email) => Values::Emails,
-            Some(_) => Values::Texts,
-            None => Values::Any,
+            Some(ContactField::CreatedAt | ContactField::UpdatedAt) => ValueKind::Dates,
+            Some(ContactField::Email) => ValueKind::Emails,
+            Some(_) => ValueKind::Texts,
+            None => ValueKind::Any,
         };
         let test = self.test(members, values);
         Some(Leaf::Field(field?, test?))
     }
 
     fn attribute(&mut self, members: &Members<'_>) -> Option<Leaf> {
-        self.no_members_but(members.object, members.pointer, &["type", "key", "op", "value"]);
+        self.no_members_but(members.object, members.pointer, &["type", "key", "op", "value", "value_from"]);
         let path = self.path(members, "key");
         if let Some(path) = &path
             && (!attributes::is_key(&path[0]) || path.len() > MAX_PATH)
@@ -181,7 +179,7 @@ impl Reader<'_> {
             let rule = "begins with the key of an attribute; names of members follow after dots, at most three";
             self.fault(members.at("key"), FieldCode::InvalidFormat, rule);
         }
-        let test = self.test(members, Values::Any);
+        let test = self.test(members, ValueKind::Any);
         Some(Leaf::Attribute(path?, test?))
     }
 
@@ -280,6 +278,7 @@ const KNOWN_MEMBERS: &[&str] = &[
     "key",
     "op",
     "value",
+    "value_from",
     "values",
     "id",
     "channel",

@@ -35,11 +35,13 @@ pub enum Topic {
     Events,
     /// Campaigns.
     Campaigns,
+    /// Automations.
+    Automations,
 }
 
 impl Topic {
     /// Every topic.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Credentials,
         Self::Workspaces,
         Self::Domains,
@@ -55,12 +57,13 @@ impl Topic {
         Self::Work,
         Self::Events,
         Self::Campaigns,
+        Self::Automations,
     ];
 }
 
 /// A set of topics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Topics(u16);
+pub struct Topics(u32);
 
 impl Topics {
     /// None.
@@ -88,6 +91,7 @@ impl Topics {
                 Write::PutWebhook(..) | Write::DeleteWebhook(..) | Write::FollowEvents(..) => Topic::Listeners,
                 Write::PutContacts(puts) if puts.iter().any(|put| put.expect == Expect::Absent) => Topic::Contacts,
                 Write::PutCampaign(..) | Write::DeleteCampaign(..) => Topic::Campaigns,
+                Write::PutAutomation(..) | Write::DeleteAutomation(..) => Topic::Automations,
                 Write::DeleteUrl(..) => Topic::Links,
                 Write::PutInstallationName(..) => Topic::Name,
                 Write::PutFence(..) => Topic::Fence,

@@ -50,8 +50,7 @@ pub struct Calculated {
     pub left: u64,
 }
 
-/// Whether a calculation tells who became or ceased to be a member, where that is kept
-/// ([`Write::KeepMoves`](crate::changes::Write::KeepMoves)).
+/// Whether a calculation tells automations who became or ceased to be a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MoveNotes {
     /// It does: time has made the difference.
@@ -102,7 +101,7 @@ pub trait Segments {
     /// `None` begins with the first.
     ///
     /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere. Members, their
-    /// number and kept moves change in the same transactions. Each of these is made under the claim of `job`, and nothing
+    /// number and notes for automations change in the same transactions. Each of these is made under the claim of `job`, and nothing
     /// more is written once that is lost: `LeaseLost`, also when there was nothing to write. Nobody else may call it or
     /// [`Segments::follow_changes`] for the workspace at the same time: their jobs share a lane, which one process
     /// claims, and take turns in it.
@@ -119,8 +118,8 @@ pub trait Segments {
     /// Takes up to `limit` contacts that were noted as changed, makes them members of those of the segments whom
     /// they match now and of no others, and takes their notes away. Looks at a segment only for contacts of
     /// whom something changed that its filter reads. Answers who moved and whether there are more;
-    /// kept moves ([`Segments::segment_moves`]) are part of the same transactions, and an answer may be lost. Under the
-    /// claim of `job`, as [`Segments::calculate_members`].
+    /// notes for automations are part of the same transactions, and an answer may be lost. Under the claim of `job`, as
+    /// [`Segments::calculate_members`].
     async fn follow_changes(
         &self,
         workspace: WorkspaceId,
@@ -128,14 +127,6 @@ pub trait Segments {
         limit: usize,
         job: &JobHandle,
     ) -> Result<(Vec<Moved>, bool), CommitError>;
-
-    /// The oldest kept moves of a workspace, in the order of their transactions, at most `limit`, each with its place.
-    /// Moves of contacts and segments that are gone are not there.
-    async fn segment_moves(
-        &self,
-        workspace: WorkspaceId,
-        limit: usize,
-    ) -> Result<Vec<(StoreCursor, Moved)>, StoreError>;
 
     /// Lets go up to `limit` members of segments that were removed; answers how many.
     ///

@@ -1,7 +1,7 @@
 //! Two contacts become one.
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{ContactSends, Expect, MoveProductEvents, Write};
+use messaging_core::changes::{ContactSends, Expect, MoveProductEvents, MoveRuns, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
 use messaging_core::domain::contact::merge::merge;
@@ -79,12 +79,13 @@ impl Operation for MergeContacts {
             to,
             limit: EVENTS_AT_A_TIME,
         }));
+        cx.change(Write::MoveRuns(MoveRuns { workspace_id: workspace, from, to }));
         join_sends(cx, &duplicate, merged.id).await?;
         // What the duplicate had is free before the primary takes it.
         cx.change(Write::DeleteContact(workspace, duplicate.id));
         cx.change(Write::put_contact(merged.clone(), Expect::Revision(primary.revision)));
         for list in merged.list_ids.iter().filter(|list| !primary.record.list_ids.contains(list)) {
-            cx.change(Write::JoinList(workspace, *list, merged.id));
+            cx.change(Write::JoinList(workspace, *list, merged.id, cx.now));
         }
         let job = MoveMessages::new(workspace, duplicate.id, merged.id).enqueue(cx.new_id(), cx.now);
         cx.change(Write::Enqueue(job));

@@ -13,7 +13,7 @@ use messaging_core::domain::segment::matching::{EventFact, Facts, MessageFact};
 use messaging_core::domain::segment::values::Present;
 use messaging_core::domain::segment::{Segment, SegmentKind, StoredFilter};
 use messaging_core::domain::suppression::Suppression;
-use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
+use messaging_core::ids::{ContactId, EventId, ListId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::Store;
 use messaging_core::ports::store::segments::MemberQuery;
 use serde_json::Value;
@@ -175,9 +175,9 @@ impl<'s> World<'s> {
             3..=5 if !self.lists.is_empty() => {
                 let list = self.dice.one(&self.lists);
                 let write = if contact.list_ids.contains(&list) {
-                    Write::LeaveList(self.workspace, list, contact.id)
+                    Write::LeaveList(self.workspace, list, contact.id, at(0))
                 } else {
-                    Write::JoinList(self.workspace, list, contact.id)
+                    Write::JoinList(self.workspace, list, contact.id, at(0))
                 };
                 put(self.store, [write]).await;
             }
@@ -225,7 +225,7 @@ impl<'s> World<'s> {
         let address = random::address(&mut self.dice, name);
         let held = self.store.suppressed(self.workspace, channel, std::slice::from_ref(&address)).await.unwrap();
         let write = match held.into_iter().next() {
-            Some(held) if self.dice.percent(70) => Write::DeleteSuppression(self.workspace, held.record.id),
+            Some(held) if self.dice.percent(70) => Write::DeleteSuppression(self.workspace, held.record.id, at(0)),
             Some(held) => {
                 let raised = Suppression { detail: None, ..held.record };
                 Write::PutSuppression(raised, Expect::Revision(held.revision))
@@ -317,20 +317,24 @@ impl<'s> World<'s> {
             segments.extend(members.iter().any(|member| member.id == contact.id).then_some(*id));
         }
         let events = store.product_events(workspace, contact.id, first(MANY)).await.unwrap().items;
-        let events = events.into_iter().map(|event| EventFact {
-            name: event.name,
-            at: event.occurred_at,
-            properties: serde_json::from_str(event.properties.json()).expect("an object"),
+        let events = events.into_iter().map(|event| {
+            let properties = serde_json::from_str(event.properties.json()).expect("an object");
+            (event.id, EventFact { name: event.name, at: event.occurred_at, properties })
         });
-        let events = events.collect();
+        let (event_ids, events) = events.unzip();
         let of_contact = MessageFilter { contact_id: Some(contact.id), ..MessageFilter::default() };
-        let mut messages = Vec::new();
+        let (mut message_event_ids, mut messages) = (Vec::new(), Vec::new());
         for message in store.messages(workspace, &of_contact, first(MANY)).await.unwrap().items {
             let happened = store.message_events(workspace, message.id, MANY).await.unwrap();
-            messages.extend(happened.into_iter().filter_map(|event| message_fact(&message, &event)));
+            for event in happened {
+                if let Some(fact) = message_fact(&message, &event) {
+                    message_event_ids.push(event.id);
+                    messages.push(fact);
+                }
+            }
         }
         let suppressed = suppressed.into_iter().map(|one| one.channel).collect();
-        Told { contact, suppressed, segments, events, messages }
+        Told { contact, suppressed, segments, event_ids, events, message_event_ids, messages }
     }
 }
 
@@ -358,15 +362,36 @@ fn message_fact(message: &Message, event: &MessageEvent) -> Option<MessageFact> 
 }
 
 /// All that the store tells about a contact.
+#[derive(Clone)]
 pub(in super::super) struct Told {
     pub(in super::super) contact: Contact,
     suppressed: HashSet<Channel>,
     pub(in super::super) segments: HashSet<SegmentId>,
+    /// The ids of the events; as are those of the events of messages.
+    pub(in super::super) event_ids: Vec<EventId>,
     events: Vec<EventFact>,
+    pub(in super::super) message_event_ids: Vec<EventId>,
     messages: Vec<MessageFact>,
 }
 
+/// Those of some facts whose ids are wanted.
+fn only<T: Clone>(ids: &[EventId], facts: &[T], wanted: impl Fn(EventId) -> bool) -> Vec<T> {
+    ids.iter().zip(facts).filter(|(id, _)| wanted(**id)).map(|(_, fact)| fact.clone()).collect()
+}
+
 impl Told {
+    /// The same, without the events that are not wanted.
+    pub(in super::super) fn with_events(&self, wanted: impl Fn(EventId) -> bool) -> Self {
+        let ids = |ids: &[EventId]| ids.iter().copied().filter(|id| wanted(*id)).collect();
+        Self {
+            event_ids: ids(&self.event_ids),
+            events: only(&self.event_ids, &self.events, &wanted),
+            message_event_ids: ids(&self.message_event_ids),
+            messages: only(&self.message_event_ids, &self.messages, &wanted),
+            ..self.clone()
+        }
+    }
+
     pub(in super::super) fn facts(&self) -> Facts<'_> {
         Facts {
             contact: &self.contact,

@@ -17,7 +17,7 @@ use messaging_core::ports::store::audiences::{AudiencePiece, AudienceQuery};
 use messaging_core::time::Timestamp;
 use rusqlite::Connection;
 
-use super::super::segments::ReadMasks;
+use super::super::interests::Interests;
 use super::super::{connection, contacts, lists, schema};
 use super::preview::Count;
 use super::walk::Walk;
@@ -29,7 +29,7 @@ const LONG: Duration = Duration::from_mins(10);
 
 struct Place {
     connection: Connection,
-    read_masks: ReadMasks,
+    interests: Interests,
     workspace: WorkspaceId,
     first: u64,
     _directory: tempfile::TempDir,
@@ -45,7 +45,7 @@ impl Place {
         schema::migrate(&mut connection).unwrap();
         let workspace = WorkspaceId::from_bytes([2; 16]);
         let mut place =
-            Self { connection, read_masks: ReadMasks::default(), workspace, first: 2 << 40, _directory: directory };
+            Self { connection, interests: Interests::default(), workspace, first: 2 << 40, _directory: directory };
         place.connection.execute_batch("BEGIN").unwrap();
         for workspace in 1..=3 {
             place.workspace = WorkspaceId::from_bytes([workspace; 16]);
@@ -79,7 +79,7 @@ impl Place {
             updated_at: time,
         };
         let put = PutContact { contact: Arc::new(contact), expect: Expect::Absent };
-        contacts::put(&self.connection, &mut self.read_masks, &[put]).unwrap();
+        contacts::put(&self.connection, &mut self.interests, &[put]).unwrap();
     }
 
     /// A list with some of them.
@@ -98,7 +98,14 @@ impl Place {
         lists::put(&self.connection, &list, Expect::Absent).unwrap();
         for count in counts {
             let contact = contact_id(self.workspace, *count);
-            lists::join(&self.connection, &mut self.read_masks, self.workspace, id, contact).unwrap();
+            lists::join(
+                &self.connection,
+                &mut self.interests,
+                self.workspace,
+                (id, contact),
+                Timestamp::from_millis(0),
+            )
+            .unwrap();
         }
         id
     }

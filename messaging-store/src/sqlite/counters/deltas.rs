@@ -26,6 +26,8 @@ pub(in super::super) struct CounterDeltas {
     log: Vec<(Key, Counts)>,
     /// Product events by the number of their name.
     events: Vec<((i64, Quarter), i64)>,
+    /// What is counted of automations.
+    automations: Vec<(AutomationCounter, i64)>,
     /// Where the present set of changes begins: what stands before is not touched by it.
     mark: Mark,
 }
@@ -35,6 +37,7 @@ pub(in super::super) struct CounterDeltas {
 pub(in super::super) struct Mark {
     log: usize,
     events: usize,
+    automations: usize,
 }
 
 /// A row of counters.
@@ -77,7 +80,7 @@ impl SourceKind {
 impl CounterDeltas {
     /// Begins a set of changes; answers the place for [`CounterDeltas::undo_to`].
     pub(in super::super) const fn mark(&mut self) -> Mark {
-        self.mark = Mark { log: self.log.len(), events: self.events.len() };
+        self.mark = Mark { log: self.log.len(), events: self.events.len(), automations: self.automations.len() };
         self.mark
     }
 
@@ -85,12 +88,14 @@ impl CounterDeltas {
     pub(in super::super) fn undo_to(&mut self, mark: Mark) {
         self.log.truncate(mark.log);
         self.events.truncate(mark.events);
+        self.automations.truncate(mark.automations);
     }
 
     /// The transaction was rolled back, or is done.
     pub(in super::super) fn clear(&mut self) {
         self.log.clear();
         self.events.clear();
+        self.automations.clear();
         self.mark = Mark::default();
     }
 
@@ -118,6 +123,14 @@ impl CounterDeltas {
         }
     }
 
+    /// Counts something of an automation.
+    pub(in super::super) fn add_automation(&mut self, counter: AutomationCounter, number: i64) {
+        match self.automations.get_mut(self.mark.automations..).and_then(<[_]>::last_mut) {
+            Some((last, sum)) if *last == counter => *sum += number,
+            _ => self.automations.push((counter, number)),
+        }
+    }
+
     /// Adds to the entry before, if that is of the same row and the same set of changes: a page of a campaign's new
     /// messages is one entry.
     fn push(&mut self, key: Key, counts: Counts) {
@@ -136,6 +149,7 @@ impl CounterDeltas {
         for (key, counts) in sums.iter().filter(|(_, counts)| !counts.is_zero()) {
             add(connection, *key, counts)?;
         }
+        self.settle_automations(connection)?;
         if self.events.is_empty() {
             return Ok(());
         }
@@ -149,6 +163,56 @@ impl CounterDeltas {
         )?;
         for ((name, quarter), number) in sums.into_iter().filter(|(_, number)| *number != 0) {
             addition.execute([name, quarter.0.into(), number])?;
+        }
+        Ok(())
+    }
+}
+
+/// What is counted of automations, by numbers.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(in super::super) enum AutomationCounter {
+    /// Runs of an automation in a state.
+    Runs(i64, i64),
+    /// Rows of runs of an automation that name a version.
+    Version(i64, u32),
+    /// How often a node was reached.
+    Entered(i64),
+    /// How many open runs stand at a node.
+    Waiting(i64),
+    /// How often a branch of a node was taken.
+    Branch(i64, String),
+}
+
+impl CounterDeltas {
+    fn settle_automations(&self, connection: &Connection) -> Result<(), Fault> {
+        let mut sums: BTreeMap<&AutomationCounter, i64> = BTreeMap::new();
+        for (counter, number) in &self.automations {
+            *sums.entry(counter).or_default() += number;
+        }
+        for (counter, number) in sums.into_iter().filter(|(_, number)| *number != 0) {
+            let (sql, key): (_, [&dyn ToSql; 2]) = match counter {
+                AutomationCounter::Runs(automation, status) => (
+                    "INSERT INTO automation_run_counts (automation, status, runs) VALUES (?1, ?2, ?3)
+                     ON CONFLICT DO UPDATE SET runs = runs + excluded.runs",
+                    [automation, status],
+                ),
+                AutomationCounter::Version(automation, version) => (
+                    "UPDATE automation_versions SET runs = runs + ?3 WHERE automation = ?1 AND version = ?2",
+                    [automation, version],
+                ),
+                AutomationCounter::Entered(node) => {
+                    ("UPDATE automation_nodes SET entered = entered + ?3 WHERE n = ?1 AND ?2 = 0", [node, &0])
+                }
+                AutomationCounter::Waiting(node) => {
+                    ("UPDATE automation_nodes SET waiting = waiting + ?3 WHERE n = ?1 AND ?2 = 0", [node, &0])
+                }
+                AutomationCounter::Branch(node, branch) => (
+                    "INSERT INTO automation_branches (node, branch, taken) VALUES (?1, ?2, ?3)
+                     ON CONFLICT DO UPDATE SET taken = taken + excluded.taken",
+                    [node, branch],
+                ),
+            };
+            bind(connection.prepare_cached(sql)?, &key, [number])?;
         }
         Ok(())
     }

@@ -46,16 +46,48 @@ pub(in super::super) fn compile<'f>(
     query: &MemberQuery,
     filters: impl IntoIterator<Item = &'f Filter>,
 ) -> Result<Option<Compiled>, Fault> {
+    compile_for(connection, workspace, Present { now: query.now, zone: query.zone.clone() }, filters, None)
+}
+
+/// The same for questions of automations, each about a contact and a span of events. What is bound begins with the
+/// number of the contact and the ids that [`Span`] names, which the caller binds for each question.
+pub(in super::super) fn compile_asks<'f>(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    present: Present,
+    filters: impl IntoIterator<Item = &'f Filter>,
+) -> Result<Option<Compiled>, Fault> {
+    let span = Span { after: Parameter(2), up_to: Parameter(3) };
+    compile_for(connection, workspace, present, filters, Some(span))
+}
+
+/// Which events count, by their ids, which tell the order of their acceptance.
+#[derive(Clone, Copy)]
+struct Span {
+    /// Those after this one are since the entry; none when it is NULL.
+    after: Parameter,
+    /// Up to and with this one; all when it is NULL.
+    up_to: Parameter,
+}
+
+fn compile_for<'f>(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    present: Present,
+    filters: impl IntoIterator<Item = &'f Filter>,
+    span: Option<Span>,
+) -> Result<Option<Compiled>, Fault> {
     let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(None) };
-    let present = Present { now: query.now, zone: query.zone.clone() };
+    let bound = if span.is_some() { vec![Value::Null; 3] } else { Vec::new() };
     let mut compiler = Compiler {
         connection,
         workspace,
         workspace_number,
-        sql: Sql::default(),
+        sql: Sql { text: String::new(), parameters: bound },
         probes: Vec::new(),
         workspace_parameter: None,
         present,
+        span,
     };
     let mut conditions = Vec::new();
     for filter in filters {
@@ -67,7 +99,6 @@ pub(in super::super) fn compile<'f>(
 }
 
 /// SQL text and what is bound to it.
-#[derive(Default)]
 struct Sql {
     text: String,
     parameters: Vec<Value>,
@@ -104,6 +135,8 @@ struct Compiler<'a> {
     /// Where the workspace's id is bound, once it is.
     workspace_parameter: Option<Parameter>,
     present: Present,
+    /// Which events count; all where nobody asks for an automation.
+    span: Option<Span>,
 }
 
 impl Compiler<'_> {
@@ -296,6 +329,18 @@ impl Compiler<'_> {
     }
 
     fn within(&mut self, within: Option<Within>) {
+        if let Some(span) = self.span {
+            self.sql.push(" AND (");
+            self.sql.parameter(span.up_to);
+            self.sql.push(" IS NULL OR e.id <= ");
+            self.sql.parameter(span.up_to);
+            self.sql.push(")");
+            if within == Some(Within::SinceEntry) {
+                self.sql.push(" AND e.id > ");
+                self.sql.parameter(span.after);
+                return;
+            }
+        }
         if let Some(within) = within {
             let moments = within.moments(self.present.now, &self.present.zone);
             self.sql.push(" AND e.at BETWEEN ");

@@ -9,18 +9,59 @@ use std::sync::Arc;
 use messaging_core::domain::channel::Channel;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::Value;
-use rusqlite::{Connection, Statement, params_from_iter};
+use rusqlite::{Connection, Statement, ToSql, params_from_iter};
 
 use super::super::fault::Fault;
 use super::super::row::numbered;
 use super::compile::Compiled;
 use super::probe;
 
+/// What is bound for each question.
+const ASKED: usize = 3;
+
 /// Conditions that are ready to run. The connection evaluates no others meanwhile.
 pub(in super::super) struct Evaluation<'c> {
     statement: Statement<'c>,
     /// What is bound every time.
     parameters: Vec<Value>,
+}
+
+/// Conditions that are ready to answer one question after another. The connection evaluates no others meanwhile.
+pub(in super::super) struct Answering<'c> {
+    statements: Vec<Statement<'c>>,
+}
+
+impl<'c> Answering<'c> {
+    /// Prepares what [`compile_asks`](super::compile::compile_asks) made.
+    pub(in super::super) fn new(connection: &'c Connection, compiled: Compiled) -> Result<Self, Fault> {
+        let Compiled { conditions, parameters, probes, .. } = compiled;
+        define_functions(connection, probes)?;
+        let mut statements = Vec::with_capacity(conditions.len());
+        for condition in &conditions {
+            let sql = ["SELECT ", condition, " FROM contacts c WHERE c.n = ?1"].concat();
+            let mut statement = connection.prepare(&sql)?;
+            // Those of the others are not there.
+            for (place, value) in parameters.iter().enumerate().take(statement.parameter_count()).skip(ASKED) {
+                statement.raw_bind_parameter(place + 1, value)?;
+            }
+            statements.push(statement);
+        }
+        Ok(Self { statements })
+    }
+
+    /// Whether a condition holds for a contact; `asked` is its number, and the span of events.
+    pub(in super::super) fn holds(&mut self, condition: usize, asked: [&dyn ToSql; ASKED]) -> Result<bool, Fault> {
+        let statement = &mut self.statements[condition];
+        let bound = asked.into_iter().take(statement.parameter_count());
+        for (place, value) in bound.enumerate() {
+            statement.raw_bind_parameter(place + 1, value)?;
+        }
+        let mut rows = statement.raw_query();
+        Ok(match rows.next()? {
+            Some(row) => row.get(0)?,
+            None => false,
+        })
+    }
 }
 
 /// Whom a statement looks at.

@@ -11,17 +11,19 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::{MemberQuery, Moved};
+use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::super::fault::Fault;
+use super::super::interests::Interests;
+use super::super::listeners::Happened;
 use super::super::lists;
 use super::super::numbers::{BY_EMAIL, BY_PHONE, COUNT_BITS, segment_number, workspace_number};
 use super::super::query::{many, one};
 use super::super::row::{id, number, numbered, sql_limit};
 use super::compile::compile;
 use super::evaluate::Evaluation;
-use super::kept_moves::Destination;
-use super::members::{Moving, compare, count};
+use super::members::{Moving, compare, count, is_there};
 use super::outbox::{WorkspaceReadMask, note};
 use super::probe;
 
@@ -38,8 +40,10 @@ pub(super) struct Followed {
     contact: i64,
     id: ContactId,
     mark: i64,
-    /// The number of a segment, and whether the contact becomes a member of it.
-    moves: Vec<(i64, SegmentId, bool)>,
+    /// By how many automations in a row it was caused.
+    depth: u8,
+    /// The number of a segment, and whether the contact becomes a member of it, as of when.
+    moves: Vec<(i64, SegmentId, bool, Timestamp)>,
 }
 
 /// A note.
@@ -48,6 +52,7 @@ struct Note {
     id: ContactId,
     mask: ReadMask,
     mark: i64,
+    depth: u8,
 }
 
 /// Reads up to `limit` entries of the outbox and what they lead to. Also answers whether there are more.
@@ -70,8 +75,8 @@ pub(super) fn look(
         }
         let begin = followed.len();
         followed.extend(piece.iter().map(|note| {
-            let Note { contact, id, mark, .. } = *note;
-            Followed { contact, id, mark, moves: Vec::new() }
+            let Note { contact, id, mark, depth, .. } = *note;
+            Followed { contact, id, mark, depth, moves: Vec::new() }
         }));
         for (segment, query) in segments {
             let mask = query.filter.reads().mask;
@@ -84,7 +89,7 @@ pub(super) fn look(
             for (contact, member) in moves {
                 // Both are in the order of the numbers.
                 if let Ok(place) = followed[begin..].binary_search_by_key(&contact, |one| one.contact) {
-                    followed[begin + place].moves.push((n, *segment, member));
+                    followed[begin + place].moves.push((n, *segment, member, query.now));
                 }
             }
         }
@@ -93,13 +98,13 @@ pub(super) fn look(
 }
 
 fn outbox(connection: &Connection, workspace_number: i64, limit: usize) -> Result<Vec<Note>, Fault> {
-    const SQL: &str = "SELECT n.contact, c.id, n.read_mask, n.mark
+    const SQL: &str = "SELECT n.contact, c.id, n.read_mask, n.mark, n.depth
         FROM changed_contacts n CROSS JOIN contacts c ON c.n = n.contact
         WHERE n.contact BETWEEN ?1 AND ?2 ORDER BY n.contact LIMIT ?3";
     let range = params![workspace_number << COUNT_BITS, ((workspace_number + 1) << COUNT_BITS) - 1, sql_limit(limit)];
     many(connection, SQL, range, |row| {
         let mask = ReadMask::from_bits(row.get(2)?);
-        Ok(Note { contact: row.get(0)?, id: id(row, 1)?, mask, mark: row.get(3)? })
+        Ok(Note { contact: row.get(0)?, id: id(row, 1)?, mask, mark: row.get(3)?, depth: row.get(4)? })
     })
 }
 
@@ -137,7 +142,12 @@ pub(super) fn slice(followed: &[Followed], outbox: usize, moves: usize) -> usize
 }
 
 /// Takes entries of the outbox away and writes what they lead to; answers who moved.
-pub(super) fn write(connection: &Connection, followed: &[Followed]) -> Result<Vec<Moved>, Fault> {
+pub(super) fn write(
+    connection: &Connection,
+    interests: &mut Interests,
+    workspace: WorkspaceId,
+    followed: &[Followed],
+) -> Result<Vec<Moved>, Fault> {
     let mut take = connection.prepare_cached("DELETE FROM changed_contacts WHERE contact = ?1 AND mark = ?2")?;
     // A contact that is gone has no note.
     let mut writing = Moving::new(connection, false)?;
@@ -146,10 +156,14 @@ pub(super) fn write(connection: &Connection, followed: &[Followed]) -> Result<Ve
         if take.execute([one.contact, one.mark])? == 0 {
             continue;
         }
-        for (n, segment, member) in &one.moves {
-            let Some(destination) = Destination::of(connection, *n)? else { continue };
+        interests.caused_at(one.depth);
+        for (n, segment, member, at) in &one.moves {
+            if !is_there(connection, *n)? {
+                continue;
+            }
             if writing.write(*n, one.contact, *member)? {
-                destination.keep(connection, *n, one.contact, *member)?;
+                let happened = Happened::Segment { id: *segment, member: *member, is_silent: false };
+                interests.listeners.hear(connection, workspace, one.contact, *at, happened)?;
                 count(connection, *n, if *member { 1 } else { -1 })?;
                 moved.push(Moved { segment: *segment, contact: one.id, member: *member });
             }

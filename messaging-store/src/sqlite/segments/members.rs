@@ -10,15 +10,16 @@ use std::time::{Duration, Instant};
 use messaging_core::ids::{SegmentId, WorkspaceId};
 use messaging_core::ports::store::StoreCursor;
 use messaging_core::ports::store::segments::{MemberQuery, MoveNotes};
+use messaging_core::time::Timestamp;
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::super::fault::Fault;
+use super::super::listeners::{Happened, Listeners};
 use super::super::numbers::{COUNT_BITS, segment_number};
 use super::super::query::{many, one};
 use super::super::row::{numbered_place, place_number};
 use super::compile::compile;
 use super::evaluate::Evaluation;
-use super::kept_moves::Destination;
 
 /// How long one look at contacts may take: others wait for the thread meanwhile.
 const LOOK: Duration = Duration::from_millis(25);
@@ -31,12 +32,16 @@ pub(super) const SLICE: usize = 2000;
 
 /// Who has to become or cease to be a member.
 pub(super) struct Difference {
-    pub(super) segment: i64,
+    workspace: WorkspaceId,
+    id: SegmentId,
+    /// As of when.
+    now: Timestamp,
+    segment: i64,
     /// The contact, and whether it becomes a member; in the order of their numbers.
     pub(super) moves: Vec<(i64, bool)>,
     /// How many contacts of the workspace had been erased when it was found.
     erased: i64,
-    pub(super) workspace_number: i64,
+    workspace_number: i64,
     /// The count of the first contact that was not looked at.
     pub(super) next: Option<StoreCursor>,
 }
@@ -77,7 +82,7 @@ pub(super) fn difference(
         start = range.end() + 1;
     }
     let next = (start <= last).then(|| numbered_place(start - first));
-    Ok(Some(Difference { segment, moves, erased, workspace_number, next }))
+    Ok(Some(Difference { workspace, id, now: query.now, segment, moves, erased, workspace_number, next }))
 }
 
 fn held(members: &mut CachedStatement<'_>, segment: i64, first: i64, last: i64) -> Result<Vec<i64>, Fault> {
@@ -113,13 +118,13 @@ pub(super) fn compare(wanted: &[i64], held: &[i64], moves: &mut Vec<(i64, bool)>
 /// Writes some moves; answers how many joined and how many left.
 pub(super) fn write(
     connection: &Connection,
+    listeners: &mut Listeners,
     difference: &Difference,
     moves: &[(i64, bool)],
     notes: MoveNotes,
 ) -> Result<(u64, u64), Fault> {
-    let Some(mut destination) = Destination::of(connection, difference.segment)? else { return Ok((0, 0)) };
-    if notes == MoveNotes::Silent {
-        destination = Destination::NOWHERE;
+    if !is_there(connection, difference.segment)? {
+        return Ok((0, 0));
     }
     // Looking for each contact costs more than adding it: only when somebody was erased meanwhile.
     let (_, erased) = population(connection, difference.workspace_number)?;
@@ -127,12 +132,19 @@ pub(super) fn write(
     let (mut joined, mut left) = (0, 0);
     for (contact, member) in moves {
         if writing.write(difference.segment, *contact, *member)? {
-            destination.keep(connection, difference.segment, *contact, *member)?;
+            let is_silent = notes == MoveNotes::Silent;
+            let happened = Happened::Segment { id: difference.id, member: *member, is_silent };
+            listeners.hear(connection, difference.workspace, *contact, difference.now, happened)?;
             *(if *member { &mut joined } else { &mut left }) += 1;
         }
     }
     count(connection, difference.segment, joined - left)?;
     Ok((joined.unsigned_abs(), left.unsigned_abs()))
+}
+
+/// Whether a segment was not removed meanwhile.
+pub(super) fn is_there(connection: &Connection, segment: i64) -> Result<bool, Fault> {
+    Ok(connection.prepare_cached("SELECT 1 FROM segments WHERE n = ?1 AND removed = 0")?.exists([segment])?)
 }
 
 /// Counts members that came and went.

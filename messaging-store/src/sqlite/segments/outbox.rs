@@ -19,7 +19,11 @@ const MAX_KNOWN: usize = 10_000;
 
 /// What the dynamic segments of workspaces read, as the writer last saw it.
 #[derive(Debug, Default)]
-pub(in super::super) struct ReadMasks(HashMap<WorkspaceId, WorkspaceReadMask>);
+pub(in super::super) struct ReadMasks {
+    known: HashMap<WorkspaceId, WorkspaceReadMask>,
+    /// By how many automations in a row the present changes were caused.
+    pub(in super::super) depth: u8,
+}
 
 /// What the dynamic segments of a workspace read.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +31,8 @@ pub(in super::super) struct WorkspaceReadMask {
     /// The number of the workspace; 0 when it has none.
     pub(in super::super) workspace_number: i64,
     mask: ReadMask,
+    /// What is noted was caused by so many automations in a row.
+    depth: u8,
 }
 
 impl WorkspaceReadMask {
@@ -34,7 +40,7 @@ impl WorkspaceReadMask {
     pub(in super::super) fn of_workspace_number(connection: &Connection, workspace_number: i64) -> Result<Self, Fault> {
         let sql = "SELECT read_mask FROM workspace_numbers WHERE number = ?1";
         let mask = one(connection, sql, [workspace_number], |row| Ok(ReadMask::from_bits(row.get(0)?)))?;
-        Ok(Self { workspace_number, mask: mask.unwrap_or(ReadMask::NONE) })
+        Ok(Self { workspace_number, mask: mask.unwrap_or(ReadMask::NONE), depth: 0 })
     }
 
     /// What of a mask is read.
@@ -50,16 +56,17 @@ impl ReadMasks {
         connection: &Connection,
         workspace: WorkspaceId,
     ) -> Result<Option<WorkspaceReadMask>, Fault> {
-        let read_mask = if let Some(known) = self.0.get(&workspace) {
+        let read_mask = if let Some(known) = self.known.get(&workspace) {
             *known
         } else {
             let read_mask = stored(connection, workspace)?;
-            if self.0.len() >= MAX_KNOWN {
-                self.0.clear();
+            if self.known.len() >= MAX_KNOWN {
+                self.known.clear();
             }
-            self.0.insert(workspace, read_mask);
+            self.known.insert(workspace, read_mask);
             read_mask
         };
+        let read_mask = WorkspaceReadMask { depth: self.depth, ..read_mask };
         Ok((!read_mask.mask.is_empty()).then_some(read_mask))
     }
 
@@ -75,12 +82,12 @@ impl ReadMasks {
 
     /// Forgets what is remembered of a workspace.
     pub(super) fn forget(&mut self, workspace: WorkspaceId) {
-        self.0.remove(&workspace);
+        self.known.remove(&workspace);
     }
 
     /// Forgets everything: something was undone, or another program has written.
     pub(in super::super) fn forget_all(&mut self) {
-        self.0.clear();
+        self.known.clear();
     }
 
     /// Notes a change of a contact, if a dynamic segment reads any of it.
@@ -104,9 +111,9 @@ impl ReadMasks {
 fn stored(connection: &Connection, workspace: WorkspaceId) -> Result<WorkspaceReadMask, Fault> {
     let sql = "SELECT number, read_mask FROM workspace_numbers WHERE workspace = ?1";
     let found = one(connection, sql, [workspace.to_bytes()], |row| {
-        Ok(WorkspaceReadMask { workspace_number: row.get(0)?, mask: ReadMask::from_bits(row.get(1)?) })
+        Ok(WorkspaceReadMask { workspace_number: row.get(0)?, mask: ReadMask::from_bits(row.get(1)?), depth: 0 })
     })?;
-    Ok(found.unwrap_or(WorkspaceReadMask { workspace_number: 0, mask: ReadMask::NONE }))
+    Ok(found.unwrap_or(WorkspaceReadMask { workspace_number: 0, mask: ReadMask::NONE, depth: 0 }))
 }
 
 /// Notes a change of a contact by its number, if a dynamic segment reads any of it.
@@ -120,10 +127,11 @@ pub(in super::super) fn note(
     if !mask.is_empty() {
         connection
             .prepare_cached(
-                "INSERT INTO changed_contacts (contact, read_mask, mark) VALUES (?1, ?2, 1)
-                 ON CONFLICT (contact) DO UPDATE SET read_mask = read_mask | excluded.read_mask, mark = mark + 1",
+                "INSERT INTO changed_contacts (contact, read_mask, mark, depth) VALUES (?1, ?2, 1, ?3)
+                 ON CONFLICT (contact) DO UPDATE SET read_mask = read_mask | excluded.read_mask, mark = mark + 1,
+                     depth = max(depth, excluded.depth)",
             )?
-            .execute(params![contact, mask.bits()])?;
+            .execute(params![contact, mask.bits(), read_mask.depth])?;
     }
     Ok(())
 }

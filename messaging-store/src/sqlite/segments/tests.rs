@@ -6,18 +6,19 @@ use messaging_core::domain::contact::Contact;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{ContactId, Id as _, SegmentId, WorkspaceId};
-use messaging_core::ports::store::segments::{MemberQuery, MoveNotes};
+use messaging_core::ports::store::segments::{MemberQuery, MoveNotes, Moved};
 use messaging_core::time::Timestamp;
 use rusqlite::Connection;
 use serde_json::json;
 
+use super::super::interests::Interests;
 use super::super::{connection, contacts, schema};
-use super::{ReadMasks, follow, members};
+use super::{follow, members};
 
 /// A workspace with two contacts and a dynamic segment of everybody.
 struct Place {
     connection: Connection,
-    read_masks: ReadMasks,
+    interests: Interests,
     workspace: WorkspaceId,
     segment: SegmentId,
     query: MemberQuery,
@@ -34,7 +35,7 @@ impl Place {
         let query = MemberQuery { filter: Filter::Everyone, now: Timestamp::from_millis(0), zone: TimeZone::UTC };
         let (workspace, segment) = (WorkspaceId::from_bytes([1; 16]), SegmentId::from_bytes([2; 16]));
         let mut place =
-            Self { connection, read_masks: ReadMasks::default(), workspace, segment, query, _directory: directory };
+            Self { connection, interests: Interests::default(), workspace, segment, query, _directory: directory };
         place.put_segment();
         for number in 1..=2 {
             place.put(number, Expect::Absent);
@@ -57,7 +58,7 @@ impl Place {
             updated_at: time,
             calculation: 1,
         };
-        super::put(&self.connection, &mut self.read_masks, &segment, Expect::Absent).unwrap();
+        super::put(&self.connection, &mut self.interests.read_masks, &segment, Expect::Absent).unwrap();
     }
 
     fn id(number: u8) -> ContactId {
@@ -81,7 +82,7 @@ impl Place {
             created_at: time,
             updated_at: time,
         };
-        contacts::put(&self.connection, &mut self.read_masks, &[PutContact { contact: contact.into(), expect }])
+        contacts::put(&self.connection, &mut self.interests, &[PutContact { contact: contact.into(), expect }])
             .unwrap();
     }
 
@@ -102,6 +103,16 @@ impl Place {
         self.count("SELECT count(*) FROM changed_contacts")
     }
 
+    /// Writes what a calculation found; answers how many joined and left.
+    fn write(&self, found: &members::Difference) -> (u64, u64) {
+        let mut interests = Interests::default();
+        members::write(&self.connection, &mut interests.listeners, found, &found.moves, MoveNotes::Kept).unwrap()
+    }
+
+    fn follow(&self, followed: &[follow::Followed]) -> Vec<Moved> {
+        follow::write(&self.connection, &mut Interests::default(), self.workspace, followed).unwrap()
+    }
+
     fn look(&self) -> Vec<follow::Followed> {
         let segments = [(self.segment, self.query.clone())];
         follow::look(&self.connection, self.workspace, &segments, 10).unwrap().0
@@ -115,7 +126,7 @@ fn a_contact_erased_during_a_calculation_does_not_come_back() {
     let found = found.unwrap().unwrap();
     assert_eq!(found.moves.len(), 2);
     place.delete(1);
-    assert_eq!(members::write(&place.connection, &found, &found.moves, MoveNotes::Kept).unwrap(), (1, 0));
+    assert_eq!(place.write(&found), (1, 0));
     assert_eq!(place.members(), (1, 1));
 }
 
@@ -124,12 +135,12 @@ fn a_segment_removed_during_a_calculation_gets_no_members() {
     let mut place = Place::new();
     let found = members::difference(&place.connection, place.workspace, place.segment, &place.query, None);
     let found = found.unwrap().unwrap();
-    super::delete(&place.connection, &mut place.read_masks, place.workspace, place.segment).unwrap();
-    assert_eq!(members::write(&place.connection, &found, &found.moves, MoveNotes::Kept).unwrap(), (0, 0));
+    super::delete(&place.connection, &mut place.interests.read_masks, place.workspace, place.segment).unwrap();
+    assert_eq!(place.write(&found), (0, 0));
     assert_eq!(place.members(), (0, 0));
     // Nor does following give it any.
     let followed = place.look();
-    assert_eq!(follow::write(&place.connection, &followed).unwrap(), []);
+    assert_eq!(place.follow(&followed), []);
 }
 
 #[test]
@@ -139,17 +150,17 @@ fn a_contact_that_changes_once_more_keeps_its_note() {
     place.put(2, Expect::Revision(1));
     // Everybody reads of a contact that it is there, and nothing that changed.
     assert_eq!(place.outbox(), 2);
-    let moved = follow::write(&place.connection, &followed).unwrap();
+    let moved = place.follow(&followed);
     assert_eq!(moved.iter().map(|one| one.contact).collect::<Vec<_>>(), [Place::id(1), Place::id(2)]);
 
     place.connection.execute("UPDATE workspace_numbers SET read_mask = 1023", []).unwrap();
-    place.read_masks.forget_all();
+    place.interests.forget_all();
     place.put(1, Expect::Revision(1));
     let followed = place.look();
     place.connection.execute("UPDATE changed_contacts SET mark = mark + 1", []).unwrap();
-    assert_eq!(follow::write(&place.connection, &followed).unwrap(), []);
+    assert_eq!(place.follow(&followed), []);
     assert_eq!(place.outbox(), 1);
-    assert_eq!(follow::write(&place.connection, &place.look()).unwrap(), []);
+    assert_eq!(place.follow(&place.look()), []);
     assert_eq!((place.outbox(), place.members()), (0, (2, 2)));
 }
 
@@ -159,7 +170,7 @@ fn an_erased_contact_leaves_no_note_and_no_membership() {
     let followed = place.look();
     place.delete(2);
     assert_eq!((place.outbox(), place.members()), (1, (0, 0)));
-    let moved = follow::write(&place.connection, &followed).unwrap();
+    let moved = place.follow(&followed);
     assert_eq!(moved.iter().map(|one| one.contact).collect::<Vec<_>>(), [Place::id(1)]);
     assert_eq!(place.members(), (1, 1));
     place.delete(1);
@@ -169,10 +180,10 @@ fn an_erased_contact_leaves_no_note_and_no_membership() {
 #[test]
 fn what_nobody_reads_is_not_noted() {
     let mut place = Place::new();
-    follow::write(&place.connection, &place.look()).unwrap();
+    place.follow(&place.look());
     place.put(1, Expect::Revision(1));
     assert_eq!(place.outbox(), 0);
-    super::delete(&place.connection, &mut place.read_masks, place.workspace, place.segment).unwrap();
+    super::delete(&place.connection, &mut place.interests.read_masks, place.workspace, place.segment).unwrap();
     place.put(3, Expect::Absent);
     assert_eq!(place.outbox(), 0);
 }

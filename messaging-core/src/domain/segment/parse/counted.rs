@@ -3,10 +3,9 @@
 use serde_json::Value;
 
 use super::members::Members;
-use super::value_conditions::Values;
 use super::{CHANNELS, MAX_TEXT, Purpose, Reader, Reference};
 use crate::domain::segment::filter::{
-    Count, EventLeaf, MessageEventKind, MessageLeaf, PropertyTest, Span, SpanUnit, Within,
+    Count, EventLeaf, MessageEventKind, MessageLeaf, PropertyTest, Span, SpanUnit, ValueKind, Within,
 };
 use crate::domain::segment::values;
 use crate::violation::FieldCode;
@@ -63,9 +62,9 @@ impl Reader<'_> {
         let mut properties = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let at = members.item("where", index);
-            let Some(members) = self.object(item, &at, &["property", "op", "value"]) else { continue };
+            let Some(members) = self.object(item, &at, &["property", "op", "value", "value_from"]) else { continue };
             let path = self.path(&members, "property");
-            let test = self.test(&members, Values::Any);
+            let test = self.test(&members, ValueKind::Any);
             properties.extend(path.zip(test).map(|(path, test)| PropertyTest { path, test }));
         }
         Some(properties)

@@ -52,7 +52,21 @@ pub(super) struct Reader<'a> {
     pub(super) ignored: Option<Vec<String>>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// A reading that has not begun.
+    pub(super) const fn new(purpose: Purpose, ignored: Option<Vec<String>>, violations: &'a mut Violations) -> Self {
+        Self {
+            purpose,
+            violations,
+            is_broken: false,
+            conditions: 0,
+            is_full: false,
+            leaves: Vec::new(),
+            references: Vec::new(),
+            ignored,
+        }
+    }
+
     pub(super) fn fault(&mut self, pointer: impl Into<String>, code: FieldCode, rule: &str) {
         self.is_broken = true;
         self.violations.add(pointer, code, rule);

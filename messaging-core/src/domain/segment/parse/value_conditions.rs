@@ -5,85 +5,50 @@ use serde_json::Value;
 use super::members::Members;
 use super::reader::{MAX_TEXT, MAX_VALUES, Reader};
 use crate::domain::address;
-use crate::domain::segment::filter::{DateTest, Positive, Scalar, Test, When};
-use crate::domain::segment::values;
+use crate::domain::segment::filter::{DateTest, FromEvent, Operator, Positive, Scalar, Test, ValueKind, When};
+use crate::domain::segment::parse::reader::Purpose;
+use crate::domain::segment::{event, values};
 use crate::violation::FieldCode;
 
 /// Days between an anniversary and the day that is asked for.
 const MAX_OFFSET: i64 = 366;
 
-/// What is known of the values that a test is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Values {
-    /// Nothing.
-    Any,
-    /// They are texts.
-    Texts,
-    /// They are email addresses, in their one spelling.
-    Emails,
-    /// They are dates.
-    Dates,
-}
-
-/// What an operator does, but for its negation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Op {
-    Exists,
-    Equal,
-    In,
-    Contains,
-    StartsWith,
-    EndsWith,
-    GreaterThan,
-    AtLeast,
-    LessThan,
-    AtMost,
-    Between,
-    Before,
-    After,
-    On,
-    Last,
-    Next,
-    OlderThan,
-    Anniversary,
-}
-
 /// The operators: what they do, and whether they turn the outcome around.
-const OPS: &[(&str, (Op, bool))] = &[
-    ("exists", (Op::Exists, false)),
-    ("not_exists", (Op::Exists, true)),
-    ("eq", (Op::Equal, false)),
-    ("neq", (Op::Equal, true)),
-    ("in", (Op::In, false)),
-    ("not_in", (Op::In, true)),
-    ("contains", (Op::Contains, false)),
-    ("not_contains", (Op::Contains, true)),
-    ("starts_with", (Op::StartsWith, false)),
-    ("ends_with", (Op::EndsWith, false)),
-    ("gt", (Op::GreaterThan, false)),
-    ("gte", (Op::AtLeast, false)),
-    ("lt", (Op::LessThan, false)),
-    ("lte", (Op::AtMost, false)),
-    ("between", (Op::Between, false)),
-    ("before", (Op::Before, false)),
-    ("after", (Op::After, false)),
-    ("on", (Op::On, false)),
-    ("last", (Op::Last, false)),
-    ("next", (Op::Next, false)),
-    ("older_than", (Op::OlderThan, false)),
-    ("anniversary", (Op::Anniversary, false)),
+const OPS: &[(&str, (Operator, bool))] = &[
+    ("exists", (Operator::Exists, false)),
+    ("not_exists", (Operator::Exists, true)),
+    ("eq", (Operator::Equal, false)),
+    ("neq", (Operator::Equal, true)),
+    ("in", (Operator::In, false)),
+    ("not_in", (Operator::In, true)),
+    ("contains", (Operator::Contains, false)),
+    ("not_contains", (Operator::Contains, true)),
+    ("starts_with", (Operator::StartsWith, false)),
+    ("ends_with", (Operator::EndsWith, false)),
+    ("gt", (Operator::GreaterThan, false)),
+    ("gte", (Operator::AtLeast, false)),
+    ("lt", (Operator::LessThan, false)),
+    ("lte", (Operator::AtMost, false)),
+    ("between", (Operator::Between, false)),
+    ("before", (Operator::Before, false)),
+    ("after", (Operator::After, false)),
+    ("on", (Operator::On, false)),
+    ("last", (Operator::Last, false)),
+    ("next", (Operator::Next, false)),
+    ("older_than", (Operator::OlderThan, false)),
+    ("anniversary", (Operator::Anniversary, false)),
 ];
 
-impl Op {
+impl Operator {
     /// Whether it can be asked of such values.
-    const fn is_for(self, values: Values) -> bool {
+    const fn is_for(self, values: ValueKind) -> bool {
         match values {
-            Values::Any => true,
-            Values::Texts | Values::Emails => matches!(
+            ValueKind::Any => true,
+            ValueKind::Texts | ValueKind::Emails => matches!(
                 self,
                 Self::Exists | Self::Equal | Self::In | Self::Contains | Self::StartsWith | Self::EndsWith
             ),
-            Values::Dates => matches!(
+            ValueKind::Dates => matches!(
                 self,
                 Self::Exists
                     | Self::Between
@@ -99,14 +64,14 @@ impl Op {
     }
 }
 
-impl Op {
+impl Operator {
     /// A text as values of the field are spelled.
     ///
     /// Of an email address the domain stands in A-labels, in which no part of a label of other letters is found: so
     /// what names a domain is spelled like one. That is what follows an `@`, what an address ends with, and what it
     /// contains if that ends in `.` and a label of ASCII letters.
-    fn spelled(self, values: Values, text: &str) -> String {
-        if values != Values::Emails {
+    fn spelled(self, values: ValueKind, text: &str) -> String {
+        if values != ValueKind::Emails {
             return values::fold(text).into_owned();
         }
         if matches!(self, Self::Equal | Self::In) {
@@ -126,48 +91,75 @@ impl Op {
 
 impl Reader<'_> {
     /// The members `op` and `value`.
-    pub(super) fn test(&mut self, members: &Members<'_>, values: Values) -> Option<Test> {
+    pub(super) fn test(&mut self, members: &Members<'_>, values: ValueKind) -> Option<Test> {
+        let from = members.optional("value_from");
+        if from.is_some() && self.purpose == Purpose::Segment {
+            let rule = "only automations have an event that a value could come from";
+            self.fault(members.at("value_from"), FieldCode::NotAllowed, rule);
+        }
         let (op, negated) = self.one_of(members, "op", OPS)?;
         if !op.is_for(values) {
             let rule = match values {
-                Values::Dates => "this field is a time; operators of dates apply",
-                Values::Any | Values::Texts | Values::Emails => "this field is a text; operators of texts apply",
+                ValueKind::Dates => "this field is a time; operators of dates apply",
+                ValueKind::Any | ValueKind::Texts | ValueKind::Emails => {
+                    "this field is a text; operators of texts apply"
+                }
             };
             self.fault(members.at("op"), FieldCode::NotAllowed, rule);
             return None;
         }
-        if op == Op::Exists {
-            if members.optional("value").is_some() {
-                self.fault(members.at("value"), FieldCode::NotAllowed, "this operator takes no value");
+        if op == Operator::Exists {
+            for name in ["value", "value_from"] {
+                if members.optional(name).is_some() {
+                    self.fault(members.at(name), FieldCode::NotAllowed, "this operator takes no value");
+                }
             }
             return Some(Test { negated, positive: Positive::Exists });
+        }
+        if let Some(from) = from {
+            if members.optional("value").is_some() {
+                let rule = "stands in place of value; give only one of them";
+                self.fault(members.at("value_from"), FieldCode::Conflict, rule);
+            }
+            let path = self.event_path(from, &members.at("value_from"))?;
+            return Some(Test { negated, positive: Positive::FromEvent(Box::new(FromEvent { path, op, values })) });
         }
         let value = self.required(members, "value")?;
         let positive = self.positive(op, value, &members.at("value"), values)?;
         Some(Test { negated, positive })
     }
 
-    fn positive(&mut self, op: Op, value: &Value, at: &str, values: Values) -> Option<Positive> {
+    /// The place of a value in an event.
+    fn event_path(&mut self, value: &Value, at: &str) -> Option<Vec<String>> {
+        let path = event::path(self.string(value, at, MAX_TEXT)?);
+        if path.is_none() {
+            self.fault(at, FieldCode::InvalidFormat, event::PATH_RULE);
+        }
+        path
+    }
+
+    /// What a value makes of an operator.
+    pub(super) fn positive(&mut self, op: Operator, value: &Value, at: &str, values: ValueKind) -> Option<Positive> {
         let date = |test| Positive::Date(test);
         Some(match op {
-            Op::Exists => Positive::Exists,
-            Op::Equal => Positive::OneOf(vec![self.scalar(op, value, at, values)?]),
-            Op::In => Positive::OneOf(self.scalars(op, value, at, values)?),
-            Op::Contains => Positive::Contains(self.scalar(op, value, at, values)?),
-            Op::StartsWith => Positive::StartsWith(op.spelled(values, self.string(value, at, MAX_TEXT)?)),
-            Op::EndsWith => Positive::EndsWith(op.spelled(values, self.string(value, at, MAX_TEXT)?)),
-            Op::GreaterThan => Positive::GreaterThan(self.number(value, at)?),
-            Op::AtLeast => Positive::AtLeast(self.number(value, at)?),
-            Op::LessThan => Positive::LessThan(self.number(value, at)?),
-            Op::AtMost => Positive::AtMost(self.number(value, at)?),
-            Op::Between => self.between(value, at, values)?,
-            Op::Before => date(DateTest::Before(self.when(value, at)?)),
-            Op::After => date(DateTest::After(self.when(value, at)?)),
-            Op::On => date(DateTest::On(self.when(value, at)?)),
-            Op::Last => date(DateTest::Last(self.span(value, at)?)),
-            Op::Next => date(DateTest::Next(self.span(value, at)?)),
-            Op::OlderThan => date(DateTest::OlderThan(self.span(value, at)?)),
-            Op::Anniversary => {
+            Operator::Exists => Positive::Exists,
+            Operator::Equal => Positive::OneOf(vec![self.scalar(op, value, at, values)?]),
+            Operator::In => Positive::OneOf(self.scalars(op, value, at, values)?),
+            Operator::Contains => Positive::Contains(self.scalar(op, value, at, values)?),
+            Operator::StartsWith => Positive::StartsWith(op.spelled(values, self.string(value, at, MAX_TEXT)?)),
+            Operator::EndsWith => Positive::EndsWith(op.spelled(values, self.string(value, at, MAX_TEXT)?)),
+            Operator::GreaterThan => Positive::GreaterThan(self.number(value, at)?),
+            Operator::AtLeast => Positive::AtLeast(self.number(value, at)?),
+            Operator::LessThan => Positive::LessThan(self.number(value, at)?),
+            Operator::AtMost => Positive::AtMost(self.number(value, at)?),
+            Operator::Between => self.between(value, at, values)?,
+            Operator::Before => date(DateTest::Before(self.when(value, at)?)),
+            Operator::After => date(DateTest::After(self.when(value, at)?)),
+            Operator::On => date(DateTest::On(self.when(value, at)?)),
+            Operator::Last => date(DateTest::Last(self.span(value, at)?)),
+            Operator::Next => date(DateTest::Next(self.span(value, at)?)),
+            Operator::OlderThan => date(DateTest::OlderThan(self.span(value, at)?)),
+            Operator::Anniversary => {
                 let members = self.object(value, at, &["offset_days"])?;
                 let offset = self.integer(&members, "offset_days", -MAX_OFFSET, MAX_OFFSET)?;
                 date(DateTest::Anniversary(i32::try_from(offset).ok()?))
@@ -175,14 +167,17 @@ impl Reader<'_> {
         })
     }
 
-    fn scalar(&mut self, op: Op, value: &Value, at: &str, values: Values) -> Option<Scalar> {
+    fn scalar(&mut self, op: Operator, value: &Value, at: &str, values: ValueKind) -> Option<Scalar> {
         match value {
             Value::String(_) => Some(Scalar::Text(op.spelled(values, self.string(value, at, MAX_TEXT)?))),
-            Value::Number(_) if values == Values::Any => Some(Scalar::Number(self.number(value, at)?)),
-            Value::Bool(value) if values == Values::Any => Some(Scalar::Boolean(*value)),
+            Value::Number(_) if values == ValueKind::Any => Some(Scalar::Number(self.number(value, at)?)),
+            Value::Bool(value) if values == ValueKind::Any => Some(Scalar::Boolean(*value)),
             _ => {
-                let rule =
-                    if values == Values::Any { "must be a string, a number or a boolean" } else { "must be a string" };
+                let rule = if values == ValueKind::Any {
+                    "must be a string, a number or a boolean"
+                } else {
+                    "must be a string"
+                };
                 self.fault(at, FieldCode::InvalidType, rule);
                 None
             }
@@ -190,13 +185,13 @@ impl Reader<'_> {
     }
 
     /// Texts and numbers, mixed as they come.
-    fn scalars(&mut self, op: Op, value: &Value, at: &str, values: Values) -> Option<Vec<Scalar>> {
+    fn scalars(&mut self, op: Operator, value: &Value, at: &str, values: ValueKind) -> Option<Vec<Scalar>> {
         let items = self.items(value, at, 1, MAX_VALUES)?;
         let mut scalars = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let at = format!("{at}/{index}");
             scalars.extend(match item {
-                Value::Number(_) if values == Values::Any => self.number(item, &at).map(Scalar::Number),
+                Value::Number(_) if values == ValueKind::Any => self.number(item, &at).map(Scalar::Number),
                 Value::String(_) => {
                     self.any_string(item, &at, MAX_TEXT).map(|text| Scalar::Text(op.spelled(values, text)))
                 }
@@ -217,9 +212,9 @@ impl Reader<'_> {
         number
     }
 
-    fn between(&mut self, value: &Value, at: &str, values: Values) -> Option<Positive> {
+    fn between(&mut self, value: &Value, at: &str, values: ValueKind) -> Option<Positive> {
         let [first, last] = self.items(value, at, 2, 2)? else { return None };
-        if first.is_number() && values == Values::Any {
+        if first.is_number() && values == ValueKind::Any {
             let (first, last) = (self.number(first, at)?, self.number(last, &format!("{at}/1"))?);
             if first > last {
                 self.fault(at, FieldCode::OutOfRange, "the first must not be greater than the second");

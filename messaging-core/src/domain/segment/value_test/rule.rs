@@ -72,6 +72,8 @@ impl Rule {
     pub(super) fn of(test: &Test, present: &Present) -> Self {
         match &test.positive {
             Positive::Exists => Self::Exists,
+            // Nobody is asked before it is replaced; see `Filter::bind`.
+            Positive::FromEvent(_) => Self::OneOf(Set::default()),
             Positive::OneOf(values) => Self::OneOf(Set::of(values)),
             Positive::Contains(value) => Self::Contains(Part::of(value)),
             Positive::StartsWith(text) => Self::StartsWith(text.clone()),

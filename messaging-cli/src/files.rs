@@ -1,0 +1,46 @@
+//! Files of resources that people keep in version control: `template push`, `automation push`.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+use crate::failure::Failure;
+
+/// Bytes of a file; the API takes less.
+const MAX_FILE: u64 = 8 << 20;
+
+/// A file or directory cannot be read.
+pub(crate) fn unreadable(path: &Path, error: impl std::fmt::Display) -> Failure {
+    Failure::usage(format!("cannot read {}: {error}", path.display()))
+}
+
+/// A file or directory cannot be written.
+pub(crate) fn unwritable(path: &Path, error: impl std::fmt::Display) -> Failure {
+    Failure::usage(format!("cannot write {}: {error}", path.display()))
+}
+
+/// The text of a file.
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let file = fs::File::open(path).map_err(|error| unreadable(path, error))?;
+    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| unreadable(path, error))?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(unreadable(path, "it is longer than 8 MiB"));
+    }
+    Ok(text)
+}
+
+/// A name for the file or folder of a resource: the resource's own name in letters that every system takes, unique in the
+/// directory with this suffix.
+pub(crate) fn free_name(directory: &Path, name: &str, id: &str, suffix: &str) -> String {
+    let mut file: String =
+        name.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).take(60).collect();
+    while file.contains("--") {
+        file = file.replace("--", "-");
+    }
+    let file = file.trim_matches('-');
+    if file.is_empty() || directory.join(format!("{file}{suffix}")).exists() {
+        return format!("{file}-{id}{suffix}").trim_start_matches('-').to_owned();
+    }
+    format!("{file}{suffix}")
+}

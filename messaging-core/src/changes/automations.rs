@@ -1,0 +1,104 @@
+//! What changes of automations, their runs, and what these wait for.
+
+use crate::cursor::StoreCursor;
+use crate::domain::automation::Automation;
+use crate::domain::automation::history::RunStep;
+use crate::domain::automation::note::Interest;
+use crate::domain::automation::run::Run;
+use crate::domain::campaign::Reference;
+use crate::domain::lane::Lane;
+use crate::ids::{AutomationId, ContactId, MessageId, RunId, WorkspaceId};
+use crate::revision::Expect;
+use crate::time::Timestamp;
+
+/// An automation, with what a store has to know of it to keep notes for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PutAutomation {
+    /// The automation. Its design is kept as its present version as well, which never changes afterwards.
+    pub automation: Automation,
+    /// What is listened for; nothing in a draft.
+    pub interest: Interest,
+    /// The lane of the job of each shard, which the store makes due with every note; see [`crate::domain::automation::SHARDS`].
+    pub lanes: Vec<Lane>,
+    /// What it needs while it is active; a conflict when some of that is gone.
+    pub holds: Vec<Reference>,
+}
+
+/// A run, and what it did since it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PutRun {
+    /// The run.
+    pub run: Run,
+    /// What must be there.
+    pub expect: Expect,
+    /// What it did, in order.
+    pub steps: Vec<RunStep>,
+    /// The messages that it sends, each with the node.
+    pub messages: Vec<(MessageId, String)>,
+}
+
+/// Notes that a commit works off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakeNotes {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The automation.
+    pub automation_id: AutomationId,
+    /// The share of the contacts.
+    pub shard: u8,
+    /// The last of them.
+    pub up_to: StoreCursor,
+}
+
+/// By how much a commit changes the numbers of an automation. How many runs are open, have ended and wait at which node
+/// follows from the runs and is not among them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CountNodes {
+    /// How often a node was reached.
+    pub entered: Vec<(String, u32)>,
+    /// How often a branch of a node was taken.
+    pub branches: Vec<((String, String), u32)>,
+}
+
+/// A moment that follows from a date of a contact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DateFire {
+    /// Whose.
+    pub contact_id: ContactId,
+    /// When.
+    pub due_at: Timestamp,
+}
+
+/// Moments of an automation, to be looked at again when they are due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PutDateFires {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The automation.
+    pub automation_id: AutomationId,
+    /// The moments; one that is there already stays.
+    pub fires: Vec<DateFire>,
+}
+
+/// Gives runs of a merged contact to the one it became, with entries, moments of dates and notes. Nothing happens when
+/// there is nothing to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoveRuns {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The contact that goes in the same commit after this write.
+    pub from: ContactId,
+    /// The one it becomes; must be there.
+    pub to: ContactId,
+}
+
+/// Names a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunKey {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The automation.
+    pub automation_id: AutomationId,
+    /// The run.
+    pub run_id: RunId,
+}

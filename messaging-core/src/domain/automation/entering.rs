@@ -1,0 +1,204 @@
+//! Whether a contact enters an automation, and with what.
+//!
+//! Contract sections 13.3 and 13.4, "Entry". The rule of re-entry refuses silently; what protects from loops refuses with
+//! a row in the list of runs.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::history::{RunStep, StepOutcome};
+use super::run::{Entry, Run, RunStatus};
+use super::{MAX_DEPTH, MAX_ENTRIES_A_DAY, ReEntry};
+use crate::domain::digest::Digest;
+use crate::ids::{AutomationId, ContactId, EventId, RunId, WorkspaceId};
+use crate::time::Timestamp;
+
+/// Entries are counted for so long, and a refusal with a reason is not repeated within it.
+pub const DAY: Duration = Duration::from_hours(24);
+
+/// A value of the re-entry key that is longer is kept as its digest.
+const MAX_KEY: usize = 256;
+
+/// Why a contact does not enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// The rule of re-entry does not let it; nobody is told but a caller.
+    ReEntry,
+    /// Too many automations have caused one another.
+    Depth,
+    /// It has entered too often within a day.
+    DailyLimit,
+}
+
+impl Refusal {
+    /// The reason in the list of runs; `None` of one that is not listed.
+    pub const fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::ReEntry => None,
+            Self::Depth => Some("depth"),
+            Self::DailyLimit => Some("daily_limit"),
+        }
+    }
+}
+
+/// Judges an entry: the depth of the run, or why there is none.
+///
+/// `known` is what is known of entries with the same key, `cause_depth` how many automations caused one another up to the
+/// cause (0: it came from outside), `today` how often the contact entered within [`DAY`], whatever the key.
+pub fn admit(rule: ReEntry, known: Option<&Entry>, cause_depth: u8, today: u32) -> Result<u8, Refusal> {
+    let may_enter = match rule {
+        ReEntry::Never => known.is_none(),
+        ReEntry::AfterExit => known.is_none_or(|entry| entry.open == 0),
+        ReEntry::Always => true,
+    };
+    match () {
+        () if !may_enter => Err(Refusal::ReEntry),
+        () if cause_depth >= MAX_DEPTH => Err(Refusal::Depth),
+        () if today >= MAX_ENTRIES_A_DAY => Err(Refusal::DailyLimit),
+        () => Ok(cause_depth + 1),
+    }
+}
+
+/// What the rule of re-entry goes by besides the contact: the value at `path` (`event.…`) in an event, as JSON; `None` where
+/// the automation has no such path. A value that is missing is `null`, which is a value of its own.
+pub fn key_of(path: Option<&str>, event: &Map<String, Value>) -> Option<String> {
+    let mut names = path?.split('.');
+    let found = match names.next() {
+        Some("event") => {
+            let first = names.next().and_then(|name| event.get(name));
+            first.and_then(|value| names.try_fold(value, |value, name| value.as_object()?.get(name)))
+        }
+        _ => None,
+    };
+    let key = sorted(found.unwrap_or(&Value::Null)).to_string();
+    Some(if key.len() > MAX_KEY { format!("sha256:{}", Digest::of(&key).to_text()) } else { key })
+}
+
+/// The value with its members in one order, so that equal values are equal texts.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_unstable_by_key(|(name, _)| *name);
+            members.into_iter().map(|(name, member)| (name.clone(), sorted(member))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// An entry of a contact, admitted or not.
+#[derive(Debug, Clone)]
+pub struct Entrance {
+    /// The id that its run gets.
+    pub id: RunId,
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The automation.
+    pub automation_id: AutomationId,
+    /// Its present version.
+    pub version: u32,
+    /// Who enters.
+    pub contact_id: ContactId,
+    /// When the cause was accepted.
+    pub at: Timestamp,
+    /// What the run calls `event`.
+    pub event: Map<String, Value>,
+    /// The event that enters it.
+    pub entry_event: Option<EventId>,
+    /// See [`key_of`].
+    pub key: Option<String>,
+}
+
+impl Entrance {
+    /// The run that begins: it has not arrived anywhere yet and is due at once.
+    pub fn run(self, depth: u8) -> Run {
+        Run {
+            id: self.id,
+            workspace_id: self.workspace_id,
+            automation_id: self.automation_id,
+            version: self.version,
+            contact_id: self.contact_id,
+            status: RunStatus::Active,
+            node_id: None,
+            due_at: Some(self.at),
+            entered_at: self.at,
+            arrived_at: self.at,
+            ended_at: None,
+            exit_reason: None,
+            steps: 0,
+            depth,
+            event: self.event,
+            entry_event: self.entry_event,
+            key: self.key,
+            held: None,
+        }
+    }
+
+    /// The row that shows a refusal, with its one step; `None` of one that is not listed.
+    pub fn refused(self, refusal: Refusal, cause_depth: u8) -> Option<(Run, RunStep)> {
+        let reason = refusal.reason()?.to_owned();
+        let at = self.at;
+        let run = Run {
+            status: RunStatus::Failed,
+            due_at: None,
+            ended_at: Some(at),
+            exit_reason: Some(reason.clone()),
+            ..self.run(cause_depth.saturating_add(1))
+        };
+        let (node_id, branch, detail) = (None, None, Map::new());
+        Some((run, RunStep { at, node_id, outcome: StepOutcome::Refused, branch, reason: Some(reason), detail }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(open: u32) -> Entry {
+        Entry {
+            workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+            automation_id: "aut_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+            contact_id: "con_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+            key: None,
+            entered_at: Timestamp::from_millis(1),
+            open,
+        }
+    }
+
+    #[test]
+    fn the_rule_of_re_entry_asks_for_the_entry_and_for_open_runs() {
+        let (ended, open) = (entry(0), entry(2));
+        let told = |rule| [None, Some(&ended), Some(&open)].map(|known| admit(rule, known, 0, 0).is_ok());
+        assert_eq!(told(ReEntry::Never), [true, false, false]);
+        assert_eq!(told(ReEntry::AfterExit), [true, true, false]);
+        assert_eq!(told(ReEntry::Always), [true, true, true]);
+    }
+
+    #[test]
+    fn the_ninth_automation_in_a_row_and_the_hundred_and_first_entry_of_a_day_are_refused() {
+        assert_eq!(admit(ReEntry::Always, None, 0, 0), Ok(1));
+        assert_eq!(admit(ReEntry::Always, None, 7, 99), Ok(8));
+        assert_eq!(admit(ReEntry::Always, None, 8, 0), Err(Refusal::Depth));
+        assert_eq!(admit(ReEntry::Always, None, 0, 100), Err(Refusal::DailyLimit));
+        assert_eq!(admit(ReEntry::Always, None, u8::MAX, 100), Err(Refusal::Depth));
+        assert_eq!(admit(ReEntry::Never, Some(&entry(0)), 8, 100), Err(Refusal::ReEntry));
+    }
+
+    #[test]
+    fn a_key_is_the_value_at_its_path() {
+        let event = json!({"cart": {"id": "c-1", "b": 1, "a": {"d": 2, "c": 3}}, "n": null, "long": "x".repeat(300)});
+        let key = |path| key_of(Some(path), event.as_object().unwrap());
+        assert_eq!(key_of(None, event.as_object().unwrap()), None);
+        assert_eq!(key("event.cart.id").as_deref(), Some("\"c-1\""));
+        assert_eq!(key("event.cart").as_deref(), Some(r#"{"a":{"c":3,"d":2},"b":1,"id":"c-1"}"#));
+        for missing in ["event.n", "event.cart.x", "event.cart.id.x", "event", "cart.id", "event.nothing"] {
+            assert_eq!(key(missing).as_deref(), Some("null"), "{missing}");
+        }
+        let long = key("event.long").unwrap();
+        assert!(long.starts_with("sha256:") && long.len() < 60, "{long}");
+    }
+}

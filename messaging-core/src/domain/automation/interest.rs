@@ -1,0 +1,73 @@
+//! What a design listens for, so that a store keeps notes of it, and what it needs of its workspace.
+
+use std::collections::BTreeSet;
+
+use super::graph::{Awaited, Graph, NodeKind};
+use super::note::{EntryInterest, Interest, RunInterest};
+use super::parse::{Plan, Reading};
+use super::trigger::{Trigger, TriggerKind};
+use crate::domain::campaign;
+use crate::domain::segment::parse::Reference;
+
+impl Plan {
+    /// What it listens for while it is active.
+    pub fn interest(&self) -> Interest {
+        Interest { entry: Some(self.trigger.interest()), runs: self.graph.interest() }
+    }
+}
+
+impl Trigger {
+    /// What may enter a contact.
+    fn interest(&self) -> EntryInterest {
+        match &self.kind {
+            TriggerKind::Event { name, .. } => EntryInterest::Event(name.clone()),
+            TriggerKind::SegmentEnter { segment_id, include_existing } => {
+                EntryInterest::SegmentEnter { segment_id: *segment_id, include_existing: *include_existing }
+            }
+            TriggerKind::SegmentExit(segment_id) => EntryInterest::SegmentExit(*segment_id),
+            TriggerKind::ListAdded(list_id) => EntryInterest::ListAdded(*list_id),
+            TriggerKind::ContactCreated => EntryInterest::ContactCreated,
+            TriggerKind::MessageEvent { event, campaign_id, template_id } => {
+                EntryInterest::MessageEvent(*event, *campaign_id, *template_id)
+            }
+            TriggerKind::Date(_) => EntryInterest::Date,
+            TriggerKind::Manual => EntryInterest::Nothing,
+        }
+    }
+}
+
+impl Graph {
+    /// What its runs may go on or end by.
+    pub fn interest(&self) -> RunInterest {
+        let awaited = self.nodes.iter().filter_map(|node| match &node.kind {
+            NodeKind::WaitEvent { on, .. } => Some(on),
+            _ => None,
+        });
+        let (mut events, mut messages) = (BTreeSet::new(), false);
+        for on in awaited {
+            match on {
+                Awaited::Event(leaf) => drop(events.insert(leaf.name.clone())),
+                Awaited::Message(_) => messages = true,
+            }
+        }
+        RunInterest {
+            everything: self.goal.is_some() || !self.exit_conditions.is_empty(),
+            events: events.into_iter().collect(),
+            messages,
+        }
+    }
+}
+
+impl Reading {
+    /// The lists, segments and templates that it needs while it is active, each once.
+    pub fn holds(&self) -> Vec<campaign::Reference> {
+        let held = self.references.iter().filter_map(|(_, reference)| match reference {
+            Reference::List(id) => Some(campaign::Reference::List(*id)),
+            Reference::Segment(id) => Some(campaign::Reference::Segment(*id)),
+            Reference::Template(id) => Some(campaign::Reference::Template(*id)),
+            // They are not needed: what is counted of one that is gone is counted still.
+            Reference::Campaign(_) | Reference::Automation(_) => None,
+        });
+        held.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+}

@@ -1,0 +1,111 @@
+//! What happened to a contact that an automation has to hear of.
+//!
+//! A store keeps a note in the transaction of its cause, for each automation that listens for it: one that is active and
+//! whose trigger it is, and one in which the contact is on its way and that may go on or end by it. So nothing is missed,
+//! and whoever caused it waits for nobody.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::product_event::ProductEvent;
+use crate::domain::segment::matching::MessageFact;
+use crate::ids::{CampaignId, ContactId, EventId, ListId, MessageId, SegmentId, TemplateId};
+use crate::time::Timestamp;
+
+use super::trigger::TriggerEvent;
+
+/// What happened to a contact.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Note {
+    /// To whom.
+    pub contact_id: ContactId,
+    /// What.
+    pub cause: Cause,
+    /// When it was accepted.
+    pub at: Timestamp,
+    /// How many automations caused one another up to it; 0 when it came from outside.
+    pub depth: u8,
+    /// Whether the automation was active then, so that the contact may enter by it.
+    pub may_enter: bool,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// A product event.
+    Event(EventId),
+    /// Something that a person, not a machine, did with a message, or that became of it.
+    Message {
+        /// The event of the message.
+        event_id: EventId,
+        /// The message.
+        message_id: MessageId,
+    },
+    /// The contact was created.
+    Created,
+    /// The contact, its lists, tags, consent or suppressions changed; joining a list is a cause of its own.
+    Changed,
+    /// It became a member of a list.
+    ListAdded(ListId),
+    /// It became a member of a segment.
+    SegmentEntered(SegmentId),
+    /// It ceased to be a member of a segment.
+    SegmentLeft(SegmentId),
+    /// A moment that follows from a date of the contact, to be looked at again.
+    Date(Timestamp),
+}
+
+/// What a note tells of, as far as its cause is something that is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Happened {
+    /// A product event.
+    Event(Box<ProductEvent>),
+    /// What became of a message.
+    Message(Box<MessageFact>),
+}
+
+/// What an automation listens for, so that a store knows which notes to keep.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Interest {
+    /// What enters contacts.
+    pub entry: Option<EntryInterest>,
+    /// What the runs of a version wait for or may end by.
+    pub runs: RunInterest,
+}
+
+/// What enters contacts; what is not `None` must be the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryInterest {
+    /// Product events of a name.
+    Event(String),
+    /// New members of a segment.
+    SegmentEnter {
+        /// Which one.
+        segment_id: SegmentId,
+        /// Whether those are heard of as well whom a first calculation finds, or one after the filter was edited.
+        include_existing: bool,
+    },
+    /// Former members of a segment.
+    SegmentExit(SegmentId),
+    /// New members of a list.
+    ListAdded(ListId),
+    /// New contacts.
+    ContactCreated,
+    /// Events of messages.
+    MessageEvent(TriggerEvent, Option<CampaignId>, Option<TemplateId>),
+    /// Dates of contacts: new contacts, and those whose attributes or time zone change.
+    Date,
+    /// Nothing that happens to a contact.
+    Nothing,
+}
+
+/// What the runs of a version may go on or end by.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunInterest {
+    /// It has a goal or conditions to exit: every product event, event of a message and change of the contact.
+    pub everything: bool,
+    /// Product events of these names.
+    pub events: Vec<String>,
+    /// Any event of a message.
+    pub messages: bool,
+}

@@ -1,0 +1,183 @@
+//! From JSON to the typed trigger and graph, with every fault at its pointer.
+//!
+//! Contract sections 13.1, 13.2 and 13.4 "Checks". Two kinds of faults come out: what no automation may have, not even a
+//! draft (types, unknown members, formats, ranges, names of branches), and what keeps one from being active (what is
+//! missing, ids of nothing, nodes out of reach, circles without a wait). All that can be judged without looking anything
+//! up is judged here; what the design names comes out beside it, for [`check`](super::check).
+
+mod edges;
+mod forms;
+mod nodes;
+mod reader;
+mod trigger;
+
+use serde_json::{Map, Value};
+
+use self::forms::GraphForm;
+use self::nodes::ReadNode;
+use self::reader::{InDrafts, Reader};
+use super::graph::{Graph, Node};
+use super::trigger::Trigger;
+use super::{Design, ReEntry};
+use crate::domain::segment::event;
+use crate::domain::segment::parse::Reference;
+use crate::violation::{At, FieldCode, Violations, unescape};
+
+/// A trigger and a graph in bytes of JSON. The contract is silent; every version is kept.
+pub const MAX_DESIGN_BYTES: usize = 1 << 20;
+
+/// What a complete design means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// What enters a contact.
+    pub trigger: Trigger,
+    /// What happens then.
+    pub graph: Graph,
+    /// Whether a contact may enter again.
+    pub re_entry: ReEntry,
+}
+
+/// What was read of a design.
+#[derive(Debug)]
+pub struct Reading {
+    /// What no automation may have, not even a draft.
+    pub shape: Violations,
+    /// What else keeps it from being active.
+    pub gaps: Violations,
+    /// What it means; `None` when anything is wrong.
+    pub plan: Option<Plan>,
+    /// What it names, and where; also when something is wrong.
+    pub references: Vec<(String, Reference)>,
+    /// The templates that stand in it, and where.
+    pub sources: Vec<(String, String)>,
+    /// The web addresses that it calls, and where.
+    pub urls: Vec<(String, String)>,
+}
+
+impl Design {
+    /// What the design means. A complete one does that was activated once; else everything that is wrong with it.
+    pub fn parse(&self) -> Result<Plan, Violations> {
+        let Reading { mut shape, gaps, plan, .. } = self.read();
+        match plan {
+            Some(plan) => Ok(plan),
+            None => {
+                shape.merge(gaps);
+                Err(shape)
+            }
+        }
+    }
+
+    /// Reads the design, however complete it is.
+    pub fn read(&self) -> Reading {
+        let mut reader = Reader::default();
+        let trigger = trigger::read(&mut reader, &self.trigger);
+        let graph = read_graph(&mut reader, &self.graph);
+        if self.re_entry_key.as_deref().is_some_and(|text| event::path(text).is_none()) {
+            reader.fault("/re_entry_key", FieldCode::InvalidFormat, event::PATH_RULE);
+        }
+        for (pointer, part) in [("/trigger", &self.trigger), ("/graph", &self.graph)] {
+            if !part.is_empty() && Value::Object(part.clone()).to_string().len() > MAX_DESIGN_BYTES {
+                reader.fault(pointer, FieldCode::TooLarge, "is at most 1 MiB of JSON");
+            }
+        }
+        let Reader { shape, gaps, references, sources, urls } = reader;
+        let plan = match (trigger, graph) {
+            (Some(trigger), Some(graph)) if shape.is_empty() && gaps.is_empty() => {
+                Some(Plan { trigger, graph, re_entry: self.re_entry })
+            }
+            _ => None,
+        };
+        Reading { shape, gaps, plan, references, sources, urls }
+    }
+
+    /// The design without the members that nothing knows: `Prefer: handling=lenient` (contract section 1.1). A second
+    /// group beside one stays, because to leave one out would be to mean other people.
+    pub fn without_unknown_members(mut self) -> Self {
+        loop {
+            let before = self.size();
+            let found = self.read().shape;
+            for violation in found.as_slice().iter().filter(|violation| violation.code == FieldCode::UnknownField) {
+                if let At::Pointer(pointer) = &violation.at {
+                    self.remove(pointer);
+                }
+            }
+            // Faults are told a hundred at a time.
+            if self.size() == before {
+                return self;
+            }
+        }
+    }
+
+    fn size(&self) -> usize {
+        [&self.trigger, &self.graph].map(|part| Value::Object(part.clone()).to_string().len()).iter().sum()
+    }
+
+    fn remove(&mut self, pointer: &str) {
+        let Some((object, name)) = pointer.rsplit_once('/') else { return };
+        let name = unescape(name);
+        if ["and", "or", "not"].contains(&name.as_str()) {
+            return;
+        }
+        for (root, part) in [("/trigger", &mut self.trigger), ("/graph", &mut self.graph)] {
+            let Some(below) = object.strip_prefix(root) else { continue };
+            if below.is_empty() {
+                part.remove(&name);
+                continue;
+            }
+            let mut whole = Value::Object(std::mem::take(part));
+            if let Some(Value::Object(object)) = whole.pointer_mut(below) {
+                object.remove(&name);
+            }
+            if let Value::Object(rest) = whole {
+                *part = rest;
+            }
+        }
+    }
+}
+
+fn read_graph(reader: &mut Reader, sent: &Map<String, Value>) -> Option<Graph> {
+    let form = reader.form::<GraphForm>(Value::Object(sent.clone()), "/graph", InDrafts::Optional).unwrap_or_default();
+    let is_unreadable = form.nodes.is_none() && sent.get("nodes").is_some_and(|nodes| !nodes.is_null());
+    let sent_nodes = form.nodes.unwrap_or_default();
+    if sent_nodes.is_empty() && !is_unreadable {
+        reader.gap("/graph/nodes", FieldCode::Required, "at least one node is required");
+    }
+    let nodes: Vec<_> = sent_nodes.iter().enumerate().map(|(index, node)| nodes::read(reader, index, node)).collect();
+    for (index, node) in nodes.iter().enumerate() {
+        let is_taken = |node: &ReadNode| nodes[..index].iter().flatten().any(|earlier| earlier.id == node.id);
+        if node.as_ref().is_some_and(is_taken) {
+            reader.fault(format!("/graph/nodes/{index}/id"), FieldCode::Duplicate, "another node has this id");
+        }
+    }
+    let exit_conditions: Vec<_> = form
+        .exit_conditions
+        .iter()
+        .flatten()
+        .enumerate()
+        .map(|(index, condition)| reader.condition(condition, &format!("/graph/exit_conditions/{index}")))
+        .collect();
+    let goal = form.goal.map(|goal| reader.condition(&goal, "/graph/goal"));
+    if is_unreadable {
+        return None;
+    }
+    let branches = edges::read(reader, &nodes, form.edges.as_deref().unwrap_or_default());
+    let entry = edges::entry(reader, form.entry.as_deref(), &nodes, &branches)?;
+    edges::check_reachable(reader, entry, &branches);
+    edges::check_cycles(reader, &nodes, &branches);
+    let nodes = nodes
+        .into_iter()
+        .zip(branches)
+        .map(|(node, branches)| node.and_then(|node| Some(Node { id: node.id, kind: node.kind?, branches })));
+    Some(Graph {
+        nodes: nodes.collect::<Option<_>>()?,
+        entry,
+        exit_conditions: exit_conditions.into_iter().collect::<Option<_>>()?,
+        goal: match goal {
+            Some(goal) => Some(goal?),
+            None => None,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests;

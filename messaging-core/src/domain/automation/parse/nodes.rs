@@ -1,0 +1,127 @@
+//! From JSON to typed nodes (contract section 13.2).
+
+mod actions;
+mod waits;
+
+use serde_json::Value;
+
+use super::forms::{
+    ConditionConfig, ExitConfig, ListConfig, NodeForm, NodeName, SendConfig, SplitConfig, TagConfig,
+    UpdateContactConfig, WaitConfig, WaitEventConfig, WebhookConfig,
+};
+use super::reader::{InDrafts, Place, Reader};
+use crate::domain::automation::graph::{NodeKind, Share};
+use crate::domain::segment::parse::Reference;
+use crate::violation::FieldCode;
+
+/// A node as far as it could be read.
+#[derive(Debug)]
+pub(super) struct ReadNode {
+    pub(super) id: String,
+    /// What it does; `None` when that is incomplete or wrong.
+    pub(super) kind: Option<NodeKind>,
+    /// The branches that it has; `None` when they are not known yet.
+    pub(super) branches: Option<Vec<String>>,
+}
+
+/// Reads the node at a place of its graph.
+pub(super) fn read(reader: &mut Reader, index: usize, sent: &Value) -> Option<ReadNode> {
+    let pointer = format!("/graph/nodes/{index}");
+    let form = reader.form::<NodeForm>(sent.clone(), &pointer, InDrafts::Required)?;
+    let members = form.config.unwrap_or_default();
+    let pointer = format!("{pointer}/config");
+    let config = Place { members: &members, pointer: &pointer };
+    let kind = read_kind(reader, form.kind, config);
+    let branches = match (form.kind, &kind) {
+        (NodeName::Split, Some(NodeKind::Split(shares))) => {
+            Some(shares.iter().map(|share| share.name.clone()).collect())
+        }
+        (NodeName::Split, _) => None,
+        (kind, _) => Some(fixed_branches(kind).iter().map(|&name| name.to_owned()).collect()),
+    };
+    Some(ReadNode { id: form.id, kind, branches })
+}
+
+const fn fixed_branches(kind: NodeName) -> &'static [&'static str] {
+    match kind {
+        NodeName::WaitEvent => &["event", "timeout"],
+        NodeName::Condition => &["yes", "no"],
+        NodeName::Webhook => &["next", "error"],
+        NodeName::Exit | NodeName::Split => &[],
+        NodeName::Send
+        | NodeName::Wait
+        | NodeName::UpdateContact
+        | NodeName::AddToList
+        | NodeName::RemoveFromList
+        | NodeName::AddTag
+        | NodeName::RemoveTag => &["next"],
+    }
+}
+
+fn read_kind(reader: &mut Reader, kind: NodeName, config: Place<'_>) -> Option<NodeKind> {
+    Some(match kind {
+        NodeName::Send => {
+            let form = reader.config::<SendConfig>(config)?;
+            NodeKind::Send(Box::new(actions::send(reader, config, form)?))
+        }
+        NodeName::Wait => {
+            let form = reader.config::<WaitConfig>(config)?;
+            NodeKind::Wait(waits::wait(reader, config, form)?)
+        }
+        NodeName::WaitEvent => {
+            let form = reader.config::<WaitEventConfig>(config)?;
+            let on = waits::awaited(reader, config);
+            let timeout = reader.need(config, "timeout", form.timeout);
+            NodeKind::WaitEvent { on: on?, timeout: timeout? }
+        }
+        NodeName::Condition => {
+            reader.config::<ConditionConfig>(config)?;
+            let filter = config.get("filter");
+            let filter = reader.need(config, "filter", filter)?;
+            NodeKind::Condition(reader.filter(filter, &config.at("filter"))?)
+        }
+        NodeName::Split => {
+            let form = reader.config::<SplitConfig>(config)?;
+            NodeKind::Split(split(reader, config, form)?)
+        }
+        NodeName::UpdateContact => {
+            let form = reader.config::<UpdateContactConfig>(config)?;
+            NodeKind::UpdateContact(Box::new(actions::update(reader, config, form)))
+        }
+        NodeName::AddToList => {
+            let form = reader.config::<ListConfig>(config)?;
+            NodeKind::AddToList(reader.need_id(config, "list_id", form.list_id, Reference::List)?)
+        }
+        NodeName::RemoveFromList => {
+            let form = reader.config::<ListConfig>(config)?;
+            NodeKind::RemoveFromList(reader.need_id(config, "list_id", form.list_id, Reference::List)?)
+        }
+        NodeName::AddTag => {
+            let form = reader.config::<TagConfig>(config)?;
+            NodeKind::AddTag(actions::tag(reader, config, form)?)
+        }
+        NodeName::RemoveTag => {
+            let form = reader.config::<TagConfig>(config)?;
+            NodeKind::RemoveTag(actions::tag(reader, config, form)?)
+        }
+        NodeName::Webhook => {
+            let form = reader.config::<WebhookConfig>(config)?;
+            NodeKind::Webhook(Box::new(actions::call(reader, config, form)?))
+        }
+        NodeName::Exit => {
+            let form = reader.config::<ExitConfig>(config)?;
+            NodeKind::Exit(form.reason.filter(|reason| !reason.is_empty()))
+        }
+    })
+}
+
+fn split(reader: &mut Reader, config: Place<'_>, form: SplitConfig) -> Option<Vec<Share>> {
+    let branches = reader.need(config, "branches", form.branches)?;
+    for (index, branch) in branches.iter().enumerate() {
+        if branches[..index].iter().any(|earlier| earlier.name == branch.name) {
+            let at = format!("{}/{index}/name", config.at("branches"));
+            reader.fault(at, FieldCode::Duplicate, "another branch has this name");
+        }
+    }
+    Some(branches.into_iter().map(|branch| Share { name: branch.name, weight: branch.weight }).collect())
+}

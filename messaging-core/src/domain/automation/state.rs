@@ -1,0 +1,165 @@
+//! Which move of an automation, or of a run, is possible from where (contract sections 1.8, 13 and 13.4, "End").
+
+use serde_json::Map;
+
+use super::history::{RunStep, StepOutcome};
+use super::run::{Run, RunStatus};
+use super::{Automation, AutomationStatus, Design};
+use crate::time::Timestamp;
+
+/// It is in a state that does not allow this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not possible while {status}")]
+pub struct NotPossible {
+    /// Where it stands.
+    pub status: &'static str,
+    /// From where it would be possible.
+    pub allowed: &'static [&'static str],
+}
+
+impl AutomationStatus {
+    /// The name in the contract.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Active => "active",
+            Self::Paused => "paused",
+        }
+    }
+}
+
+impl RunStatus {
+    /// The name in the contract.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Waiting => "waiting",
+            Self::Completed => "completed",
+            Self::Exited => "exited",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl Automation {
+    fn needs(&self, allowed: &'static [&'static str]) -> Result<(), NotPossible> {
+        let status = self.status.as_str();
+        if allowed.contains(&status) { Ok(()) } else { Err(NotPossible { status, allowed }) }
+    }
+
+    /// Lets contacts in, and those who are in it go on. Whether it is complete was checked.
+    pub fn activate(self, now: Timestamp) -> Result<Self, NotPossible> {
+        self.check_activate()?;
+        Ok(Self { status: AutomationStatus::Active, activated_at: Some(now), updated_at: now, ..self })
+    }
+
+    /// Whether it can be activated.
+    pub fn check_activate(&self) -> Result<(), NotPossible> {
+        self.needs(&["draft", "paused"])
+    }
+
+    /// Lets nobody in, and keeps those who are in it where they are.
+    pub fn pause(self, now: Timestamp) -> Result<Self, NotPossible> {
+        self.needs(&["active"])?;
+        Ok(Self { status: AutomationStatus::Paused, updated_at: now, ..self })
+    }
+
+    /// Whether a contact can be let in by a call.
+    pub fn check_trigger(&self) -> Result<(), NotPossible> {
+        self.needs(&["active"])
+    }
+
+    /// Whether it can be deleted.
+    pub fn check_delete(&self) -> Result<(), NotPossible> {
+        self.needs(&["draft", "paused"])
+    }
+
+    /// The automation after a change. Another design is another version; what leaves it equal is none.
+    pub fn change(self, name: String, design: Design, now: Timestamp) -> Self {
+        if name == self.name && design == self.design {
+            return self;
+        }
+        let version = if design == self.design { self.version } else { self.version + 1 };
+        Self { name, design, version, updated_at: now, ..self }
+    }
+}
+
+impl Run {
+    /// The run ended by a person, with the step that says so.
+    pub fn exit(self, now: Timestamp) -> Result<(Self, RunStep), NotPossible> {
+        if !self.status.is_open() {
+            return Err(NotPossible { status: self.status.as_str(), allowed: &["active", "waiting"] });
+        }
+        let reason = Some("manual".to_owned());
+        let step = RunStep {
+            at: now,
+            node_id: self.node_id.clone(),
+            outcome: StepOutcome::Exited,
+            branch: None,
+            reason: reason.clone(),
+            detail: Map::new(),
+        };
+        let (status, ended_at) = (RunStatus::Exited, Some(now));
+        Ok((Self { status, due_at: None, ended_at, exit_reason: reason, held: None, ..self }, step))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn automation(status: AutomationStatus) -> Automation {
+        let at = Timestamp::from_millis(1);
+        Automation {
+            id: "aut_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+            workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+            name: "A".to_owned(),
+            status,
+            design: Design::default(),
+            version: 3,
+            activated_at: None,
+            created_at: at,
+            updated_at: at,
+        }
+    }
+
+    #[test]
+    fn every_move_is_possible_from_its_states_only() {
+        let now = Timestamp::from_millis(2);
+        let grid = AutomationStatus::ALL.map(|status| {
+            let word = |moved: Result<AutomationStatus, NotPossible>| match moved {
+                Ok(status) => status.as_str(),
+                Err(refused) => {
+                    assert_eq!(refused.status, status.as_str());
+                    "409"
+                }
+            };
+            let own = || automation(status);
+            [
+                word(own().activate(now).map(|moved| moved.status)),
+                word(own().pause(now).map(|moved| moved.status)),
+                word(own().check_trigger().map(|()| status)),
+                word(own().check_delete().map(|()| status)),
+            ]
+        });
+        assert_eq!(grid[0], ["active", "409", "409", "draft"]);
+        assert_eq!(grid[1], ["409", "paused", "active", "409"]);
+        assert_eq!(grid[2], ["active", "409", "409", "paused"]);
+        assert_eq!(automation(AutomationStatus::Paused).activate(now).unwrap().activated_at, Some(now));
+    }
+
+    #[test]
+    fn another_design_is_another_version() {
+        let now = Timestamp::from_millis(2);
+        let held = automation(AutomationStatus::Active);
+        let changed = |name: &str, design: Design| held.clone().change(name.to_owned(), design, now);
+        assert_eq!(changed("A", Design::default()), held);
+        let renamed = changed("B", Design::default());
+        assert_eq!((renamed.version, renamed.updated_at), (3, now));
+        let graph = json!({"nodes": []}).as_object().unwrap().clone();
+        assert_eq!(changed("A", Design { graph, ..Design::default() }).version, 4);
+        assert_eq!(changed("A", Design { re_entry_key: Some("event.a".into()), ..Design::default() }).version, 4);
+    }
+}

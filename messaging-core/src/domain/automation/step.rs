@@ -1,0 +1,674 @@
+//! How a run goes on: a function of the graph, the run, what brings it on, and answers from outside.
+//!
+//! Contract section 13.4. A [`Walk`] goes from node to node until the run waits or ends. It knows nothing but what it is
+//! given: [`Walk::next`] says what it needs, which is verdicts about the contact or something to be done at a node, and the
+//! caller answers by [`Walk::answer`] or [`Walk::acted`]. So whoever has many walks asks for all of them at once. What has
+//! to be kept comes out as a [`Walked`].
+//!
+//! Where a change has been made that a question may see, the walk stops, and the run goes on once that is committed.
+
+mod draw;
+
+use serde_json::{Map, Value, json};
+
+use super::MAX_STEPS;
+use super::graph::{Awaited, Graph, Node, NodeIndex, NodeKind};
+use super::history::{RunStep, StepOutcome};
+use super::note::{Cause, Happened, Note};
+use super::run::{CallEnd, Held, Run, RunStatus};
+use super::time::{WaitEnd, Zones, later};
+use crate::domain::message::hold::HoldReason;
+use crate::domain::segment::filter::{Condition, Filter, Leaf, Within};
+use crate::domain::segment::values::Present;
+use crate::ids::{EventId, MessageId};
+use crate::time::Timestamp;
+
+/// The branch of nodes that have no choice.
+const NEXT: &str = "next";
+
+/// What brings a run on.
+#[derive(Debug, Clone, Copy)]
+pub enum Input<'a> {
+    /// It is due: it begins, its wait is over, a call has ended, or it stopped half-way.
+    Due,
+    /// Something happened to its contact; what exactly, where the note tells of something that is kept.
+    Note(&'a Note, Option<&'a Happened>),
+}
+
+/// What a walk knows of the world, besides what it asks.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// When the automation was last activated: nothing that a pause held up happens before.
+    pub activated_at: Option<Timestamp>,
+    /// The clocks of the contact.
+    pub zones: Zones<'a>,
+    /// The present, and the workspace's zone, for the values of events.
+    pub present: &'a Present,
+}
+
+/// A question about the contact.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// One leaf, without values of an event.
+    pub filter: Filter,
+    /// Product events count up to and with this one; all when there is none.
+    pub up_to: Option<EventId>,
+}
+
+/// What a walk needs to go on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Need {
+    /// Verdicts, one for each question: see [`Walk::answer`].
+    Verdicts(Vec<Question>),
+    /// The work of a node to be done: see [`Walk::acted`].
+    Act(NodeIndex),
+    /// Nothing: it waits, has ended, or stopped.
+    Nothing,
+}
+
+/// What came of the work of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Acted {
+    /// A message is sent.
+    Sent(MessageId),
+    /// No message is sent.
+    Skipped(SkipReason),
+    /// The message has to wait.
+    Held {
+        /// For what.
+        reason: HoldReason,
+        /// Until then.
+        until: Timestamp,
+    },
+    /// The contact was changed.
+    Changed,
+    /// A web address is called, by a job.
+    Calling,
+    /// The node cannot do its work; why, as told to whoever wrote the automation.
+    Failed(String),
+}
+
+/// Why a message is not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SkipReason {
+    /// The contact has not agreed.
+    NoConsent,
+    /// The address is suppressed.
+    Suppressed,
+    /// The contact has had its share.
+    FrequencyCap,
+    /// The contact has no address.
+    NoAddress,
+}
+
+impl SkipReason {
+    /// The word in the history.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NoConsent => "no_consent",
+            Self::Suppressed => "suppressed",
+            Self::FrequencyCap => "frequency_cap",
+            Self::NoAddress => "no_address",
+        }
+    }
+}
+
+/// What a walk has come to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Walked {
+    /// Where the run stands.
+    pub run: Run,
+    /// Whether anything of it is another than before.
+    pub is_changed: bool,
+    /// What it did.
+    pub steps: Vec<RunStep>,
+    /// The messages that it sends, each with the node.
+    pub messages: Vec<(MessageId, String)>,
+    /// The nodes that it arrived at.
+    pub entered: Vec<String>,
+    /// The branches that it took at nodes that have a choice.
+    pub branches: Vec<(String, String)>,
+}
+
+/// When a run that is due goes on: at its due time, but not before its automation was activated.
+pub fn moment_of_due(run: &Run, activated_at: Option<Timestamp>) -> Option<Timestamp> {
+    run.due_at.map(|due| activated_at.map_or(due, |activated| due.max(activated)))
+}
+
+/// Whether a run has to go on by itself before something is looked at that was accepted at a time: it is under way, or its
+/// wait was over earlier. What is accepted at the very moment that a wait ends comes before that.
+pub fn goes_before(run: &Run, accepted_at: Timestamp, activated_at: Option<Timestamp>) -> bool {
+    let is_earlier = |due: Timestamp| run.status == RunStatus::Active || due < accepted_at;
+    run.status.is_open() && moment_of_due(run, activated_at).is_some_and(is_earlier)
+}
+
+/// A run on its way through its graph.
+#[derive(Debug)]
+pub struct Walk<'a> {
+    graph: &'a Graph,
+    around: Surroundings<'a>,
+    /// What happens now happens then.
+    moment: Timestamp,
+    /// How far product events count in questions.
+    up_to: Option<EventId>,
+    walked: Walked,
+    stage: Stage<'a>,
+    /// Whether this walk has changed something that questions may see.
+    is_dirty: bool,
+    /// Whether it may have changed the contact's zone.
+    is_elsewhere: bool,
+}
+
+#[derive(Debug)]
+enum Stage<'a> {
+    Begin(Input<'a>),
+    /// The run stands at a node and has to be tested before the node does its work.
+    Arrived(NodeIndex),
+    /// Verdicts are awaited.
+    Asked(Box<Asked>, Then<'a>),
+    /// The work of a node is awaited.
+    Acting(NodeIndex),
+    Over,
+}
+
+/// What follows a test of goal and exits that the run passes.
+#[derive(Debug, Clone, Copy)]
+enum Then<'a> {
+    /// The node does its work.
+    Perform(NodeIndex),
+    /// What was noted may end a wait.
+    Meet(&'a Note, Option<&'a Happened>),
+}
+
+/// Filters that were asked about.
+#[derive(Debug, Default)]
+struct Asked {
+    goal: Option<Filter>,
+    exits: Vec<Filter>,
+    condition: Option<Filter>,
+}
+
+impl Asked {
+    fn filters(&self) -> impl Iterator<Item = &Filter> {
+        self.goal.iter().chain(&self.exits).chain(&self.condition)
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// A run that something brings on. Whoever has a note makes sure before that the run does not go first
+    /// ([`goes_before`]).
+    pub fn new(graph: &'a Graph, run: Run, input: Input<'a>, around: Surroundings<'a>) -> Self {
+        let accepted = match input {
+            Input::Due => run.due_at.unwrap_or(run.arrived_at),
+            Input::Note(note, _) => note.at,
+        };
+        let moment = around.activated_at.map_or(accepted, |activated| accepted.max(activated));
+        let up_to = match input {
+            Input::Note(Note { cause: Cause::Event(id), .. }, _) => Some(*id),
+            _ => None,
+        };
+        let walked = Walked {
+            run,
+            is_changed: false,
+            steps: Vec::new(),
+            messages: Vec::new(),
+            entered: Vec::new(),
+            branches: Vec::new(),
+        };
+        Self { graph, around, moment, up_to, walked, stage: Stage::Begin(input), is_dirty: false, is_elsewhere: false }
+    }
+
+    /// The run, as it stands now.
+    pub const fn run(&self) -> &Run {
+        &self.walked.run
+    }
+
+    /// When what happens now happens.
+    pub const fn moment(&self) -> Timestamp {
+        self.moment
+    }
+
+    /// A node of the graph.
+    pub fn node(&self, index: NodeIndex) -> &'a Node {
+        &self.graph.nodes[index]
+    }
+
+    /// Goes on as far as possible. `attributes` are the contact's, with what this walk has changed of them.
+    pub fn next(&mut self, attributes: &Map<String, Value>) -> Need {
+        loop {
+            match std::mem::replace(&mut self.stage, Stage::Over) {
+                Stage::Begin(input) => self.begin(input),
+                Stage::Arrived(node) => {
+                    let asked = self.tests(Some(node));
+                    if let Some(need) = self.ask(asked, Then::Perform(node)) {
+                        return need;
+                    }
+                    if let Some(need) = self.perform(node, attributes) {
+                        return need;
+                    }
+                }
+                Stage::Asked(asked, then) => {
+                    let need = Need::Verdicts(self.questions(&asked));
+                    self.stage = Stage::Asked(asked, then);
+                    return need;
+                }
+                Stage::Acting(node) => {
+                    self.stage = Stage::Acting(node);
+                    return Need::Act(node);
+                }
+                Stage::Over => return Need::Nothing,
+            }
+        }
+    }
+
+    /// Answers [`Need::Verdicts`], in the order of the questions.
+    pub fn answer(&mut self, verdicts: &[bool], attributes: &Map<String, Value>) -> Need {
+        let Stage::Asked(asked, then) = std::mem::replace(&mut self.stage, Stage::Over) else { return Need::Nothing };
+        let mut rest = verdicts.iter().copied();
+        let mut holds = |filter: &Filter| {
+            let leaves = filter.leaves_at("").len();
+            let verdicts: Vec<_> = rest.by_ref().take(leaves).collect();
+            (holds(filter, &mut verdicts.iter().copied()), verdicts)
+        };
+        let is_goal = asked.goal.as_ref().is_some_and(|goal| holds(goal).0);
+        let exits: Vec<_> = asked.exits.iter().map(|exit| holds(exit).0).collect();
+        if is_goal {
+            self.end(RunStatus::Completed, StepOutcome::Completed, Some("goal".to_owned()), Map::new());
+        } else if exits.contains(&true) {
+            self.end(RunStatus::Exited, StepOutcome::Exited, Some("exit_condition".to_owned()), Map::new());
+        } else {
+            match then {
+                Then::Meet(note, happened) => self.meet(note, happened),
+                Then::Perform(node) => match asked.condition.as_ref() {
+                    Some(condition) => {
+                        let (is_met, verdicts) = holds(condition);
+                        self.decide(node, condition, is_met, &verdicts);
+                    }
+                    None => {
+                        if let Some(need) = self.perform(node, attributes) {
+                            return need;
+                        }
+                    }
+                },
+            }
+        }
+        self.next(attributes)
+    }
+
+    /// Answers [`Need::Act`].
+    pub fn acted(&mut self, acted: Acted, attributes: &Map<String, Value>) -> Need {
+        let Stage::Acting(node) = std::mem::replace(&mut self.stage, Stage::Over) else { return Need::Nothing };
+        self.walked.is_changed = true;
+        let was_held = self.walked.run.held.take();
+        match acted {
+            Acted::Sent(message) => {
+                self.walked.messages.push((message, self.graph.nodes[node].id.clone()));
+                let detail = object(json!({"message_id": message.to_string()}));
+                self.tell(StepOutcome::Sent, None, None, detail);
+                self.leave(node, NEXT);
+            }
+            Acted::Skipped(reason) => {
+                self.tell(StepOutcome::Skipped, None, Some(reason.as_str()), Map::new());
+                self.leave(node, NEXT);
+            }
+            Acted::Held { reason, until } => {
+                let since = match was_held {
+                    Some(Held::Sending { reason: before, since }) if before == reason => since,
+                    _ => {
+                        let reason = serde_json::to_value(reason).unwrap_or_default();
+                        let detail = object(json!({"until": until}));
+                        self.tell(StepOutcome::Waiting, None, reason.as_str(), detail);
+                        self.moment
+                    }
+                };
+                self.walked.run.held = Some(Held::Sending { reason, since });
+                self.rest(Some(until));
+            }
+            Acted::Changed => {
+                self.is_dirty = true;
+                self.is_elsewhere |= matches!(&self.graph.nodes[node].kind, NodeKind::UpdateContact(update) if update.timezone.is_some());
+                self.tell(StepOutcome::Changed, None, None, Map::new());
+                self.leave(node, NEXT);
+            }
+            Acted::Calling => {
+                self.walked.run.held = Some(Held::Calling);
+                self.rest(None);
+            }
+            Acted::Failed(why) => self.fail(&why),
+        }
+        self.next(attributes)
+    }
+
+    /// Stops a walk that is not over, because the page is long enough: the run goes on at once, in another.
+    pub fn stop(&mut self) {
+        if !matches!(self.stage, Stage::Over) && self.walked.is_changed {
+            self.pause_here();
+        }
+        self.stage = Stage::Over;
+    }
+
+    /// What the walk has come to.
+    pub fn end_of(self) -> Walked {
+        self.walked
+    }
+
+    fn begin(&mut self, input: Input<'a>) {
+        let run = &self.walked.run;
+        if !run.status.is_open() {
+            return;
+        }
+        let place = run.node_id.as_deref().map(|id| self.graph.find(id));
+        match (input, place) {
+            (Input::Due, None) => {
+                self.tell(StepOutcome::Entered, None, None, Map::new());
+                self.arrive(self.graph.entry);
+            }
+            (Input::Note(..), None) => {}
+            (_, Some(None)) => self.fail("the node is not in the graph"),
+            (Input::Due, Some(Some(node))) => self.go_on(node),
+            (Input::Note(note, happened), Some(Some(_))) => {
+                let asked = self.tests(None);
+                self.stage = Stage::Asked(Box::new(asked), Then::Meet(note, happened));
+                if matches!(&self.stage, Stage::Asked(asked, _) if asked.filters().next().is_none()) {
+                    self.stage = Stage::Over;
+                    self.meet(note, happened);
+                }
+            }
+        }
+    }
+
+    /// The time of a run has come that stands at a node.
+    fn go_on(&mut self, node: NodeIndex) {
+        let run = &mut self.walked.run;
+        if run.due_at.is_none() {
+            return;
+        }
+        let kind = &self.graph.nodes[node].kind;
+        match (run.status, kind, run.held.take()) {
+            (RunStatus::Active, _, _) => self.stage = Stage::Arrived(node),
+            (_, NodeKind::Wait(_), _) => {
+                self.walked.is_changed = true;
+                self.tell(StepOutcome::Continued, None, None, Map::new());
+                self.leave(node, NEXT);
+            }
+            (_, NodeKind::WaitEvent { .. }, _) => {
+                self.walked.is_changed = true;
+                self.choose(node, StepOutcome::Continued, "timeout", Map::new());
+            }
+            (_, NodeKind::Webhook(_), Some(Held::Called(end))) => self.called(node, end),
+            (_, _, held @ Some(Held::Sending { .. })) => {
+                run.held = held;
+                self.stage = Stage::Arrived(node);
+            }
+            // What it waited for is not known any more: the node does its work anew.
+            _ => self.stage = Stage::Arrived(node),
+        }
+    }
+
+    fn called(&mut self, node: NodeIndex, end: CallEnd) {
+        self.walked.is_changed = true;
+        let branch = if end.is_success() { NEXT } else { "error" };
+        let detail = match end {
+            CallEnd::Answered(status) => object(json!({"status": status})),
+            CallEnd::Failed(error) => object(json!({"error": error})),
+            CallEnd::Broken(why) => return self.fail(&why),
+        };
+        self.choose(node, StepOutcome::Called, branch, detail);
+    }
+
+    /// What was noted, after goal and exits: it may be what a run waits for.
+    fn meet(&mut self, note: &Note, happened: Option<&Happened>) {
+        let run = &self.walked.run;
+        let Some(node) = run.node_id.as_deref().and_then(|id| self.graph.find(id)) else { return };
+        let NodeKind::WaitEvent { on, .. } = &self.graph.nodes[node].kind else { return };
+        let (Some(happened), RunStatus::Waiting) = (happened, run.status) else { return };
+        if note.at <= run.arrived_at || !meets(on, happened, &run.event, self.around.present) {
+            return;
+        }
+        let event = match &note.cause {
+            Cause::Event(id) => Some(*id),
+            Cause::Message { event_id, .. } => Some(*event_id),
+            _ => None,
+        };
+        self.walked.is_changed = true;
+        let detail = event.map(|id| object(json!({"event_id": id.to_string()}))).unwrap_or_default();
+        self.choose(node, StepOutcome::Continued, "event", detail);
+    }
+
+    fn arrive(&mut self, node: NodeIndex) {
+        let run = &mut self.walked.run;
+        let id = &self.graph.nodes[node].id;
+        run.status = RunStatus::Active;
+        run.node_id = Some(id.clone());
+        run.arrived_at = self.moment;
+        run.due_at = Some(self.moment);
+        run.held = None;
+        run.steps = run.steps.saturating_add(1);
+        self.walked.is_changed = true;
+        if run.steps > MAX_STEPS {
+            let reason = Some("steps".to_owned());
+            return self.end(RunStatus::Failed, StepOutcome::Failed, reason, Map::new());
+        }
+        self.walked.entered.push(id.clone());
+        self.stage = Stage::Arrived(node);
+    }
+
+    /// The filters to be asked about: goal and exits, and the condition of the node that the run stands at.
+    fn tests(&self, node: Option<NodeIndex>) -> Asked {
+        let event = &self.walked.run.event;
+        let condition = match node.map(|node| &self.graph.nodes[node].kind) {
+            Some(NodeKind::Condition(filter)) => Some(filter.bind(event)),
+            _ => None,
+        };
+        let test = |filter: &Filter| since_entry(filter.bind(event));
+        Asked {
+            goal: self.graph.goal.as_ref().map(test),
+            exits: self.graph.exit_conditions.iter().map(test).collect(),
+            condition,
+        }
+    }
+
+    fn questions(&self, asked: &Asked) -> Vec<Question> {
+        let leaves = asked.filters().flat_map(|filter| filter.leaves_at(""));
+        let question = |(_, leaf): (String, &Leaf)| Question {
+            filter: Filter::Where(Condition::Leaf(leaf.clone())),
+            up_to: self.up_to,
+        };
+        leaves.map(question).collect()
+    }
+
+    /// Asks, if there is anything to ask about; stops where the answers would not see what this walk has changed.
+    fn ask(&mut self, asked: Asked, then: Then<'a>) -> Option<Need> {
+        asked.filters().next()?;
+        if self.is_dirty {
+            self.pause_here();
+            return Some(Need::Nothing);
+        }
+        let need = Need::Verdicts(self.questions(&asked));
+        self.stage = Stage::Asked(Box::new(asked), then);
+        Some(need)
+    }
+
+    /// The run stands at a node and stays under way.
+    fn pause_here(&mut self) {
+        let run = &mut self.walked.run;
+        if run.status == RunStatus::Active {
+            run.due_at = Some(self.moment);
+        }
+    }
+
+    /// A node does its work, or something has to be done for it.
+    fn perform(&mut self, node: NodeIndex, attributes: &Map<String, Value>) -> Option<Need> {
+        let run = &self.walked.run;
+        if self.is_elsewhere && matches!(self.graph.nodes[node].kind, NodeKind::Wait(_) | NodeKind::WaitEvent { .. }) {
+            self.pause_here();
+            return Some(Need::Nothing);
+        }
+        match &self.graph.nodes[node].kind {
+            NodeKind::Wait(wait) => match wait.end(self.moment, attributes, self.around.zones) {
+                WaitEnd::At(until) => self.wait(until),
+                end @ (WaitEnd::Past | WaitEnd::Missing) => {
+                    let reason = if end == WaitEnd::Past { "past" } else { "missing" };
+                    self.tell(StepOutcome::Continued, None, Some(reason), Map::new());
+                    self.leave(node, NEXT);
+                }
+            },
+            NodeKind::WaitEvent { timeout, .. } => {
+                let until = later(self.moment, *timeout, self.around.zones.contact);
+                self.wait(until);
+            }
+            NodeKind::Split(shares) => {
+                let drawn = draw::draw(run.automation_id, &self.graph.nodes[node].id, run.contact_id);
+                let branch = draw::branch(shares, drawn).to_owned();
+                self.choose(node, StepOutcome::Branched, &branch, object(json!({"draw": drawn})));
+            }
+            NodeKind::Exit(reason) => {
+                let reason = reason.clone().unwrap_or_else(|| "exit".to_owned());
+                self.end(RunStatus::Exited, StepOutcome::Exited, Some(reason), Map::new());
+            }
+            // A condition without leaves is met by everyone.
+            NodeKind::Condition(filter) => self.decide(node, filter, true, &[]),
+            NodeKind::Send(_)
+            | NodeKind::UpdateContact(_)
+            | NodeKind::AddToList(_)
+            | NodeKind::RemoveFromList(_)
+            | NodeKind::AddTag(_)
+            | NodeKind::RemoveTag(_)
+            | NodeKind::Webhook(_) => {
+                self.stage = Stage::Acting(node);
+                return Some(Need::Act(node));
+            }
+        }
+        None
+    }
+
+    fn decide(&mut self, node: NodeIndex, condition: &Filter, is_met: bool, verdicts: &[bool]) {
+        let leaves = condition.leaves_at("/filter");
+        let told = leaves.iter().zip(verdicts).map(|((pointer, _), held)| json!({"pointer": pointer, "held": held}));
+        let detail = object(json!({"leaves": told.collect::<Vec<_>>()}));
+        self.choose(node, StepOutcome::Branched, if is_met { "yes" } else { "no" }, detail);
+    }
+
+    fn wait(&mut self, until: Timestamp) {
+        self.tell(StepOutcome::Waiting, None, None, object(json!({"until": until})));
+        self.rest(Some(until));
+    }
+
+    fn rest(&mut self, until: Option<Timestamp>) {
+        self.walked.is_changed = true;
+        let run = &mut self.walked.run;
+        run.status = RunStatus::Waiting;
+        run.due_at = until;
+    }
+
+    /// Leaves a node that has a choice.
+    fn choose(&mut self, node: NodeIndex, outcome: StepOutcome, branch: &str, detail: Map<String, Value>) {
+        self.walked.branches.push((self.graph.nodes[node].id.clone(), branch.to_owned()));
+        self.tell(outcome, Some(branch), None, detail);
+        self.leave(node, branch);
+    }
+
+    fn leave(&mut self, node: NodeIndex, branch: &str) {
+        match self.graph.nodes[node].branches.get(branch) {
+            Some(next) => self.arrive(*next),
+            None => self.end(RunStatus::Completed, StepOutcome::Completed, None, Map::new()),
+        }
+    }
+
+    fn fail(&mut self, why: &str) {
+        let detail = object(json!({"message": why}));
+        self.end(RunStatus::Failed, StepOutcome::Failed, Some("node_error".to_owned()), detail);
+    }
+
+    fn end(&mut self, status: RunStatus, outcome: StepOutcome, reason: Option<String>, detail: Map<String, Value>) {
+        self.tell(outcome, None, reason.as_deref(), detail);
+        self.walked.is_changed = true;
+        let run = &mut self.walked.run;
+        run.status = status;
+        run.due_at = None;
+        run.held = None;
+        run.ended_at = Some(self.moment);
+        run.exit_reason = reason;
+        self.stage = Stage::Over;
+    }
+
+    fn tell(&mut self, outcome: StepOutcome, branch: Option<&str>, reason: Option<&str>, detail: Map<String, Value>) {
+        self.walked.steps.push(RunStep {
+            at: self.moment,
+            node_id: self.walked.run.node_id.clone(),
+            outcome,
+            branch: branch.map(ToOwned::to_owned),
+            reason: reason.map(ToOwned::to_owned),
+            detail,
+        });
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
+
+/// Whether a filter holds, by the verdicts about its leaves in their order.
+fn holds(filter: &Filter, verdicts: &mut dyn Iterator<Item = bool>) -> bool {
+    /// Every leaf has a verdict, so each is taken whatever the others say.
+    fn all(parts: &[Condition], verdicts: &mut dyn Iterator<Item = bool>) -> Vec<bool> {
+        parts.iter().map(|part| of(part, verdicts)).collect()
+    }
+    fn of(condition: &Condition, verdicts: &mut dyn Iterator<Item = bool>) -> bool {
+        match condition {
+            Condition::And(parts) => !all(parts, verdicts).contains(&false),
+            Condition::Or(parts) => all(parts, verdicts).contains(&true),
+            Condition::Not(part) => !of(part, verdicts),
+            Condition::Leaf(_) => verdicts.next().unwrap_or(false),
+        }
+    }
+    match filter {
+        Filter::Everyone => true,
+        Filter::Where(condition) => of(condition, verdicts),
+    }
+}
+
+/// In goals and conditions to exit, what happened counts since the entry unless something else is said.
+fn since_entry(filter: Filter) -> Filter {
+    fn of(condition: Condition) -> Condition {
+        let all = |parts: Vec<Condition>| parts.into_iter().map(of).collect();
+        match condition {
+            Condition::And(parts) => Condition::And(all(parts)),
+            Condition::Or(parts) => Condition::Or(all(parts)),
+            Condition::Not(part) => Condition::Not(Box::new(of(*part))),
+            Condition::Leaf(Leaf::Event(mut leaf)) => {
+                leaf.within = leaf.within.or(Some(Within::SinceEntry));
+                Condition::Leaf(Leaf::Event(leaf))
+            }
+            Condition::Leaf(Leaf::Message(mut leaf)) => {
+                leaf.within = leaf.within.or(Some(Within::SinceEntry));
+                Condition::Leaf(Leaf::Message(leaf))
+            }
+            Condition::Leaf(leaf) => Condition::Leaf(leaf),
+        }
+    }
+    match filter {
+        Filter::Everyone => Filter::Everyone,
+        Filter::Where(condition) => Filter::Where(of(condition)),
+    }
+}
+
+/// Whether what happened is what a run waits for.
+fn meets(on: &Awaited, happened: &Happened, event: &Map<String, Value>, present: &Present) -> bool {
+    match (on, happened) {
+        (Awaited::Event(leaf), Happened::Event(product)) => {
+            let (leaf, properties) = (leaf.bind(event), product.properties.members());
+            leaf.name == product.name && leaf.properties.iter().all(|test| test.holds(&properties, present))
+        }
+        (Awaited::Message(leaf), Happened::Message(fact)) => leaf.is(fact, present),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! What is shown of an automation.
+
+use messaging_core::domain::automation::{Automation, AutomationStatus, Design, ReEntry};
+use messaging_core::ids::AutomationId;
+use messaging_core::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// An automation as shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Automation")]
+#[non_exhaustive]
+pub struct AutomationView {
+    /// Its id.
+    pub id: AutomationId,
+    /// Its name.
+    pub name: String,
+    /// Whether contacts enter it and go on in it.
+    pub status: AutomationStatus,
+    /// What enters a contact, as it was sent.
+    pub trigger: Map<String, Value>,
+    /// Whether a contact may enter again.
+    pub re_entry: ReEntry,
+    /// A path in the event: the rule of re-entry holds for each contact and value there.
+    pub re_entry_key: Option<String>,
+    /// Counts the changes of trigger, graph, re_entry and re_entry_key, from 1.
+    pub version: u32,
+    /// What happens to a contact, as it was sent.
+    pub graph: Map<String, Value>,
+    /// When it was last activated.
+    pub activated_at: Option<Timestamp>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// An automation in a listing: all but its graph.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct AutomationSummary {
+    /// Its id.
+    pub id: AutomationId,
+    /// Its name.
+    pub name: String,
+    /// Whether contacts enter it and go on in it.
+    pub status: AutomationStatus,
+    /// What enters a contact, as it was sent.
+    pub trigger: Map<String, Value>,
+    /// Whether a contact may enter again.
+    pub re_entry: ReEntry,
+    /// A path in the event: the rule of re-entry holds for each contact and value there.
+    pub re_entry_key: Option<String>,
+    /// Counts the changes of trigger, graph, re_entry and re_entry_key, from 1.
+    pub version: u32,
+    /// When it was last activated.
+    pub activated_at: Option<Timestamp>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+impl AutomationView {
+    pub(super) fn of(automation: Automation) -> Self {
+        let Automation { id, name, status, design, version, activated_at, created_at, updated_at, .. } = automation;
+        let Design { trigger, graph, re_entry, re_entry_key } = design;
+        Self { id, name, status, trigger, re_entry, re_entry_key, version, graph, activated_at, created_at, updated_at }
+    }
+}
+
+impl AutomationSummary {
+    pub(super) fn of(automation: Automation) -> Self {
+        let AutomationView {
+            id,
+            name,
+            status,
+            trigger,
+            re_entry,
+            re_entry_key,
+            version,
+            graph: _,
+            activated_at,
+            created_at,
+            updated_at,
+        } = AutomationView::of(automation);
+        Self { id, name, status, trigger, re_entry, re_entry_key, version, activated_at, created_at, updated_at }
+    }
+}

@@ -1,0 +1,144 @@
+//! What an automation needs of its workspace: what it names, senders, providers of its channels, addresses that may be
+//! called.
+//!
+//! Contract section 13.4, "Checks". Asked when an automation is activated, and when one is changed that is active.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use messaging_core::domain::automation::Design;
+use messaging_core::domain::automation::check::{Facts, Found, SendFacts};
+use messaging_core::domain::automation::parse::{Plan, Reading};
+use messaging_core::domain::campaign::check::FoundAs;
+use messaging_core::domain::campaign::schedule::SenderState;
+use messaging_core::domain::segment::parse::Reference;
+use messaging_core::domain::segment::resolve::{Unresolvable, named};
+use messaging_core::ids::{ListId, TemplateId, WorkspaceId};
+use messaging_core::ports::fetch::UrlFault;
+use messaging_core::ports::store::StoreError;
+use messaging_core::violation::{FieldCode, Violations};
+
+use crate::app::App;
+use crate::error::Error;
+
+impl App {
+    /// Reads a design that was sent. What no automation may have is added to `violations`, also what only this
+    /// installation knows: templates that do not compile, and texts that are no web addresses.
+    pub(crate) async fn read_design(&self, design: &Design, violations: &mut Violations) -> Result<Reading, Error> {
+        let reading = design.read();
+        let mut found = reading.shape.clone();
+        for (pointer, url) in &reading.urls {
+            if self.fetch().check(url) == Err(UrlFault::Malformed) {
+                found.add(pointer, FieldCode::InvalidFormat, UrlFault::Malformed);
+            }
+        }
+        self.check_sources(reading.sources.clone(), &mut found).await?;
+        violations.merge(found);
+        Ok(reading)
+    }
+
+    /// Everything that keeps a design from being active in a workspace.
+    pub(crate) async fn automation_faults(
+        &self,
+        workspace: WorkspaceId,
+        reading: &Reading,
+    ) -> Result<Violations, StoreError> {
+        let mut facts = Facts { found: self.find_named(workspace, &reading.references).await?, ..Facts::default() };
+        let refused = reading.urls.iter().filter(|(_, url)| self.fetch().check(url) == Err(UrlFault::NotAllowed));
+        facts.refused_urls = refused.map(|(pointer, _)| pointer.clone()).collect();
+        if let Some(plan) = &reading.plan {
+            facts.sends = self.send_facts(workspace, plan).await?;
+        }
+        let mut faults = reading.faults_with(&facts);
+        if let Some(plan) = &reading.plan {
+            self.check_lengths(workspace, plan, &mut faults).await?;
+        }
+        Ok(faults)
+    }
+
+    /// Looks up what a design or a filter names, each thing once.
+    pub(super) async fn find_named(
+        &self,
+        workspace: WorkspaceId,
+        references: &[(String, Reference)],
+    ) -> Result<Vec<Found>, StoreError> {
+        let list = |(_, reference): &(String, Reference)| match reference {
+            Reference::List(id) => Some(*id),
+            _ => None,
+        };
+        let lists: Vec<ListId> = references.iter().filter_map(list).collect();
+        let lists = if lists.is_empty() { lists } else { self.store().lists_among(workspace, &lists).await? };
+        let mut known: HashMap<Reference, FoundAs> = HashMap::new();
+        let mut found = Vec::with_capacity(references.len());
+        for (pointer, reference) in references {
+            let what = match known.get(reference) {
+                Some(what) => *what,
+                None => self.find_one(workspace, *reference, &lists).await?,
+            };
+            known.insert(*reference, what);
+            found.push(Found { pointer: pointer.clone(), reference: *reference, what });
+        }
+        Ok(found)
+    }
+
+    async fn find_one(
+        &self,
+        workspace: WorkspaceId,
+        reference: Reference,
+        lists: &[ListId],
+    ) -> Result<FoundAs, StoreError> {
+        let is_there = match reference {
+            Reference::List(id) => lists.contains(&id),
+            Reference::Template(id) => return self.find_template(workspace, id).await,
+            Reference::Segment(id) => self.store().segment(workspace, id).await?.is_some(),
+            Reference::Campaign(id) => self.store().campaign(workspace, id).await?.is_some(),
+            Reference::Automation(id) => self.store().automation(workspace, id).await?.is_some(),
+        };
+        Ok(if is_there { FoundAs::Other } else { FoundAs::Nothing })
+    }
+
+    /// What is known of the sends of a design whose templates are there.
+    async fn send_facts(&self, workspace: WorkspaceId, plan: &Plan) -> Result<Vec<SendFacts>, StoreError> {
+        let mut heads: HashMap<TemplateId, _> = HashMap::new();
+        let mut facts = Vec::new();
+        for (node, send) in plan.sends() {
+            let head = match heads.entry(send.template_id) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(self.store().template_head(workspace, send.template_id).await?),
+            };
+            let Some(head) = head else { continue };
+            let of_template = head.design.from_email.as_deref();
+            let named = send.from_email.as_deref();
+            let sender = self.marketing_sender(workspace, head.channel, named, of_template).await?;
+            facts.push(SendFacts {
+                node,
+                channel: head.channel,
+                parts: head.parts,
+                channel_is_configured: self.has_transport(workspace, head.channel).await?,
+                sender: sender.err().unwrap_or(SenderState::Verified),
+            });
+        }
+        Ok(facts)
+    }
+
+    /// Notes filters that have too many conditions with those of the segments that they name.
+    async fn check_lengths(
+        &self,
+        workspace: WorkspaceId,
+        plan: &Plan,
+        faults: &mut Violations,
+    ) -> Result<(), StoreError> {
+        let naming: Vec<_> = plan.filters().into_iter().filter(|(_, filter)| named(filter).next().is_some()).collect();
+        if naming.is_empty() {
+            return Ok(());
+        }
+        let segments = self.segment_graph(workspace).await?;
+        for (pointer, filter) in naming {
+            if segments.resolve(filter) == Err(Unresolvable::TooLong) {
+                let rule = "has more than 1000 conditions with those of the segments that it names";
+                faults.add(pointer, FieldCode::TooManyItems, rule);
+            }
+        }
+        Ok(())
+    }
+}

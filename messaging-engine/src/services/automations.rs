@@ -1,0 +1,100 @@
+//! What operations on automations and the work on them have in common.
+
+use std::sync::Arc;
+
+use messaging_core::changes::Write;
+use messaging_core::domain::automation::parse::Plan;
+use messaging_core::domain::automation::trigger::TriggerKind;
+use messaging_core::domain::automation::{Automation, AutomationStatus};
+use messaging_core::domain::lane::Lane;
+use messaging_core::domain::segment::filter::Filter;
+use messaging_core::domain::segment::resolve::named;
+use messaging_core::ids::{AutomationId, WorkspaceId};
+use messaging_core::ports::store::StoreError;
+use messaging_core::time::{self, Timestamp};
+
+use crate::app::App;
+use crate::jobs::JobData as _;
+use crate::jobs::run_automation::{EnterExisting, FollowDates, RunAutomation};
+
+impl App {
+    /// The lanes of an automation's jobs, by shard: those that a store makes due with every note.
+    pub(crate) fn automation_lanes(workspace: WorkspaceId, automation: AutomationId) -> Vec<Lane> {
+        RunAutomation::of(workspace, automation).map(|job| job.lane()).collect()
+    }
+
+    /// The writes that have an automation worked on as it has become: part of every commit that activates it, and of every
+    /// one that changes it while it is active. `was` is the state before. Pausing and deleting need none: its jobs find out
+    /// when they look.
+    pub(crate) fn automation_changed(
+        &self,
+        automation: &Automation,
+        plan: &Plan,
+        was: AutomationStatus,
+        now: Timestamp,
+    ) -> Vec<Write> {
+        let (workspace_id, automation_id) = (automation.workspace_id, automation.id);
+        let mut writes = Vec::new();
+        for job in RunAutomation::of(workspace_id, automation_id) {
+            // A job that this adds is due already.
+            writes.push(Write::WakeLane(job.lane(), now));
+            writes.push(Write::EnqueueOnce(job.enqueue(self.new_id(now), now)));
+        }
+        match &plan.trigger.kind {
+            TriggerKind::SegmentEnter { segment_id, include_existing: true } if was == AutomationStatus::Draft => {
+                let activated_at = automation.activated_at.unwrap_or(now);
+                let (segment_id, after) = (*segment_id, None);
+                let job = EnterExisting { workspace_id, automation_id, segment_id, activated_at, after };
+                writes.push(Write::Enqueue(job.enqueue(self.new_id(now), now)));
+            }
+            TriggerKind::Date(_) => {
+                let (since, known_to) = ((automation.version, automation.activated_at), now);
+                let job = FollowDates { workspace_id, automation_id, since, known_to, look: None };
+                writes.push(Write::WakeLane(job.lane(), now));
+                writes.push(Write::EnqueueOnce(job.enqueue(self.new_id(now), now)));
+            }
+            _ => {}
+        }
+        if was == AutomationStatus::Paused {
+            // Whoever was on the way in goes on.
+            writes.push(Write::WakeLane(EnterExisting::lane_of(workspace_id, automation_id), now));
+        }
+        writes
+    }
+
+    /// What a version of an automation means; `None` when there is no such version any more, or it means nothing to this
+    /// program.
+    pub(crate) async fn automation_plan(
+        &self,
+        workspace: WorkspaceId,
+        automation: AutomationId,
+        version: u32,
+    ) -> Result<Option<Arc<Plan>>, StoreError> {
+        let load = async {
+            let found = self.store().automation_version(workspace, automation, version).await?;
+            Ok(found.and_then(|found| match found.design.parse() {
+                Ok(plan) => Some(Arc::new(plan)),
+                Err(faults) => {
+                    tracing::error!(automation = %automation, version, faults = %faults.summary(), "a version of an automation cannot be read");
+                    None
+                }
+            }))
+        };
+        self.lookups().automation_plans.get(&(workspace, automation, version), self.now(), load).await
+    }
+
+    /// The time zone of a workspace.
+    pub(crate) async fn workspace_zone(&self, workspace: WorkspaceId) -> Result<jiff::tz::TimeZone, StoreError> {
+        let found = self.workspace(workspace).await?;
+        let zone = found.and_then(|workspace| time::zone(&workspace.timezone));
+        Ok(zone.map_or(jiff::tz::TimeZone::UTC, |(zone, _)| zone))
+    }
+
+    /// A filter as stores are asked it: without dynamic segments. Nobody matches one that names what is gone.
+    pub(crate) async fn askable(&self, workspace: WorkspaceId, filter: Filter) -> Result<Option<Filter>, StoreError> {
+        if named(&filter).next().is_none() {
+            return Ok(Some(filter));
+        }
+        Ok(self.segment_graph(workspace).await?.resolve(&filter).ok())
+    }
+}

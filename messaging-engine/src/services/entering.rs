@@ -1,0 +1,210 @@
+//! Who enters an automation: what operations and jobs have in common.
+//!
+//! Contract sections 13.3 and 13.4, "Entry". The rules are core's; here the facts are read for all of a page at once. An
+//! entry is proved by what is known of the entries of its contact (`Write::PutEntry`): of two who let the same contact in
+//! at the same moment one is a conflict, and decides again.
+
+use messaging_core::changes::{Expect, PutRun, Write};
+use messaging_core::domain::automation::entering::{DAY, Entrance, Refusal, admit, key_of};
+use messaging_core::domain::automation::parse::Plan;
+use messaging_core::domain::automation::run::{Entry, Run, RunStatus};
+use messaging_core::domain::automation::{Automation, MAX_ENTRIES_A_DAY};
+use messaging_core::domain::segment::filter::Filter;
+use messaging_core::ids::{ContactId, EventId};
+use messaging_core::ports::store::{Ask, AskSpan, PageRequest, RunFilter, StoreError};
+use messaging_core::time::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::app::App;
+
+/// Failed runs of a contact that are looked through for a refusal within a day: more than it can have had in one.
+const FAILED_A_DAY: usize = MAX_ENTRIES_A_DAY as usize + 10;
+
+/// Somebody who enters unless something speaks against it.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    pub(crate) contact_id: ContactId,
+    /// When the cause was accepted.
+    pub(crate) at: Timestamp,
+    /// How many automations caused one another up to the cause.
+    pub(crate) depth: u8,
+    /// What the run calls `event`.
+    pub(crate) event: Map<String, Value>,
+    /// The event that is the cause; the filter counts no later ones.
+    pub(crate) entry_event: Option<EventId>,
+}
+
+impl Candidate {
+    /// Somebody who is let in without an event.
+    pub(crate) fn new(contact_id: ContactId, at: Timestamp) -> Self {
+        Self { contact_id, at, depth: 0, event: Map::new(), entry_event: None }
+    }
+}
+
+/// What becomes of a candidate.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// It enters: the run that begins, which is not stored yet, and the write that proves the entry.
+    Enters(Box<Run>, Write),
+    /// It does not match the filter of the trigger.
+    NotAllowed,
+    /// It may not enter now.
+    Refused(Refused),
+}
+
+/// How an entry is refused.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// By the rule of re-entry, which lists nothing.
+    ReEntry,
+    /// By a limit. The row that lists it, and whether it is new: for a contact, a reason and a day there is one.
+    Listed(Box<PutRun>, bool),
+}
+
+impl Refused {
+    /// The write that lists it, if it is not listed yet.
+    pub(crate) fn write(self) -> Option<Write> {
+        match self {
+            Self::Listed(put, true) => Some(Write::PutRun(put)),
+            Self::Listed(_, false) | Self::ReEntry => None,
+        }
+    }
+}
+
+impl App {
+    /// Decides on candidates of one automation, each another contact; the verdicts in their order.
+    pub(crate) async fn judge_entries(
+        &self,
+        automation: &Automation,
+        plan: &Plan,
+        candidates: Vec<Candidate>,
+        now: Timestamp,
+    ) -> Result<Vec<Verdict>, StoreError> {
+        let (workspace, id) = (automation.workspace_id, automation.id);
+        let allowed = self.match_filter(automation, &plan.trigger.filter, &candidates, now).await?;
+        let path = automation.design.re_entry_key.as_deref();
+        let key = |candidate: &Candidate| (candidate.contact_id, key_of(path, &candidate.event));
+        let admissible = || candidates.iter().zip(&allowed).filter(|(_, allowed)| **allowed).map(|(one, _)| one);
+        let keys: Vec<_> = admissible().map(key).collect();
+        if keys.is_empty() {
+            return Ok(candidates.iter().map(|_| Verdict::NotAllowed).collect());
+        }
+        let contacts: Vec<_> = admissible().map(|candidate| candidate.contact_id).collect();
+        let known = self.store().entries(workspace, id, &keys).await?;
+        let today = self.store().entries_since(workspace, id, &contacts, now - DAY).await?;
+        let mut facts = keys.into_iter().zip(known).zip(today);
+        let mut verdicts = Vec::with_capacity(candidates.len());
+        for (candidate, allowed) in candidates.into_iter().zip(allowed) {
+            let found = if allowed { facts.next() } else { None };
+            let Some((((_, key), known), today)) = found else {
+                verdicts.push(Verdict::NotAllowed);
+                continue;
+            };
+            let Candidate { contact_id, at, depth, event, entry_event } = candidate;
+            let entrance = Entrance {
+                id: self.new_id(now),
+                workspace_id: workspace,
+                automation_id: id,
+                version: automation.version,
+                contact_id,
+                at,
+                event,
+                entry_event,
+                key: key.clone(),
+            };
+            let before = known.as_ref().map(|stored| &stored.record);
+            verdicts.push(match admit(automation.design.re_entry, before, depth, today) {
+                Ok(depth) => {
+                    let open = before.map_or(0, |entry| entry.open) + 1;
+                    let entry =
+                        Entry { workspace_id: workspace, automation_id: id, contact_id, key, entered_at: at, open };
+                    let expect = known.map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
+                    Verdict::Enters(Box::new(entrance.run(depth)), Write::PutEntry(Box::new(entry), expect))
+                }
+                Err(refusal) => Verdict::Refused(self.list_refusal(entrance, refusal, depth).await?),
+            });
+        }
+        Ok(verdicts)
+    }
+
+    /// Who of the candidates matches the filter of the trigger.
+    async fn match_filter(
+        &self,
+        automation: &Automation,
+        filter: &Filter,
+        candidates: &[Candidate],
+        now: Timestamp,
+    ) -> Result<Vec<bool>, StoreError> {
+        if *filter == Filter::Everyone {
+            return Ok(vec![true; candidates.len()]);
+        }
+        let workspace = automation.workspace_id;
+        let Some(filter) = self.askable(workspace, filter.clone()).await? else {
+            return Ok(vec![false; candidates.len()]);
+        };
+        let ask = |candidate: &Candidate| Ask {
+            contact_id: candidate.contact_id,
+            filter: filter.bind(&candidate.event),
+            span: AskSpan { up_to: candidate.entry_event, ..AskSpan::default() },
+        };
+        let asks: Vec<_> = candidates.iter().map(ask).collect();
+        self.store().answers(workspace, &asks, now, &self.workspace_zone(workspace).await?).await
+    }
+
+    /// The row that lists a refusal: a new one, unless one for the same reason is listed already and no day old.
+    async fn list_refusal(&self, entrance: Entrance, refusal: Refusal, cause_depth: u8) -> Result<Refused, StoreError> {
+        let Some((run, step)) = entrance.refused(refusal, cause_depth) else { return Ok(Refused::ReEntry) };
+        let (status, contact_id) = (Some(RunStatus::Failed), Some(run.contact_id));
+        let wanted = RunFilter { status, contact_id, node_id: None };
+        let page = PageRequest { after: None, limit: FAILED_A_DAY };
+        let failed = self.store().runs(run.workspace_id, run.automation_id, &wanted, page).await?.items;
+        let since = run.entered_at - DAY;
+        let is_same = |one: &Run| one.exit_reason == run.exit_reason && one.entered_at > since;
+        let listed = failed.into_iter().find(is_same);
+        let is_new = listed.is_none();
+        let steps = if is_new { vec![step] } else { Vec::new() };
+        let put = PutRun { run: listed.unwrap_or(run), expect: Expect::Absent, steps, messages: Vec::new() };
+        Ok(Refused::Listed(Box::new(put), is_new))
+    }
+
+    /// What becomes of somebody's call to let a contact in, whatever enters contacts otherwise; `event` is what the run
+    /// calls so. A run that begins is due at once: the job of its share of the contacts goes on with it. The caller adds
+    /// that the automation is still active.
+    pub(crate) async fn enter_by_hand(
+        &self,
+        automation: &Automation,
+        contact: ContactId,
+        event: Map<String, Value>,
+        now: Timestamp,
+    ) -> Result<Option<ByHand>, StoreError> {
+        let (workspace, id) = (automation.workspace_id, automation.id);
+        let Some(plan) = self.automation_plan(workspace, id, automation.version).await? else { return Ok(None) };
+        let candidate = Candidate { event, ..Candidate::new(contact, now) };
+        let verdict = self.judge_entries(automation, &plan, vec![candidate], now).await?.pop();
+        Ok(verdict.map(|verdict| match verdict {
+            Verdict::NotAllowed => ByHand::NotAllowed,
+            Verdict::Refused(Refused::ReEntry) => ByHand::ReEntry,
+            Verdict::Refused(Refused::Listed(put, is_new)) => {
+                let run = Box::new(put.run.clone());
+                let writes = Refused::Listed(put, is_new).write().into_iter().collect();
+                ByHand::Listed(run, writes)
+            }
+            Verdict::Enters(run, entry) => {
+                let put =
+                    PutRun { run: (*run).clone(), expect: Expect::Absent, steps: Vec::new(), messages: Vec::new() };
+                ByHand::Listed(run, vec![entry, Write::PutRun(Box::new(put))])
+            }
+        }))
+    }
+}
+
+/// What becomes of a call to let a contact in.
+#[derive(Debug)]
+pub(crate) enum ByHand {
+    /// The run that begins, or the row that lists why it does not (depth, too many in a day), with the writes.
+    Listed(Box<Run>, Vec<Write>),
+    /// The contact does not match the filter of the trigger.
+    NotAllowed,
+    /// The rule of re-entry does not let it in.
+    ReEntry,
+}

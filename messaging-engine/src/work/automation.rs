@@ -1,0 +1,140 @@
+//! The work on automations: what happened to contacts brings runs on and begins new ones, and what is due goes on.
+//!
+//! Contract sections 13.3 and 13.4; the design is in ARCHITECTURE.md, "Automations". A shard of an automation has one job,
+//! which looks at notes first, then at dates, then at runs that are due: a page at a time, each page one commit. What is
+//! next follows from the rows, never from what the job remembers, so a run of it that was cut off is followed by another.
+
+mod dates;
+mod existing;
+mod notes;
+mod people;
+mod runs;
+mod send;
+mod walk;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::automation::parse::Plan;
+use messaging_core::domain::automation::{Automation, AutomationStatus};
+use messaging_core::ports::store::CommitError;
+use messaging_core::time::Timestamp;
+
+use crate::app::App;
+use crate::jobs::run_automation::RunAutomation;
+use crate::work::job::{Job, JobContext, JobError, give_way};
+
+/// A run of the job works for so long; then others of its lane's flow have their turn.
+const SLICE: Duration = Duration::from_millis(500);
+/// Notes, moments and runs of one commit, at most.
+const LARGEST: usize = 256;
+/// How often in a row a page is decided again because something changed meanwhile.
+const MAX_CONFLICTS: u32 = 16;
+/// Where nothing is to be done until somebody acts, which wakes the job, it looks so often anyway.
+const REST: Duration = Duration::from_hours(1);
+
+/// So soon it looks again at what cannot be brought on, or is about to be due.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// An active automation, as it was read.
+struct Turn {
+    automation: Automation,
+    plan: Arc<Plan>,
+    /// The workspace's.
+    zone: TimeZone,
+    now: Timestamp,
+}
+
+impl Turn {
+    /// What every commit of work on it expects: nobody enters or goes on in one that was paused a moment ago.
+    fn expected(&self) -> Write {
+        Write::ExpectAutomation(self.automation.workspace_id, self.automation.id, AutomationStatus::Active)
+    }
+}
+
+/// How many notes, moments or runs are decided about together: halved by a conflict, doubled by a commit.
+struct PageSize {
+    size: usize,
+    conflicts: u32,
+}
+
+impl PageSize {
+    const fn new() -> Self {
+        Self { size: LARGEST, conflicts: 0 }
+    }
+
+    fn succeeded(&mut self) {
+        self.conflicts = 0;
+        self.size = (self.size * 2).min(LARGEST);
+    }
+
+    /// Whether to try again after an error: after a moment, with half a page.
+    async fn tries_again(&mut self, app: &App, error: &JobError) -> bool {
+        if !matches!(error, JobError::Commit(CommitError::Conflict)) || self.conflicts >= MAX_CONFLICTS {
+            return false;
+        }
+        self.conflicts += 1;
+        self.size = (self.size / 2).max(1);
+        give_way(app, self.conflicts).await;
+        true
+    }
+}
+
+impl Job for RunAutomation {
+    async fn run(self, cx: &JobContext) -> Result<(), JobError> {
+        let until = cx.app.monotonic() + SLICE;
+        let mut page = PageSize::new();
+        loop {
+            let stored = cx.app.store().automation(self.workspace_id, self.automation_id).await?;
+            let Some(automation) = stored.map(|stored| stored.record) else {
+                return Ok(cx.finish(Changes::default()).await?);
+            };
+            let Some(turn) = turn(&cx.app, automation).await? else {
+                // Whoever activates it wakes the job.
+                return cx.again_at(cx.app.now() + REST, &self, Changes::default()).await;
+            };
+            match self.page(cx, &turn, page.size).await {
+                Ok(true) => page.succeeded(),
+                Ok(false) => {
+                    let next = cx.app.store().next_run_due(self.workspace_id, self.automation_id, self.shard).await?;
+                    // What is due and was not brought on cannot be now, and would be found again at once.
+                    let at = next.unwrap_or(turn.now + REST).clamp(turn.now + RETRY, turn.now + REST);
+                    return cx.again_at(at, &self, Changes::default()).await;
+                }
+                Err(error) if page.tries_again(&cx.app, &error).await => {}
+                Err(error) => return Err(error),
+            }
+            if cx.app.monotonic() >= until {
+                return cx.again_at(cx.app.now(), &self, Changes::default()).await;
+            }
+        }
+    }
+}
+
+impl RunAutomation {
+    /// Does a page of what is next; answers whether there was any.
+    async fn page(&self, cx: &JobContext, turn: &Turn, size: usize) -> Result<bool, JobError> {
+        if self.notes(cx, turn, size).await? || self.dates(cx, turn, size).await? {
+            return Ok(true);
+        }
+        self.due_runs(cx, turn, size).await
+    }
+
+    /// Whether somebody has to be heard first.
+    async fn has_notes(&self, cx: &JobContext) -> Result<bool, JobError> {
+        let notes = cx.app.store().automation_notes(self.workspace_id, self.automation_id, self.shard, 1).await?;
+        Ok(!notes.is_empty())
+    }
+}
+
+/// What work on an automation begins with; `None` while it is not active.
+async fn turn(app: &App, automation: Automation) -> Result<Option<Turn>, JobError> {
+    if automation.status != AutomationStatus::Active {
+        return Ok(None);
+    }
+    let plan = app.automation_plan(automation.workspace_id, automation.id, automation.version).await?;
+    let zone = app.workspace_zone(automation.workspace_id).await?;
+    Ok(plan.map(|plan| Turn { automation, plan, zone, now: app.now() }))
+}

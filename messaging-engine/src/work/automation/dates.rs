@@ -1,0 +1,174 @@
+//! Moments that follow from dates of contacts.
+//!
+//! Contract section 13.4, "Date". Once a day the moments of the next two days are written down, and those of contacts that
+//! change meanwhile when they do. When one is due the date is read again, so nobody has to take back what is not true any
+//! more; what was written down once is not written down again.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use messaging_core::changes::{Changes, DateFire, PutDateFires, Write};
+use messaging_core::domain::automation::note::{Cause, Note};
+use messaging_core::domain::automation::time::date_at;
+use messaging_core::domain::automation::trigger::{DateTrigger, TriggerKind};
+use messaging_core::domain::contact::{Contact, ContactFilter};
+use messaging_core::ports::store::PageRequest;
+use messaging_core::time::{self, Timestamp};
+
+use super::runs::enter;
+use super::{REST, SLICE, Turn, turn};
+use crate::app::App;
+use crate::jobs::run_automation::{DateLook, FollowDates, RunAutomation};
+use crate::services::entering::Candidate;
+use crate::work::job::{Job, JobContext, JobError};
+
+/// So far ahead moments are written down.
+const AHEAD: Duration = Duration::from_hours(48);
+/// So often they are looked for.
+const EVERY: Duration = Duration::from_hours(24);
+/// A moment that nobody came to in time is over after so long.
+const LATE: Duration = Duration::from_hours(24);
+/// Contacts that are looked at together.
+const CONTACTS: usize = 500;
+
+impl RunAutomation {
+    /// Works off a page of the moments that are due, one of each contact; answers whether there was any.
+    pub(super) async fn dates(&self, cx: &JobContext, turn: &Turn, size: usize) -> Result<bool, JobError> {
+        let (workspace, id) = (self.workspace_id, self.automation_id);
+        let TriggerKind::Date(trigger) = &turn.plan.trigger.kind else {
+            return self.let_go_dates(cx, turn, size).await;
+        };
+        let due = cx.app.store().due_dates(workspace, id, self.shard, turn.now, size).await?;
+        if due.is_empty() {
+            return Ok(false);
+        }
+        let mut changes = Changes::from_iter([turn.expected()]);
+        let mut candidates = Vec::new();
+        let mut contacts = HashSet::new();
+        for fire in due.into_iter().filter(|fire| contacts.insert(fire.contact_id)) {
+            if is_in_time(turn, fire.due_at)
+                && let Some(contact) = cx.app.store().contact(workspace, fire.contact_id).await?
+                && follows(&contact.record, trigger, &turn.zone, fire.due_at)
+            {
+                candidates.push(Candidate::new(fire.contact_id, fire.due_at));
+            }
+            changes.push(Write::TakeDateFire(workspace, id, fire));
+        }
+        changes.append(enter(&cx.app, turn, candidates).await?);
+        cx.commit(changes).await?;
+        Ok(true)
+    }
+
+    /// Takes away what is left of moments after a change of what enters contacts.
+    async fn let_go_dates(&self, cx: &JobContext, turn: &Turn, size: usize) -> Result<bool, JobError> {
+        let (workspace, id) = (self.workspace_id, self.automation_id);
+        let due = cx.app.store().due_dates(workspace, id, self.shard, turn.now, size).await?;
+        let changes: Changes = due.into_iter().map(|fire| Write::TakeDateFire(workspace, id, fire)).collect();
+        let is_any = !changes.is_empty();
+        cx.commit(changes).await?;
+        Ok(is_any)
+    }
+}
+
+/// Whether a moment that is due still counts: not one of before the automation was activated, nor one that is over.
+fn is_in_time(turn: &Turn, due_at: Timestamp) -> bool {
+    turn.automation.activated_at.is_none_or(|activated| due_at >= activated) && turn.now.since(due_at) < LATE
+}
+
+/// Whether a moment follows from a contact's date, as it is now.
+fn follows(contact: &Contact, trigger: &DateTrigger, zone: &TimeZone, due_at: Timestamp) -> bool {
+    moments(contact, trigger, zone, due_at - Duration::from_millis(1), due_at).contains(&due_at)
+}
+
+/// The moments that follow from a contact's date, later than `after` and not later than `until`.
+fn moments(
+    contact: &Contact,
+    trigger: &DateTrigger,
+    zone: &TimeZone,
+    after: Timestamp,
+    until: Timestamp,
+) -> Vec<Timestamp> {
+    let own = contact.timezone.as_deref().and_then(time::zone).map(|(zone, _)| zone);
+    let zone = own.as_ref().unwrap_or(zone);
+    let date = date_at(&contact.attributes, &trigger.attribute);
+    date.map_or_else(Vec::new, |date| trigger.moments(date, zone, after, until))
+}
+
+/// The writes for the moments of contacts that were noted as created or changed. Those of before the change do not count.
+pub(super) async fn fires_of(
+    app: &App,
+    turn: &Turn,
+    trigger: &DateTrigger,
+    notes: impl Iterator<Item = &Note> + Send,
+) -> Result<Option<Write>, JobError> {
+    let mut fires = Vec::new();
+    for note in notes.filter(|note| matches!(note.cause, Cause::Created | Cause::Changed)) {
+        let Some(contact) = app.store().contact(turn.automation.workspace_id, note.contact_id).await? else { continue };
+        // A look that began at this moment goes no further.
+        let until = turn.now + AHEAD;
+        let found = moments(&contact.record, trigger, &turn.zone, note.at, until);
+        fires.extend(found.into_iter().map(|due_at| DateFire { contact_id: note.contact_id, due_at }));
+    }
+    Ok(put(turn, fires))
+}
+
+fn put(turn: &Turn, fires: Vec<DateFire>) -> Option<Write> {
+    let (workspace_id, automation_id) = (turn.automation.workspace_id, turn.automation.id);
+    let put = PutDateFires { workspace_id, automation_id, fires };
+    (!put.fires.is_empty()).then(|| Write::PutDateFires(Box::new(put)))
+}
+
+impl Job for FollowDates {
+    async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
+        let until = cx.app.monotonic() + SLICE;
+        loop {
+            let stored = cx.app.store().automation(self.workspace_id, self.automation_id).await?;
+            let Some(automation) = stored.map(|stored| stored.record) else {
+                return Ok(cx.finish(Changes::default()).await?);
+            };
+            let Some(turn) = turn(&cx.app, automation).await? else {
+                // Whoever activates it wakes the job.
+                return cx.again_at(cx.app.now() + REST, &self, Changes::default()).await;
+            };
+            let TriggerKind::Date(trigger) = &turn.plan.trigger.kind else {
+                return Ok(cx.finish(Changes::from_iter([turn.expected()])).await?);
+            };
+            let (now, since) = (turn.now, (turn.automation.version, turn.automation.activated_at));
+            if self.since != since {
+                let changed = turn.automation.updated_at;
+                self.known_to = if self.since.1 == since.1 { changed } else { since.1.unwrap_or(changed) };
+                self.since = since;
+                self.look = None;
+            }
+            let Some(look) = self.look.take() else {
+                let next = self.known_to - (AHEAD - EVERY);
+                if next > now {
+                    return cx.again_at(next, &self, Changes::default()).await;
+                }
+                self.look = Some(DateLook { to: now + AHEAD, after: None });
+                continue;
+            };
+            let page = PageRequest { after: look.after, limit: CONTACTS };
+            let contacts = cx.app.store().contacts(self.workspace_id, &ContactFilter::default(), page).await?;
+            let activated = turn.automation.activated_at.unwrap_or(now);
+            let after = self.known_to.max(activated).max(now - LATE);
+            let mut fires = Vec::new();
+            for contact in &contacts.items {
+                let found = moments(contact, trigger, &turn.zone, after, look.to);
+                // Of the past only what was so then.
+                let counts = |at: &Timestamp| *at > now || contact.updated_at <= *at;
+                let fire = |due_at| DateFire { contact_id: contact.id, due_at };
+                fires.extend(found.into_iter().filter(counts).map(fire));
+            }
+            cx.commit(put(&turn, fires).into_iter().collect()).await?;
+            match contacts.next {
+                Some(next) => self.look = Some(DateLook { to: look.to, after: Some(next) }),
+                None => self.known_to = look.to,
+            }
+            if cx.app.monotonic() >= until {
+                return cx.again_at(now, &self, Changes::default()).await;
+            }
+        }
+    }
+}

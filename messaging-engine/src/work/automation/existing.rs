@@ -1,0 +1,75 @@
+//! Those who were members of a segment when an automation was activated that waits for new members of it.
+//!
+//! Contract section 13.4, "Entry": `include_existing`. The place reached is kept in the commit that lets a page in, so nobody
+//! is let in twice and nobody is passed by. Who becomes a member meanwhile is noted like everybody else, and whoever has
+//! entered since the activation is passed by here.
+
+use messaging_core::changes::Changes;
+use messaging_core::domain::automation::entering::key_of;
+use messaging_core::domain::automation::trigger::TriggerKind;
+use messaging_core::ports::store::PageRequest;
+use serde_json::Map;
+
+use super::runs::enter;
+use super::{PageSize, REST, SLICE, Turn, turn};
+use crate::jobs::run_automation::EnterExisting;
+use crate::services::entering::Candidate;
+use crate::work::job::{Job, JobContext, JobError};
+
+impl Job for EnterExisting {
+    async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
+        let until = cx.app.monotonic() + SLICE;
+        let mut page = PageSize::new();
+        loop {
+            let stored = cx.app.store().automation(self.workspace_id, self.automation_id).await?;
+            let Some(automation) = stored.map(|stored| stored.record) else {
+                return Ok(cx.finish(Changes::default()).await?);
+            };
+            let Some(turn) = turn(&cx.app, automation).await? else {
+                // Whoever activates it wakes the job.
+                return cx.again_at(cx.app.now() + REST, &self, Changes::default()).await;
+            };
+            let is_wanted = matches!(&turn.plan.trigger.kind,
+                TriggerKind::SegmentEnter { segment_id, include_existing: true } if *segment_id == self.segment_id);
+            if !is_wanted {
+                return Ok(cx.finish(Changes::default()).await?);
+            }
+            match self.page(cx, &turn, page.size).await {
+                Ok(true) => page.succeeded(),
+                Ok(false) => return Ok(()),
+                Err(error) if page.tries_again(&cx.app, &error).await => {}
+                Err(error) => return Err(error),
+            }
+            if cx.app.monotonic() >= until {
+                return cx.again_at(cx.app.now(), &self, Changes::default()).await;
+            }
+        }
+    }
+}
+
+impl EnterExisting {
+    /// Lets a page of members in; answers whether there are more. After the last page the job is finished.
+    async fn page(&mut self, cx: &JobContext, turn: &Turn, size: usize) -> Result<bool, JobError> {
+        let (store, workspace, id) = (cx.app.store(), self.workspace_id, self.automation_id);
+        let page = PageRequest { after: self.after, limit: size };
+        let members = store.segment_contacts(workspace, self.segment_id, page).await?;
+        let key = key_of(turn.automation.design.re_entry_key.as_deref(), &Map::new());
+        let keys: Vec<_> = members.items.iter().map(|contact| (contact.id, key.clone())).collect();
+        let known = store.entries(workspace, id, &keys).await?;
+        let has_entered = |at: usize| {
+            known.get(at).and_then(Option::as_ref).is_some_and(|entry| entry.record.entered_at >= self.activated_at)
+        };
+        let newcomers = members.items.iter().enumerate().filter(|(at, _)| !has_entered(*at));
+        let candidates = newcomers.map(|(_, contact)| Candidate::new(contact.id, self.activated_at)).collect();
+        let mut changes = Changes::from_iter([turn.expected()]);
+        changes.append(enter(&cx.app, turn, candidates).await?);
+        let Some(next) = members.next else {
+            cx.finish(changes).await?;
+            return Ok(false);
+        };
+        let rest = Self { after: Some(next), ..self.clone() };
+        cx.save(&rest, changes).await?;
+        *self = rest;
+        Ok(true)
+    }
+}

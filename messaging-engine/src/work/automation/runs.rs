@@ -1,0 +1,66 @@
+//! Runs that are due, and new ones.
+
+use std::collections::HashSet;
+
+use messaging_core::changes::{Changes, Expect};
+
+use super::Turn;
+use super::walk::{Going, Incoming, advance};
+use crate::app::App;
+use crate::jobs::run_automation::RunAutomation;
+use crate::services::entering::{Candidate, Verdict};
+use crate::work::job::{JobContext, JobError};
+
+impl RunAutomation {
+    /// Brings a page of the runs on that are due, one of each contact; answers whether there was any.
+    pub(super) async fn due_runs(&self, cx: &JobContext, turn: &Turn, size: usize) -> Result<bool, JobError> {
+        let (workspace, id) = (self.workspace_id, self.automation_id);
+        let due = cx.app.store().due_runs(workspace, id, self.shard, turn.now, size).await?;
+        if due.is_empty() {
+            return Ok(false);
+        }
+        if self.has_notes(cx).await? {
+            // Whatever was accepted up to the due time comes first.
+            return Ok(true);
+        }
+        let mut contacts = HashSet::new();
+        let first = due.into_iter().filter(|stored| contacts.insert(stored.record.contact_id));
+        let page = first.map(|stored| Going {
+            expect: Expect::Revision(stored.revision),
+            run: stored.record,
+            input: Incoming::Due,
+        });
+        let advanced = advance(&cx.app, &turn.automation, page.collect()).await?;
+        if advanced.changes.is_empty() {
+            // Nothing can be done for them now.
+            return Ok(false);
+        }
+        let mut changes = Changes::from_iter([turn.expected()]);
+        changes.append(advanced.changes);
+        cx.commit(changes).await?;
+        Ok(true)
+    }
+}
+
+/// What it takes to let in whoever of the candidates may enter, each another contact, and to list whom a limit refuses.
+pub(super) async fn enter(app: &App, turn: &Turn, candidates: Vec<Candidate>) -> Result<Changes, JobError> {
+    let mut changes = Changes::default();
+    if candidates.is_empty() {
+        return Ok(changes);
+    }
+    let mut page = Vec::with_capacity(candidates.len());
+    for verdict in app.judge_entries(&turn.automation, &turn.plan, candidates, turn.now).await? {
+        match verdict {
+            Verdict::NotAllowed => {}
+            Verdict::Refused(refused) => changes.extend(refused.write()),
+            Verdict::Enters(run, entry) => {
+                changes.push(entry);
+                page.push(Going { run: *run, expect: Expect::Absent, input: Incoming::Due });
+            }
+        }
+    }
+    if !page.is_empty() {
+        changes.append(advance(app, &turn.automation, page).await?.changes);
+    }
+    Ok(changes)
+}

@@ -1,0 +1,381 @@
+//! Bringing runs on: what the walks of a page need is looked up for all of them at once, and what they want done becomes
+//! one set of changes.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock};
+
+use jiff::tz::TimeZone;
+use messaging_core::changes::{Changes, CountNodes, Expect, PutRun, Write};
+use messaging_core::domain::address::normalize;
+use messaging_core::domain::automation::Automation;
+use messaging_core::domain::automation::graph::{ContactUpdate, NodeIndex, NodeKind, Send};
+use messaging_core::domain::automation::history::{RunStep, StepOutcome};
+use messaging_core::domain::automation::note::{Happened, Note};
+use messaging_core::domain::automation::run::{Run, RunStatus};
+use messaging_core::domain::automation::step::{Acted, Input, Need, Question, Surroundings, Walk, Walked};
+use messaging_core::domain::automation::time::Zones;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::segment::values::Present;
+use messaging_core::domain::suppression::SuppressionReason;
+use messaging_core::ids::{AutomationId, ContactId, ListId, WorkspaceId};
+use messaging_core::ports::store::{Ask, AskSpan, StoreError};
+use messaging_core::time::Timestamp;
+use serde_json::{Map, Value};
+
+use super::people::{self, Person};
+use super::send::{self, Sending};
+use crate::app::App;
+use crate::jobs::JobData as _;
+use crate::jobs::call_node::CallNode;
+use crate::services::texts::{TextFault, values_of_run};
+use crate::work::job::JobError;
+
+/// Rounds of questions of one page; a run that wants more goes on in the next.
+const MAX_ROUNDS: usize = 16;
+
+static NOTHING: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+
+/// A run that something brings on.
+#[derive(Debug)]
+pub(crate) struct Going {
+    /// The run as it was read, or as it is made ([`Entrance::run`](messaging_core::domain::automation::entering::Entrance::run)).
+    pub(crate) run: Run,
+    /// What the store has of it.
+    pub(crate) expect: Expect,
+    /// What brings it on.
+    pub(crate) input: Incoming,
+}
+
+/// What brings a run on.
+#[derive(Debug, Clone)]
+pub(crate) enum Incoming {
+    /// It is new, or due.
+    Due,
+    /// Something was noted of its contact. The run does not go first: see
+    /// [`goes_before`](messaging_core::domain::automation::step::goes_before).
+    Note(Arc<Note>, Option<Arc<Happened>>),
+}
+
+/// What a page of runs has come to.
+#[derive(Debug)]
+pub(crate) struct Advanced {
+    /// What is to be committed: runs, their history, counts, messages, contacts, jobs. To it the caller adds what the
+    /// commit expects of the automation, and the notes that it takes.
+    pub(crate) changes: Changes,
+    /// Where the runs stand, in the order of the page.
+    pub(crate) runs: Vec<Run>,
+}
+
+/// Brings the runs of a page on, each until it waits, ends, or has to be committed before it can go on (it is then still
+/// due). A page has at most one entry for a run. A run whose contact is gone stays as it is.
+pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Going>) -> Result<Advanced, JobError> {
+    let (workspace, now) = (automation.workspace_id, app.now());
+    let zone = app.workspace_zone(workspace).await?;
+    let present = Present { now, zone: zone.clone() };
+    let mut plans = HashMap::new();
+    for version in page.iter().map(|going| going.run.version) {
+        if let Entry::Vacant(entry) = plans.entry(version) {
+            entry.insert(app.automation_plan(workspace, automation.id, version).await?);
+        }
+    }
+    let people = people::load(app, workspace, page.iter().map(|going| going.run.contact_id)).await?;
+    let zones: HashMap<_, _> = people.iter().map(|(id, person)| (*id, person.zone.clone())).collect();
+    let mut shell =
+        Shell { app, workspace, now, people, writes: Vec::new(), listed: HashMap::new(), lists: HashMap::new() };
+    let (mut travelers, mut unreadable) = (Vec::with_capacity(page.len()), Vec::new());
+    for (place, going) in page.iter().enumerate() {
+        let contact = going.run.contact_id;
+        let Some(zone) = zones.get(&contact) else { continue };
+        let Some(Some(plan)) = plans.get(&going.run.version) else {
+            unreadable.push(place);
+            continue;
+        };
+        let around =
+            Surroundings { activated_at: automation.activated_at, zones: Zones { contact: zone }, present: &present };
+        let input = match &going.input {
+            Incoming::Due => Input::Due,
+            Incoming::Note(note, happened) => Input::Note(note, happened.as_deref()),
+        };
+        let mut walk = Walk::new(&plan.graph, going.run.clone(), input, around);
+        let need = walk.next(shell.attributes(contact));
+        travelers.push(Traveler { place, contact, walk, need });
+    }
+    for _ in 0..MAX_ROUNDS {
+        shell.look_up_addresses(&travelers).await?;
+        for traveler in &mut travelers {
+            while let Need::Act(node) = traveler.need {
+                let acted = shell.act(&traveler.walk, node).await?;
+                traveler.need = traveler.walk.acted(acted, shell.attributes(traveler.contact));
+            }
+        }
+        if !shell.answer(&mut travelers, &zone).await? {
+            break;
+        }
+    }
+    let mut runs: Vec<_> = page.iter().map(|going| going.run.clone()).collect();
+    let mut counts = Counts::default();
+    let mut puts = Vec::with_capacity(travelers.len());
+    for Traveler { place, mut walk, .. } in travelers {
+        walk.stop();
+        let walked = walk.end_of();
+        runs[place] = walked.run.clone();
+        if walked.is_changed {
+            counts.add(&walked);
+            let Walked { run, steps, messages, .. } = walked;
+            let expect = page[place].expect;
+            puts.push(Write::PutRun(Box::new(PutRun { run, expect, steps, messages })));
+        }
+    }
+    for place in unreadable {
+        let Going { run, expect, .. } = &page[place];
+        let (run, step) = fail_unreadable(run.clone(), now);
+        runs[place] = run.clone();
+        let put = PutRun { run, expect: *expect, steps: vec![step], messages: Vec::new() };
+        puts.push(Write::PutRun(Box::new(put)));
+    }
+    let mut changes: Changes = shell.writes.into_iter().collect();
+    changes.extend(puts);
+    changes.extend(counts.write(workspace, automation.id));
+    for (_, person) in shell.people {
+        changes.extend(person.writes(now));
+    }
+    Ok(Advanced { changes, runs })
+}
+
+/// A run of the page on its way.
+struct Traveler<'a> {
+    /// In the page.
+    place: usize,
+    contact: ContactId,
+    walk: Walk<'a>,
+    need: Need,
+}
+
+/// What the walks of a page share.
+struct Shell<'a> {
+    app: &'a App,
+    workspace: WorkspaceId,
+    now: Timestamp,
+    people: HashMap<ContactId, Person>,
+    /// Messages and jobs.
+    writes: Vec<Write>,
+    /// Why addresses are suppressed that were looked up.
+    listed: HashMap<(Channel, String), Option<SuppressionReason>>,
+    /// Whether lists are there.
+    lists: HashMap<ListId, bool>,
+}
+
+impl Shell<'_> {
+    fn attributes(&self, contact: ContactId) -> &Map<String, Value> {
+        self.people.get(&contact).map_or(&NOTHING, |person| &person.contact.attributes)
+    }
+
+    /// Looks up at once which addresses are suppressed that the sends of this round may go to.
+    async fn look_up_addresses(&mut self, travelers: &[Traveler<'_>]) -> Result<(), StoreError> {
+        let mut wanted = Vec::new();
+        for Traveler { contact, walk, need, .. } in travelers {
+            let Need::Act(node) = need else { continue };
+            let NodeKind::Send(send) = &walk.node(*node).kind else { continue };
+            let Some(person) = self.people.get(contact) else { continue };
+            if let Some((channel, addresses)) = send::addresses(self.app, walk.run(), send, person).await? {
+                wanted.extend(addresses.iter().map(|address| (channel, normalize(channel, address))));
+            }
+        }
+        self.look_up(wanted).await
+    }
+
+    async fn look_up(&mut self, mut wanted: Vec<(Channel, String)>) -> Result<(), StoreError> {
+        wanted.retain(|one| !self.listed.contains_key(one));
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let found = self.app.store().suppressed_anywhere(self.workspace, &wanted).await?;
+        self.listed.extend(wanted.into_iter().map(|one| (one, None)));
+        for one in found {
+            self.listed.insert((one.channel, one.address), Some(one.reason));
+        }
+        Ok(())
+    }
+
+    /// Asks what the walks want to know; answers whether any wanted to.
+    async fn answer(&self, travelers: &mut [Traveler<'_>], zone: &TimeZone) -> Result<bool, StoreError> {
+        let (mut asks, mut expected) = (Vec::new(), Vec::new());
+        for (at, traveler) in travelers.iter().enumerate() {
+            let Need::Verdicts(questions) = &traveler.need else { continue };
+            let run = traveler.walk.run();
+            let mut verdicts = Vec::with_capacity(questions.len());
+            for Question { filter, up_to } in questions {
+                // Nobody matches what names something that is gone.
+                let place = match self.app.askable(self.workspace, filter.clone()).await? {
+                    None => None,
+                    Some(filter) => {
+                        let (entered_at, entry_event) = (Some(run.entered_at), run.entry_event);
+                        let span = AskSpan { entered_at, entry_event, up_to: *up_to };
+                        asks.push(Ask { contact_id: traveler.contact, filter, span });
+                        Some(asks.len() - 1)
+                    }
+                };
+                verdicts.push(place);
+            }
+            expected.push((at, verdicts));
+        }
+        if expected.is_empty() {
+            return Ok(false);
+        }
+        let answers = if asks.is_empty() {
+            Vec::new()
+        } else {
+            self.app.store().answers(self.workspace, &asks, self.now, zone).await?
+        };
+        for (at, places) in expected {
+            let verdict = |place: Option<usize>| place.and_then(|place| answers.get(place).copied()).unwrap_or(false);
+            let verdicts: Vec<_> = places.into_iter().map(verdict).collect();
+            let Some(traveler) = travelers.get_mut(at) else { continue };
+            traveler.need = traveler.walk.answer(&verdicts, self.attributes(traveler.contact));
+        }
+        Ok(true)
+    }
+
+    /// Does the work of a node.
+    async fn act(&mut self, walk: &Walk<'_>, index: NodeIndex) -> Result<Acted, StoreError> {
+        let (run, node) = (walk.run(), walk.node(index));
+        let done = match &node.kind {
+            NodeKind::Send(send) => return self.send(walk, send).await,
+            NodeKind::UpdateContact(update) => self.update(run, update).await,
+            NodeKind::AddTag(tag) => {
+                self.update(run, &ContactUpdate { tags_add: vec![tag.clone()], ..ContactUpdate::default() }).await
+            }
+            NodeKind::RemoveTag(tag) => {
+                self.update(run, &ContactUpdate { tags_remove: vec![tag.clone()], ..ContactUpdate::default() }).await
+            }
+            NodeKind::AddToList(list) => self.join(run, *list, true).await,
+            NodeKind::RemoveFromList(list) => self.join(run, *list, false).await,
+            NodeKind::Webhook(_) => {
+                let job = CallNode::of(run, &node.id);
+                self.writes.push(Write::Enqueue(job.enqueue(self.app.new_id(self.now), self.now)));
+                return Ok(Acted::Calling);
+            }
+            NodeKind::Wait(_)
+            | NodeKind::WaitEvent { .. }
+            | NodeKind::Condition(_)
+            | NodeKind::Split(_)
+            | NodeKind::Exit(_) => return Ok(Acted::Failed("the node has no work".to_owned())),
+        };
+        match done {
+            Ok(()) => Ok(Acted::Changed),
+            Err(Undone::Node(why)) => Ok(Acted::Failed(why)),
+            Err(Undone::Store(error)) => Err(error),
+        }
+    }
+
+    async fn send(&mut self, walk: &Walk<'_>, send: &Send) -> Result<Acted, StoreError> {
+        let run = walk.run();
+        let Some(person) = self.people.get(&run.contact_id) else { return Ok(gone()) };
+        if let Some((channel, addresses)) = send::addresses(self.app, run, send, person).await? {
+            let spelled = addresses.iter().map(|address| (channel, normalize(channel, address))).collect();
+            self.look_up(spelled).await?;
+        }
+        let Some(person) = self.people.get(&run.contact_id) else { return Ok(gone()) };
+        let sending = Sending { app: self.app, run, send, person, now: self.now.max(walk.moment()) };
+        let listed = &self.listed;
+        let why = |channel: Channel, address: &str| listed.get(&(channel, address.to_owned())).copied().flatten();
+        let mut writes = Vec::new();
+        let acted = sending.decide(why, &mut writes).await?;
+        self.writes.append(&mut writes);
+        Ok(acted)
+    }
+
+    async fn update(&mut self, run: &Run, update: &ContactUpdate) -> Result<(), Undone> {
+        let types = self.app.field_types(self.workspace).await?;
+        let Some(person) = self.people.get_mut(&run.contact_id) else { return Ok(()) };
+        let values = values_of_run(&run.event, &Map::new(), &person.contact);
+        let sent = people::input_of(self.app, update, &person.contact, &values).await?;
+        person.update(sent, &types, run.depth).map_err(Undone::Node)
+    }
+
+    async fn join(&mut self, run: &Run, list: ListId, is_member: bool) -> Result<(), Undone> {
+        if !self.lists.contains_key(&list) {
+            let is_there = !self.app.store().lists_among(self.workspace, &[list]).await?.is_empty();
+            self.lists.insert(list, is_there);
+        }
+        if self.lists.get(&list) != Some(&true) {
+            return Err(Undone::Node("the list is gone".to_owned()));
+        }
+        if let Some(person) = self.people.get_mut(&run.contact_id) {
+            person.set_membership(list, is_member, run.depth);
+        }
+        Ok(())
+    }
+}
+
+/// The end of a run whose version means nothing to this program.
+fn fail_unreadable(run: Run, at: Timestamp) -> (Run, RunStep) {
+    let reason = Some("node_error".to_owned());
+    let mut detail = Map::new();
+    detail.insert("message".to_owned(), Value::from("the version of the automation cannot be read"));
+    let step = RunStep {
+        at,
+        node_id: run.node_id.clone(),
+        outcome: StepOutcome::Failed,
+        branch: None,
+        reason: reason.clone(),
+        detail,
+    };
+    let (due_at, held, ended_at) = (None, None, Some(at));
+    (Run { status: RunStatus::Failed, due_at, held, ended_at, exit_reason: reason, ..run }, step)
+}
+
+fn gone() -> Acted {
+    Acted::Failed("the contact is gone".to_owned())
+}
+
+/// Why the work of a node was not done.
+enum Undone {
+    /// It cannot be.
+    Node(String),
+    /// Not now.
+    Store(StoreError),
+}
+
+impl From<StoreError> for Undone {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<TextFault> for Undone {
+    fn from(fault: TextFault) -> Self {
+        match fault {
+            TextFault::Broken(why) => Self::Node(why),
+            TextFault::Busy => Self::Store(StoreError::Unavailable),
+        }
+    }
+}
+
+/// How often the page reached nodes and took branches.
+#[derive(Default)]
+struct Counts {
+    entered: BTreeMap<String, u32>,
+    branches: BTreeMap<(String, String), u32>,
+}
+
+impl Counts {
+    fn add(&mut self, walked: &Walked) {
+        for node in &walked.entered {
+            *self.entered.entry(node.clone()).or_default() += 1;
+        }
+        for branch in &walked.branches {
+            *self.branches.entry(branch.clone()).or_default() += 1;
+        }
+    }
+
+    fn write(self, workspace: WorkspaceId, automation: AutomationId) -> Option<Write> {
+        let Self { entered, branches } = self;
+        if entered.is_empty() && branches.is_empty() {
+            return None;
+        }
+        let (entered, branches) = (entered.into_iter().collect(), branches.into_iter().collect());
+        Some(Write::CountNodes(workspace, automation, Box::new(CountNodes { entered, branches })))
+    }
+}

@@ -1,0 +1,86 @@
+//! A process that ends at any of its commits, before it is kept or after: nobody enters twice, nothing is sent twice, and no
+//! run stands still.
+
+mod mortal;
+
+use serde_json::json;
+
+use self::mortal::MortalStore;
+use super::{DAY, HOUR, Journeys, on_event};
+
+/// More commits than the work takes.
+const MANY: usize = 200;
+
+/// Two contacts enter, get a message, wait for a day, are changed, and get another message.
+async fn prepare() -> (Journeys, String) {
+    let journeys = Journeys::start().await;
+    let (first, second) = (journeys.template("first").await, journeys.template("second").await);
+    let graph = json!({"nodes": [
+        {"id": "one", "kind": "send", "config": {"template_id": first, "category": "transactional"}},
+        {"id": "w", "kind": "wait", "config": {"duration": {"value": 1, "unit": "days"}}},
+        {"id": "tag", "kind": "add_tag", "config": {"tag": "welcome"}},
+        {"id": "c", "kind": "condition", "config": {"filter": {"type": "tag", "op": "has_any", "values": ["welcome"]}}},
+        {"id": "two", "kind": "send", "config": {"template_id": second}}],
+        "edges": [{"from": "one", "to": "w"}, {"from": "w", "to": "tag"}, {"from": "tag", "to": "c"},
+            {"from": "c", "to": "two", "branch": "yes"}]});
+    let id = journeys.active(on_event("signup"), graph, json!({"re_entry": "always"})).await;
+    for name in ["ann", "bob"] {
+        journeys.contact(name, json!({})).await;
+        journeys.event("signup", name, json!({})).await;
+    }
+    (journeys, id)
+}
+
+/// Works over a store that ends the process at a commit; answers whether it did.
+async fn work_and_die(journeys: &Journeys, at: usize, is_kept: bool) -> bool {
+    let mortal = MortalStore::new(journeys.store.clone(), at, is_kept);
+    let app = journeys.another_process_on(mortal.clone());
+    let clock = journeys.clock.clone();
+    let working = tokio::spawn(async move {
+        app.run_until_idle().await.unwrap();
+        clock.advance(DAY);
+        app.run_until_idle().await.unwrap();
+    });
+    tokio::select! {
+        () = mortal.died() => {}
+        () = async { while !working.is_finished() { tokio::task::yield_now().await } } => {}
+    }
+    working.abort();
+    let _ = working.await;
+    mortal.is_dead()
+}
+
+#[tokio::test]
+async fn a_crash_at_any_commit_leaves_one_run_for_an_event_and_one_message_for_a_node() {
+    for is_kept in [false, true] {
+        for at in 0..MANY {
+            let (journeys, id) = prepare().await;
+            let has_died = work_and_die(&journeys, at, is_kept).await;
+            // After a restart claims count no more; the wait ends, and what was under way goes on.
+            for _ in 0..3 {
+                journeys.pass(HOUR + DAY).await;
+            }
+            let context = format!("commit {at}, kept: {is_kept}");
+            assert_eq!(journeys.told(&id).await, "completed two, completed two", "{context}");
+            let messages = journeys.get(&journeys.caller, &format!("/messages?automation_id={id}")).await;
+            let mut told: Vec<_> = messages["data"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|message| format!("{} {}", message["to"].as_str().unwrap(), message["status"].as_str().unwrap()))
+                .collect();
+            told.sort();
+            let all = ["ann@example.com", "ann@example.com", "bob@example.com", "bob@example.com"];
+            assert_eq!(told, all.map(|to| format!("{to} delivered")), "{context}");
+            for run in journeys.runs(&id).await {
+                let expected =
+                    "entered, sent one, waiting w, continued w, changed tag, branched c yes, sent two, completed two";
+                assert_eq!(journeys.history(&id, &run).await, expected, "{context}");
+            }
+            if !has_died {
+                assert!(at > 4, "only {at} commits were made");
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! How fast contacts enter an automation, beside a loop of prepared statements that writes the same rows; how many bytes a
+//! run that waits takes; and how long opening a database with many of them takes.
+//!
+//! `cargo run --release -p messaging-store --example automations -- [DIRECTORY] [ENTRIES] [RUNS]`
+//!
+//! An entry is two commits of a page of contacts: their product events with a note each, and what a job makes of those:
+//! a run that waits with its first steps, what is known of the entry, counts, and the notes taken away. Store and loop take
+//! turns, page by page, each in a database of its own.
+#![expect(clippy::print_stdout, reason = "a program that prints its result")]
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use messaging_core::changes::{Changes, CountNodes, Expect, PutAutomation, PutRun, TakeNotes, Write};
+use messaging_core::domain::automation::Automation;
+use messaging_core::domain::automation::history::{RunStep, StepOutcome};
+use messaging_core::domain::automation::note::{EntryInterest, Interest, RunInterest};
+use messaging_core::domain::automation::run::{Entry, Run};
+use messaging_core::domain::contact::Contact;
+use messaging_core::domain::product_event::ProductEvent;
+use messaging_core::ids::Id as _;
+use messaging_core::ports::Store;
+use messaging_core::ports::store::{Automations as _, Priority};
+use messaging_store::conformance::sample::{automation, contact, id, product_event, run};
+use messaging_store::{SqliteOptions, SqliteStore};
+use rusqlite::{Connection, params};
+use serde_json::Map;
+
+/// Contacts of a commit.
+const PAGE: usize = 256;
+/// The number of the first contact, before its count.
+const FIRST: i64 = 1 << 40;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let directory = arguments.next().map_or_else(std::env::temp_dir, PathBuf::from);
+    let mut count = |usual: usize| arguments.next().map_or(usual, |text| text.parse().expect("a number"));
+    let (entries, runs) = (count(100_000), count(1_000_000));
+    let place = tempfile::tempdir_in(directory).expect("a directory");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("tokio");
+    let commit = |store: &SqliteStore, changes: Vec<Write>| {
+        let changes = Changes::from_iter(changes);
+        runtime.block_on(store.commit(changes, Priority::Background)).expect("a commit");
+    };
+
+    let paths = ["store", "loop"].map(|name| place.path().join(name).join("messaging.db"));
+    let automation = automation(id());
+    let contacts: Vec<Contact> = (0..entries).map(|_| bare(&automation)).collect();
+    let [store, other] = paths.clone().map(|path| {
+        let store = SqliteStore::open(SqliteOptions::new(path)).expect("a store");
+        commit(&store, vec![listening(&automation)]);
+        put_contacts(&contacts, |changes| commit(&store, changes));
+        store
+    });
+    runtime.block_on(other.close());
+    let looped = Loop::open(&paths[1]);
+
+    let (mut in_store, mut in_loop) = (Vec::new(), Vec::new());
+    for (number, page) in contacts.chunks(PAGE).enumerate() {
+        let entering: Vec<Entering> = page.iter().map(|contact| Entering::new(&automation, contact)).collect();
+        let first = FIRST + i64::try_from(number * PAGE).expect("few") + 1;
+        let run_loop = |in_loop: &mut Vec<Duration>| in_loop.push(timed(|| looped.page(&entering, first)));
+        // Each is the first of the two every other time.
+        if number % 2 == 0 {
+            run_loop(&mut in_loop);
+        }
+        let events = vec![Write::AppendProductEvents(entering.iter().map(|one| one.event.clone()).collect())];
+        let told = timed(|| commit(&store, events));
+        let mut writes = taken(&runtime, &store, &automation);
+        writes.extend(entering.iter().flat_map(Entering::writes));
+        let counts = CountNodes {
+            entered: vec![("w".to_owned(), u32::try_from(page.len()).expect("few"))],
+            branches: Vec::new(),
+        };
+        writes.push(Write::CountNodes(automation.workspace_id, automation.id, Box::new(counts)));
+        in_store.push(told + timed(|| commit(&store, writes)));
+        if number % 2 == 1 {
+            run_loop(&mut in_loop);
+        }
+    }
+    runtime.block_on(store.close());
+    drop(looped);
+    let rate = |times: &[Duration]| as_float(entries) / times.iter().sum::<Duration>().as_secs_f64();
+    println!(
+        "{entries} entries: store {:.0}/s, loop {:.0}/s, ratio {:.2} (median of pages {:.2})",
+        rate(&in_store),
+        rate(&in_loop),
+        rate(&in_store) / rate(&in_loop),
+        median(&mut in_loop) / median(&mut in_store),
+    );
+
+    let path = place.path().join("waiting").join("messaging.db");
+    let contacts: Vec<Contact> = (0..runs).map(|_| bare(&automation)).collect();
+    let store = SqliteStore::open(SqliteOptions::new(path.clone())).expect("a store");
+    commit(&store, vec![listening(&automation)]);
+    put_contacts(&contacts, |changes| commit(&store, changes));
+    runtime.block_on(store.close());
+    drop(store);
+    let (opening, before) = (opened(&runtime, &path), size(&path));
+    let store = SqliteStore::open(SqliteOptions::new(path.clone())).expect("a store");
+    // Contacts do not enter in the order in which they were created.
+    let mut order: Vec<usize> = (0..runs).collect();
+    order.sort_by_key(|n| n.wrapping_mul(0x9E37_79B9) % runs);
+    for page in order.chunks(PAGE) {
+        let waiting = page.iter().map(|n| put_run(&waiting(&automation, &contacts[*n]), Vec::new()));
+        commit(&store, waiting.collect());
+    }
+    runtime.block_on(store.close());
+    drop(store);
+    println!(
+        "{runs} runs that wait: {:.0} bytes each; opening takes {:.1} ms, {:.1} ms without them",
+        as_float(size(&path) - before) / as_float(runs),
+        opened(&runtime, &path),
+        opening,
+    );
+}
+
+/// A contact that is found by one identifier.
+fn bare(automation: &Automation) -> Contact {
+    let whole = contact(automation.workspace_id);
+    Contact { phone: None, external_id: None, tags: Vec::new(), attributes: Map::new().into(), ..whole }
+}
+
+fn put_contacts(contacts: &[Contact], mut commit: impl FnMut(Vec<Write>)) {
+    for page in contacts.chunks(4 * PAGE) {
+        commit(page.iter().map(|contact| Write::put_contact(contact.clone(), Expect::Absent)).collect());
+    }
+}
+
+fn listening(automation: &Automation) -> Write {
+    let entry = Some(EntryInterest::Event("cart_updated".to_owned()));
+    let runs = RunInterest { events: vec!["order_placed".to_owned()], ..RunInterest::default() };
+    let lanes = (0..4).map(|shard: u8| format!("b/{}/automation:{shard}", automation.workspace_id).as_str().into());
+    let put = PutAutomation {
+        automation: automation.clone(),
+        interest: Interest { entry, runs },
+        lanes: lanes.collect(),
+        holds: Vec::new(),
+    };
+    Write::PutAutomation(Box::new(put), Expect::Absent)
+}
+
+fn waiting(automation: &Automation, contact: &Contact) -> Run {
+    let whole = run(automation, contact);
+    Run { event: Map::new(), key: None, held: None, arrived_at: whole.entered_at, ..whole }
+}
+
+fn put_run(run: &Run, steps: Vec<RunStep>) -> Write {
+    Write::PutRun(Box::new(PutRun { run: run.clone(), expect: Expect::Absent, steps, messages: Vec::new() }))
+}
+
+/// A contact that enters.
+struct Entering {
+    event: ProductEvent,
+    run: Run,
+    steps: Vec<RunStep>,
+}
+
+impl Entering {
+    fn new(automation: &Automation, contact: &Contact) -> Self {
+        let event = ProductEvent { properties: Map::new().into(), ..product_event(contact, "cart_updated") };
+        let run = Run { entry_event: Some(event.id), entered_at: event.received_at(), ..waiting(automation, contact) };
+        let step = |outcome, node: Option<&str>| RunStep {
+            at: run.entered_at,
+            node_id: node.map(ToOwned::to_owned),
+            outcome,
+            branch: None,
+            reason: None,
+            detail: Map::new(),
+        };
+        let steps = vec![step(StepOutcome::Entered, None), step(StepOutcome::Waiting, Some("w"))];
+        Self { event, run, steps }
+    }
+
+    fn writes(&self) -> [Write; 2] {
+        let Run { workspace_id, automation_id, contact_id, entered_at, .. } = self.run;
+        let entry = Entry { workspace_id, automation_id, contact_id, key: None, entered_at, open: 1 };
+        [put_run(&self.run, self.steps.clone()), Write::PutEntry(Box::new(entry), Expect::Absent)]
+    }
+}
+
+/// Takes all notes away that are there.
+fn taken(runtime: &tokio::runtime::Runtime, store: &SqliteStore, automation: &Automation) -> Vec<Write> {
+    let (workspace_id, automation_id) = (automation.workspace_id, automation.id);
+    let last = |shard| {
+        let notes = runtime.block_on(store.automation_notes(workspace_id, automation_id, shard, PAGE)).expect("notes");
+        let up_to = notes.last().map(|(place, ..)| *place)?;
+        Some(Write::TakeNotes(TakeNotes { workspace_id, automation_id, shard, up_to }))
+    };
+    (0..4).filter_map(last).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are small")]
+fn as_float(count: usize) -> f64 {
+    count as f64
+}
+
+fn timed(work: impl FnOnce()) -> Duration {
+    let started = Instant::now();
+    work();
+    started.elapsed()
+}
+
+fn median(times: &mut [Duration]) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64()
+}
+
+/// The shortest of some times that opening takes, in milliseconds.
+fn opened(runtime: &tokio::runtime::Runtime, path: &Path) -> f64 {
+    let open = || {
+        let started = Instant::now();
+        let store = SqliteStore::open(SqliteOptions::new(path.to_owned())).expect("a store");
+        let took = started.elapsed();
+        runtime.block_on(store.close());
+        took
+    };
+    (0..5).map(|_| open()).min().unwrap_or_default().as_secs_f64() * 1000.0
+}
+
+/// The bytes of a database, its log included.
+fn size(path: &Path) -> usize {
+    let log = path.with_extension("db-wal");
+    let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    usize::try_from(bytes(path) + bytes(&log)).expect("a small database")
+}
+
+/// What the writer is measured by.
+struct Loop(Connection);
+
+impl Loop {
+    fn open(path: &Path) -> Self {
+        let connection = Connection::open(path).expect("a database");
+        for (name, value) in [("journal_mode", "wal"), ("synchronous", "full")] {
+            connection.pragma_update(None, name, value).expect("a pragma");
+        }
+        connection.pragma_update(None, "cache_size", -16 * 1024).expect("a pragma");
+        connection.pragma_update_and_check(None, "secure_delete", "fast", |_| Ok(())).expect("a pragma");
+        connection.set_prepared_statement_cache_capacity(64);
+        Self(connection)
+    }
+
+    fn transaction(&self, work: impl FnOnce(&Connection)) {
+        self.0.execute_batch("BEGIN IMMEDIATE").expect("begins");
+        work(&self.0);
+        self.0.execute_batch("COMMIT").expect("commits");
+    }
+
+    fn page(&self, page: &[Entering], first: i64) {
+        self.transaction(|connection| {
+            let mut event = connection
+                .prepare_cached("INSERT INTO product_events (contact, name, at, id, properties) VALUES (?1, 1, ?2, ?3, NULL)")
+                .expect("a statement");
+            let mut note = connection
+                .prepare_cached(
+                    "INSERT INTO automation_notes (automation, shard, n, contact, at, kind, depth, may_enter, event, what)
+                     VALUES (1, ?1, ?2, ?2, ?3, 0, 0, 1, ?4, ?5)",
+                )
+                .expect("a statement");
+            for (contact, one) in (first..).zip(page) {
+                let (at, id) = (one.event.occurred_at.as_millis(), one.event.id.to_bytes());
+                event.execute(params![contact, at, id]).expect("a row");
+                let n = connection.last_insert_rowid();
+                note.execute(params![contact & 3, contact, at, n, id]).expect("a row");
+            }
+        });
+        self.transaction(|connection| {
+            connection.prepare_cached("DELETE FROM automation_notes").expect("a statement").execute([]).expect("rows");
+            let mut run = connection
+                .prepare_cached(
+                    "INSERT INTO automation_runs (automation, id, contact, version, revision, status, steps, depth, entered_at,
+                         arrived, due_at, ended_at, node, entry_event, held, exit_reason)
+                     VALUES (1, ?1, ?2, 1, 1, 1, 1, 1, ?3, 0, ?4, NULL, 1, ?5, NULL, NULL)",
+                )
+                .expect("a statement");
+            let mut steps = connection
+                .prepare_cached("INSERT INTO automation_run_steps (automation, run, revision, steps) VALUES (1, ?1, 1, ?2)")
+                .expect("a statement");
+            let mut entry = connection
+                .prepare_cached(
+                    "INSERT INTO automation_entries (automation, contact, key, revision, entered_at) VALUES (1, ?1, '', 1, ?2)",
+                )
+                .expect("a statement");
+            for (contact, one) in (first..).zip(page) {
+                let id = one.run.id.to_bytes();
+                let (entered_at, due_at) = (one.run.entered_at.as_millis(), one.run.due_at.map(|due| due.as_millis()));
+                run.execute(params![id, contact, entered_at, due_at, &one.event.id.to_bytes()[6..]]).expect("a row");
+                let text = format!("[[{entered_at},0],[{entered_at},4,\"w\"]]");
+                steps.execute(params![id, text]).expect("a row");
+                entry.execute(params![contact, entered_at]).expect("a row");
+            }
+        });
+    }
+}

@@ -1,0 +1,377 @@
+//! What automations hear of: every cause makes exactly its notes, in order, in its own commit.
+
+use messaging_core::changes::{Expect, PutRun, TakeNotes, Write};
+use messaging_core::domain::automation::note::{Cause, EntryInterest, Happened, Interest, Note, RunInterest};
+use messaging_core::domain::automation::run::{Run, RunStatus};
+use messaging_core::domain::automation::trigger::TriggerEvent;
+use messaging_core::domain::automation::{Automation, AutomationStatus};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::{Consent, Contact};
+use messaging_core::domain::message::{EventKind, Message, MessageEvent};
+use messaging_core::domain::segment::filter::MessageEventKind;
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::segments::{MemberQuery, MoveNotes};
+use messaging_core::ports::store::{Store, StoreCursor};
+use serde_json::json;
+
+use super::automation_runs::put_run;
+use super::automations::{entered_by, lanes, listening};
+use super::sample::{
+    at, automation, bare_message, claim, contact, contact_list, enqueue, event, id, insert, object, product_event, run,
+    suppression,
+};
+use super::segments::keeping::{calculate_with, follow};
+use super::segments::{add_contact, query, stored};
+use super::{commit, put, refuse};
+
+/// All notes of an automation, share by share.
+async fn kept(store: &dyn Store, of: &Automation) -> Vec<(u8, StoreCursor, Note, Option<Happened>)> {
+    let mut all = Vec::new();
+    for shard in 0..4 {
+        let notes = store.automation_notes(of.workspace_id, of.id, shard, 999).await.unwrap();
+        all.extend(notes.into_iter().map(|(place, note, happened)| (shard, place, note, happened)));
+    }
+    all
+}
+
+/// Takes all notes of an automation; answers what they say.
+async fn take(store: &dyn Store, of: &Automation) -> Vec<Note> {
+    let all = kept(store, of).await;
+    for shard in 0..4 {
+        if let Some((_, up_to, ..)) = all.iter().rev().find(|(own, ..)| *own == shard) {
+            let take = TakeNotes { workspace_id: of.workspace_id, automation_id: of.id, shard, up_to: *up_to };
+            put(store, [Write::TakeNotes(take)]).await;
+        }
+    }
+    all.into_iter().map(|(_, _, note, _)| note).collect()
+}
+
+fn note(contact: &Contact, cause: Cause, millis: i64) -> Note {
+    Note { contact_id: contact.id, cause, at: at(millis), depth: 0, may_enter: true }
+}
+
+fn changed(contact: &Contact, millis: i64) -> Contact {
+    Contact { locale: Some(format!("l{millis}")), updated_at: at(millis), ..contact.clone() }
+}
+
+/// Each trigger hears of its cause, of nothing else, once, in the order of the commits; others hear nothing.
+pub async fn each_cause_makes_its_notes_in_order(store: &dyn Store) {
+    let workspace: WorkspaceId = id();
+    let list = contact_list(workspace);
+    let (campaign, template) = (id(), id());
+    let entries = [
+        EntryInterest::Event("bought".to_owned()),
+        EntryInterest::ListAdded(list.id),
+        EntryInterest::ContactCreated,
+        EntryInterest::MessageEvent(TriggerEvent::Click, None, None),
+        EntryInterest::MessageEvent(TriggerEvent::Click, Some(campaign), Some(template)),
+        EntryInterest::Date,
+        EntryInterest::Nothing,
+    ];
+    let all: Vec<_> = entries.map(|entry| (automation(workspace), entry)).into();
+    put(store, all.iter().map(|(one, entry)| entered_by(one, entry.clone()))).await;
+    put(store, [Write::PutList(list.clone(), Expect::Absent), Write::PutList(contact_list(workspace), Expect::Absent)])
+        .await;
+    let elsewhere = automation(id());
+    put(store, [entered_by(&elsewhere, EntryInterest::ContactCreated)]).await;
+
+    let ann = contact(workspace);
+    let [bought, also, other] = ["bought", "bought", "Bought"].map(|name| product_event(&ann, name));
+    let message = Message { contact_id: Some(ann.id), campaign_id: Some(campaign), ..bare_message(workspace) };
+    let of_template = Message { id: id(), template_id: Some(template), ..message.clone() };
+    let click =
+        |message: &Message| MessageEvent { meta: object(&json!({"url": "x"})), ..event(message, EventKind::Click, 5) };
+    let (first_click, second_click) = (click(&message), click(&of_template));
+    let moved = Contact { timezone: Some("Asia/Tokyo".to_owned()), ..changed(&ann, 21) };
+    let agreed = Contact { consent: Consent::default(), updated_at: at(22), ..moved.clone() };
+    put(store, [add_contact(&ann), insert(&message), insert(&of_template)]).await;
+    put(store, [Write::AppendProductEvents(vec![bought.clone(), other, also.clone()])]).await;
+    put(store, [Write::JoinList(workspace, list.id, ann.id, at(20))]).await;
+    put(store, [Write::put_contact(moved.clone(), Expect::Revision(1))]).await;
+    // Nothing changes, and only what is no date.
+    put(store, [Write::put_contact(moved, Expect::Revision(2)), Write::put_contact(agreed, Expect::Revision(3))]).await;
+    put(store, [&first_click, &second_click].map(|event| Write::AppendEvent(Box::new(event.clone())))).await;
+    put(store, [Write::LeaveList(workspace, list.id, ann.id, at(23))]).await;
+
+    let clicked = |event: &MessageEvent| Cause::Message { event_id: event.id, message_id: event.message_id };
+    let expected = [
+        vec![note(&ann, Cause::Event(bought.id), 0), note(&ann, Cause::Event(also.id), 0)],
+        vec![note(&ann, Cause::ListAdded(list.id), 20)],
+        vec![note(&ann, Cause::Created, 14)],
+        vec![note(&ann, clicked(&first_click), 0), note(&ann, clicked(&second_click), 0)],
+        vec![note(&ann, clicked(&second_click), 0)],
+        vec![note(&ann, Cause::Created, 14), note(&ann, Cause::Changed, 21)],
+        vec![],
+    ];
+    for ((one, entry), expected) in all.iter().zip(expected) {
+        let heard: Vec<_> = kept(store, one).await.into_iter().map(|(_, _, note, _)| note).collect();
+        assert_eq!(heard, expected, "{entry:?}");
+    }
+    assert_eq!(kept(store, &elsewhere).await, []);
+    // What they tell of comes with them.
+    let events: Vec<_> = kept(store, &all[0].0).await.into_iter().map(|(.., happened)| happened).collect();
+    assert_eq!(events, [bought, also].map(|event| Some(Happened::Event(Box::new(event)))));
+    let clicks = kept(store, &all[4].0).await;
+    let Some((.., Some(Happened::Message(fact)))) = clicks.first() else { panic!("{clicks:?}") };
+    assert_eq!((fact.event, fact.at, fact.url.as_deref()), (MessageEventKind::Click, at(5), Some("x")));
+    assert_eq!((fact.campaign_id, fact.template_id, fact.channel), (Some(campaign), Some(template), Channel::Email));
+}
+
+/// An automation whose runs wait for something, with a contact on its way.
+async fn on_the_way(store: &dyn Store, runs: RunInterest) -> (Automation, Contact, Run) {
+    let one = automation(id());
+    let ann = contact(one.workspace_id);
+    let interest = Interest { entry: Some(EntryInterest::Nothing), runs };
+    put(store, [listening(&one, interest, Vec::new(), Expect::Absent), add_contact(&ann)]).await;
+    let waiting = run(&one, &ann);
+    put(store, [put_run(&waiting, Expect::Absent)]).await;
+    (one, ann, waiting)
+}
+
+/// What a run may go on or end by is told while it is open, by its own version, and only what is waited for.
+pub async fn who_is_on_the_way_hears_what_its_version_waits_for(store: &dyn Store) {
+    let everything = RunInterest { everything: true, ..RunInterest::default() };
+    let events = RunInterest { events: vec!["x".to_owned(), "y".to_owned()], ..RunInterest::default() };
+    let messages = RunInterest { messages: true, ..RunInterest::default() };
+    for (interest, expected) in [(everything, 10), (events, 1), (messages, 2), (RunInterest::default(), 0)] {
+        let (one, ann, waiting) = on_the_way(store, interest.clone()).await;
+        let workspace = one.workspace_id;
+        let bob = contact(workspace);
+        let list = contact_list(workspace);
+        let message = Message { contact_id: Some(ann.id), ..bare_message(workspace) };
+        let listed = suppression(workspace, Channel::Email, ann.email.as_deref().unwrap());
+        let by_phone = suppression(workspace, Channel::Sms, ann.phone.as_deref().unwrap());
+        let happen = |message: &Message, kind| Write::AppendEvent(Box::new(event(message, kind, 5)));
+        put(store, [add_contact(&bob), Write::PutList(list.clone(), Expect::Absent), insert(&message)]).await;
+        let causes = [
+            Write::AppendProductEvents(vec![product_event(&ann, "x")]),
+            Write::AppendProductEvents(vec![product_event(&ann, "z"), product_event(&bob, "x")]),
+            Write::put_contact(changed(&ann, 31), Expect::Revision(1)),
+            Write::put_contact(changed(&bob, 31), Expect::Revision(1)),
+            Write::JoinList(workspace, list.id, ann.id, at(32)),
+            Write::LeaveList(workspace, list.id, ann.id, at(33)),
+            Write::PutSuppression(listed.clone(), Expect::Absent),
+            Write::PutSuppression(by_phone, Expect::Absent),
+            Write::DeleteSuppression(workspace, listed.id, at(34)),
+            happen(&message, EventKind::Sent),
+            happen(&message, EventKind::Open),
+            happen(&message, EventKind::Deferred),
+        ];
+        for cause in &causes {
+            put(store, [cause.clone()]).await;
+        }
+        let heard = take(store, &one).await;
+        assert_eq!(heard.len(), expected, "{interest:?}: {heard:#?}");
+        assert!(heard.iter().all(|note| note.contact_id == ann.id && !note.may_enter));
+        // Another version waits for nothing; the run is of the first, until it ends.
+        let next = Automation { version: 2, ..one.clone() };
+        let interest = Interest { entry: Some(EntryInterest::Nothing), runs: RunInterest::default() };
+        put(store, [listening(&next, interest, Vec::new(), Expect::Revision(1))]).await;
+        let again = [Write::AppendProductEvents(vec![product_event(&ann, "x")]), happen(&message, EventKind::Click)];
+        put(store, again.clone()).await;
+        assert_eq!(take(store, &one).await.len(), expected.min(2).min(if expected == 2 { 1 } else { 2 }));
+        let over = Run { status: RunStatus::Completed, ended_at: Some(at(40)), due_at: None, ..waiting };
+        put(store, [put_run(&over, Expect::Revision(1))]).await;
+        put(store, [Write::AppendProductEvents(vec![product_event(&ann, "x")])]).await;
+        assert_eq!(take(store, &one).await, []);
+    }
+}
+
+/// What happens during a pause is kept for those on the way and enters nobody; a draft hears nothing.
+pub async fn a_paused_automation_hears_for_its_runs_alone(store: &dyn Store) {
+    let one = automation(id());
+    let (ann, bob) = (contact(one.workspace_id), contact(one.workspace_id));
+    let interest = || Interest {
+        entry: Some(EntryInterest::Event("x".to_owned())),
+        runs: RunInterest { everything: true, ..RunInterest::default() },
+    };
+    let in_state = |status, expect| listening(&Automation { status, ..one.clone() }, interest(), Vec::new(), expect);
+    let happen = || [&ann, &bob].map(|contact| Write::AppendProductEvents(vec![product_event(contact, "x")]));
+    put(store, [in_state(AutomationStatus::Draft, Expect::Absent), add_contact(&ann), add_contact(&bob)]).await;
+    put(store, happen()).await;
+    assert_eq!(take(store, &one).await, []);
+    put(store, [in_state(AutomationStatus::Active, Expect::Revision(1)), put_run(&run(&one, &ann), Expect::Absent)])
+        .await;
+    put(store, happen()).await;
+    let heard = async || {
+        let mut heard: Vec<_> = take(store, &one).await.iter().map(|note| (note.contact_id, note.may_enter)).collect();
+        heard.sort_unstable();
+        heard
+    };
+    assert_eq!(heard().await, [(ann.id, true), (bob.id, true)], "one note serves the run and the trigger");
+    put(store, [in_state(AutomationStatus::Paused, Expect::Revision(2))]).await;
+    put(store, happen()).await;
+    assert_eq!(heard().await, [(ann.id, false)]);
+}
+
+/// Machines open and click unheard.
+pub async fn events_of_messages_are_told_but_for_machines(store: &dyn Store) {
+    let (one, ann, _) = on_the_way(store, RunInterest { messages: true, ..RunInterest::default() }).await;
+    let message = Message { contact_id: Some(ann.id), ..bare_message(one.workspace_id) };
+    let nobodys = Message { contact_id: None, ..bare_message(one.workspace_id) };
+    put(store, [insert(&message), insert(&nobodys)]).await;
+    let mut expected = Vec::new();
+    for kind in EventKind::ALL {
+        for machine in [false, true] {
+            let happened = MessageEvent { meta: object(&json!({"machine": machine})), ..event(&message, kind, 5) };
+            put(store, [Write::AppendEvent(Box::new(happened.clone()))]).await;
+            let is_told = !matches!(
+                kind,
+                EventKind::Queued
+                    | EventKind::Deferred
+                    | EventKind::Failed
+                    | EventKind::Suppressed
+                    | EventKind::Cancelled
+            );
+            expected.extend((is_told && !machine).then_some(happened.id));
+        }
+    }
+    put(store, [Write::AppendEvent(Box::new(event(&nobodys, EventKind::Open, 5)))]).await;
+    let told: Vec<_> = take(store, &one)
+        .await
+        .into_iter()
+        .map(|note| match note.cause {
+            Cause::Message { event_id, .. } => event_id,
+            cause => panic!("{cause:?}"),
+        })
+        .collect();
+    assert_eq!(told, expected);
+}
+
+/// Notes are taken up to a place by one commit, and that place is never met again.
+pub async fn notes_are_taken_once(store: &dyn Store) {
+    let one = automation(id());
+    let ann = contact(one.workspace_id);
+    put(store, [entered_by(&one, EntryInterest::Event("x".to_owned())), add_contact(&ann)]).await;
+    let happen = async || put(store, [Write::AppendProductEvents(vec![product_event(&ann, "x")])]).await;
+    for _ in 0..3 {
+        happen().await;
+    }
+    let notes = kept(store, &one).await;
+    let shard = notes[0].0;
+    let take = |n: usize| {
+        let (workspace_id, automation_id) = (one.workspace_id, one.id);
+        [Write::TakeNotes(TakeNotes { workspace_id, automation_id, shard, up_to: notes[n].1 })]
+    };
+    let other = TakeNotes { workspace_id: id(), automation_id: one.id, shard, up_to: notes[0].1 };
+    refuse(store, [Write::TakeNotes(other)]).await;
+    refuse(store, [Write::TakeNotes(TakeNotes { shard: (shard + 1) % 4, workspace_id: one.workspace_id, ..other })])
+        .await;
+    put(store, take(1)).await;
+    assert_eq!(kept(store, &one).await, notes[2..]);
+    refuse(store, take(0)).await;
+    refuse(store, take(1)).await;
+    put(store, take(2)).await;
+    happen().await;
+    refuse(store, take(2)).await;
+    let left = kept(store, &one).await;
+    assert_eq!(left.len(), 1);
+    assert!(notes.iter().all(|(_, place, ..)| *place != left[0].1));
+    assert_eq!(store.automation_notes(one.workspace_id, one.id, shard, 0).await.unwrap(), []);
+}
+
+/// A note makes the job of its share due.
+pub async fn notes_make_jobs_due(store: &dyn Store) {
+    let one = automation(id());
+    let ann = contact(one.workspace_id);
+    put(store, [entered_by(&one, EntryInterest::ListAdded(id())), add_contact(&ann)]).await;
+    let list = contact_list(one.workspace_id);
+    put(store, [Write::PutList(list.clone(), Expect::Absent)]).await;
+    put(store, lanes(&one).iter().map(|lane| enqueue(lane.as_str(), 9_000))).await;
+    put(store, [Write::JoinList(one.workspace_id, list.id, ann.id, at(100))]).await;
+    assert_eq!(store.claim(claim(8_999)).await.unwrap(), [], "it is of another list");
+    let interest = Interest { entry: Some(EntryInterest::ListAdded(list.id)), runs: RunInterest::default() };
+    put(store, [listening(&one, interest, Vec::new(), Expect::Revision(1))]).await;
+    put(store, [Write::LeaveList(one.workspace_id, list.id, ann.id, at(100))]).await;
+    put(store, [Write::JoinList(one.workspace_id, list.id, ann.id, at(200))]).await;
+    let shard = kept(store, &one).await[0].0;
+    let claimed = store.claim(claim(200)).await.unwrap();
+    let found: Vec<_> = claimed.iter().map(|job| job.handle.lane.as_str()).collect();
+    assert_eq!(found, [lanes(&one)[usize::from(shard)].as_str()]);
+}
+
+/// A commit says how deep what follows in it is; what becomes of a run's message is as deep as the run. So are moves of
+/// segments that follow.
+pub async fn notes_know_how_deep_they_are(store: &dyn Store) {
+    let everything = RunInterest { everything: true, ..RunInterest::default() };
+    let (one, ann, waiting) = on_the_way(store, everything).await;
+    let workspace = one.workspace_id;
+    let message = Message { contact_id: Some(ann.id), automation_id: Some(one.id), ..bare_message(workspace) };
+    let deep = Run { depth: 5, ..run(&one, &ann) };
+    let sends =
+        PutRun { run: deep, expect: Expect::Absent, steps: Vec::new(), messages: vec![(message.id, "s".to_owned())] };
+    put(store, [insert(&message), Write::PutRun(Box::new(sends))]).await;
+    let happen = |name: &str| Write::AppendProductEvents(vec![product_event(&ann, name)]);
+    let open = || Write::AppendEvent(Box::new(event(&message, EventKind::Open, 5)));
+    put(store, [happen("a"), Write::CausedAt(3), happen("b"), open()]).await;
+    put(store, [happen("c"), open()]).await;
+    let mut depths: Vec<_> = take(store, &one).await.iter().map(|note| note.depth).collect();
+    assert_eq!(depths, [0, 3, 5, 0, 5]);
+    depths.clear();
+
+    let vips = json!({"type": "tag", "op": "has_any", "values": ["vip"]});
+    let segment = stored(store, workspace, &vips).await;
+    let entered = automation(workspace);
+    put(store, [entered_by(&entered, EntryInterest::SegmentExit(segment))]).await;
+    let queries = [(segment, query(&vips))];
+    while follow(store, workspace, &queries, 9).await {}
+    calculate_with(store, workspace, segment, &query(&vips), MoveNotes::Silent).await;
+    let plain = Contact { tags: Vec::new(), ..changed(&ann, 50) };
+    put(store, [Write::CausedAt(6), Write::put_contact(plain, Expect::Revision(1))]).await;
+    while follow(store, workspace, &queries, 9).await {}
+    depths.extend(take(store, &entered).await.iter().map(|note| note.depth));
+    assert_eq!(depths, [6]);
+    assert_eq!(waiting.depth, 1);
+}
+
+/// Who becomes or ceases to be a member is told; a first calculation, and one after an edit, only to whoever wants those
+/// that are there.
+pub async fn moves_of_segments_are_told(store: &dyn Store) {
+    let workspace: WorkspaceId = id();
+    let vips = json!({"type": "tag", "op": "has_any", "values": ["vip"]});
+    let segment = stored(store, workspace, &vips).await;
+    let query = || MemberQuery { now: at(77), ..query(&vips) };
+    let enter = |include_existing| EntryInterest::SegmentEnter { segment_id: segment, include_existing };
+    let [entering, existing, leaving, other] =
+        [enter(false), enter(true), EntryInterest::SegmentExit(segment), EntryInterest::SegmentExit(id())]
+            .map(|entry| (automation(workspace), entry));
+    put(store, [&entering, &existing, &leaving, &other].map(|(one, entry)| entered_by(one, entry.clone()))).await;
+    let ann = contact(workspace);
+    let bob = Contact { tags: Vec::new(), ..contact(workspace) };
+    put(store, [add_contact(&ann), add_contact(&bob)]).await;
+    calculate_with(store, workspace, segment, &query(), MoveNotes::Silent).await;
+    let entered = |contact: &Contact| note(contact, Cause::SegmentEntered(segment), 77);
+    let left = |contact: &Contact| note(contact, Cause::SegmentLeft(segment), 77);
+    assert_eq!(take(store, &entering.0).await, []);
+    assert_eq!(take(store, &existing.0).await, [entered(&ann)]);
+    // Everybody else who moves is heard of, by following and by a calculation.
+    let follow_all = async || while follow(store, workspace, &[(segment, query())], 9).await {};
+    follow_all().await;
+    put(store, [Write::put_contact(Contact { tags: Vec::new(), ..ann.clone() }, Expect::Revision(1))]).await;
+    follow_all().await;
+    put(store, [Write::put_contact(Contact { tags: vec!["vip".to_owned()], ..bob.clone() }, Expect::Revision(1))])
+        .await;
+    calculate_with(store, workspace, segment, &query(), MoveNotes::Kept).await;
+    follow_all().await;
+    assert_eq!(take(store, &entering.0).await, [entered(&bob)]);
+    assert_eq!(take(store, &existing.0).await, [entered(&bob)]);
+    assert_eq!(take(store, &leaving.0).await, [left(&ann)]);
+    assert_eq!(take(store, &other.0).await, []);
+}
+
+/// A commit that is refused leaves no note, alone and among others.
+pub async fn a_commit_that_is_refused_tells_nobody(store: &dyn Store) {
+    let one = automation(id());
+    let ann = contact(one.workspace_id);
+    put(store, [entered_by(&one, EntryInterest::Event("x".to_owned())), add_contact(&ann)]).await;
+    let told = || Write::AppendProductEvents(vec![product_event(&ann, "x")]);
+    let refused = || [told(), add_contact(&ann)];
+    refuse(store, refused()).await;
+    assert_eq!(take(store, &one).await, []);
+    for _ in 0..5 {
+        let (first, second, third) =
+            tokio::join!(commit(store, [told()]), commit(store, refused()), commit(store, [told(), told()]),);
+        assert!(first.is_ok() && second.is_err() && third.is_ok(), "{first:?} {second:?} {third:?}");
+    }
+    assert_eq!(take(store, &one).await.len(), 15);
+}

@@ -1,0 +1,153 @@
+//! What becomes of runs, entries and notes when their contact goes: those of an erased one are deleted a slice at a time,
+//! those of a merged one go on with the contact that it becomes.
+
+use messaging_core::changes::MoveRuns;
+use messaging_core::domain::automation::run::RunStatus;
+use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
+use messaging_core::time::Timestamp;
+use rusqlite::{Connection, params};
+
+use super::super::counters::{AutomationCounter, CounterDeltas};
+use super::super::fault::Fault;
+use super::super::listeners::{Listeners, shard};
+use super::super::numbers::contact_number;
+use super::super::query::{many, one};
+use super::super::row::{maybe_time, numbered, sql_limit, time};
+use super::forget::delete_rows_of_run;
+use super::runs::Place;
+
+/// The automations of a workspace, removed ones too.
+fn of_workspace(connection: &Connection, workspace: WorkspaceId) -> Result<Vec<i64>, Fault> {
+    let sql = "SELECT n FROM automations WHERE workspace = ?1";
+    many(connection, sql, [workspace.to_bytes()], |row| Ok(row.get(0)?))
+}
+
+/// Remembers a contact that is being removed, if runs of it are there, or else lets go what is known of its entries.
+pub(in super::super) fn depart(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    id: ContactId,
+    n: i64,
+) -> Result<(), Fault> {
+    const KEEP: &str = "INSERT OR IGNORE INTO automation_deleted_contacts (workspace, id, n)
+        SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM automation_runs WHERE contact = ?3)";
+    let kept = connection.prepare_cached(KEEP)?.execute(params![workspace.to_bytes(), id.to_bytes(), n])?;
+    if kept == 0 { delete_entries(connection, workspace, n) } else { Ok(()) }
+}
+
+fn delete_entries(connection: &Connection, workspace: WorkspaceId, contact: i64) -> Result<(), Fault> {
+    for automation in of_workspace(connection, workspace)? {
+        for sql in [
+            "DELETE FROM automation_entries WHERE automation = ?1 AND contact = ?2",
+            "DELETE FROM automation_date_fires WHERE automation = ?1 AND contact = ?2",
+        ] {
+            connection.prepare_cached(sql)?.execute([automation, contact])?;
+        }
+    }
+    Ok(())
+}
+
+/// The number of a contact that is gone and has runs left.
+pub(super) fn deleted_number(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    id: ContactId,
+) -> Result<Option<i64>, Fault> {
+    let sql = "SELECT n FROM automation_deleted_contacts WHERE workspace = ?1 AND id = ?2";
+    one(connection, sql, [workspace.to_bytes(), id.to_bytes()], |row| Ok(row.get(0)?))
+}
+
+/// Deletes a slice of the runs of a contact that is gone. Its notes lead nowhere and go when they are worked off.
+pub(in super::super) fn delete(
+    connection: &Connection,
+    deltas: &mut CounterDeltas,
+    workspace: WorkspaceId,
+    id: ContactId,
+    limit: usize,
+) -> Result<(), Fault> {
+    const RUNS: &str = "SELECT automation, id, version, status, node FROM automation_runs
+        INDEXED BY automation_runs_by_contact WHERE contact = ?1 LIMIT ?2";
+    const FORGET: &str = "DELETE FROM automation_deleted_contacts WHERE workspace = ?1 AND id = ?2";
+    let Some(n) = deleted_number(connection, workspace, id)? else { return Ok(()) };
+    let runs = many(connection, RUNS, params![n, sql_limit(limit)], |row| {
+        let place = Place { status: numbered(&RunStatus::ALL, row.get(3)?)?, node: row.get(4)? };
+        Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 16]>(1)?, row.get(2)?, place))
+    })?;
+    let is_end = runs.len() < limit;
+    for (automation, run, version, place) in runs {
+        // Those that ended stay counted.
+        if place.status.is_open() {
+            place.count(deltas, automation, -1);
+        }
+        deltas.add_automation(AutomationCounter::Version(automation, version), -1);
+        delete_rows_of_run(connection, automation, run)?;
+    }
+    if is_end {
+        delete_entries(connection, workspace, n)?;
+        connection.prepare_cached(FORGET)?.execute([workspace.to_bytes(), id.to_bytes()])?;
+    }
+    Ok(())
+}
+
+/// Gives all that is kept of a contact that is about to go to the one that it is merged into.
+pub(in super::super) fn merge(
+    connection: &Connection,
+    listeners: &mut Listeners,
+    change: &MoveRuns,
+) -> Result<(), Fault> {
+    const RUNS: &str = "UPDATE automation_runs SET contact = ?2, revision = revision + 1 WHERE contact = ?1
+        RETURNING automation, due_at";
+    const ENTRIES: &str = "INSERT INTO automation_entries (automation, contact, key, revision, entered_at)
+        SELECT automation, ?3, key, revision, entered_at FROM automation_entries WHERE automation = ?1 AND contact = ?2
+        ON CONFLICT DO UPDATE SET revision = max(revision, excluded.revision) + 1,
+            entered_at = max(entered_at, excluded.entered_at)";
+    const OLD_ENTRIES: &str = "DELETE FROM automation_entries WHERE automation = ?1 AND contact = ?2";
+    const FIRES: &str = "UPDATE OR IGNORE automation_date_fires SET contact = ?3
+        WHERE automation = ?1 AND contact = ?2 RETURNING due_at, taken";
+    const OLD_FIRES: &str = "DELETE FROM automation_date_fires WHERE automation = ?1 AND contact = ?2";
+    let workspace = change.workspace_id;
+    let automations = of_workspace(connection, workspace)?;
+    if automations.is_empty() {
+        return Ok(());
+    }
+    let Some(from) = contact_number(connection, workspace, change.from)? else { return Ok(()) };
+    let to = contact_number(connection, workspace, change.to)?.ok_or(Fault::Conflict)?;
+    for (automation, due_at) in many(connection, RUNS, [from, to], |row| Ok((row.get(0)?, maybe_time(row, 1)?)))? {
+        if let Some(due_at) = due_at {
+            listeners.due(connection, workspace, automation, to, due_at)?;
+        }
+    }
+    for automation in automations {
+        connection.prepare_cached(ENTRIES)?.execute([automation, from, to])?;
+        connection.prepare_cached(OLD_ENTRIES)?.execute([automation, from])?;
+        let fires = many(connection, FIRES, [automation, from, to], |row| Ok((time(row, 0)?, row.get::<_, bool>(1)?)))?;
+        connection.prepare_cached(OLD_FIRES)?.execute([automation, from])?;
+        for (due_at, _) in fires.into_iter().filter(|(_, taken)| !taken) {
+            listeners.due(connection, workspace, automation, to, due_at)?;
+        }
+        move_notes(connection, listeners, workspace, automation, (from, to))?;
+    }
+    Ok(())
+}
+
+/// Notes come last in their new share: whoever works that off must not take away what was not there when it was read.
+fn move_notes(
+    connection: &Connection,
+    listeners: &mut Listeners,
+    workspace: WorkspaceId,
+    automation: i64,
+    (from, to): (i64, i64),
+) -> Result<(), Fault> {
+    const NOTES: &str =
+        "SELECT n, at FROM automation_notes WHERE automation = ?1 AND shard = ?2 AND contact = ?3 ORDER BY n";
+    const MOVE: &str = "UPDATE automation_notes SET shard = ?4, n = ?5, contact = ?6
+        WHERE automation = ?1 AND shard = ?2 AND n = ?3";
+    let notes: Vec<(i64, Timestamp)> =
+        many(connection, NOTES, params![automation, shard(from), from], |row| Ok((row.get(0)?, time(row, 1)?)))?;
+    for (n, at) in notes {
+        let next = listeners.next_note(connection)?;
+        connection.prepare_cached(MOVE)?.execute(params![automation, shard(from), n, shard(to), next, to])?;
+        listeners.due(connection, workspace, automation, to, at)?;
+    }
+    Ok(())
+}

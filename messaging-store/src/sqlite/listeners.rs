@@ -1,0 +1,428 @@
+//! What automations hear of: notes, which are part of the transaction of their cause, so that none is ever missing.
+//!
+//! What the automations of a workspace listen for is remembered by the writer: a workspace without automations pays for a
+//! look into a map.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use messaging_core::changes::JobHandle;
+use messaging_core::domain::automation::note::{EntryInterest, RunInterest};
+use messaging_core::domain::automation::trigger::TriggerEvent;
+use messaging_core::domain::automation::{AutomationStatus, SHARDS};
+use messaging_core::domain::lane::Lane;
+use messaging_core::domain::message::EventKind;
+use messaging_core::domain::segment::filter::MessageEventKind;
+use messaging_core::ids::{CampaignId, EventId, Id as _, ListId, MessageId, SegmentId, TemplateId, WorkspaceId};
+use messaging_core::time::Timestamp;
+use rusqlite::{Connection, params};
+use serde_json::{Map, Value};
+
+use super::fault::Fault;
+use super::jobs;
+use super::lanes::LaneIndex;
+use super::query::{many, one};
+use super::row::{number, record};
+
+/// Workspaces whose automations are remembered; beyond that the memory starts anew.
+const MAX_KNOWN: usize = 10_000;
+/// Nodes whose numbers are remembered.
+const MAX_NODES: usize = 20_000;
+
+/// The kinds of notes, as stored.
+pub(super) mod kinds {
+    pub(in super::super) const EVENT: i64 = 0;
+    pub(in super::super) const MESSAGE: i64 = 1;
+    pub(in super::super) const CREATED: i64 = 2;
+    pub(in super::super) const CHANGED: i64 = 3;
+    pub(in super::super) const LIST_ADDED: i64 = 4;
+    pub(in super::super) const SEGMENT_ENTERED: i64 = 5;
+    pub(in super::super) const SEGMENT_LEFT: i64 = 6;
+}
+
+/// The share of the contacts that a contact belongs to, by its number; the schema says the same.
+pub(super) const fn shard(contact: i64) -> u8 {
+    contact.rem_euclid(SHARDS as i64) as u8
+}
+
+/// Something that happened to a contact.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Happened<'a> {
+    /// A product event, with its number and its name.
+    Event(EventId, i64, &'a str),
+    /// An event of a message, which no machine caused.
+    Message(&'a MessageHappened),
+    Created,
+    Changed {
+        /// Whether it may have another date than before, or another zone.
+        dates: bool,
+    },
+    ListAdded(ListId),
+    /// It became a member of a segment, or ceased to be one; whether a calculation found it that is silent otherwise.
+    Segment {
+        id: SegmentId,
+        member: bool,
+        is_silent: bool,
+    },
+}
+
+/// An event of a message.
+#[derive(Debug)]
+pub(super) struct MessageHappened {
+    pub(super) event_id: EventId,
+    pub(super) message_id: MessageId,
+    /// When it happened.
+    pub(super) at: Timestamp,
+    /// `None` when no contact enters by it.
+    pub(super) trigger: Option<TriggerEvent>,
+    pub(super) campaign_id: Option<CampaignId>,
+    pub(super) template_id: Option<TemplateId>,
+}
+
+impl Happened<'_> {
+    /// Whether a contact may enter an automation by it.
+    fn enters(self, entry: &EntryInterest) -> bool {
+        match (self, entry) {
+            (Self::Event(_, _, name), EntryInterest::Event(wanted)) => name == wanted,
+            (Self::Message(message), EntryInterest::MessageEvent(event, campaign, template)) => {
+                message.trigger == Some(*event)
+                    && campaign.is_none_or(|id| message.campaign_id == Some(id))
+                    && template.is_none_or(|id| message.template_id == Some(id))
+            }
+            (Self::Created, EntryInterest::ContactCreated | EntryInterest::Date)
+            | (Self::Changed { dates: true }, EntryInterest::Date) => true,
+            (Self::ListAdded(list), EntryInterest::ListAdded(wanted)) => list == *wanted,
+            (
+                Self::Segment { id, member: true, is_silent },
+                EntryInterest::SegmentEnter { segment_id, include_existing },
+            ) => id == *segment_id && (!is_silent || *include_existing),
+            (Self::Segment { id, member: false, is_silent: false }, EntryInterest::SegmentExit(wanted)) => {
+                id == *wanted
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a run may go on or end by it.
+    fn moves(self, interest: &RunInterest) -> bool {
+        match self {
+            Self::Event(_, _, name) => interest.everything || interest.events.iter().any(|wanted| wanted == name),
+            Self::Message(_) => interest.everything || interest.messages,
+            Self::Changed { .. } | Self::ListAdded(_) => interest.everything,
+            // Nobody is on the way who has just been made, and members of segments follow from other changes.
+            Self::Created | Self::Segment { .. } => false,
+        }
+    }
+
+    /// The kind and the ids of a note, and what finds its event, as stored.
+    fn stored(self) -> (i64, Vec<u8>, Option<i64>) {
+        match self {
+            Self::Event(id, n, _) => (kinds::EVENT, id.to_bytes().to_vec(), Some(n)),
+            Self::Message(message) => {
+                let ids = [message.event_id.to_bytes(), message.message_id.to_bytes()];
+                (kinds::MESSAGE, ids.concat(), Some(message.at.as_millis()))
+            }
+            Self::Created => (kinds::CREATED, Vec::new(), None),
+            Self::Changed { .. } => (kinds::CHANGED, Vec::new(), None),
+            Self::ListAdded(id) => (kinds::LIST_ADDED, id.to_bytes().to_vec(), None),
+            Self::Segment { id, member: true, .. } => (kinds::SEGMENT_ENTERED, id.to_bytes().to_vec(), None),
+            Self::Segment { id, member: false, .. } => (kinds::SEGMENT_LEFT, id.to_bytes().to_vec(), None),
+        }
+    }
+}
+
+/// An automation that listens.
+#[derive(Debug)]
+struct Listener {
+    n: i64,
+    /// What enters contacts, while it is active.
+    entry: Option<EntryInterest>,
+    /// What the runs of versions wait for, of those that wait for anything.
+    runs: Vec<(u32, RunInterest)>,
+    lanes: Vec<Lane>,
+}
+
+/// The automations of a workspace that listen.
+type OfWorkspace = Arc<Vec<Listener>>;
+
+/// What the automations of workspaces listen for, as the writer last saw it, and what the open transaction is to do for
+/// them once.
+#[derive(Debug, Default)]
+pub(super) struct Listeners {
+    known: HashMap<WorkspaceId, OfWorkspace>,
+    /// Numbers of nodes.
+    nodes: HashMap<i64, HashMap<String, i64>>,
+    known_nodes: usize,
+    /// The number of the last note, once it is known, and whether it is another than the stored one.
+    last_note: Option<i64>,
+    has_new_notes: bool,
+    /// Jobs that become due: the automation, the share, its lane, and when.
+    wakes: Vec<((i64, u8), Lane, Timestamp)>,
+    /// The job whose commit is applied.
+    own_job: Option<Lane>,
+    /// By how many automations the present changes were caused.
+    pub(super) depth: u8,
+}
+
+/// Where a set of changes begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark(usize);
+
+impl Listeners {
+    /// Begins a set of changes of a job, if it is one's.
+    pub(super) fn begin(&mut self, job: Option<&JobHandle>) -> Mark {
+        self.own_job = job.map(|job| job.lane.clone());
+        Mark(self.wakes.len())
+    }
+
+    /// Forgets what was to be done since the mark, and all that is remembered. Numbers of notes are not used again.
+    pub(super) fn undo_to(&mut self, Mark(wakes): Mark) {
+        self.wakes.truncate(wakes);
+        self.forget_known();
+    }
+
+    /// Forgets everything: something was undone, or another program has written.
+    pub(super) fn forget_all(&mut self) {
+        self.wakes.clear();
+        self.last_note = None;
+        self.has_new_notes = false;
+        self.forget_known();
+    }
+
+    /// Forgets what is remembered of workspaces.
+    pub(super) fn forget_known(&mut self) {
+        self.known.clear();
+        self.nodes.clear();
+        self.known_nodes = 0;
+    }
+
+    /// Forgets what is remembered of a workspace.
+    pub(super) fn forget(&mut self, workspace: WorkspaceId) {
+        self.known.remove(&workspace);
+    }
+
+    /// Writes what is written once for all changes of a transaction: the number of the last note, and jobs become due.
+    pub(super) fn settle(&mut self, connection: &Connection, index: &mut LaneIndex) -> Result<(), Fault> {
+        if let Some(last) = self.last_note.filter(|_| self.has_new_notes) {
+            connection.prepare_cached("UPDATE automation_note_number SET n = ?1")?.execute([last])?;
+            self.has_new_notes = false;
+        }
+        let mut wakes = BTreeMap::new();
+        for (key, lane, at) in self.wakes.drain(..) {
+            let wake = wakes.entry(key).or_insert((lane, at));
+            wake.1 = wake.1.min(at);
+        }
+        for (lane, at) in wakes.into_values() {
+            jobs::wake_lane(connection, index, &lane, at)?;
+        }
+        Ok(())
+    }
+
+    /// Whether any automation of a workspace listens.
+    pub(super) fn is_any(&mut self, connection: &Connection, workspace: WorkspaceId) -> Result<bool, Fault> {
+        Ok(!self.of(connection, workspace)?.is_empty())
+    }
+
+    /// Keeps notes of what happened to a contact, for the automations that listen for it.
+    pub(super) fn hear(
+        &mut self,
+        connection: &Connection,
+        workspace: WorkspaceId,
+        contact: i64,
+        at: Timestamp,
+        happened: Happened<'_>,
+    ) -> Result<(), Fault> {
+        let listeners = self.of(connection, workspace)?;
+        for listener in listeners.iter() {
+            let may_enter = listener.entry.as_ref().is_some_and(|entry| happened.enters(entry));
+            if may_enter || moves_a_run(connection, listener, contact, happened)? {
+                self.keep(connection, listener, contact, at, happened, may_enter)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(
+        &mut self,
+        connection: &Connection,
+        listener: &Listener,
+        contact: i64,
+        at: Timestamp,
+        happened: Happened<'_>,
+        may_enter: bool,
+    ) -> Result<(), Fault> {
+        let n = self.next_note(connection)?;
+        let (kind, what, event) = happened.stored();
+        let shard = shard(contact);
+        connection
+            .prepare_cached(
+                "INSERT INTO automation_notes (automation, shard, n, contact, at, kind, depth, may_enter, event, what)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            )?
+            .execute(params![
+                listener.n,
+                shard,
+                n,
+                contact,
+                at.as_millis(),
+                kind,
+                self.depth,
+                may_enter,
+                event,
+                what
+            ])?;
+        self.wake(listener, shard, at);
+        Ok(())
+    }
+
+    /// A number for a note, larger than all before.
+    pub(super) fn next_note(&mut self, connection: &Connection) -> Result<i64, Fault> {
+        let last = match self.last_note {
+            Some(last) => last,
+            None => one(connection, "SELECT n FROM automation_note_number", [], |row| Ok(row.get(0)?))?
+                .ok_or(Fault::Malformed("there is no number of notes"))?,
+        };
+        self.last_note = Some(last + 1);
+        self.has_new_notes = true;
+        Ok(last + 1)
+    }
+
+    fn wake(&mut self, listener: &Listener, shard: u8, at: Timestamp) {
+        let Some(lane) = listener.lanes.get(usize::from(shard)) else { return };
+        match self.wakes.last_mut() {
+            Some((key, _, other)) if *key == (listener.n, shard) && at >= *other => {}
+            _ => self.wakes.push(((listener.n, shard), lane.clone(), at)),
+        }
+    }
+
+    /// Has the job of a share of the contacts run when something of an automation is due, unless it is the one that commits.
+    pub(super) fn due(
+        &mut self,
+        connection: &Connection,
+        workspace: WorkspaceId,
+        automation: i64,
+        contact: i64,
+        at: Timestamp,
+    ) -> Result<(), Fault> {
+        let listeners = self.of(connection, workspace)?;
+        let shard = shard(contact);
+        if let Some(listener) = listeners.iter().find(|listener| listener.n == automation)
+            && (self.own_job.is_none() || listener.lanes.get(usize::from(shard)) != self.own_job.as_ref())
+        {
+            self.wake(listener, shard, at);
+        }
+        Ok(())
+    }
+
+    /// The number of a node, given to it when it has none.
+    pub(super) fn node(&mut self, connection: &Connection, automation: i64, id: &str) -> Result<i64, Fault> {
+        if let Some(known) = self.nodes.get(&automation).and_then(|nodes| nodes.get(id)) {
+            return Ok(*known);
+        }
+        let sql = "SELECT n FROM automation_nodes WHERE automation = ?1 AND id = ?2";
+        let held: Option<i64> = one(connection, sql, params![automation, id], |row| Ok(row.get(0)?))?;
+        let n = match held {
+            Some(n) => n,
+            None => connection
+                .prepare_cached(
+                    "INSERT INTO automation_nodes (automation, id, entered, waiting) VALUES (?1, ?2, 0, 0) RETURNING n",
+                )?
+                .query_row(params![automation, id], |row| row.get(0))?,
+        };
+        if self.known_nodes >= MAX_NODES {
+            self.nodes.clear();
+            self.known_nodes = 0;
+        }
+        self.nodes.entry(automation).or_default().insert(id.to_owned(), n);
+        self.known_nodes += 1;
+        Ok(n)
+    }
+
+    fn of(&mut self, connection: &Connection, workspace: WorkspaceId) -> Result<OfWorkspace, Fault> {
+        if let Some(known) = self.known.get(&workspace) {
+            return Ok(Arc::clone(known));
+        }
+        let listeners = Arc::new(stored(connection, workspace)?);
+        if self.known.len() >= MAX_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(workspace, Arc::clone(&listeners));
+        Ok(listeners)
+    }
+}
+
+fn stored(connection: &Connection, workspace: WorkspaceId) -> Result<Vec<Listener>, Fault> {
+    const AUTOMATIONS: &str = "SELECT n, lanes, entry FROM automations
+        WHERE workspace = ?1 AND removed = 0 AND lanes <> '[]' ORDER BY n";
+    const VERSIONS: &str =
+        "SELECT version, interest FROM automation_versions WHERE automation = ?1 AND interest <> '' ORDER BY version";
+    let mut listeners = many(connection, AUTOMATIONS, [workspace.to_bytes()], |row| {
+        let entry = row.get_ref(2)?.as_str_or_null().map_err(|_| Fault::Malformed("a document is not text"))?;
+        let entry = entry.map(serde_json::from_str).transpose()?;
+        Ok(Listener { n: row.get(0)?, lanes: record(row, 1)?, entry, runs: Vec::new() })
+    })?;
+    for listener in &mut listeners {
+        listener.runs = many(connection, VERSIONS, [listener.n], |row| Ok((row.get(0)?, record(row, 1)?)))?;
+    }
+    Ok(listeners)
+}
+
+/// Whether a contact has an open run that may go on or end by what happened.
+fn moves_a_run(
+    connection: &Connection,
+    listener: &Listener,
+    contact: i64,
+    happened: Happened<'_>,
+) -> Result<bool, Fault> {
+    const OPEN: &str = "SELECT version FROM automation_runs INDEXED BY automation_runs_by_contact
+        WHERE contact = ?1 AND automation = ?2 AND ended_at IS NULL";
+    let is_moved = |version: u32| listener.runs.iter().any(|(of, interest)| *of == version && happened.moves(interest));
+    if !listener.runs.iter().any(|(_, interest)| happened.moves(interest)) {
+        return Ok(false);
+    }
+    let mut statement = connection.prepare_cached(OPEN)?;
+    let mut rows = statement.query([contact, listener.n])?;
+    while let Some(row) = rows.next()? {
+        if is_moved(row.get(0)?) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The state of an automation, as stored.
+pub(super) fn status_number(status: AutomationStatus) -> i64 {
+    number(&AutomationStatus::ALL, &status)
+}
+
+/// The kinds of events of messages that filters and automations know.
+pub(super) const fn counted_kind(kind: EventKind) -> Option<MessageEventKind> {
+    Some(match kind {
+        EventKind::Sent => MessageEventKind::Sent,
+        EventKind::Delivered => MessageEventKind::Delivered,
+        EventKind::Open => MessageEventKind::Open,
+        EventKind::Click => MessageEventKind::Click,
+        EventKind::Bounce => MessageEventKind::Bounce,
+        EventKind::Complaint => MessageEventKind::Complaint,
+        EventKind::Unsubscribe => MessageEventKind::Unsubscribe,
+        _ => return None,
+    })
+}
+
+/// What enters contacts of such events.
+pub(super) const fn trigger(kind: MessageEventKind) -> Option<TriggerEvent> {
+    Some(match kind {
+        MessageEventKind::Sent => return None,
+        MessageEventKind::Delivered => TriggerEvent::Delivered,
+        MessageEventKind::Open => TriggerEvent::Open,
+        MessageEventKind::Click => TriggerEvent::Click,
+        MessageEventKind::Bounce => TriggerEvent::Bounce,
+        MessageEventKind::Complaint => TriggerEvent::Complaint,
+        MessageEventKind::Unsubscribe => TriggerEvent::Unsubscribe,
+    })
+}
+
+/// Whether a machine opened the message or followed a link, by what is known of it.
+pub(super) fn is_machine(meta: &Map<String, Value>) -> bool {
+    meta.get("machine") == Some(&Value::Bool(true))
+}
