@@ -15,6 +15,7 @@ use messaging_core::ports::store::{CommitError, StoreError, StoredJob};
 
 use crate::app::App;
 use crate::jobs::JobData;
+use crate::jobs::call_node::CallNode;
 use crate::jobs::cancel_waiting::CancelWaiting;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::deliver_webhook::DeliverWebhook;
@@ -35,8 +36,14 @@ const MAX_COMMITS: usize = 8;
 const TAKEN_AWAY: [&str; 3] = [DeliverMessage::KIND, DeliverWebhook::KIND, ReplayWebhook::KIND];
 /// The kinds of jobs that leave, and end by themselves when they find nothing left, or go on with what is due.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test holds that every kind that leaves is in one of the two"))]
-const LEFT: [&str; 5] =
-    [DrainWebhook::KIND, EnterExisting::KIND, FollowDates::KIND, RunAutomation::KIND, RunCampaign::KIND];
+const LEFT: [&str; 6] = [
+    CallNode::KIND,
+    DrainWebhook::KIND,
+    EnterExisting::KIND,
+    FollowDates::KIND,
+    RunAutomation::KIND,
+    RunCampaign::KIND,
+];
 
 impl Job for CancelWaiting {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {

@@ -17,8 +17,10 @@ use messaging_core::input;
 use messaging_core::patch::Patch;
 use messaging_core::ports::store::{StoreError, Stored};
 use messaging_core::time::Timestamp;
+use messaging_core::violation::Violations;
 
-use super::send::told;
+use serde_json::Value;
+
 use crate::app::App;
 use crate::services::texts::TextFault;
 
@@ -138,4 +140,14 @@ pub(super) async fn input_of(
         sent.tags = Patch::Set(tags);
     }
     Ok(sent)
+}
+
+/// What was wrong, without the values.
+pub(super) fn told(violations: &Violations) -> String {
+    let all = violations.as_slice().iter().map(|one| {
+        let one = serde_json::to_value(one).unwrap_or_default();
+        let text = |name: &str| one.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        format!("{} {}", text("pointer"), text("message"))
+    });
+    all.collect::<Vec<_>>().join("; ")
 }

@@ -20,10 +20,9 @@ use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::input;
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
-use messaging_core::violation::Violations;
 use serde_json::{Map, Value};
 
-use super::people::Person;
+use super::people::{Person, told};
 use crate::app::App;
 use crate::error::Error;
 use crate::jobs::deliver_message::MarketingTerms;
@@ -201,14 +200,4 @@ impl Sending<'_> {
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// What was wrong, without the values.
-pub(super) fn told(violations: &Violations) -> String {
-    let all = violations.as_slice().iter().map(|one| {
-        let one = serde_json::to_value(one).unwrap_or_default();
-        let text = |name: &str| one.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        format!("{} {}", text("pointer"), text("message"))
-    });
-    all.collect::<Vec<_>>().join("; ")
 }
