@@ -44,16 +44,15 @@ impl App {
             ..=SMALL => None,
             length => Some(Arc::clone(self.content_memory()).take(LANE, length * COPIES).await),
         };
-        let request = match message.campaign_id {
-            Some(_) => self.campaign_request(message).await?,
-            None => {
-                let stored = self.store().message_with_content(workspace, id).await?.and_then(|(_, stored)| stored);
-                let decoded = stored.map(|stored| content::decode(&stored)).transpose();
-                decoded
-                    .inspect_err(|error| tracing::error!(message_id = %id, error = %error, "unreadable content"))
-                    .ok()
-                    .flatten()
-            }
+        let request = if message.campaign_id.is_some() {
+            self.campaign_request(message).await?
+        } else {
+            let stored = self.store().message_with_content(workspace, id).await?.and_then(|(_, stored)| stored);
+            let decoded = stored.map(|stored| content::decode(&stored)).transpose();
+            decoded
+                .inspect_err(|error| tracing::error!(message_id = %id, error = %error, "unreadable content"))
+                .ok()
+                .flatten()
         };
         Ok(request.map(|request| KeptContent { request, _room: room }))
     }

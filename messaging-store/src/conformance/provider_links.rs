@@ -48,7 +48,7 @@ pub async fn a_name_leads_to_its_message(store: &dyn Store) {
 /// A message that several attempts were taken of has the newest of its names, within its workspace.
 pub async fn a_message_has_the_newest_of_its_names(store: &dyn Store) {
     let workspace = id();
-    let newer = link(workspace, "SM2", NOW + Duration::from_secs(60));
+    let newer = link(workspace, "SM2", NOW + Duration::from_mins(1));
     let older = ProviderLink { message_id: newer.message_id, ..link(workspace, "SM1", NOW) };
     let other = link(workspace, "SM3", NOW + Duration::from_secs(90));
     put(store, [keep(&newer), keep(&older), keep(&other)]).await;

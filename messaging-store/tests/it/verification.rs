@@ -151,6 +151,7 @@ async fn every_counter_that_is_wrong_is_found() {
         counted.spoil(sql);
         let expected = expected
             .replace(&workspace.to_string(), &counted.workspace.to_string())
+            .replace(&automation.to_string(), &counted.automation.to_string())
             .replace(&campaign.to_string(), "cmp_");
         let found = counted.differences().await;
         let is_found = found.iter().any(|found| without_campaign(found) == expected);
