@@ -45,7 +45,7 @@ impl Candidate {
 #[derive(Debug)]
 pub(crate) enum Verdict {
     /// It enters: the run that begins, which is not stored yet, and the write that proves the entry.
-    Enters(Box<Run>, Write),
+    Enters(Box<Run>, Box<Write>),
     /// It does not match the filter of the trigger.
     NotAllowed,
     /// It may not enter now.
@@ -119,7 +119,7 @@ impl App {
                     let entry =
                         Entry { workspace_id: workspace, automation_id: id, contact_id, key, entered_at: at, open };
                     let expect = known.map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
-                    Verdict::Enters(Box::new(entrance.run(depth)), Write::PutEntry(Box::new(entry), expect))
+                    Verdict::Enters(Box::new(entrance.run(depth)), Box::new(Write::PutEntry(Box::new(entry), expect)))
                 }
                 Err(refusal) => Verdict::Refused(self.list_refusal(entrance, refusal, depth).await?),
             });
@@ -192,7 +192,7 @@ impl App {
             Verdict::Enters(run, entry) => {
                 let put =
                     PutRun { run: (*run).clone(), expect: Expect::Absent, steps: Vec::new(), messages: Vec::new() };
-                ByHand::Listed(run, vec![entry, Write::PutRun(Box::new(put))])
+                ByHand::Listed(run, vec![*entry, Write::PutRun(Box::new(put))])
             }
         }))
     }

@@ -121,7 +121,7 @@ impl Journeys {
             let path = self.at(&format!("automations/{id}/runs?limit=200{cursor}"));
             let mut page = self.get(&self.caller, &path).await;
             assert_eq!(page.summary(), "200", "{:?}", page.body);
-            runs.extend(page.body["data"].as_array_mut().unwrap().drain(..));
+            runs.append(page.body["data"].as_array_mut().unwrap());
             match page.body["next_cursor"].as_str() {
                 Some(next) => cursor = format!("&cursor={next}"),
                 None => return runs,
@@ -158,8 +158,8 @@ impl Journeys {
         let to = format!("{name}@example.com");
         let sent = self.transport.sent().into_iter().filter(|outgoing| outgoing.recipients.contains(&to));
         let subject = |content: Content| match content {
-            Content::Email(email) => email.subject.to_string(),
-            _ => String::new(),
+            Content::Email(email) => email.subject.clone(),
+            Content::Text(_) => String::new(),
         };
         sent.map(|outgoing| subject(outgoing.content)).collect()
     }

@@ -54,7 +54,7 @@ pub(super) async fn enter(app: &App, turn: &Turn, candidates: Vec<Candidate>) ->
             Verdict::NotAllowed => {}
             Verdict::Refused(refused) => changes.extend(refused.write()),
             Verdict::Enters(run, entry) => {
-                changes.push(entry);
+                changes.push(*entry);
                 page.push(Going { run: *run, expect: Expect::Absent, input: Incoming::Due });
             }
         }
