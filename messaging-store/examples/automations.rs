@@ -283,7 +283,7 @@ impl Loop {
                 .expect("a statement");
             for (contact, one) in (first..).zip(page) {
                 let id = one.run.id.to_bytes();
-                let (entered_at, due_at) = (one.run.entered_at.as_millis(), one.run.due_at.map(|due| due.as_millis()));
+                let (entered_at, due_at) = (one.run.entered_at.as_millis(), one.run.due_at.map(messaging_core::time::Timestamp::as_millis));
                 run.execute(params![id, contact, entered_at, due_at, &one.event.id.to_bytes()[6..]]).expect("a row");
                 let text = format!("[[{entered_at},0],[{entered_at},4,\"w\"]]");
                 steps.execute(params![id, text]).expect("a row");

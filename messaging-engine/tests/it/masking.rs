@@ -244,7 +244,7 @@ impl World {
         let place = format!("/automations/{}", automation["id"].as_str().unwrap());
         self.post(&format!("{place}/activate"), Value::Null).await;
         let run = self.post(&format!("{place}/trigger"), json!({"contact_id": contact["id"]})).await;
-        self.run = run["id"].as_str().unwrap().to_owned();
+        run["id"].as_str().unwrap().clone_into(&mut self.run);
         self.hooks.product.work().await;
         // The present graph is shown to everybody.
         let path = format!("{}{place}", self.base());

@@ -59,7 +59,7 @@ impl Tenant {
         let body = r#"{"name":"A","trigger":{"kind":"manual"},"graph":{"nodes":[{"id":"x","kind":"exit"}]},"re_entry":"always"}"#;
         for _ in 0..2 {
             let made = tenant.post(server, "/automations", body).await;
-            tenant.automation = made["id"].as_str().unwrap().to_owned();
+            made["id"].as_str().unwrap().clone_into(&mut tenant.automation);
         }
         let place = format!("/automations/{}", tenant.automation);
         tenant.post(server, &format!("{place}/activate"), "{}").await;
@@ -179,7 +179,7 @@ fn altered(cursor: &str) -> Vec<String> {
 #[tokio::test]
 async fn a_cursor_of_any_listing_works_only_where_it_came_from() {
     let server = TestServer::start().await;
-    let (mine, other) = (Tenant::start(&server).await, Tenant::start(&server).await);
+    let (mine, other) = (Box::pin(Tenant::start(&server)).await, Box::pin(Tenant::start(&server)).await);
     let listings: Vec<_> = ops::all()
         .iter()
         .filter_map(|endpoint| cursor_parameter(endpoint).map(|parameter| (endpoint, parameter)))

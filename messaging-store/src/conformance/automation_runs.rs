@@ -7,7 +7,7 @@ use messaging_core::domain::automation::note::EntryInterest;
 use messaging_core::domain::automation::run::{Entry, KEPT_AFTER_END, Run, RunStatus};
 use messaging_core::domain::contact::Contact;
 use messaging_core::ids::{ContactId, WorkspaceId};
-use messaging_core::ports::store::{NodeCounts, RunFilter, Store, Stored};
+use messaging_core::ports::store::{AutomationCounts, NodeCounts, RunFilter, Store, Stored};
 use messaging_core::time::Timestamp;
 use serde_json::{Map, json};
 
@@ -342,7 +342,7 @@ pub async fn counts_follow_the_runs(store: &dyn Store) {
     let mut nodes = counts.nodes;
     nodes.sort_by(|a, b| a.node_id.cmp(&b.node_id));
     assert_eq!(nodes, [node("b", 0, 2, &[]), node("other", 2, 0, &[]), node("w", 4, 0, &[("no", 4), ("yes", 2)])]);
-    assert_eq!(store.automation_counts(id(), one.id).await.unwrap(), Default::default());
+    assert_eq!(store.automation_counts(id(), one.id).await.unwrap(), AutomationCounts::default());
     put(store, [Write::CountNodes(workspace, id(), Box::default())]).await;
 }
 
@@ -359,7 +359,7 @@ pub async fn a_job_is_due_when_its_run_is(store: &dyn Store) {
     let job = handles(&claimed).pop().expect("a job");
     assert_eq!((claimed.len(), job.lane.as_str()), (1, lane.as_str()));
     // Its own commit does not wake it.
-    let later = messaging_core::changes::Reschedule { due_at: at(8_000), at: at(510), payload: Default::default() };
+    let later = messaging_core::changes::Reschedule { due_at: at(8_000), at: at(510), payload: bytes::Bytes::new() };
     let again = Run { due_at: Some(at(700)), ..waiting };
     put(store, [put_run(&again, Expect::Revision(1)), Write::RescheduleJob(job, later)]).await;
     assert_eq!(store.claim(claim(7_999)).await.unwrap(), []);

@@ -6,7 +6,7 @@ use messaging_core::domain::automation::{Automation, AutomationStatus, Automatio
 use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::lane::Lane;
-use messaging_core::ports::store::{Store, Stored};
+use messaging_core::ports::store::{RunFilter, Store, Stored};
 
 use super::automation_runs::{put_run, shard_of, standing};
 use super::campaigns::Named;
@@ -177,7 +177,7 @@ pub async fn a_removed_automation_lets_its_rows_go(store: &dyn Store) {
     assert_eq!((notes(&one).await, notes(&other).await), (0, 11));
     assert_eq!(store.run(workspace, one.id, runs[0].id).await.unwrap(), None);
     assert_eq!(store.due_runs(workspace, one.id, shard, at(99_999), 99).await.unwrap(), []);
-    assert_eq!(store.runs(workspace, one.id, &Default::default(), first(9)).await.unwrap().items, []);
+    assert_eq!(store.runs(workspace, one.id, &RunFilter::default(), first(9)).await.unwrap().items, []);
     refuse(store, [put_run(&runs[0], Expect::Revision(1))]).await;
     let mut forgotten = 0;
     loop {
@@ -191,7 +191,7 @@ pub async fn a_removed_automation_lets_its_rows_go(store: &dyn Store) {
     // Ten notes, five runs with inputs and steps each, a version, the automation.
     assert_eq!(forgotten, 10 + 3 * 5 + 1 + 1);
     assert_eq!(notes(&other).await, 11);
-    assert_eq!(store.runs(workspace, other.id, &Default::default(), first(9)).await.unwrap().items.len(), 5);
+    assert_eq!(store.runs(workspace, other.id, &RunFilter::default(), first(9)).await.unwrap().items.len(), 5);
 }
 
 /// Automations of another workspace are not there.

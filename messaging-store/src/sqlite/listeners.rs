@@ -41,6 +41,7 @@ pub(super) mod kinds {
 }
 
 /// The share of the contacts that a contact belongs to, by its number; the schema says the same.
+#[expect(clippy::cast_possible_truncation, reason = "less than the number of shares")]
 pub(super) const fn shard(contact: i64) -> u8 {
     contact.rem_euclid(SHARDS as i64) as u8
 }

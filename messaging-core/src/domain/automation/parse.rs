@@ -58,13 +58,10 @@ impl Design {
     /// What the design means. A complete one does that was activated once; else everything that is wrong with it.
     pub fn parse(&self) -> Result<Plan, Violations> {
         let Reading { mut shape, gaps, plan, .. } = self.read();
-        match plan {
-            Some(plan) => Ok(plan),
-            None => {
-                shape.merge(gaps);
-                Err(shape)
-            }
-        }
+        plan.ok_or_else(|| {
+            shape.merge(gaps);
+            shape
+        })
     }
 
     /// Reads the design, however complete it is.

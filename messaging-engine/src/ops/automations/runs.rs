@@ -52,8 +52,8 @@ pub struct RunView {
     pub entered_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// Why it ended, where that is not the end of the graph: the reason of an exit node, or exit, goal, exit_condition,
-    /// manual, steps, depth, daily_limit, node_error.
+    /// Why it ended, where that is not the end of the graph: the reason of an exit node, or exit, goal, `exit_condition`,
+    /// manual, steps, depth, `daily_limit`, `node_error`.
     pub exit_reason: Option<String>,
 }
 

@@ -24,7 +24,7 @@ pub struct AutomationView {
     pub re_entry: ReEntry,
     /// A path in the event: the rule of re-entry holds for each contact and value there.
     pub re_entry_key: Option<String>,
-    /// Counts the changes of trigger, graph, re_entry and re_entry_key, from 1.
+    /// Counts the changes of trigger, graph, `re_entry` and `re_entry_key`, from 1.
     pub version: u32,
     /// What happens to a contact, as it was sent.
     pub graph: Map<String, Value>,
@@ -52,7 +52,7 @@ pub struct AutomationSummary {
     pub re_entry: ReEntry,
     /// A path in the event: the rule of re-entry holds for each contact and value there.
     pub re_entry_key: Option<String>,
-    /// Counts the changes of trigger, graph, re_entry and re_entry_key, from 1.
+    /// Counts the changes of trigger, graph, `re_entry` and `re_entry_key`, from 1.
     pub version: u32,
     /// When it was last activated.
     pub activated_at: Option<Timestamp>,

@@ -25,7 +25,7 @@ async fn every_move_is_possible_from_its_states_only() {
     let (summary, refused) = step("pause").await;
     assert_eq!(summary, "409 invalid_state");
     assert_eq!(refused["error"]["details"], json!({"status": "draft", "allowed": ["active"]}));
-    shop.clock.advance(Duration::from_secs(60));
+    shop.clock.advance(Duration::from_mins(1));
     let (summary, activated) = step("activate").await;
     assert_eq!(summary, "202");
     assert_eq!((&activated["result"], &activated["status"]), (&json!("activated"), &json!("active")));

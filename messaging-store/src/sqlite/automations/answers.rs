@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use jiff::tz::TimeZone;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::values::Present;
-use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
+use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::ports::store::{Ask, AskSpan};
 use messaging_core::time::Timestamp;
 use rusqlite::Connection;
@@ -24,7 +24,7 @@ fn after(span: AskSpan) -> Option<[u8; 16]> {
         // The last that could have been made at that time.
         ((millis << 80) | ((1 << 80) - 1)).to_be_bytes()
     };
-    span.entry_event.map(|event| event.to_bytes()).or_else(|| span.entered_at.map(of_time))
+    span.entry_event.map(messaging_core::ids::Id::to_bytes).or_else(|| span.entered_at.map(of_time))
 }
 
 pub(super) fn answer(
@@ -54,15 +54,14 @@ pub(super) fn answer(
     let mut numbers: HashMap<ContactId, Option<i64>> = HashMap::new();
     let mut answers = Vec::with_capacity(asks.len());
     for (ask, condition) in asks.iter().zip(wanted) {
-        let n = match numbers.get(&ask.contact_id) {
-            Some(known) => *known,
-            None => {
-                let n = contact_number(connection, workspace, ask.contact_id)?;
-                numbers.insert(ask.contact_id, n);
-                n
-            }
+        let n = if let Some(known) = numbers.get(&ask.contact_id) {
+            *known
+        } else {
+            let n = contact_number(connection, workspace, ask.contact_id)?;
+            numbers.insert(ask.contact_id, n);
+            n
         };
-        let up_to = ask.span.up_to.map(|event| event.to_bytes());
+        let up_to = ask.span.up_to.map(messaging_core::ids::Id::to_bytes);
         answers.push(answering.holds(condition, [&n, &after(ask.span), &up_to])?);
     }
     Ok(answers)

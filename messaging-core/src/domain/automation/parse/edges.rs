@@ -3,6 +3,7 @@
 //! Contract sections 13.2 and 13.4, "Cycles" and "Checks".
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde_json::Value;
 
@@ -47,11 +48,14 @@ pub(super) fn read(reader: &mut Reader, nodes: &[Option<ReadNode>], edges: &[Val
             reader.fault(format!("{pointer}/branch"), FieldCode::UnknownValue, &rule);
             continue;
         }
-        if branches[from].contains_key(&branch) {
-            let rule = "another edge leads on from this branch";
-            reader.fault(format!("{pointer}/branch"), FieldCode::Duplicate, rule);
-        } else if let Some(to) = to {
-            branches[from].insert(branch, to);
+        match branches[from].entry(branch) {
+            Entry::Occupied(_) => {
+                let rule = "another edge leads on from this branch";
+                reader.fault(format!("{pointer}/branch"), FieldCode::Duplicate, rule);
+            }
+            Entry::Vacant(free) => {
+                to.map(|to| free.insert(to));
+            }
         }
     }
     branches

@@ -121,16 +121,12 @@ impl Reader {
 
     /// An id, which is noted as named.
     pub(super) fn id<I: Id>(&mut self, text: &str, pointer: String, reference: fn(I) -> Reference) -> Option<I> {
-        match text.parse() {
-            Ok(id) => {
-                self.references.push((pointer, reference(id)));
-                Some(id)
-            }
-            Err(_) => {
-                self.gap(pointer, FieldCode::NotFound, "nothing in this workspace has this id");
-                None
-            }
-        }
+        let Ok(id) = text.parse() else {
+            self.gap(pointer, FieldCode::NotFound, "nothing in this workspace has this id");
+            return None;
+        };
+        self.references.push((pointer, reference(id)));
+        Some(id)
     }
 
     /// An id that an active automation needs.

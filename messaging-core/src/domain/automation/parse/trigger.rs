@@ -9,6 +9,7 @@ use super::forms::{
 };
 use super::reader::{InDrafts, Place, Reader};
 use crate::domain::automation::trigger::{DateTrigger, Trigger, TriggerKind};
+use crate::domain::campaign::settings::HourMinute;
 use crate::domain::segment::filter::{Condition, Filter, Leaf};
 use crate::domain::segment::parse::Reference;
 use crate::violation::FieldCode;
@@ -64,7 +65,7 @@ fn read_kind(reader: &mut Reader, kind: TriggerName, config: Place<'_>) -> Optio
             TriggerKind::Date(DateTrigger {
                 attribute: reader.attribute_path(&attribute, config.at("attribute"))?,
                 offset_days: form.offset_days.unwrap_or_default(),
-                time: form.time.map_or(MORNING, |time| time.time()),
+                time: form.time.map_or(MORNING, HourMinute::time),
                 repeats: form.repeat.unwrap_or_default(),
             })
         }
@@ -91,13 +92,9 @@ fn read_event(reader: &mut Reader, config: Place<'_>) -> Option<TriggerKind> {
             leaf[name] = value.clone();
         }
     }
-    match reader.filter(&leaf, config.pointer)? {
-        Filter::Where(Condition::Leaf(Leaf::Event(leaf))) => {
-            Some(TriggerKind::Event { name: leaf.name, properties: leaf.properties })
-        }
-        _ => {
-            reader.fault(config.pointer, FieldCode::InvalidFormat, "cannot be read");
-            None
-        }
-    }
+    let Filter::Where(Condition::Leaf(Leaf::Event(leaf))) = reader.filter(&leaf, config.pointer)? else {
+        reader.fault(config.pointer, FieldCode::InvalidFormat, "cannot be read");
+        return None;
+    };
+    Some(TriggerKind::Event { name: leaf.name, properties: leaf.properties })
 }

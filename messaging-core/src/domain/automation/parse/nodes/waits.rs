@@ -45,14 +45,14 @@ fn read_until(reader: &mut Reader, config: Place<'_>, form: UntilForm) -> Option
     }
     let timezone = match form.timezone.as_deref() {
         None | Some(OF_CONTACT) => None,
-        Some(name) => match zone(name) {
-            Some((_, spelled)) => Some(spelled),
-            None => {
+        Some(name) => {
+            let Some((_, spelled)) = zone(name) else {
                 let rule = "is neither contact nor an IANA time zone name";
                 reader.fault(place.at("timezone"), FieldCode::InvalidFormat, rule);
                 return None;
-            }
-        },
+            };
+            Some(spelled)
+        }
     };
     let time = reader.need(place, "time", form.time)?.time();
     Some(Wait::Until { time, weekdays, timezone })
