@@ -28,6 +28,7 @@ pub mod audiences;
 pub mod automation_answers;
 pub mod automation_notes;
 pub mod automation_runs;
+mod automation_samples;
 pub mod automations;
 pub mod blobs;
 pub mod campaign_messages;

@@ -67,6 +67,7 @@ mod upload_files;
 mod uploads;
 mod urls;
 mod verification;
+mod waking;
 mod webhooks;
 mod write_connection;
 mod writer;

@@ -14,8 +14,7 @@ use messaging_core::ports::store::segments::{MemberQuery, MoveNotes};
 use messaging_core::ports::store::{Store, StoreCursor};
 use serde_json::json;
 
-use super::automation_runs::put_run;
-use super::automations::{entered_by, lanes, listening};
+use super::automation_samples::{entered_by, lanes, listening, put_run};
 use super::sample::{
     at, automation, bare_message, claim, contact, contact_list, enqueue, event, id, insert, object, product_event, run,
     suppression,

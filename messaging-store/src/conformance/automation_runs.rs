@@ -6,35 +6,15 @@ use messaging_core::domain::automation::history::{RunStep, StepOutcome};
 use messaging_core::domain::automation::note::EntryInterest;
 use messaging_core::domain::automation::run::{Entry, KEPT_AFTER_END, Run, RunStatus};
 use messaging_core::domain::contact::Contact;
-use messaging_core::ids::{ContactId, WorkspaceId};
+use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{AutomationCounts, NodeCounts, RunFilter, Store, Stored};
 use messaging_core::time::Timestamp;
 use serde_json::{Map, json};
 
-use super::automations::{create, entered_by, lanes};
+use super::automation_samples::{create, entered_by, lanes, put_run, shard_of, standing, step};
 use super::sample::{at, automation, claim, contact, enqueue, handles, id, object, product_event, run};
 use super::segments::add_contact;
 use super::{all_pages, first, put, refuse};
-
-/// Puts a run that did one step.
-pub(super) fn put_run(run: &Run, expect: Expect) -> Write {
-    Write::PutRun(Box::new(PutRun {
-        run: run.clone(),
-        expect,
-        steps: vec![step(StepOutcome::Waiting, run.node_id.as_deref())],
-        messages: Vec::new(),
-    }))
-}
-
-fn step(outcome: StepOutcome, node: Option<&str>) -> RunStep {
-    let node_id = node.map(ToOwned::to_owned);
-    RunStep { at: at(7), node_id, outcome, branch: None, reason: None, detail: Map::new() }
-}
-
-/// A run at another node.
-pub(super) fn standing(run: &Run, node: &str) -> Run {
-    Run { node_id: Some(node.to_owned()), ..run.clone() }
-}
 
 fn ended(run: &Run, status: RunStatus, at: Timestamp) -> Run {
     Run { status, ended_at: Some(at), due_at: None, held: None, exit_reason: Some("goal".to_owned()), ..run.clone() }
@@ -43,18 +23,6 @@ fn ended(run: &Run, status: RunStatus, at: Timestamp) -> Run {
 fn refused(run: &Run) -> Run {
     let failed = ended(run, RunStatus::Failed, run.entered_at);
     Run { node_id: None, steps: 0, exit_reason: Some("daily_limit".to_owned()), ..failed }
-}
-
-/// The share of the contacts that a contact belongs to, as the store tells by where a run of it is due.
-pub(super) async fn shard_of(store: &dyn Store, automation: &Automation, contact: ContactId) -> u8 {
-    let workspace = automation.workspace_id;
-    for shard in 0..4 {
-        let due = store.due_runs(workspace, automation.id, shard, at(1_000_000_000), 999).await.unwrap();
-        if due.iter().any(|run| run.record.contact_id == contact) {
-            return shard;
-        }
-    }
-    panic!("no run of the contact is due");
 }
 
 /// An automation and so many contacts.

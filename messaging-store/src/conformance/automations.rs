@@ -1,39 +1,17 @@
 //! Automations, their versions, and what they hold.
 
-use messaging_core::changes::{Expect, PutAutomation, Write};
-use messaging_core::domain::automation::note::{EntryInterest, Interest, RunInterest};
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::automation::note::{EntryInterest, Interest};
 use messaging_core::domain::automation::{Automation, AutomationStatus, AutomationVersion};
 use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::lane::Lane;
 use messaging_core::ports::store::{RunFilter, Store, Stored};
 
-use super::automation_runs::{put_run, shard_of, standing};
+use super::automation_samples::{create, entered_by, listening, put_run, shard_of, standing};
 use super::campaigns::Named;
 use super::sample::{at, automation, contact, id, object, product_event, run};
 use super::segments::add_contact;
 use super::{all_pages, first, put, refuse};
-
-/// The lanes of the jobs of an automation.
-pub(super) fn lanes(automation: &Automation) -> Vec<Lane> {
-    (0..4).map(|shard| Lane::from(format!("{}/{shard}", automation.id).as_str())).collect()
-}
-
-/// Puts an automation that listens for something and holds something.
-pub(super) fn listening(automation: &Automation, interest: Interest, holds: Vec<Reference>, expect: Expect) -> Write {
-    let put = PutAutomation { automation: automation.clone(), interest, lanes: lanes(automation), holds };
-    Write::PutAutomation(Box::new(put), expect)
-}
-
-/// Creates an automation that contacts enter by something, and whose runs wait for nothing.
-pub(super) fn entered_by(automation: &Automation, entry: EntryInterest) -> Write {
-    listening(automation, Interest { entry: Some(entry), runs: RunInterest::default() }, Vec::new(), Expect::Absent)
-}
-
-/// Creates an automation that listens for nothing.
-pub(super) fn create(automation: &Automation) -> Write {
-    listening(automation, Interest::default(), Vec::new(), Expect::Absent)
-}
 
 fn replace(automation: &Automation, revision: u32) -> Write {
     listening(automation, Interest::default(), Vec::new(), Expect::Revision(revision))

@@ -31,7 +31,7 @@ use super::sample::{
     self, at, automation, campaign, capture, contact, contact_list, custom_field, domain, event, id, import, insert,
     joined, key, member, message, product_event, run, segment, suppression, template, user, workspace,
 };
-use super::{attempts, automation_runs, automations, campaigns, events, first, put, segments, templates, webhooks};
+use super::{attempts, automation_samples, campaigns, events, first, put, segments, templates, webhooks};
 
 /// More rows than a workspace has.
 const ALL: usize = 100;
@@ -89,7 +89,7 @@ impl World {
             [
                 Write::PutDomain(domain.clone(), Expect::Absent),
                 campaigns::create(&campaign),
-                automations::create(&automation),
+                automation_samples::create(&automation),
                 Write::PutWorkspace(own, Expect::Absent),
                 Write::PutUser(person.clone(), Expect::Absent),
                 Write::PutMember(member(home, person.id, Role::Owner), Expect::Absent),
@@ -160,8 +160,8 @@ impl World {
             insert(&ended),
             Write::NoteEngagement(opened),
             campaigns::create(&campaign(home)),
-            automations::create(&automation(home)),
-            automation_runs::put_run(&run(&self.automation, &self.contact), Expect::Absent),
+            automation_samples::create(&automation(home)),
+            automation_samples::put_run(&run(&self.automation, &self.contact), Expect::Absent),
             Write::AppendAttempt(Box::new(attempts::attempt(home, self.message.id, n + 1, 0))),
             Write::PutCapture(Box::new(capture(&sent, "source"))),
             Write::put_contact(other.clone(), Expect::Absent),

@@ -26,7 +26,9 @@ use super::sample::{
     job, product_event, reply, workspace,
 };
 use super::segments::{add_contact, follow_all, members, query, stored};
-use super::{Twice, all_pages, automations, campaign_messages, campaigns, commit, events, put, refuse, segments};
+use super::{
+    Twice, all_pages, automation_samples, campaign_messages, campaigns, commit, events, put, refuse, segments,
+};
 
 /// How often a race is run.
 const ROUNDS: usize = 40;
@@ -189,7 +191,7 @@ pub async fn notes_of_both_writers_are_worked_off_once(twice: &Twice) {
     let [one, other] = twice.both();
     let told = automation(id());
     let ann = contact(told.workspace_id);
-    put(one, [automations::entered_by(&told, EntryInterest::Event("x".to_owned())), add_contact(&ann)]).await;
+    put(one, [automation_samples::entered_by(&told, EntryInterest::Event("x".to_owned())), add_contact(&ann)]).await;
     let tell = async |store| {
         let mut events = Vec::new();
         for _ in 0..ROUNDS {

@@ -10,7 +10,7 @@ use super::lanes::LaneIndex;
 use super::{
     accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, custom_fields, events, holds,
     imports, installation_values, jobs, keys, lists, messages, product_events, provider_links, replies, sandbox,
-    segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks,
+    segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, waking, webhooks,
 };
 
 /// Applies a write inside the open transaction.
@@ -151,7 +151,7 @@ pub(super) fn apply(
         Write::DeleteBlob(..) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, index, job),
         Write::EnqueueOnce(job) => jobs::enqueue_once(connection, index, job),
-        Write::WakeLane(lane, at) => jobs::wake_lane(connection, index, lane, *at),
+        Write::WakeLane(lane, at) => waking::wake_lane(connection, index, lane, *at),
         Write::FinishJob(handle) => jobs::finish(connection, index, handle),
         Write::RemoveJob(place) => jobs::remove(connection, index, place),
         Write::RescheduleJob(handle, to) => jobs::reschedule(connection, index, handle, to),

@@ -19,10 +19,10 @@ use rusqlite::{Connection, params};
 use serde_json::{Map, Value};
 
 use super::fault::Fault;
-use super::jobs;
 use super::lanes::LaneIndex;
 use super::query::{many, one};
 use super::row::{number, record};
+use super::waking;
 
 /// Workspaces whose automations are remembered; beyond that the memory starts anew.
 const MAX_KNOWN: usize = 10_000;
@@ -214,7 +214,7 @@ impl Listeners {
             wake.1 = wake.1.min(at);
         }
         for (lane, at) in wakes.into_values() {
-            jobs::wake_lane(connection, index, &lane, at)?;
+            waking::wake_lane(connection, index, &lane, at)?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! Contract section 13.4, "Time" and "Date". Seconds, minutes and hours are exact; days, weeks and months are those of the
 //! calendar in the contact's zone. What that makes of wall-clock times in gaps and folds is said in one place,
-//! [`wall_clock`](crate::domain::recipient_time::wall_clock).
+//! [`wall_clock`].
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;

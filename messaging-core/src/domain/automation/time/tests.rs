@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use serde_json::json;
 
 use super::*;
@@ -150,7 +151,7 @@ fn a_leap_day_falls_on_the_28th_in_other_years_before_the_offset() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, rng_seed: RngSeed::Fixed(14), ..ProptestConfig::default() })]
 
     /// Whatever the zone: what is later is later, and the clock shows the time that was asked for unless it was skipped.
     #[test]
