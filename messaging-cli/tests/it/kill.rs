@@ -16,7 +16,9 @@ use std::hash::Hash;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
+use messaging_transport::testing::ScriptedSmtpServer;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -30,6 +32,9 @@ const ROUNDS: usize = 3;
 
 /// Items of a page, and so requests when everything is looked at.
 const PAGE: usize = 200;
+
+/// A message that a kill cut off twice is tried again after so long, and a retry of one that was put off takes a minute.
+const SILENCE: Duration = Duration::from_mins(2);
 
 /// How often the server is killed in each scenario.
 fn rounds() -> usize {
@@ -138,4 +143,24 @@ fn count<T: Eq + Hash>(items: impl IntoIterator<Item = T>) -> HashMap<T, usize> 
 /// How many there are beyond one of each.
 fn second_copies<T>(count: &HashMap<T, usize>) -> usize {
     count.values().map(|count| count - 1).sum()
+}
+
+/// Posts, and expects that it is taken.
+fn post(server: &Server, key: &str, path: &str, body: &Value) -> Value {
+    let (status, answer) = server.request("POST", path, key, body);
+    assert!((200..300).contains(&status), "{path}: {status} {answer}");
+    answer
+}
+
+/// Waits as long as mail arrives; after some time without any it fails.
+fn wait_for_mail(sink: &ScriptedSmtpServer, is_over: impl Fn() -> bool) {
+    let (mut known, mut since) = (0, Instant::now());
+    while !is_over() {
+        let arrived = sink.messages().len();
+        if arrived > known {
+            (known, since) = (arrived, Instant::now());
+        }
+        assert!(since.elapsed() < SILENCE, "{arrived} arrived, and nothing more for {SILENCE:?}");
+        thread::sleep(Duration::from_millis(50));
+    }
 }

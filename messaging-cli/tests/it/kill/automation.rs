@@ -6,12 +6,12 @@
 
 use std::collections::HashMap;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use messaging_transport::testing::ScriptedSmtpServer;
 use serde_json::{Value, json};
 
-use super::{Installation, rounds, runtime};
+use super::{Installation, post, rounds, runtime, wait_for_mail};
 use crate::support::{Server, wait_for};
 
 /// Runs unless `AUTOMATION_RUNS` says otherwise.
@@ -23,17 +23,8 @@ const DOMAINS: usize = 7;
 /// Contacts or events of a request.
 const AT_ONCE: usize = 500;
 
-/// A message that a kill cut off twice is tried again after so long, and a retry of one that was put off takes a minute.
-const SILENCE: Duration = Duration::from_mins(2);
-
 fn runs() -> usize {
     std::env::var("AUTOMATION_RUNS").map_or(RUNS, |text| text.parse().expect("AUTOMATION_RUNS is a number"))
-}
-
-fn post(server: &Server, key: &str, path: &str, body: &Value) -> Value {
-    let (status, answer) = server.request("POST", path, key, body);
-    assert!((200..300).contains(&status), "{path}: {status} {answer}");
-    answer
 }
 
 /// The workspace gets contacts, and an automation that greets them, waits, changes them, and thanks them. Answers its path.
@@ -67,19 +58,6 @@ fn prepare(server: &Server, workspace: &str, key: &str, count: usize) -> String 
     let path = at(&format!("automations/{}", automation.as_str().unwrap()));
     post(server, key, &format!("{path}/activate"), &json!({}));
     path
-}
-
-/// Waits as long as mail arrives; after some time without any it fails.
-fn wait_for_mail(sink: &ScriptedSmtpServer, is_over: impl Fn() -> bool) {
-    let (mut known, mut since) = (0, Instant::now());
-    while !is_over() {
-        let arrived = sink.messages().len();
-        if arrived > known {
-            (known, since) = (arrived, Instant::now());
-        }
-        assert!(since.elapsed() < SILENCE, "{arrived} arrived, and nothing more for {SILENCE:?}");
-        thread::sleep(Duration::from_millis(50));
-    }
 }
 
 #[test]

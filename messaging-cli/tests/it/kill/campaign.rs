@@ -6,12 +6,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use messaging_transport::testing::ScriptedSmtpServer;
 use serde_json::{Value, json};
 
-use super::{Installation, rounds, runtime};
+use super::{Installation, post, rounds, runtime, wait_for_mail};
 use crate::support::{Server, wait_for};
 
 /// Recipients unless `CAMPAIGN_RECIPIENTS` says otherwise.
@@ -23,18 +23,9 @@ const DOMAINS: usize = 7;
 /// Contacts of a request.
 const AT_ONCE: usize = 1000;
 
-/// A message that a kill cut off twice is tried again after so long, and a retry of one that was put off takes a minute.
-const SILENCE: Duration = Duration::from_mins(2);
-
 fn recipients() -> usize {
     std::env::var("CAMPAIGN_RECIPIENTS")
         .map_or(RECIPIENTS, |text| text.parse().expect("CAMPAIGN_RECIPIENTS is a number"))
-}
-
-fn post(server: &Server, key: &str, path: &str, body: &Value) -> Value {
-    let (status, answer) = server.request("POST", path, key, body);
-    assert!((200..300).contains(&status), "{path}: {status} {answer}");
-    answer
 }
 
 /// The workspace gets contacts on a list and a campaign to them. Answers the campaign's path.
@@ -56,19 +47,6 @@ fn prepare(server: &Server, workspace: &str, key: &str, count: usize) -> String 
     let campaign = json!({"name": "c", "channel": "email", "template_id": template, "audience": {"list_ids": [list]}});
     let campaign = post(server, key, &at("campaigns"), &campaign)["id"].clone();
     at(&format!("campaigns/{}", campaign.as_str().unwrap()))
-}
-
-/// Waits as long as mail arrives; after some time without any it fails.
-fn wait_for_mail(sink: &ScriptedSmtpServer, is_over: impl Fn() -> bool) {
-    let (mut known, mut since) = (0, Instant::now());
-    while !is_over() {
-        let arrived = sink.messages().len();
-        if arrived > known {
-            (known, since) = (arrived, Instant::now());
-        }
-        assert!(since.elapsed() < SILENCE, "{arrived} arrived, and nothing more for {SILENCE:?}");
-        thread::sleep(Duration::from_millis(50));
-    }
 }
 
 #[test]
