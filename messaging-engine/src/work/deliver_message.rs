@@ -29,7 +29,7 @@ use crate::jobs::lanes;
 use crate::work::delivery::{Performed, Trial, Turn, conclude, expire, fail, perform, prepare, turn};
 use crate::work::delivery_progress::Addressee;
 use crate::work::job::{Job, JobContext, JobError, give_way, insist};
-use crate::work::marketing_look::{Look, Permit, Refusal, give_back, look, turn_away};
+use crate::work::marketing_look::{Look, Permit, Refusal, let_go, look, turn_away};
 use crate::work::transaction_log::{LOOK_AGAIN_AFTER, LogState, TransactionLog};
 use crate::work::unprepared::Impossible;
 
@@ -59,7 +59,7 @@ impl Job for DeliverMessage {
             return Ok(cx.finish(Changes::default()).await?);
         };
         if message.status == MessageStatus::Cancelled {
-            return Ok(cx.finish(give_back(cx, &message, &self).await?).await?);
+            return let_go(cx, &message, &self).await;
         }
         let first_look = match self.look(cx, &message).await? {
             Ok(permit) => permit,
@@ -84,7 +84,7 @@ impl Job for DeliverMessage {
             return Ok(cx.finish(Changes::default()).await?);
         };
         if message.status == MessageStatus::Cancelled {
-            return Ok(cx.finish(give_back(cx, &message, &self).await?).await?);
+            return let_go(cx, &message, &self).await;
         }
         let has_waited = cx.app.monotonic() >= looked_at + LOOK_AGAIN_AFTER;
         let permit = match first_look {

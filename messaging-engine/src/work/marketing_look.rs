@@ -293,8 +293,19 @@ async fn settle(
     Ok(changes)
 }
 
+/// Ends the job of a message that was withdrawn. What it had taken goes to others: its place among the marketing messages
+/// to its contact, and the one under the rate limit of its campaign, which may have nothing else to go on by.
+pub(super) async fn let_go(cx: &JobContext, message: &Message, job: &DeliverMessage) -> Result<(), JobError> {
+    let mut changes = give_back(cx, message, job).await?;
+    if let Some(campaign) = message.campaign_id {
+        cx.app.campaign_pace().put_back(campaign);
+        changes.push(App::wake_campaign(message.workspace_id, campaign, cx.app.now()));
+    }
+    Ok(cx.finish(changes).await?)
+}
+
 /// The changes by which a message gives back its place among the marketing messages to its contact.
-pub(super) async fn give_back(cx: &JobContext, message: &Message, job: &DeliverMessage) -> Result<Changes, StoreError> {
+async fn give_back(cx: &JobContext, message: &Message, job: &DeliverMessage) -> Result<Changes, StoreError> {
     let (Some(reserved), Some(contact)) = (job.reserved_at, message.contact_id) else { return Ok(Changes::default()) };
     let stored = cx.app.store().contact_sends(message.workspace_id, contact, message.channel).await?;
     let Some(Stored { mut record, revision }) = stored else { return Ok(Changes::default()) };

@@ -92,11 +92,16 @@ impl RunCampaign {
             room -= due.len();
             keys.extend(due);
         }
+        let mut count = 0;
         for page in keys.chunks(PAGE) {
-            self.release_page(cx, page, now).await?;
+            count += self.release_page(cx, page, now).await?;
         }
         if let Some(limit) = campaign.plan.settings.rate_limit {
-            cx.app.campaign_pace().release(id, limit, keys.len(), now);
+            cx.app.campaign_pace().release(id, limit, count, now);
+        }
+        if count < keys.len() {
+            // In the place of those that were withdrawn others may go, and their end wakes nobody.
+            released.next_at = Some(now);
         }
         if !released.none_due {
             released.next_at = released.next_at.min(Some(now + LOOK_AGAIN));
@@ -130,17 +135,21 @@ impl RunCampaign {
         Ok(true)
     }
 
-    async fn release_page(&self, cx: &JobContext, keys: &[WaitingKey], now: Timestamp) -> Result<(), JobError> {
+    /// Makes the jobs of a page; answers how many.
+    async fn release_page(&self, cx: &JobContext, keys: &[WaitingKey], now: Timestamp) -> Result<usize, JobError> {
         let (workspace, id) = (self.workspace_id, self.campaign_id);
         let mut changes = Changes::from_iter([Write::ExpectCampaign(workspace, id, CampaignStatus::Sending)]);
         changes.push(Write::TakeWaiting(workspace, id, keys.to_vec()));
+        let mut count = 0;
         for (_, message) in read_messages(cx, workspace, keys).await? {
             if is_to_be_sent(&message) {
                 let job = DeliverMessage::released(&message, now).enqueue(cx.app.new_id(now), now);
                 changes.push(Write::Enqueue(job));
+                count += 1;
             }
         }
-        Ok(cx.commit(changes).await?)
+        cx.commit(changes).await?;
+        Ok(count)
     }
 }
 
