@@ -90,7 +90,9 @@ pub(super) async fn look(app: &App, message: &Message, job: &DeliverMessage) -> 
     let Some(campaign) = campaign.filter(|campaign| !campaign.is_withdrawn()) else {
         return Ok(Look::Refused(Refusal::Withdraw));
     };
-    if is_first && job.released_at.is_some_and(|released| released + STALE < now) {
+    // One that was attempted already is tried until it expires; nobody would release it again.
+    let is_unsent = is_first && message.status == MessageStatus::Queued;
+    if is_unsent && job.released_at.is_some_and(|released| released + STALE < now) {
         return Ok(Look::Refused(Refusal::Stale));
     }
     let terms = terms_of(&campaign, is_first);
