@@ -28,9 +28,6 @@ const AFTERMATH: Duration = Duration::from_mins(20);
 /// and jobs from before a clock was set back by 30 days are kept waiting.
 const LONGEST_CALM: Duration = Duration::from_hours(31 * 24);
 
-/// How often campaigns are resumed after everything has calmed down: the server pauses those that were hours late.
-const RESUMES: usize = 4;
-
 /// What a run is to be.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
@@ -123,12 +120,7 @@ async fn live(world: &Arc<World>, database: &Arc<Database>) {
     world.letters.wait_for(|letters| *letters == 0).await;
     let Some(app) = observer(world, database).await else { return };
     resume_webhooks(world, &app).await;
-    for _ in 0..RESUMES {
-        wait_until_idle(world, &app).await;
-        if !resume_campaigns(world, &app).await {
-            break;
-        }
-    }
+    wait_until_idle(world, &app).await;
     processes.shutdown().await;
     if let Err(error) = checks::promises(world, &app).await {
         world.ledger().broken(format!("what is stored cannot be read: {error}"));
@@ -177,6 +169,8 @@ async fn resume_campaigns(world: &World, app: &App) -> bool {
             let call = Call::new("scheduleCampaign", &[("id", id)], serde_json::json!({"send_now": true}));
             match front_end::call(app, fixture.workspace, &call, None).await {
                 Ok(_) => has_resumed = true,
+                // The store is about to come back.
+                Err(Error::Unavailable { .. }) => has_resumed = true,
                 Err(error) => world.ledger().broken(format!("campaign {id} is not resumed: {error:?}")),
             }
         }
@@ -190,7 +184,7 @@ async fn wait_until_idle(world: &World, app: &App) {
     loop {
         match app.store().job_count().await {
             // Fewer are there while no process could begin to work.
-            Ok(left) if left == Sweep::ALL.len() as u64 => return,
+            Ok(left) if left == Sweep::ALL.len() as u64 && !resume_campaigns(world, app).await => return,
             Ok(left) if world.clock.elapsed() - began > LONGEST_CALM => {
                 world.ledger().broken(format!("{left} jobs are stuck"));
                 return;
@@ -198,6 +192,8 @@ async fn wait_until_idle(world: &World, app: &App) {
             Ok(_) => {}
             Err(error) => return world.ledger().broken(format!("jobs cannot be counted: {error}")),
         }
+        // A message that was put off looks again every half a minute whether its campaign goes on.
+        resume_campaigns(world, app).await;
         let next = app.store().next_due(app.now(), app.monotonic()).await;
         let wait = next.ok().flatten().unwrap_or_default();
         tokio::time::sleep(wait.clamp(Duration::from_secs(1), Duration::from_hours(6))).await;
