@@ -168,9 +168,8 @@ async fn resume_campaigns(world: &World, app: &App) -> bool {
         if found.is_ok_and(|found| found.json()["status"] == "paused") {
             let call = Call::new("scheduleCampaign", &[("id", id)], serde_json::json!({"send_now": true}));
             match front_end::call(app, fixture.workspace, &call, None).await {
-                Ok(_) => has_resumed = true,
-                // The store is about to come back.
-                Err(Error::Unavailable { .. }) => has_resumed = true,
+                // Without a store, which is about to come back, it is asked again.
+                Ok(_) | Err(Error::Unavailable { .. }) => has_resumed = true,
                 Err(error) => world.ledger().broken(format!("campaign {id} is not resumed: {error:?}")),
             }
         }
