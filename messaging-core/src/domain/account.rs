@@ -2,12 +2,13 @@
 //!
 //! Contract sections 2.3 and 3.
 
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::digest::Digest;
 use crate::ids::{UserId, WorkspaceId};
 use crate::scope::Role;
-use crate::time::Timestamp;
+use crate::time::{self, Timestamp};
 
 /// A person who signs in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +55,13 @@ pub struct Workspace {
     pub timezone: String,
     /// When it was created.
     pub created_at: Timestamp,
+}
+
+impl Workspace {
+    /// Its time zone; UTC where the name is none any more.
+    pub fn zone(&self) -> TimeZone {
+        time::zone(&self.timezone).map_or(TimeZone::UTC, |(zone, _)| zone)
+    }
 }
 
 /// A user's membership in a workspace.

@@ -5,7 +5,6 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::segment::SegmentKind;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::audiences::AudienceQuery;
-use messaging_core::time;
 
 use crate::app::App;
 use crate::error::Error;
@@ -32,8 +31,8 @@ impl App {
             }
         }
         // Not from the cache: another process may just have changed the zone.
-        let timezone = self.store().workspace(workspace).await?.map(|stored| stored.record.timezone);
-        let zone = timezone.and_then(|name| time::zone(&name)).map_or(jiff::tz::TimeZone::UTC, |(zone, _)| zone);
+        let found = self.store().workspace(workspace).await?;
+        let zone = found.map_or(jiff::tz::TimeZone::UTC, |stored| stored.record.zone());
         Ok(AudienceQuery {
             channel,
             lists: audience.list_ids.clone(),

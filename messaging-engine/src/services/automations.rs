@@ -11,7 +11,7 @@ use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::resolve::named;
 use messaging_core::ids::{AutomationId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
-use messaging_core::time::{self, Timestamp};
+use messaging_core::time::Timestamp;
 
 use crate::app::App;
 use crate::jobs::JobData as _;
@@ -85,9 +85,7 @@ impl App {
 
     /// The time zone of a workspace.
     pub(crate) async fn workspace_zone(&self, workspace: WorkspaceId) -> Result<jiff::tz::TimeZone, StoreError> {
-        let found = self.workspace(workspace).await?;
-        let zone = found.and_then(|workspace| time::zone(&workspace.timezone));
-        Ok(zone.map_or(jiff::tz::TimeZone::UTC, |(zone, _)| zone))
+        Ok(self.workspace(workspace).await?.map_or(jiff::tz::TimeZone::UTC, |workspace| workspace.zone()))
     }
 
     /// A filter as stores are asked it: without dynamic segments. Nobody matches one that names what is gone.

@@ -11,7 +11,7 @@ use messaging_core::error::Chain;
 use messaging_core::ids::{SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::MemberQuery;
 use messaging_core::ports::store::{PageRequest, StoreError, Stored};
-use messaging_core::time::{self, Timestamp};
+use messaging_core::time::Timestamp;
 
 use crate::app::App;
 use crate::jobs::JobData as _;
@@ -46,8 +46,8 @@ impl App {
     /// What finds the members of a resolved filter at the moment.
     pub(crate) async fn member_query(&self, workspace: WorkspaceId, filter: Filter) -> Result<MemberQuery, StoreError> {
         // Not from the cache: another process may just have changed the zone and asked for a calculation.
-        let timezone = self.store().workspace(workspace).await?.map(|stored| stored.record.timezone);
-        let zone = timezone.and_then(|name| time::zone(&name)).map_or(jiff::tz::TimeZone::UTC, |(zone, _)| zone);
+        let found = self.store().workspace(workspace).await?;
+        let zone = found.map_or(jiff::tz::TimeZone::UTC, |stored| stored.record.zone());
         Ok(MemberQuery { filter, now: self.now(), zone })
     }
 

@@ -1,7 +1,7 @@
 //! The span that analytics are asked for.
 
 use messaging_core::domain::tally::buckets::{Buckets, DEFAULT_SPAN, Interval, check_span};
-use messaging_core::time::{self, Timestamp};
+use messaging_core::time::Timestamp;
 use messaging_core::violation::Violations;
 
 use crate::error::Error;
@@ -31,7 +31,6 @@ impl Span {
         let mut violations = Violations::new();
         check_span(span.from, span.to, &mut violations);
         violations.into_result()?;
-        let zone = time::zone(&workspace.timezone).map_or(jiff::tz::TimeZone::UTC, |(zone, _)| zone);
-        Ok((span, Buckets::new(span.from, span.to, span.interval, &zone)))
+        Ok((span, Buckets::new(span.from, span.to, span.interval, &workspace.zone())))
     }
 }
