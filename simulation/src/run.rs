@@ -181,9 +181,11 @@ async fn resume_campaigns(world: &World, app: &App) -> bool {
 async fn wait_until_idle(world: &World, app: &App) {
     let began = world.clock.elapsed();
     loop {
+        // A message that was put off looks again every half a minute whether its campaign goes on.
+        let has_resumed = resume_campaigns(world, app).await;
         match app.store().job_count().await {
             // Fewer are there while no process could begin to work.
-            Ok(left) if left == Sweep::ALL.len() as u64 && !resume_campaigns(world, app).await => return,
+            Ok(left) if left == Sweep::ALL.len() as u64 && !has_resumed => return,
             Ok(left) if world.clock.elapsed() - began > LONGEST_CALM => {
                 world.ledger().broken(format!("{left} jobs are stuck"));
                 return;
@@ -191,8 +193,6 @@ async fn wait_until_idle(world: &World, app: &App) {
             Ok(_) => {}
             Err(error) => return world.ledger().broken(format!("jobs cannot be counted: {error}")),
         }
-        // A message that was put off looks again every half a minute whether its campaign goes on.
-        resume_campaigns(world, app).await;
         let next = app.store().next_due(app.now(), app.monotonic()).await;
         let wait = next.ok().flatten().unwrap_or_default();
         tokio::time::sleep(wait.clamp(Duration::from_secs(1), Duration::from_hours(6))).await;
