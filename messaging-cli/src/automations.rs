@@ -7,8 +7,7 @@ mod file;
 
 use std::path::PathBuf;
 
-use clap::builder::ValueParser;
-use clap::{Arg, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use serde_json::{Value, json};
 
 use self::file::{Format, Named};
@@ -24,15 +23,9 @@ type Entry = (&'static [&'static str], fn() -> Command);
 /// The commands by their words.
 pub(crate) const COMMANDS: &[Entry] = &[(&["automation", "push"], push), (&["automation", "pull"], pull)];
 
-const DIRECTORY: &str = "directory";
-
 /// Whether a command line is one of ours.
 pub(crate) fn is_ours(words: &[&str]) -> bool {
     COMMANDS.iter().any(|(known, _)| *known == words)
-}
-
-fn directory() -> Arg {
-    Arg::new(DIRECTORY).value_name("DIR").required(true).value_parser(ValueParser::path_buf())
 }
 
 fn push() -> Command {
@@ -50,7 +43,7 @@ Examples:
   messaging automation push automations/
   messaging automation push automations/ --json | jq -r '.data[] | select(.result != \"unchanged\") | .id'",
         )
-        .arg(directory().help("The directory with a file for each automation"))
+        .arg(files::directory_argument("The directory with a file for each automation"))
         .args(arguments::target())
         .arg(arguments::json())
 }
@@ -62,15 +55,14 @@ fn pull() -> Command {
             "Writes what `automation push` reads. An automation that has a file already keeps it and its format; \
              a new file is JSON.",
         )
-        .arg(directory().help("The directory; made when it is not there"))
+        .arg(files::directory_argument("The directory; made when it is not there"))
         .args(arguments::target())
         .arg(arguments::json())
 }
 
 /// Carries out one of the commands.
 pub(crate) async fn run(words: &[&str], matches: &ArgMatches, output: Output) -> Result<(), Failure> {
-    let directory = matches.get_one::<PathBuf>(DIRECTORY).cloned();
-    let directory = directory.ok_or_else(|| Failure::usage("a directory is missing"))?;
+    let directory = files::directory(matches)?;
     let target = Target::choose(matches, resources::endpoint("automation", "list")?.access).await?;
     let automations = Resources { noun: "automation", target };
     match words {

@@ -2,12 +2,28 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use clap::builder::ValueParser;
+use clap::{Arg, ArgMatches};
 
 use crate::failure::Failure;
 
 /// Bytes of a file; the API takes less.
 const MAX_FILE: u64 = 8 << 20;
+
+/// The argument that names the directory.
+const DIRECTORY: &str = "directory";
+
+/// The argument that names the directory of the files.
+pub(crate) fn directory_argument(help: &'static str) -> Arg {
+    Arg::new(DIRECTORY).value_name("DIR").required(true).value_parser(ValueParser::path_buf()).help(help)
+}
+
+/// The directory that was named.
+pub(crate) fn directory(matches: &ArgMatches) -> Result<PathBuf, Failure> {
+    matches.get_one::<PathBuf>(DIRECTORY).cloned().ok_or_else(|| Failure::usage("a directory is missing"))
+}
 
 /// A file or directory cannot be read.
 pub(crate) fn unreadable(path: &Path, error: impl std::fmt::Display) -> Failure {

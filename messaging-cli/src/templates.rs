@@ -26,7 +26,6 @@ type Entry = (&'static [&'static str], fn() -> Command);
 pub(crate) const COMMANDS: &[Entry] =
     &[(&["template", "push"], push), (&["template", "pull"], pull), (&["template", "render"], render)];
 
-const DIRECTORY: &str = "directory";
 const NAME: &str = "name";
 const VARS: &str = "vars";
 const CONTACT: &str = "contact";
@@ -36,10 +35,6 @@ const OPEN: &str = "open";
 /// Whether a command line is one of ours.
 pub(crate) fn is_ours(words: &[&str]) -> bool {
     COMMANDS.iter().any(|(known, _)| *known == words)
-}
-
-fn directory() -> Arg {
-    Arg::new(DIRECTORY).value_name("DIR").required(true).value_parser(ValueParser::path_buf())
 }
 
 fn push() -> Command {
@@ -52,7 +47,7 @@ fn push() -> Command {
 
 A template with the same name and channel is changed, otherwise one is created. Nothing is deleted.",
         )
-        .arg(directory().help("The directory with a folder for each template"))
+        .arg(files::directory_argument("The directory with a folder for each template"))
         .args(arguments::target())
         .arg(arguments::json())
 }
@@ -61,7 +56,7 @@ fn pull() -> Command {
     Command::new("pull")
         .about("Write the templates into folders of a directory")
         .after_help("Writes what `template push` reads. A template that has a folder already keeps it.")
-        .arg(directory().help("The directory; made when it is not there"))
+        .arg(files::directory_argument("The directory; made when it is not there"))
         .args(arguments::target())
         .arg(arguments::json())
 }
@@ -100,14 +95,10 @@ pub(crate) async fn run(words: &[&str], matches: &ArgMatches, output: Output) ->
     let target = Target::choose(matches, resources::endpoint("template", "list")?.access).await?;
     let api = Api { templates: Resources { noun: "template", target } };
     match words {
-        [_, "push"] => api.push(path(matches, DIRECTORY)?, output).await,
-        [_, "pull"] => api.pull(path(matches, DIRECTORY)?, output).await,
+        [_, "push"] => api.push(files::directory(matches)?, output).await,
+        [_, "pull"] => api.pull(files::directory(matches)?, output).await,
         _ => api.render(matches, output).await,
     }
-}
-
-fn path(matches: &ArgMatches, id: &str) -> Result<PathBuf, Failure> {
-    matches.get_one::<PathBuf>(id).cloned().ok_or_else(|| Failure::usage("a directory is missing"))
 }
 
 struct Api {

@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use messaging_transport::testing::ScriptedSmtpServer;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::{Server, directory, run, wait_for};
@@ -68,6 +68,17 @@ impl Installation {
         prepare(&server, &workspace, &key);
         server.kill();
         Self { data, workspace, key, settings }
+    }
+
+    /// One whose mail goes to a server of the test.
+    fn delivering(sink: &ScriptedSmtpServer, prepare: impl FnOnce(&Server, &str, &str)) -> Self {
+        let settings = vec!["--mx-override".to_owned(), sink.address().to_string()];
+        Self::new(settings, |server, workspace, key| {
+            let channel = format!("/v1/workspaces/{workspace}/channels/email");
+            let body = json!({"provider": "builtin", "config": {}});
+            assert_eq!(server.request("PUT", &channel, key, &body).0, 200);
+            prepare(server, workspace, key);
+        })
     }
 
     fn serve(&self) -> Server {

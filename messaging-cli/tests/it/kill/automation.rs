@@ -66,11 +66,7 @@ fn every_event_begins_one_run_that_sends_once_at_each_node_after_kills() {
     let sink = runtime.block_on(ScriptedSmtpServer::start());
     let count = runs();
     let mut path = String::new();
-    let flags = vec!["--mx-override".to_owned(), sink.address().to_string()];
-    let installation = Installation::new(flags, |server, workspace, key| {
-        let channel = format!("/v1/workspaces/{workspace}/channels/email");
-        let settings = json!({"provider": "builtin", "config": {}});
-        assert_eq!(server.request("PUT", &channel, key, &settings).0, 200);
+    let installation = Installation::delivering(&sink, |server, workspace, key| {
         path = prepare(server, workspace, key, count);
     });
     let rounds = rounds();

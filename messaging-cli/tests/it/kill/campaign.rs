@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use messaging_transport::testing::ScriptedSmtpServer;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Installation, post, rounds, runtime, wait_for_mail};
 use crate::support::{Server, wait_for};
@@ -55,11 +55,7 @@ fn every_recipient_of_a_campaign_gets_it_once_after_kills() {
     let sink = runtime.block_on(ScriptedSmtpServer::start());
     let count = recipients();
     let mut path = String::new();
-    let flags = vec!["--mx-override".to_owned(), sink.address().to_string()];
-    let installation = Installation::new(flags, |server, workspace, key| {
-        let channel = format!("/v1/workspaces/{workspace}/channels/email");
-        let settings = json!({"provider": "builtin", "config": {}});
-        assert_eq!(server.request("PUT", &channel, key, &settings).0, 200);
+    let installation = Installation::delivering(&sink, |server, workspace, key| {
         path = prepare(server, workspace, key, count);
     });
     let mut is_scheduled = false;
