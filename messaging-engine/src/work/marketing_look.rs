@@ -199,11 +199,11 @@ pub(super) async fn turn_away(
         Refusal::Unknown => return Ok(cx.put_back(UNKNOWN_FOR, false).await?),
         Refusal::Suppress(cause) => settle(cx, message, job, Some(cause), now).await?,
         Refusal::Withdraw => settle(cx, message, job, None, now).await?,
-        Refusal::Hold { reason: HoldReason::Paused, .. } | Refusal::Stale if waits => {
-            Changes::from_iter([unchanged, wait(message, campaign, now)])
+        Refusal::Hold { reason: HoldReason::Paused, .. } if !waits => {
+            return Ok(cx.put_back(PAUSED_FOR, false).await?);
         }
         Refusal::Hold { reason: HoldReason::Paused, .. } | Refusal::Stale => {
-            return Ok(cx.put_back(PAUSED_FOR, false).await?);
+            Changes::from_iter([unchanged, wait(message, campaign, now)])
         }
         Refusal::Hold { reason, until } => {
             let (until, mut changes) = hold(message, reason, until, now);
