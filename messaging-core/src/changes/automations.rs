@@ -63,9 +63,9 @@ pub struct CountNodes {
 /// A moment that follows from a date of a contact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DateFire {
-    /// Whose.
+    /// The contact that has the date.
     pub contact_id: ContactId,
-    /// When.
+    /// When the contact enters by it.
     pub due_at: Timestamp,
 }
 

@@ -32,6 +32,7 @@ impl App {
                 Write::Enqueue(_)
                     | Write::EnqueueOnce(_)
                     | Write::WakeLane(..)
+                    | Write::PutRun(..)
                     | Write::RescheduleJob(..)
                     | Write::PutJobBack(..)
             )

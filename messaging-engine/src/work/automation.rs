@@ -19,7 +19,8 @@ use jiff::tz::TimeZone;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::automation::parse::Plan;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
-use messaging_core::ports::store::CommitError;
+use messaging_core::ids::{AutomationId, WorkspaceId};
+use messaging_core::ports::store::{CommitError, Stored};
 use messaging_core::time::Timestamp;
 
 use crate::app::App;
@@ -87,13 +88,8 @@ impl Job for RunAutomation {
         let until = cx.app.monotonic() + SLICE;
         let mut page = PageSize::new();
         loop {
-            let stored = cx.app.store().automation(self.workspace_id, self.automation_id).await?;
-            let Some(automation) = stored.map(|stored| stored.record) else {
-                return Ok(cx.finish(Changes::default()).await?);
-            };
-            let Some(turn) = turn(&cx.app, automation).await? else {
-                // Whoever activates it wakes the job.
-                return cx.again_at(cx.app.now() + REST, &self, Changes::default()).await;
+            let Some(turn) = turn_or_rest(cx, (self.workspace_id, self.automation_id), &self).await? else {
+                return Ok(());
             };
             match self.page(cx, &turn, page.size).await {
                 Ok(true) => page.succeeded(),
@@ -129,12 +125,24 @@ impl RunAutomation {
     }
 }
 
-/// What work on an automation begins with; `None` while it is not active.
-async fn turn(app: &App, automation: Automation) -> Result<Option<Turn>, JobError> {
-    if automation.status != AutomationStatus::Active {
+/// What work on an automation begins with. `None` where there is nothing to do: then the job has ended, because the
+/// automation is gone, or rests until somebody activates it, which wakes the job.
+async fn turn_or_rest<J: Job>(
+    cx: &JobContext,
+    (workspace, id): (WorkspaceId, AutomationId),
+    job: &J,
+) -> Result<Option<Turn>, JobError> {
+    let app = &cx.app;
+    let Some(Stored { record: automation, .. }) = app.store().automation(workspace, id).await? else {
+        cx.finish(Changes::default()).await?;
         return Ok(None);
+    };
+    if automation.status == AutomationStatus::Active
+        && let Some(plan) = app.automation_plan(workspace, id, automation.version).await?
+    {
+        let zone = app.workspace_zone(workspace).await?;
+        return Ok(Some(Turn { automation, plan, zone, now: app.now() }));
     }
-    let plan = app.automation_plan(automation.workspace_id, automation.id, automation.version).await?;
-    let zone = app.workspace_zone(automation.workspace_id).await?;
-    Ok(plan.map(|plan| Turn { automation, plan, zone, now: app.now() }))
+    cx.again_at(app.now() + REST, job, Changes::default()).await?;
+    Ok(None)
 }

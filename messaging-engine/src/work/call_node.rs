@@ -90,8 +90,6 @@ impl CallNode {
                 let expect = Expect::Revision(revision);
                 let (steps, messages) = (Vec::new(), Vec::new());
                 changes.push(Write::PutRun(Box::new(PutRun { run, expect, steps, messages })));
-                let lanes = App::automation_lanes(self.workspace_id, self.automation_id);
-                changes.extend(lanes.into_iter().map(|lane| Write::WakeLane(lane, now)));
             }
             match cx.finish(changes).await {
                 // Something happened to the contact meanwhile that may have ended the run.

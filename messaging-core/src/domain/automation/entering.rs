@@ -140,15 +140,9 @@ impl Entrance {
     pub fn refused(self, refusal: Refusal, cause_depth: u8) -> Option<(Run, RunStep)> {
         let reason = refusal.reason()?.to_owned();
         let at = self.at;
-        let run = Run {
-            status: RunStatus::Failed,
-            due_at: None,
-            ended_at: Some(at),
-            exit_reason: Some(reason.clone()),
-            ..self.run(cause_depth.saturating_add(1))
-        };
-        let (node_id, branch, detail) = (None, None, Map::new());
-        Some((run, RunStep { at, node_id, outcome: StepOutcome::Refused, branch, reason: Some(reason), detail }))
+        let mut run = self.run(cause_depth.saturating_add(1));
+        let step = run.end(RunStatus::Failed, Some(reason), Map::new(), at);
+        Some((run, RunStep { outcome: StepOutcome::Refused, ..step }))
     }
 }
 

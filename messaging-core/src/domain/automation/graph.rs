@@ -51,7 +51,7 @@ pub enum NodeKind {
     Wait(Wait),
     /// Waits for something that the contact does.
     WaitEvent {
-        /// What.
+        /// What ends the wait before its timeout.
         on: Awaited,
         /// How long at most.
         timeout: Delay,

@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 /// One step of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunStep {
-    /// When.
+    /// The moment that the step counts as, which the server may come to later.
     pub at: Timestamp,
     /// At which node; `None` for the entry.
     pub node_id: Option<String>,

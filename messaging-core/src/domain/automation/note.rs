@@ -16,9 +16,9 @@ use super::trigger::TriggerEvent;
 /// What happened to a contact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Note {
-    /// To whom.
+    /// The contact that it happened to.
     pub contact_id: ContactId,
-    /// What.
+    /// What happened, with what names it.
     pub cause: Cause,
     /// When it was accepted.
     pub at: Timestamp,

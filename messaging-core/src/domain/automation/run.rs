@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::history::{RunStep, StepOutcome};
 use crate::domain::message::hold::HoldReason;
 use crate::ids::{AutomationId, ContactId, EventId, RunId, WorkspaceId};
 use crate::time::Timestamp;
@@ -58,6 +59,27 @@ impl Run {
     /// Whether this is no run but an entry that was refused: it never came to a node.
     pub fn is_refused(&self) -> bool {
         self.status == RunStatus::Failed && self.node_id.is_none()
+    }
+
+    /// Ends the run at a moment, where it stands; the step that says so.
+    pub fn end(
+        &mut self,
+        status: RunStatus,
+        reason: Option<String>,
+        detail: Map<String, Value>,
+        at: Timestamp,
+    ) -> RunStep {
+        self.status = status;
+        self.due_at = None;
+        self.held = None;
+        self.ended_at = Some(at);
+        self.exit_reason.clone_from(&reason);
+        let outcome = match status {
+            RunStatus::Completed => StepOutcome::Completed,
+            RunStatus::Exited => StepOutcome::Exited,
+            RunStatus::Active | RunStatus::Waiting | RunStatus::Failed => StepOutcome::Failed,
+        };
+        RunStep { at, node_id: self.node_id.clone(), outcome, branch: None, reason, detail }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Map;
 
-use super::history::{RunStep, StepOutcome};
+use super::history::RunStep;
 use super::run::{Run, RunStatus};
 use super::{Automation, AutomationStatus, Design};
 use crate::time::Timestamp;
@@ -86,21 +86,12 @@ impl Automation {
 
 impl Run {
     /// The run ended by a person, with the step that says so.
-    pub fn exit(self, now: Timestamp) -> Result<(Self, RunStep), NotPossible> {
+    pub fn exit(mut self, now: Timestamp) -> Result<(Self, RunStep), NotPossible> {
         if !self.status.is_open() {
             return Err(NotPossible { status: self.status.as_str(), allowed: &["active", "waiting"] });
         }
-        let reason = Some("manual".to_owned());
-        let step = RunStep {
-            at: now,
-            node_id: self.node_id.clone(),
-            outcome: StepOutcome::Exited,
-            branch: None,
-            reason: reason.clone(),
-            detail: Map::new(),
-        };
-        let (status, ended_at) = (RunStatus::Exited, Some(now));
-        Ok((Self { status, due_at: None, ended_at, exit_reason: reason, held: None, ..self }, step))
+        let step = self.end(RunStatus::Exited, Some("manual".to_owned()), Map::new(), now);
+        Ok((self, step))
     }
 }
 

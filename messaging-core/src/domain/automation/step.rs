@@ -273,9 +273,9 @@ impl<'a> Walk<'a> {
         let is_goal = asked.goal.as_ref().is_some_and(|goal| holds(goal).0);
         let exits: Vec<_> = asked.exits.iter().map(|exit| holds(exit).0).collect();
         if is_goal {
-            self.end(RunStatus::Completed, StepOutcome::Completed, Some("goal".to_owned()), Map::new());
+            self.end(RunStatus::Completed, Some("goal".to_owned()), Map::new());
         } else if exits.contains(&true) {
-            self.end(RunStatus::Exited, StepOutcome::Exited, Some("exit_condition".to_owned()), Map::new());
+            self.end(RunStatus::Exited, Some("exit_condition".to_owned()), Map::new());
         } else {
             match then {
                 Then::Meet(note, happened) => self.meet(note, happened),
@@ -447,7 +447,7 @@ impl<'a> Walk<'a> {
         self.walked.is_changed = true;
         if run.steps > MAX_STEPS {
             let reason = Some("steps".to_owned());
-            return self.end(RunStatus::Failed, StepOutcome::Failed, reason, Map::new());
+            return self.end(RunStatus::Failed, reason, Map::new());
         }
         self.walked.entered.push(id.clone());
         self.stage = Stage::Arrived(node);
@@ -524,7 +524,7 @@ impl<'a> Walk<'a> {
             }
             NodeKind::Exit(reason) => {
                 let reason = reason.clone().unwrap_or_else(|| "exit".to_owned());
-                self.end(RunStatus::Exited, StepOutcome::Exited, Some(reason), Map::new());
+                self.end(RunStatus::Exited, Some(reason), Map::new());
             }
             // A condition without leaves is met by everyone.
             NodeKind::Condition(filter) => self.decide(node, filter, true, &[]),
@@ -571,24 +571,19 @@ impl<'a> Walk<'a> {
     fn leave(&mut self, node: NodeIndex, branch: &str) {
         match self.graph.nodes[node].branches.get(branch) {
             Some(next) => self.arrive(*next),
-            None => self.end(RunStatus::Completed, StepOutcome::Completed, None, Map::new()),
+            None => self.end(RunStatus::Completed, None, Map::new()),
         }
     }
 
     fn fail(&mut self, why: &str) {
         let detail = object(json!({"message": why}));
-        self.end(RunStatus::Failed, StepOutcome::Failed, Some("node_error".to_owned()), detail);
+        self.end(RunStatus::Failed, Some("node_error".to_owned()), detail);
     }
 
-    fn end(&mut self, status: RunStatus, outcome: StepOutcome, reason: Option<String>, detail: Map<String, Value>) {
-        self.tell(outcome, None, reason.as_deref(), detail);
+    fn end(&mut self, status: RunStatus, reason: Option<String>, detail: Map<String, Value>) {
         self.walked.is_changed = true;
-        let run = &mut self.walked.run;
-        run.status = status;
-        run.due_at = None;
-        run.held = None;
-        run.ended_at = Some(self.moment);
-        run.exit_reason = reason;
+        let step = self.walked.run.end(status, reason, detail, self.moment);
+        self.walked.steps.push(step);
         self.stage = Stage::Over;
     }
 

@@ -43,7 +43,7 @@ pub enum TriggerKind {
     Date(DateTrigger),
     /// Something happened to a message to it.
     MessageEvent {
-        /// What.
+        /// Which event of a message enters its recipient.
         event: TriggerEvent,
         /// Only messages of this campaign.
         campaign_id: Option<CampaignId>,

@@ -4,10 +4,10 @@
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, PutRun, RunKey, Write};
+use messaging_core::domain::automation::AutomationStatus;
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
 use messaging_core::domain::automation::input::TriggerInput;
 use messaging_core::domain::automation::run::{Run, RunStatus};
-use messaging_core::domain::automation::{Automation, AutomationStatus};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Identifier;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
@@ -24,7 +24,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{AutomationPath, find};
-use crate::app::App;
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
@@ -89,7 +88,7 @@ pub struct RunReport {
 #[schemars(rename = "RunStep")]
 #[non_exhaustive]
 pub struct StepView {
-    /// When.
+    /// The moment that the step counts as, which the server may come to later.
     pub at: Timestamp,
     /// At which node; null for the entry.
     pub node_id: Option<String>,
@@ -140,7 +139,7 @@ impl Operation for TriggerAutomation {
         match entering {
             Some(ByHand::Listed(run, writes)) => {
                 cx.changes.extend(writes);
-                go_on(cx, &automation);
+                cx.change(Write::ExpectAutomation(automation.workspace_id, automation.id, AutomationStatus::Active));
                 Ok(RunView::of(*run, cx.redactor()))
             }
             Some(ByHand::NotAllowed) => {
@@ -185,14 +184,6 @@ async fn named(
         found.push(known);
     }
     Ok(found.into_iter().flatten().next())
-}
-
-/// Adds the writes that have a run worked on, if the automation is still active.
-fn go_on(cx: &mut Context<'_>, automation: &Automation) {
-    let (workspace, id) = (automation.workspace_id, automation.id);
-    cx.change(Write::ExpectAutomation(workspace, id, AutomationStatus::Active));
-    let now = cx.now;
-    cx.changes.extend(App::automation_lanes(workspace, id).into_iter().map(|lane| Write::WakeLane(lane, now)));
 }
 
 /// What a listing of runs is narrowed to.

@@ -17,7 +17,7 @@ use messaging_core::ports::store::PageRequest;
 use messaging_core::time::{self, Timestamp};
 
 use super::runs::enter;
-use super::{REST, SLICE, Turn, turn};
+use super::{SLICE, Turn, turn_or_rest};
 use crate::app::App;
 use crate::jobs::run_automation::{DateLook, FollowDates, RunAutomation};
 use crate::services::entering::Candidate;
@@ -123,13 +123,8 @@ impl Job for FollowDates {
     async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
         let until = cx.app.monotonic() + SLICE;
         loop {
-            let stored = cx.app.store().automation(self.workspace_id, self.automation_id).await?;
-            let Some(automation) = stored.map(|stored| stored.record) else {
-                return Ok(cx.finish(Changes::default()).await?);
-            };
-            let Some(turn) = turn(&cx.app, automation).await? else {
-                // Whoever activates it wakes the job.
-                return cx.again_at(cx.app.now() + REST, &self, Changes::default()).await;
+            let Some(turn) = turn_or_rest(cx, (self.workspace_id, self.automation_id), &self).await? else {
+                return Ok(());
             };
             let TriggerKind::Date(trigger) = &turn.plan.trigger.kind else {
                 return Ok(cx.finish(Changes::from_iter([turn.expected()])).await?);

@@ -11,7 +11,7 @@ use messaging_core::ports::store::PageRequest;
 use serde_json::Map;
 
 use super::runs::enter;
-use super::{PageSize, REST, SLICE, Turn, turn};
+use super::{PageSize, SLICE, Turn, turn_or_rest};
 use crate::jobs::run_automation::EnterExisting;
 use crate::services::entering::Candidate;
 use crate::work::job::{Job, JobContext, JobError};
@@ -21,13 +21,8 @@ impl Job for EnterExisting {
         let until = cx.app.monotonic() + SLICE;
         let mut page = PageSize::new();
         loop {
-            let stored = cx.app.store().automation(self.workspace_id, self.automation_id).await?;
-            let Some(automation) = stored.map(|stored| stored.record) else {
-                return Ok(cx.finish(Changes::default()).await?);
-            };
-            let Some(turn) = turn(&cx.app, automation).await? else {
-                // Whoever activates it wakes the job.
-                return cx.again_at(cx.app.now() + REST, &self, Changes::default()).await;
+            let Some(turn) = turn_or_rest(cx, (self.workspace_id, self.automation_id), &self).await? else {
+                return Ok(());
             };
             let is_wanted = matches!(&turn.plan.trigger.kind,
                 TriggerKind::SegmentEnter { segment_id, include_existing: true } if *segment_id == self.segment_id);

@@ -10,7 +10,7 @@ use messaging_core::changes::{Changes, CountNodes, Expect, PutRun, Write};
 use messaging_core::domain::address::normalize;
 use messaging_core::domain::automation::Automation;
 use messaging_core::domain::automation::graph::{ContactUpdate, NodeIndex, NodeKind, Send};
-use messaging_core::domain::automation::history::{RunStep, StepOutcome};
+use messaging_core::domain::automation::history::RunStep;
 use messaging_core::domain::automation::note::{Happened, Note};
 use messaging_core::domain::automation::run::{Run, RunStatus};
 use messaging_core::domain::automation::step::{Acted, Input, Need, Question, Surroundings, Walk, Walked};
@@ -128,10 +128,9 @@ pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Going>
         }
     }
     for place in unreadable {
-        let Going { run, expect, .. } = &page[place];
-        let (run, step) = fail_unreadable(run.clone(), now);
-        runs[place] = run.clone();
-        let put = PutRun { run, expect: *expect, steps: vec![step], messages: Vec::new() };
+        let step = fail_unreadable(&mut runs[place], now);
+        let (run, expect) = (runs[place].clone(), page[place].expect);
+        let put = PutRun { run, expect, steps: vec![step], messages: Vec::new() };
         puts.push(Write::PutRun(Box::new(put)));
     }
     let mut changes: Changes = shell.writes.into_iter().collect();
@@ -309,21 +308,11 @@ impl Shell<'_> {
     }
 }
 
-/// The end of a run whose version means nothing to this program.
-fn fail_unreadable(run: Run, at: Timestamp) -> (Run, RunStep) {
-    let reason = Some("node_error".to_owned());
+/// Ends a run whose version means nothing to this program.
+fn fail_unreadable(run: &mut Run, at: Timestamp) -> RunStep {
     let mut detail = Map::new();
     detail.insert("message".to_owned(), Value::from("the version of the automation cannot be read"));
-    let step = RunStep {
-        at,
-        node_id: run.node_id.clone(),
-        outcome: StepOutcome::Failed,
-        branch: None,
-        reason: reason.clone(),
-        detail,
-    };
-    let (due_at, held, ended_at) = (None, None, Some(at));
-    (Run { status: RunStatus::Failed, due_at, held, ended_at, exit_reason: reason, ..run }, step)
+    run.end(RunStatus::Failed, Some("node_error".to_owned()), detail, at)
 }
 
 fn gone() -> Acted {
