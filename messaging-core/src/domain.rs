@@ -11,6 +11,7 @@ pub mod bounce;
 pub mod caller_network;
 pub mod campaign;
 pub mod channel;
+pub mod channel_content;
 pub mod consequence;
 pub mod contact;
 pub mod content;
