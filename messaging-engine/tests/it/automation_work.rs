@@ -4,6 +4,7 @@
 mod crashes;
 mod crowds;
 mod dates;
+mod moments;
 mod nodes;
 mod order;
 mod triggers;
