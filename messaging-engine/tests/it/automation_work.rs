@@ -7,6 +7,7 @@ mod dates;
 mod moments;
 mod nodes;
 mod order;
+mod recipes;
 mod triggers;
 
 use std::ops::Deref;
