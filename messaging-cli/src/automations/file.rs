@@ -181,7 +181,12 @@ mod tests {
             let path = directory.path().join(format!("cart{}", format.suffix()));
             assert_eq!(read_there(&path, format), None);
             write(&path, format, &automation()).unwrap();
-            assert!(is_same(&read_there(&path, format).unwrap(), &automation()));
+            let mut shown = automation();
+            if format == Format::Toml {
+                // Which cannot say null.
+                shown["graph"]["nodes"][0].as_object_mut().unwrap().remove("name");
+            }
+            assert!(is_same(&read_there(&path, format).unwrap(), &shown));
             let body = read(&path, format).unwrap().body;
             assert_eq!(body["re_entry"], "always");
             assert_eq!(body["trigger"], automation()["trigger"]);
