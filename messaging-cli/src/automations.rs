@@ -4,6 +4,7 @@
 //! says what is wrong with one, and nothing here knows a rule.
 
 mod file;
+mod names;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use clap::{ArgMatches, Command};
 use serde_json::{Value, json};
 
 use self::file::{Format, Named};
+use self::names::Names;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::resources::{self, Resources};
@@ -36,6 +38,9 @@ fn push() -> Command {
   welcome.json   name, trigger, graph, re_entry, re_entry_key: the body that `automation create` takes
   cart.toml      the same in TOML; a name that is left out is the file's
 
+Templates, lists, segments, campaigns and automations that a file names may stand there with their name or
+their id: \"template_id\": \"Welcome\". A name that nothing has, or several have, is refused before anything is changed.
+
 An automation with the same name is changed, otherwise a draft is created. Nothing is deleted, activated or
 paused: an active automation stays active, and whoever is in it finishes on the version they entered with.
 
@@ -53,7 +58,7 @@ fn pull() -> Command {
         .about("Write the automations into files of a directory")
         .after_help(
             "Writes what `automation push` reads. An automation that has a file already keeps it and its format; \
-             a new file is JSON.",
+             a new file is JSON. What it needs is written with its name, and with its id where several have that name.",
         )
         .arg(files::directory_argument("The directory; made when it is not there"))
         .args(arguments::target())
@@ -73,7 +78,11 @@ pub(crate) async fn run(words: &[&str], matches: &ArgMatches, output: Output) ->
 
 async fn push_all(automations: &Resources, directory: PathBuf, output: Output) -> Result<(), Failure> {
     // Everything is read before anything is changed.
-    let sent = file::read_all(&directory)?;
+    let mut sent = file::read_all(&directory)?;
+    let mut names = Names::new(automations);
+    for Named { name, body, .. } in &mut sent {
+        names.to_ids(name, body).await?;
+    }
     let known = automations.list().await?;
     let mut rows = Vec::new();
     for Named { name, body, .. } in sent {
@@ -88,6 +97,7 @@ async fn pull_all(automations: &Resources, directory: PathBuf, output: Output) -
     let mut there = if directory.is_dir() { file::read_all(&directory)? } else { Vec::new() };
     std::fs::create_dir_all(&directory).map_err(|error| files::unwritable(&directory, error))?;
     let mut rows = Vec::new();
+    let mut names = Names::new(automations);
     for summary in automations.list().await? {
         let Some(id) = summary["id"].as_str() else { continue };
         let automation = automations.call("get", Some(id), &[], Value::Null).await?;
@@ -100,8 +110,18 @@ async fn pull_all(automations: &Resources, directory: PathBuf, output: Output) -
             }
             None => (files::free_name(&directory, title, id, Format::Json.suffix()), Format::Json),
         };
-        let is_new = file::write(&directory.join(&name), format, &automation)?;
-        rows.push(row(&name, &automation, if is_new { "written" } else { "unchanged" }));
+        let path = directory.join(&name);
+        // What means the same is left as it is written: with its order, spaces, comments, names and ids.
+        let is_same = match file::read_there(&path, format) {
+            Some(mut there) => names.to_ids(&name, &mut there).await.is_ok() && file::is_same(&there, &automation),
+            None => false,
+        };
+        if !is_same {
+            let mut named = automation.clone();
+            names.to_names(&mut named).await?;
+            file::write(&path, format, &named)?;
+        }
+        rows.push(row(&name, &automation, if is_same { "unchanged" } else { "written" }));
     }
     output.resource(&json!({"data": rows, "next_cursor": null}))
 }

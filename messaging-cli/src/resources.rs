@@ -33,7 +33,19 @@ impl Resources {
         query: &[(&str, &str)],
         body: Value,
     ) -> Result<Value, Failure> {
-        let mut request = Request::new(endpoint(self.noun, verb)?);
+        self.call_of(self.noun, verb, id, query, body).await
+    }
+
+    /// What an operation on another kind of resource answers, in the same place.
+    async fn call_of(
+        &self,
+        noun: &'static str,
+        verb: &str,
+        id: Option<&str>,
+        query: &[(&str, &str)],
+        body: Value,
+    ) -> Result<Value, Failure> {
+        let mut request = Request::new(endpoint(noun, verb)?);
         request.path.extend(id.map(|id| ("id".to_owned(), id.to_owned())));
         request.query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         if !body.is_null() {
@@ -48,18 +60,22 @@ impl Resources {
 
     /// All of them, as the listing shows them.
     pub(crate) async fn list(&self) -> Result<Vec<Value>, Failure> {
+        self.all(self.noun).await
+    }
+
+    /// All resources of a kind that are in the same place.
+    pub(crate) async fn all(&self, noun: &'static str) -> Result<Vec<Value>, Failure> {
         let mut all = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
             let mut query = vec![("limit", "200")];
             query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
-            let mut page = self.call("list", None, &query, Value::Null).await?;
+            let mut page = self.call_of(noun, "list", None, &query, Value::Null).await?;
             if let Value::Array(items) = page["data"].take() {
                 all.extend(items);
             }
             cursor = page["next_cursor"].as_str().map(ToOwned::to_owned);
             if all.len() > MAX_RESOURCES {
-                let noun = self.noun;
                 return Err(Failure::usage(format!("the workspace has more than {MAX_RESOURCES} {noun}s")));
             }
             if cursor.is_none() {

@@ -51,7 +51,9 @@ use crate::ids::{
 };
 use crate::time::Timestamp;
 
-pub use self::automations::{CountNodes, DateFire, MoveRuns, PutAutomation, PutDateFires, PutRun, RunKey, TakeNotes};
+pub use self::automations::{
+    CountNodes, DateFire, ExpectEntries, MoveRuns, PutAutomation, PutDateFires, PutRun, RunKey, TakeNotes,
+};
 pub use self::campaigns::{AudienceRow, ContactSends, CountLink, Engagement, NewWaiting, WaitingKey, track_of};
 pub use self::contacts::{MoveProductEvents, PutContact};
 pub use self::jobs::{JobHandle, JobPlace, NewJob, PutBack, Reschedule};
@@ -290,6 +292,9 @@ pub enum Write {
     PutRun(Box<PutRun>),
     /// Creates or replaces what is known of the entries of a contact.
     PutEntry(Box<Entry>, Expect),
+    /// Changes nothing. A conflict when a contact has entered an automation, or was refused, too often by now: entries
+    /// under different keys do not meet in [`PutEntry`](Self::PutEntry). Goes before what lets the contact in.
+    ExpectEntries(Box<ExpectEntries>),
     /// Takes notes away, because this commit works them off. A conflict when the last of them is gone.
     TakeNotes(TakeNotes),
     /// Counts how often nodes and branches were reached.
@@ -408,6 +413,7 @@ impl Write {
                 | Self::PutContactSends(..)
                 | Self::DeleteAutomation(..)
                 | Self::ExpectAutomation(..)
+                | Self::ExpectEntries(..)
                 | Self::TakeNotes(..)
                 | Self::CountNodes(..)
                 | Self::TakeDateFire(..)

@@ -159,6 +159,13 @@ impl EventId {
         let millis = self.to_bytes()[..6].iter().fold(0, |sum, byte| sum << 8 | i64::from(*byte));
         Timestamp::from_millis(millis)
     }
+
+    /// The last that could have been made at a moment; nobody made it.
+    pub fn last_of(at: Timestamp) -> Self {
+        let mut bytes = [0xFF; 16];
+        bytes[..6].copy_from_slice(&at.as_millis().max(0).to_be_bytes()[2..]);
+        Self::from_bytes(bytes)
+    }
 }
 
 fn parse(text: &str, prefix: &str) -> Result<Ulid, MalformedId> {

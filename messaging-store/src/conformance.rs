@@ -184,7 +184,8 @@ macro_rules! conformance_tests {
                 a_commit_that_is_refused_tells_nobody;
             automation_runs: runs_round_trip, a_run_changes_with_its_revision, due_runs_come_in_their_order_by_share,
                 runs_are_listed_by_state_contact_and_node, steps_and_messages_are_kept_with_a_run,
-                entries_change_with_their_revision, entries_of_a_day_are_counted, dates_fire_once,
+                entries_change_with_their_revision, entries_of_a_day_are_counted,
+                a_commit_expects_how_often_somebody_has_entered, dates_fire_once,
                 counts_follow_the_runs, a_job_is_due_when_its_run_is, runs_of_a_merged_contact_go_on,
                 runs_of_an_erased_contact_are_deleted, ended_runs_are_forgotten, other_workspaces_are_not_there;
             automations: automations_round_trip, listing_is_exact_while_rows_are_inserted,

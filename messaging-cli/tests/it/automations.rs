@@ -88,6 +88,75 @@ fn automations_are_pushed_and_pulled() {
 }
 
 #[test]
+fn files_name_templates_and_lists_by_name_or_id() {
+    let (data, files) = (directory(), directory());
+    let server = Server::dev(data.path());
+    let made = |line: &[&str]| {
+        server.command(&[line, &["--json"]].concat()).expect(0).json()["id"].as_str().unwrap().to_owned()
+    };
+    let template = |name: &str| {
+        made(&["template", "create", "--name", name, "--channel", "email", "--subject", "s", "--text", "t"])
+    };
+    let (welcome, list) = (template("Welcome"), made(&["list", "create", "--name", "News"]));
+    let path = files.path().join("a.json");
+    let write = |template: &str, list: &str| {
+        let body = json!({"name": "A", "trigger": {"kind": "list_added", "config": {"list_id": list}}, "graph": {"nodes":
+            [{"id": "s", "kind": "send", "config": {"template_id": template}}]}});
+        fs::write(&path, body.to_string()).unwrap();
+    };
+    let directory_of = files.path().to_str().unwrap();
+    let push = || server.command(&["automation", "push", directory_of, "--json"]);
+    write("Welcome", "News");
+    let id = push().expect(0).json()["data"][0]["id"].as_str().unwrap().to_owned();
+    let shown = server.command(&["automation", "get", &id, "--json"]).expect(0).json();
+    assert_eq!(shown["graph"]["nodes"][0]["config"]["template_id"], json!(welcome));
+    assert_eq!(shown["trigger"]["config"]["list_id"], json!(list));
+    // Ids say the same.
+    write(&welcome, &list);
+    assert_eq!(push().expect(0).json()["data"][0]["result"], "unchanged");
+    let pull =
+        |to: &std::path::Path| server.command(&["automation", "pull", to.to_str().unwrap(), "--json"]).expect(0).json();
+    pull(files.path());
+    assert!(
+        fs::read_to_string(&path).unwrap().contains("Welcome"),
+        "re_entry was not in the file, so it is written anew"
+    );
+    assert_eq!(pull(files.path())["data"][0]["result"], "unchanged");
+    // Nothing has the name, or two have it; nothing is changed then.
+    write("Goodbye", "News");
+    let refused = push().expect(2);
+    assert!(
+        refused.stderr.contains("a.json: /graph/nodes/0/config/template_id: no template is called \"Goodbye\""),
+        "{refused:?}"
+    );
+    let other = template("Welcome");
+    write("Welcome", "News");
+    let refused = push().expect(2);
+    assert!(refused.stderr.contains("several templates") && refused.stderr.contains(&other), "{refused:?}");
+    let pulled = directory();
+    pull(pulled.path());
+    let text = fs::read_to_string(pulled.path().join("a.json")).unwrap();
+    assert!(text.contains(&welcome) && text.contains("\"News\""), "{text}");
+}
+
+#[test]
+fn the_recipes_of_the_page_are_pushed_word_for_word() {
+    let (data, work) = (directory(), directory());
+    let server = Server::dev(data.path());
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/automations/recipes.md");
+    let page = fs::read_to_string(page).unwrap();
+    fs::create_dir(work.path().join("automations")).unwrap();
+    for rest in page.split("Save as `").skip(1) {
+        let (name, rest) = rest.split_once("`:\n\n```json\n").unwrap();
+        fs::write(work.path().join(name), rest.split("```").next().unwrap()).unwrap();
+    }
+    run_page(&server, work.path(), "automations/recipes.md");
+    let all = server.command(&["automation", "list", "--json"]).expect(0).json();
+    let told: Vec<_> = all["data"].as_array().unwrap().iter().map(|one| one["status"].clone()).collect();
+    assert_eq!(told, vec![json!("active"); 5]);
+}
+
+#[test]
 fn an_automation_is_let_through_its_states_by_commands() {
     let data = directory();
     let server = Server::dev(data.path());

@@ -37,6 +37,23 @@ pub struct PutRun {
     pub messages: Vec<(MessageId, String)>,
 }
 
+/// How often a contact has entered an automation, or was refused, when a commit is made: fewer times than it may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpectEntries {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The automation.
+    pub automation_id: AutomationId,
+    /// Who enters.
+    pub contact_id: ContactId,
+    /// Entries after this moment count, whatever their key.
+    pub since: Timestamp,
+    /// Refused entries with this reason count; when there is none, those that were let in.
+    pub refused: Option<String>,
+    /// There have to be fewer of them; at least 1.
+    pub fewer_than: u32,
+}
+
 /// Notes that a commit works off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TakeNotes {

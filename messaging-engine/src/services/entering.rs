@@ -2,9 +2,10 @@
 //!
 //! Contract sections 13.3 and 13.4, "Entry". The rules are core's; here the facts are read for all of a page at once. An
 //! entry is proved by what is known of the entries of its contact (`Write::PutEntry`): of two who let the same contact in
-//! at the same moment one is a conflict, and decides again.
+//! at the same moment one is a conflict, and decides again. Entries under different keys do not meet there; so that they
+//! are not too many in a day, the commit expects how many there may be (`Write::ExpectEntries`).
 
-use messaging_core::changes::{Expect, PutRun, Write};
+use messaging_core::changes::{Expect, ExpectEntries, PutRun, Write};
 use messaging_core::domain::automation::entering::{DAY, Entrance, Refusal, admit, key_of};
 use messaging_core::domain::automation::parse::Plan;
 use messaging_core::domain::automation::run::{Entry, Run, RunStatus};
@@ -39,13 +40,18 @@ impl Candidate {
     pub(crate) fn new(contact_id: ContactId, at: Timestamp) -> Self {
         Self { contact_id, at, depth: 0, event: Map::new(), entry_event: None }
     }
+
+    /// How far the filter counts events: up to the cause.
+    fn up_to(&self) -> EventId {
+        self.entry_event.unwrap_or_else(|| EventId::last_of(self.at))
+    }
 }
 
 /// What becomes of a candidate.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// It enters: the run that begins, which is not stored yet, and the write that proves the entry.
-    Enters(Box<Run>, Box<Write>),
+    /// It enters: the run that begins, which is not stored yet, and the writes that prove the entry.
+    Enters(Box<Run>, Vec<Write>),
     /// It does not match the filter of the trigger.
     NotAllowed,
     /// It may not enter now.
@@ -62,11 +68,14 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
-    /// The write that lists it, if it is not listed yet.
-    pub(crate) fn write(self) -> Option<Write> {
+    /// The writes that list it, if it is not listed yet; a conflict where somebody else lists it at the same moment.
+    pub(crate) fn writes(self) -> Vec<Write> {
         match self {
-            Self::Listed(put, true) => Some(Write::PutRun(put)),
-            Self::Listed(_, false) | Self::ReEntry => None,
+            Self::Listed(put, true) => {
+                let reason = put.run.exit_reason.clone();
+                vec![fewer_entries(&put.run, reason, 1), Write::PutRun(put)]
+            }
+            Self::Listed(_, false) | Self::ReEntry => Vec::new(),
         }
     }
 }
@@ -81,7 +90,7 @@ impl App {
         now: Timestamp,
     ) -> Result<Vec<Verdict>, StoreError> {
         let (workspace, id) = (automation.workspace_id, automation.id);
-        let allowed = self.match_filter(automation, &plan.trigger.filter, &candidates, now).await?;
+        let allowed = self.match_filter(automation, &plan.trigger.filter, &candidates).await?;
         let path = automation.design.re_entry_key.as_deref();
         let key = |candidate: &Candidate| (candidate.contact_id, key_of(path, &candidate.event));
         let admissible = || candidates.iter().zip(&allowed).filter(|(_, allowed)| **allowed).map(|(one, _)| one);
@@ -89,9 +98,9 @@ impl App {
         if keys.is_empty() {
             return Ok(candidates.iter().map(|_| Verdict::NotAllowed).collect());
         }
-        let contacts: Vec<_> = admissible().map(|candidate| candidate.contact_id).collect();
+        let contacts: Vec<_> = admissible().map(|candidate| (candidate.contact_id, candidate.at - DAY)).collect();
         let known = self.store().entries(workspace, id, &keys).await?;
-        let today = self.store().entries_since(workspace, id, &contacts, now - DAY).await?;
+        let today = self.store().entries_since(workspace, id, &contacts).await?;
         let mut facts = keys.into_iter().zip(known).zip(today);
         let mut verdicts = Vec::with_capacity(candidates.len());
         for (candidate, allowed) in candidates.into_iter().zip(allowed) {
@@ -119,7 +128,12 @@ impl App {
                     let entry =
                         Entry { workspace_id: workspace, automation_id: id, contact_id, key, entered_at: at, open };
                     let expect = known.map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
-                    Verdict::Enters(Box::new(entrance.run(depth)), Box::new(Write::PutEntry(Box::new(entry), expect)))
+                    let run = entrance.run(depth);
+                    let mut proof = vec![Write::PutEntry(Box::new(entry), expect)];
+                    if run.key.is_some() {
+                        proof.push(fewer_entries(&run, None, MAX_ENTRIES_A_DAY));
+                    }
+                    Verdict::Enters(Box::new(run), proof)
                 }
                 Err(refusal) => Verdict::Refused(self.list_refusal(entrance, refusal, depth).await?),
             });
@@ -133,7 +147,6 @@ impl App {
         automation: &Automation,
         filter: &Filter,
         candidates: &[Candidate],
-        now: Timestamp,
     ) -> Result<Vec<bool>, StoreError> {
         if *filter == Filter::Everyone {
             return Ok(vec![true; candidates.len()]);
@@ -145,10 +158,11 @@ impl App {
         let ask = |candidate: &Candidate| Ask {
             contact_id: candidate.contact_id,
             filter: filter.bind(&candidate.event),
-            span: AskSpan { up_to: candidate.entry_event, ..AskSpan::default() },
+            span: AskSpan { up_to: Some(candidate.up_to()), ..AskSpan::default() },
+            at: candidate.at,
         };
         let asks: Vec<_> = candidates.iter().map(ask).collect();
-        self.store().answers(workspace, &asks, now, &self.workspace_zone(workspace).await?).await
+        self.store().answers(workspace, &asks, &self.workspace_zone(workspace).await?).await
     }
 
     /// The row that lists a refusal: a new one, unless one for the same reason is listed already and no day old.
@@ -186,16 +200,29 @@ impl App {
             Verdict::Refused(Refused::ReEntry) => ByHand::ReEntry,
             Verdict::Refused(Refused::Listed(put, is_new)) => {
                 let run = Box::new(put.run.clone());
-                let writes = Refused::Listed(put, is_new).write().into_iter().collect();
+                let writes = Refused::Listed(put, is_new).writes();
                 ByHand::Listed(run, writes)
             }
-            Verdict::Enters(run, entry) => {
+            Verdict::Enters(run, mut writes) => {
                 let put =
                     PutRun { run: (*run).clone(), expect: Expect::Absent, steps: Vec::new(), messages: Vec::new() };
-                ByHand::Listed(run, vec![*entry, Write::PutRun(Box::new(put))])
+                writes.push(Write::PutRun(Box::new(put)));
+                ByHand::Listed(run, writes)
             }
         }))
     }
+}
+
+/// Expects that the contact of a run has entered, or was refused for a reason, fewer times within the day before.
+fn fewer_entries(run: &Run, refused: Option<String>, fewer_than: u32) -> Write {
+    Write::ExpectEntries(Box::new(ExpectEntries {
+        workspace_id: run.workspace_id,
+        automation_id: run.automation_id,
+        contact_id: run.contact_id,
+        since: run.entered_at - DAY,
+        refused,
+        fewer_than,
+    }))
 }
 
 /// What becomes of a call to let a contact in.

@@ -4,8 +4,10 @@
 mod crashes;
 mod crowds;
 mod dates;
+mod moments;
 mod nodes;
 mod order;
+mod recipes;
 mod triggers;
 
 use std::ops::Deref;

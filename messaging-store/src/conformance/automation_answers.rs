@@ -7,6 +7,7 @@ use messaging_core::domain::segment::filter::{Condition, Filter, Leaf, Within};
 use messaging_core::domain::segment::values::Present;
 use messaging_core::ids::{ContactId, EventId, Id as _};
 use messaging_core::ports::store::{Ask, AskSpan, Store};
+use messaging_core::time::Timestamp;
 use serde_json::{Value, json};
 
 use super::put;
@@ -81,6 +82,12 @@ fn span(dice: &mut Dice, told: &Told) -> AskSpan {
     AskSpan { entered_at, entry_event, up_to }
 }
 
+/// Some moment that is asked as of: the present, or one around it.
+fn as_of(dice: &mut Dice, present: &Present) -> Timestamp {
+    let hours = dice.one(&[0, 0, 0, -1, 5, -30, 24 * 40]);
+    Timestamp::from_millis(present.now.as_millis() + hours * 3_600_000)
+}
+
 /// In random worlds, many questions at once are answered as in memory, whatever span of events counts.
 pub async fn answers_are_those_of_memory(store: &dyn Store) {
     for seed in 1..=WORLDS {
@@ -107,10 +114,11 @@ pub async fn answers_are_those_of_memory(store: &dyn Store) {
             };
             let all = one.with_events(counts);
             let since = one.with_events(|id| counts(id) && is_since(id));
-            expected.push(holds(&filter, &all, &since, &world.present));
-            asks.push(Ask { contact_id: one.contact.id, filter, span });
+            let present = Present { now: as_of(&mut world.dice, &world.present), zone: world.present.zone.clone() };
+            expected.push(holds(&filter, &all, &since, &present));
+            asks.push(Ask { contact_id: one.contact.id, filter, span, at: present.now });
         }
-        let answers = store.answers(world.workspace, &asks, world.present.now, &world.present.zone).await.unwrap();
+        let answers = store.answers(world.workspace, &asks, &world.present.zone).await.unwrap();
         for ((ask, answer), expected) in asks.iter().zip(&answers).zip(&expected) {
             assert_eq!(answer, expected, "seed {seed}: {ask:?}");
         }
@@ -120,7 +128,7 @@ pub async fn answers_are_those_of_memory(store: &dyn Store) {
 
 /// A question with a filter.
 fn ask(contact_id: ContactId, sent: &Value, span: AskSpan) -> Ask {
-    Ask { contact_id, filter: since_entry(query(sent).filter), span }
+    Ask { contact_id, filter: since_entry(query(sent).filter), span, at: at(0) }
 }
 
 /// What counts is accepted after the entry and up to the cause; when it happened does not matter.
@@ -166,7 +174,7 @@ pub async fn spans_are_those_of_acceptance(store: &dyn Store) {
     for (span, events, opens) in cases {
         let asks: Vec<_> =
             (0..4).flat_map(|n| [ask(ann.id, &bought(n), span), ask(ann.id, &opened(n), span)]).collect();
-        let answers = store.answers(workspace, &asks, at(0), &TimeZone::UTC).await.unwrap();
+        let answers = store.answers(workspace, &asks, &TimeZone::UTC).await.unwrap();
         let expected: Vec<_> = (0..4).flat_map(|n| [n == events, n == opens]).collect();
         assert_eq!(answers, expected, "{span:?}");
     }
@@ -181,7 +189,7 @@ pub async fn whoever_is_gone_matches_nothing(store: &dyn Store) {
     let everyone = |id| ask(id, &json!({}), AskSpan::default());
     let asks = [everyone(bob.id), everyone(ann.id), everyone(id())];
     let zone = TimeZone::UTC;
-    assert_eq!(store.answers(workspace, &asks, at(0), &zone).await.unwrap(), [false, true, false]);
-    assert_eq!(store.answers(id(), &asks, at(0), &zone).await.unwrap(), [false; 3]);
-    assert!(store.answers(workspace, &[], at(0), &zone).await.unwrap().is_empty());
+    assert_eq!(store.answers(workspace, &asks, &zone).await.unwrap(), [false, true, false]);
+    assert_eq!(store.answers(id(), &asks, &zone).await.unwrap(), [false; 3]);
+    assert!(store.answers(workspace, &[], &zone).await.unwrap().is_empty());
 }

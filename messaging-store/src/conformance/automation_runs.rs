@@ -1,6 +1,8 @@
 //! Runs of automations, entries of contacts, moments of dates, and their counts.
 
-use messaging_core::changes::{CountNodes, DateFire, Expect, MoveRuns, PutDateFires, PutRun, RunKey, Write};
+use messaging_core::changes::{
+    CountNodes, DateFire, Expect, ExpectEntries, MoveRuns, PutDateFires, PutRun, RunKey, Write,
+};
 use messaging_core::domain::automation::Automation;
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
 use messaging_core::domain::automation::note::EntryInterest;
@@ -242,12 +244,47 @@ pub async fn entries_of_a_day_are_counted(store: &dyn Store) {
     runs.push(refused(&at_time(60)));
     put(store, runs.iter().map(|run| put_run(run, Expect::Absent))).await;
     let since = async |n| {
-        store.entries_since(one.workspace_id, one.id, &[people[1].id, people[0].id, id()], at(n)).await.unwrap()
+        let asked = [(people[1].id, at(0)), (people[0].id, at(n)), (id(), at(n))];
+        store.entries_since(one.workspace_id, one.id, &asked).await.unwrap()
     };
     assert_eq!(since(9).await, [0, 4, 0]);
     assert_eq!(since(10).await, [0, 3, 0]);
     assert_eq!(since(40).await, [0, 0, 0]);
-    assert_eq!(store.entries_since(id(), one.id, &[people[0].id], at(0)).await.unwrap(), [0]);
+    assert_eq!(store.entries_since(id(), one.id, &[(people[0].id, at(0))]).await.unwrap(), [0]);
+}
+
+/// A commit that lets somebody in finds out that there were too many entries, whatever their keys, or that a refusal is
+/// listed already.
+pub async fn a_commit_expects_how_often_somebody_has_entered(store: &dyn Store) {
+    let (one, people) = begin(store, 2).await;
+    let at_time = |n: i64, key: &str| Run {
+        id: id(),
+        entered_at: at(n),
+        entry_event: None,
+        key: Some(key.to_owned()),
+        ..run(&one, &people[0])
+    };
+    let expect = |contact_id, since, refused: Option<&str>, fewer_than| {
+        Write::ExpectEntries(Box::new(ExpectEntries {
+            workspace_id: one.workspace_id,
+            automation_id: one.id,
+            contact_id,
+            since: at(since),
+            refused: refused.map(ToOwned::to_owned),
+            fewer_than,
+        }))
+    };
+    let ann = people[0].id;
+    put(store, [expect(ann, 0, None, 1), expect(ann, 0, Some("daily_limit"), 1)]).await;
+    put(store, [10, 20, 30].map(|n| put_run(&at_time(n, &n.to_string()), Expect::Absent))).await;
+    put(store, [expect(ann, 0, None, 4), expect(ann, 10, None, 3), expect(people[1].id, 0, None, 1)]).await;
+    for (since, fewer_than) in [(0, 3), (0, 1), (10, 2), (29, 1)] {
+        refuse(store, [expect(ann, since, None, fewer_than)]).await;
+    }
+    put(store, [put_run(&refused(&at_time(40, "x")), Expect::Absent)]).await;
+    put(store, [expect(ann, 0, None, 4), expect(ann, 0, Some("depth"), 1), expect(ann, 40, Some("daily_limit"), 1)])
+        .await;
+    refuse(store, [expect(ann, 39, Some("daily_limit"), 1)]).await;
 }
 
 /// A moment of a date is kept once, is due in its order, and is taken once.

@@ -175,8 +175,8 @@ macro_rules! for_every_read {
                 next_run_due(workspace: WorkspaceId, automation: AutomationId, shard: u8) -> Option<Timestamp>;
                 open_runs(workspace: WorkspaceId, automation: AutomationId, contacts: &[ContactId]) -> Vec<Stored<Run>>;
                 entries(workspace: WorkspaceId, automation: AutomationId, keys: &[(ContactId, Option<String>)]) -> Vec<Option<Stored<Entry>>>;
-                entries_since(workspace: WorkspaceId, automation: AutomationId, contacts: &[ContactId], since: Timestamp) -> Vec<u32>;
-                answers(workspace: WorkspaceId, asks: &[Ask], now: Timestamp, zone: &TimeZone) -> Vec<bool>;
+                entries_since(workspace: WorkspaceId, automation: AutomationId, contacts: &[(ContactId, Timestamp)]) -> Vec<u32>;
+                answers(workspace: WorkspaceId, asks: &[Ask], zone: &TimeZone) -> Vec<bool>;
                 due_dates(workspace: WorkspaceId, automation: AutomationId, shard: u8, now: Timestamp, limit: usize) -> Vec<DateFire>;
                 forget_automation_rows(now: Timestamp, limit: usize) -> u64;
             }

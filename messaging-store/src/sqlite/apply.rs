@@ -123,6 +123,7 @@ pub(super) fn apply(
         Write::ExpectAutomation(workspace, id, status) => automations::expect(connection, *workspace, *id, *status),
         Write::PutRun(put) => automations::put_run(connection, deltas, &mut interests.listeners, put),
         Write::PutEntry(entry, expect) => automations::put_entry(connection, entry, *expect),
+        Write::ExpectEntries(expected) => automations::expect_entries(connection, expected),
         Write::TakeNotes(take) => automations::take_notes(connection, take),
         Write::CountNodes(workspace, id, counts) => {
             automations::count_nodes(connection, deltas, &mut interests.listeners, (*workspace, *id), counts)

@@ -42,7 +42,7 @@ use super::row::{below, document, one_more, record, slice, stored};
 pub(super) use contacts::{delete as delete_runs, depart, merge as move_runs};
 pub(super) use counts::count_nodes;
 pub(super) use dates::{put as put_date_fires, take as take_date_fire};
-pub(super) use entries::put as put_entry;
+pub(super) use entries::{expect_fewer as expect_entries, put as put_entry};
 pub(super) use notes::take as take_notes;
 pub(super) use runs::{depth_of_message, put as put_run};
 
@@ -292,25 +292,18 @@ impl Automations for SqliteStore {
         &self,
         workspace: WorkspaceId,
         automation: AutomationId,
-        contacts: &[ContactId],
-        since: Timestamp,
+        contacts: &[(ContactId, Timestamp)],
     ) -> Result<Vec<u32>, StoreError> {
         let contacts = contacts.to_vec();
-        self.readers.read(move |connection| entries::since(connection, (workspace, automation), &contacts, since)).await
+        self.readers.read(move |connection| entries::since(connection, (workspace, automation), &contacts)).await
     }
 
-    async fn answers(
-        &self,
-        workspace: WorkspaceId,
-        asks: &[Ask],
-        now: Timestamp,
-        zone: &TimeZone,
-    ) -> Result<Vec<bool>, StoreError> {
+    async fn answers(&self, workspace: WorkspaceId, asks: &[Ask], zone: &TimeZone) -> Result<Vec<bool>, StoreError> {
         if asks.is_empty() {
             return Ok(Vec::new());
         }
         let (asks, zone) = (asks.to_vec(), zone.clone());
-        self.scans.read(move |connection| answers::answer(connection, workspace, &asks, now, &zone)).await
+        self.scans.read(move |connection| answers::answer(connection, workspace, &asks, &zone)).await
     }
 
     async fn due_dates(

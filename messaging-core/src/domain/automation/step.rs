@@ -9,6 +9,7 @@
 
 mod draw;
 
+use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
 use super::MAX_STEPS;
@@ -42,8 +43,8 @@ pub struct Surroundings<'a> {
     pub activated_at: Option<Timestamp>,
     /// The clocks of the contact.
     pub zones: Zones<'a>,
-    /// The present, and the workspace's zone, for the values of events.
-    pub present: &'a Present,
+    /// The workspace's zone, for the values of events.
+    pub zone: &'a TimeZone,
 }
 
 /// A question about the contact.
@@ -51,8 +52,10 @@ pub struct Surroundings<'a> {
 pub struct Question {
     /// One leaf, without values of an event.
     pub filter: Filter,
-    /// Product events count up to and with this one; all when there is none.
-    pub up_to: Option<EventId>,
+    /// Events count up to and with this one: what was accepted later had not happened yet.
+    pub up_to: EventId,
+    /// The moment that it is asked as of.
+    pub at: Timestamp,
 }
 
 /// What a walk needs to go on.
@@ -149,8 +152,8 @@ pub struct Walk<'a> {
     around: Surroundings<'a>,
     /// What happens now happens then.
     moment: Timestamp,
-    /// How far product events count in questions.
-    up_to: Option<EventId>,
+    /// How far events count in questions.
+    up_to: EventId,
     walked: Walked,
     stage: Stage<'a>,
     /// Whether this walk has changed something that questions may see.
@@ -203,9 +206,13 @@ impl<'a> Walk<'a> {
             Input::Note(note, _) => note.at,
         };
         let moment = around.activated_at.map_or(accepted, |activated| accepted.max(activated));
-        let up_to = match input {
-            Input::Note(Note { cause: Cause::Event(id), .. }, _) => Some(*id),
-            _ => None,
+        let up_to = match (input, run.entry_event) {
+            (Input::Note(Note { cause: Cause::Event(id) | Cause::Message { event_id: id, .. }, .. }, _), _) => *id,
+            (Input::Note(note, _), _) => EventId::last_of(note.at),
+            // It has come here from its entry without a wait.
+            (Input::Due, Some(entry)) if moment == run.entered_at && entry.made_at() == moment => entry,
+            // What was accepted at the very moment comes before.
+            (Input::Due, _) => EventId::last_of(moment),
         };
         let walked = Walked {
             run,
@@ -422,7 +429,8 @@ impl<'a> Walk<'a> {
         let Some(node) = run.node_id.as_deref().and_then(|id| self.graph.find(id)) else { return };
         let NodeKind::WaitEvent { on, .. } = &self.graph.nodes[node].kind else { return };
         let (Some(happened), RunStatus::Waiting) = (happened, run.status) else { return };
-        if note.at <= run.arrived_at || !meets(on, happened, &run.event, self.around.present) {
+        let present = Present { now: note.at, zone: self.around.zone.clone() };
+        if note.at <= run.arrived_at || !meets(on, happened, &run.event, &present) {
             return;
         }
         let event = match &note.cause {
@@ -473,6 +481,7 @@ impl<'a> Walk<'a> {
         let question = |(_, leaf): (String, &Leaf)| Question {
             filter: Filter::Where(Condition::Leaf(leaf.clone())),
             up_to: self.up_to,
+            at: self.moment,
         };
         leaves.map(question).collect()
     }

@@ -33,6 +33,8 @@ pub struct Ask {
     pub filter: Filter,
     /// What [`Within::SinceEntry`](crate::domain::segment::filter::Within::SinceEntry) means, and up to when events count.
     pub span: AskSpan,
+    /// The moment that it is asked as of: `last`, `next` and the like count from there.
+    pub at: Timestamp,
 }
 
 /// Which events count for a question, of product and of messages. Acceptance decides, not when they happened: ids tell
@@ -168,21 +170,19 @@ pub trait Automations {
         automation: AutomationId,
         keys: &[(ContactId, Option<String>)],
     ) -> Result<Vec<Option<Stored<Entry>>>, StoreError>;
-    /// How often each contact entered an automation after a time, whatever the key, refused entries not among them; in
-    /// the order of the question.
+    /// How often each contact entered an automation after the time beside it, whatever the key, refused entries not among
+    /// them; in the order of the question.
     async fn entries_since(
         &self,
         workspace: WorkspaceId,
         automation: AutomationId,
-        contacts: &[ContactId],
-        since: Timestamp,
+        contacts: &[(ContactId, Timestamp)],
     ) -> Result<Vec<u32>, StoreError>;
-    /// Answers questions about contacts at a moment, in their order; `false` for one who is gone.
+    /// Answers questions about contacts, in their order, each as of its moment; `false` for one who is gone.
     async fn answers(
         &self,
         workspace: WorkspaceId,
         asks: &[Ask],
-        now: Timestamp,
         zone: &jiff::tz::TimeZone,
     ) -> Result<Vec<bool>, StoreError>;
 

@@ -1,20 +1,29 @@
 //! Those who were members of a segment when an automation was activated that waits for new members of it.
 //!
 //! Contract section 13.4, "Entry": `include_existing`. The place reached is kept in the commit that lets a page in, so nobody
-//! is let in twice and nobody is passed by. Who becomes a member meanwhile is noted like everybody else, and whoever has
-//! entered since the activation is passed by here.
+//! is let in twice and nobody is passed by. Who becomes a member meanwhile is noted like everybody else, and enters by that
+//! note: whoever has one that is not worked off yet, or has entered since the activation, is passed by here. Members are
+//! read first, then notes, then entries, so that a note cannot be missed between.
+
+use std::collections::HashSet;
 
 use messaging_core::changes::Changes;
+use messaging_core::domain::automation::SHARDS;
 use messaging_core::domain::automation::entering::key_of;
+use messaging_core::domain::automation::note::Cause;
 use messaging_core::domain::automation::trigger::TriggerKind;
-use messaging_core::ports::store::PageRequest;
+use messaging_core::ids::ContactId;
+use messaging_core::ports::store::{PageRequest, StoreError};
 use serde_json::Map;
 
 use super::runs::enter;
-use super::{PageSize, SLICE, Turn, turn_or_rest};
+use super::{PageSize, RETRY, SLICE, Turn, turn_or_rest};
 use crate::jobs::run_automation::EnterExisting;
 use crate::services::entering::Candidate;
 use crate::work::job::{Job, JobContext, JobError};
+
+/// Notes of a share of the contacts that are looked through; while there are more nobody is let in here.
+const NOTES: usize = 2_000;
 
 impl Job for EnterExisting {
     async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
@@ -43,18 +52,24 @@ impl Job for EnterExisting {
 }
 
 impl EnterExisting {
-    /// Lets a page of members in; answers whether there are more. After the last page the job is finished.
+    /// Lets a page of members in; answers whether to go on at once. After the last page the job is finished, and where it
+    /// has to wait it is put back.
     async fn page(&mut self, cx: &JobContext, turn: &Turn, size: usize) -> Result<bool, JobError> {
         let (store, workspace, id) = (cx.app.store(), self.workspace_id, self.automation_id);
         let page = PageRequest { after: self.after, limit: size };
         let members = store.segment_contacts(workspace, self.segment_id, page).await?;
+        let Some(noted) = self.noted(cx).await? else {
+            cx.again_at(cx.app.now() + RETRY, self, Changes::default()).await?;
+            return Ok(false);
+        };
         let key = key_of(turn.automation.design.re_entry_key.as_deref(), &Map::new());
         let keys: Vec<_> = members.items.iter().map(|contact| (contact.id, key.clone())).collect();
         let known = store.entries(workspace, id, &keys).await?;
         let has_entered = |at: usize| {
             known.get(at).and_then(Option::as_ref).is_some_and(|entry| entry.record.entered_at >= self.activated_at)
         };
-        let newcomers = members.items.iter().enumerate().filter(|(at, _)| !has_entered(*at));
+        let is_new = |at: usize, id: ContactId| !has_entered(at) && !noted.contains(&id);
+        let newcomers = members.items.iter().enumerate().filter(|(at, contact)| is_new(*at, contact.id));
         let candidates = newcomers.map(|(_, contact)| Candidate::new(contact.id, self.activated_at)).collect();
         let mut changes = Changes::from_iter([turn.expected()]);
         changes.append(enter(&cx.app, turn, candidates).await?);
@@ -66,5 +81,22 @@ impl EnterExisting {
         cx.save(&rest, changes).await?;
         *self = rest;
         Ok(true)
+    }
+
+    /// Who is to enter by a note that is not worked off yet; `None` while there are too many notes to know.
+    async fn noted(&self, cx: &JobContext) -> Result<Option<HashSet<ContactId>>, StoreError> {
+        let mut noted = HashSet::new();
+        for shard in 0..SHARDS {
+            let store = cx.app.store();
+            let notes = store.automation_notes(self.workspace_id, self.automation_id, shard, NOTES).await?;
+            if notes.len() == NOTES {
+                return Ok(None);
+            }
+            let entering = notes.into_iter().filter(|(_, note, _)| {
+                note.may_enter && matches!(note.cause, Cause::SegmentEntered(id) if id == self.segment_id)
+            });
+            noted.extend(entering.map(|(_, note, _)| note.contact_id));
+        }
+        Ok(Some(noted))
     }
 }

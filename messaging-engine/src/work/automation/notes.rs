@@ -180,5 +180,10 @@ fn candidate(turn: &Turn, noted: &Noted) -> Option<Candidate> {
         Cause::Event(id) | Cause::Message { event_id: id, .. } => Some(id),
         _ => None,
     };
-    Some(Candidate { contact_id: note.contact_id, at: note.at, depth: note.depth, event, entry_event })
+    // A calculation that began before the activation finds members after it.
+    let at = match note.cause {
+        Cause::SegmentEntered(_) => turn.automation.activated_at.map_or(note.at, |activated| note.at.max(activated)),
+        _ => note.at,
+    };
+    Some(Candidate { contact_id: note.contact_id, at, depth: note.depth, event, entry_event })
 }

@@ -52,9 +52,9 @@ pub(super) async fn enter(app: &App, turn: &Turn, candidates: Vec<Candidate>) ->
     for verdict in app.judge_entries(&turn.automation, &turn.plan, candidates, turn.now).await? {
         match verdict {
             Verdict::NotAllowed => {}
-            Verdict::Refused(refused) => changes.extend(refused.write()),
-            Verdict::Enters(run, entry) => {
-                changes.push(*entry);
+            Verdict::Refused(refused) => changes.extend(refused.writes()),
+            Verdict::Enters(run, proof) => {
+                changes.extend(proof);
                 page.push(Going { run: *run, expect: Expect::Absent, input: Incoming::Due });
             }
         }

@@ -16,7 +16,6 @@ use messaging_core::domain::automation::run::{Run, RunStatus};
 use messaging_core::domain::automation::step::{Acted, Input, Need, Question, Surroundings, Walk, Walked};
 use messaging_core::domain::automation::time::Zones;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::segment::values::Present;
 use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::ids::{AutomationId, ContactId, ListId, WorkspaceId};
 use messaging_core::ports::store::{Ask, AskSpan, StoreError};
@@ -71,8 +70,7 @@ pub(crate) struct Advanced {
 /// due). A page has at most one entry for a run. A run whose contact is gone stays as it is.
 pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Going>) -> Result<Advanced, JobError> {
     let (workspace, now) = (automation.workspace_id, app.now());
-    let zone = app.workspace_zone(workspace).await?;
-    let present = Present { now, zone: zone.clone() };
+    let workspace_zone = app.workspace_zone(workspace).await?;
     let mut plans = HashMap::new();
     for version in page.iter().map(|going| going.run.version) {
         if let Entry::Vacant(entry) = plans.entry(version) {
@@ -91,8 +89,11 @@ pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Going>
             unreadable.push(place);
             continue;
         };
-        let around =
-            Surroundings { activated_at: automation.activated_at, zones: Zones { contact: zone }, present: &present };
+        let around = Surroundings {
+            activated_at: automation.activated_at,
+            zones: Zones { contact: zone },
+            zone: &workspace_zone,
+        };
         let input = match &going.input {
             Incoming::Due => Input::Due,
             Incoming::Note(note, happened) => Input::Note(note, happened.as_deref()),
@@ -109,7 +110,7 @@ pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Going>
                 traveler.need = traveler.walk.acted(acted, shell.attributes(traveler.contact));
             }
         }
-        if !shell.answer(&mut travelers, &zone).await? {
+        if !shell.answer(&mut travelers, &workspace_zone).await? {
             break;
         }
     }
@@ -204,14 +205,14 @@ impl Shell<'_> {
             let Need::Verdicts(questions) = &traveler.need else { continue };
             let run = traveler.walk.run();
             let mut verdicts = Vec::with_capacity(questions.len());
-            for Question { filter, up_to } in questions {
+            for Question { filter, up_to, at } in questions {
                 // Nobody matches what names something that is gone.
                 let place = match self.app.askable(self.workspace, filter.clone()).await? {
                     None => None,
                     Some(filter) => {
                         let (entered_at, entry_event) = (Some(run.entered_at), run.entry_event);
-                        let span = AskSpan { entered_at, entry_event, up_to: *up_to };
-                        asks.push(Ask { contact_id: traveler.contact, filter, span });
+                        let span = AskSpan { entered_at, entry_event, up_to: Some(*up_to) };
+                        asks.push(Ask { contact_id: traveler.contact, filter, span, at: *at });
                         Some(asks.len() - 1)
                     }
                 };
@@ -222,11 +223,8 @@ impl Shell<'_> {
         if expected.is_empty() {
             return Ok(false);
         }
-        let answers = if asks.is_empty() {
-            Vec::new()
-        } else {
-            self.app.store().answers(self.workspace, &asks, self.now, zone).await?
-        };
+        let answers =
+            if asks.is_empty() { Vec::new() } else { self.app.store().answers(self.workspace, &asks, zone).await? };
         for (at, places) in expected {
             let verdict = |place: Option<usize>| place.and_then(|place| answers.get(place).copied()).unwrap_or(false);
             let verdicts: Vec<_> = places.into_iter().map(verdict).collect();

@@ -42,6 +42,48 @@ async fn eight_callers_and_an_event_let_a_contact_in_once_where_the_rule_says_so
     }
 }
 
+/// Different keys are different entries, and yet there are a hundred of them a day at most.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn eight_callers_under_different_keys_let_nobody_in_more_than_a_hundred_times_a_day() {
+    const BEFORE: usize = 96;
+    let journeys = Journeys::start().await;
+    journeys.contact("ann", json!({})).await;
+    let keyed = json!({"re_entry": "after_exit", "re_entry_key": "event.cart"});
+    let id = journeys.active(on_event("order"), ends(), keyed).await;
+    let carts = (0..BEFORE)
+        .map(|cart| json!({"name": "order", "contact": {"external_id": "ann"}, "properties": {"cart": cart}}));
+    let bulk = json!({"events": carts.collect::<Vec<_>>()});
+    assert_eq!(journeys.post(&journeys.caller, "/events/bulk", bulk).await["accepted"], BEFORE);
+    journeys.work().await;
+    assert_eq!(journeys.runs(&id).await.len(), BEFORE);
+    let path = journeys.at(&format!("automations/{id}/trigger"));
+    // Each in a process of its own: within one they would wait for one another.
+    let callers = (0..WRITERS).map(|number| {
+        let (app, caller, path) = (journeys.another_process(), journeys.caller.clone(), path.clone());
+        tokio::spawn(async move {
+            let body = json!({"external_id": "ann", "variables": {"cart": format!("by-hand-{number}")}});
+            send(&app, Call::new(&caller, http::Method::POST, &path).body(&body)).await
+        })
+    });
+    let callers: Vec<_> = callers.collect();
+    let mut refused = Vec::new();
+    for caller in callers {
+        let reply = caller.await.unwrap();
+        assert_eq!(reply.summary(), "202", "{:?}", reply.body);
+        if reply["status"] == "failed" {
+            assert_eq!(reply["exit_reason"], "daily_limit");
+            refused.push(reply["id"].clone());
+        }
+    }
+    journeys.work().await;
+    assert_eq!(refused.len(), BEFORE + WRITERS - 100);
+    // For a contact, a reason and a day there is one row, whoever asked.
+    assert!(refused.iter().all(|id| *id == refused[0]), "{refused:?}");
+    assert_eq!(journeys.runs(&id).await.len(), 101);
+    let stats = journeys.get(&journeys.caller, &journeys.at(&format!("automations/{id}/stats"))).await;
+    assert_eq!((&stats["entered"], &stats["failed"]), (&json!(100), &json!(0)));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn eight_writers_of_a_contact_make_its_day_come_once() {
     let journeys = Journeys::start().await;

@@ -1,5 +1,6 @@
 //! What enters a contact, and what does not.
 
+use messaging_core::changes::Write;
 use serde_json::{Value, json};
 
 use super::{DAY, HOUR, Journeys, MINUTE, ends, on_event, waits};
@@ -169,6 +170,40 @@ async fn what_becomes_of_a_message_enters_its_recipient() {
     journeys.send(&json!({"channel": "email", "to": "ann@example.com", "template_id": template})).await;
     journeys.work().await;
     assert_eq!((journeys.runs(&id).await.len(), journeys.told_of(&id, &ann).await), (1, "exited x exit".to_owned()));
+}
+
+#[tokio::test]
+async fn whoever_joins_a_segment_while_its_members_are_let_in_enters_once() {
+    let journeys = Journeys::start().await;
+    let mut contacts = Vec::new();
+    for number in 0..40 {
+        contacts.push(journeys.contact(&format!("p{number}"), json!({"tags": ["vip"]})).await);
+    }
+    journeys.work().await;
+    for rule in ["always", "after_exit"] {
+        // The segment is calculated for the first time after the activation: everybody is found by that and among the members.
+        let segment = json!({"name": rule, "kind": "dynamic", "filter": tagged("vip")});
+        let segment = journeys.id_of("segments", segment).await;
+        let trigger = json!({"kind": "segment_enter", "config": {"segment_id": segment, "include_existing": true}});
+        let id = journeys.draft(trigger, ends(), json!({"re_entry": rule})).await;
+        journeys.act(&id, "activate").await;
+        // Nobody works off the notes until the members have been looked through.
+        let jobs = journeys.store.jobs_of(&["run_automation"], 100).await.unwrap();
+        let jobs = jobs.into_iter().filter(|job| job.place.lane.to_string().contains(&id));
+        journeys.commit(jobs.map(|job| Write::RemoveJob(job.place)).collect()).await;
+        journeys.pass(MINUTE).await;
+        for action in ["pause", "activate"] {
+            journeys.act(&id, action).await;
+            journeys.pass(MINUTE).await;
+        }
+        assert_eq!(journeys.runs(&id).await.len(), 40, "{rule}");
+        // Coming back later is another entry.
+        for tags in [json!([]), json!(["vip"])] {
+            journeys.change(&contacts[0], json!({"tags": tags})).await;
+            journeys.pass(MINUTE).await;
+        }
+        assert_eq!(journeys.runs(&id).await.len(), 41, "{rule}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! What is known of the entries of contacts.
 
-use messaging_core::changes::Expect;
+use messaging_core::changes::{Expect, ExpectEntries};
 use messaging_core::domain::automation::run::{Entry, RunStatus};
 use messaging_core::ids::ContactId;
 use messaging_core::ports::store::Stored;
@@ -68,8 +68,7 @@ pub(super) fn get(
 pub(super) fn since(
     connection: &Connection,
     (workspace, automation): Of,
-    contacts: &[ContactId],
-    since: Timestamp,
+    contacts: &[(ContactId, Timestamp)],
 ) -> Result<Vec<u32>, Fault> {
     const SQL: &str = "SELECT count(*) FROM automation_runs INDEXED BY automation_runs_by_contact
         WHERE contact = ?1 AND automation = ?2 AND entered_at > ?3 AND (status <> ?4 OR node IS NOT NULL)";
@@ -77,10 +76,25 @@ pub(super) fn since(
     let n = automation_number(connection, workspace, automation)?;
     let failed = number(&RunStatus::ALL, &RunStatus::Failed);
     let mut counts = Vec::with_capacity(contacts.len());
-    for contact in contacts {
+    for (contact, since) in contacts {
         let contact = contact_number(connection, workspace, *contact)?;
         let count = one(connection, SQL, params![contact, n, since.as_millis(), failed], |row| Ok(row.get(0)?))?;
         counts.push(count.unwrap_or(0));
     }
     Ok(counts)
+}
+
+/// A conflict unless a contact has entered, or was refused for a reason, fewer times.
+pub(in super::super) fn expect_fewer(connection: &Connection, expected: &ExpectEntries) -> Result<(), Fault> {
+    const SQL: &str = "SELECT count(*) FROM (
+        SELECT 1 FROM automation_runs INDEXED BY automation_runs_by_contact
+        WHERE contact = ?1 AND automation = ?2 AND entered_at > ?3 AND CASE WHEN status = ?4 AND node IS NULL
+            THEN exit_reason IS ?5 AND ?5 IS NOT NULL ELSE ?5 IS NULL END
+        LIMIT ?6)";
+    let automation = automation_number(connection, expected.workspace_id, expected.automation_id)?;
+    let contact = contact_number(connection, expected.workspace_id, expected.contact_id)?;
+    let (since, failed) = (expected.since.as_millis(), number(&RunStatus::ALL, &RunStatus::Failed));
+    let bounds = params![contact, automation, since, failed, expected.refused, expected.fewer_than];
+    let found: Option<u32> = one(connection, SQL, bounds, |row| Ok(row.get(0)?))?;
+    if found.is_some_and(|found| found < expected.fewer_than) { Ok(()) } else { Err(Fault::Conflict) }
 }

@@ -8,6 +8,7 @@
 //! Every condition is 1 or 0, never NULL, so that NOT is the exact complement. Lists of conditions are
 //! balanced trees, because SQLite limits how deep an expression may be.
 
+use jiff::tz::TimeZone;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::EventKind;
 use messaging_core::domain::segment::filter::{
@@ -16,6 +17,7 @@ use messaging_core::domain::segment::filter::{
 use messaging_core::domain::segment::values::Present;
 use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::ports::store::segments::MemberQuery;
+use messaging_core::time::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 
@@ -46,19 +48,19 @@ pub(in super::super) fn compile<'f>(
     query: &MemberQuery,
     filters: impl IntoIterator<Item = &'f Filter>,
 ) -> Result<Option<Compiled>, Fault> {
-    compile_for(connection, workspace, Present { now: query.now, zone: query.zone.clone() }, filters, None)
+    let present = Present { now: query.now, zone: query.zone.clone() };
+    compile_for(connection, workspace, filters.into_iter().map(|filter| (filter, present.clone())), None)
 }
 
-/// The same for questions of automations, each about a contact and a span of events. What is bound begins with the
+/// The same for questions of automations, each filter as of its moment, about a contact and a span of events. What is bound begins with the
 /// number of the contact and the ids that [`Span`] names, which the caller binds for each question.
 pub(in super::super) fn compile_asks<'f>(
     connection: &Connection,
     workspace: WorkspaceId,
-    present: Present,
-    filters: impl IntoIterator<Item = &'f Filter>,
+    filters: impl IntoIterator<Item = (&'f Filter, Present)>,
 ) -> Result<Option<Compiled>, Fault> {
     let span = Span { after: Parameter(2), up_to: Parameter(3) };
-    compile_for(connection, workspace, present, filters, Some(span))
+    compile_for(connection, workspace, filters, Some(span))
 }
 
 /// Which events count, by their ids, which tell the order of their acceptance.
@@ -73,8 +75,7 @@ struct Span {
 fn compile_for<'f>(
     connection: &Connection,
     workspace: WorkspaceId,
-    present: Present,
-    filters: impl IntoIterator<Item = &'f Filter>,
+    filters: impl IntoIterator<Item = (&'f Filter, Present)>,
     span: Option<Span>,
 ) -> Result<Option<Compiled>, Fault> {
     let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(None) };
@@ -86,11 +87,12 @@ fn compile_for<'f>(
         sql: Sql { text: String::new(), parameters: bound },
         probes: Vec::new(),
         workspace_parameter: None,
-        present,
+        present: Present { now: Timestamp::from_millis(0), zone: TimeZone::UTC },
         span,
     };
     let mut conditions = Vec::new();
-    for filter in filters {
+    for (filter, present) in filters {
+        compiler.present = present;
         compiler.filter(filter)?;
         conditions.push(std::mem::take(&mut compiler.sql.text));
     }

@@ -174,8 +174,7 @@ fn acted(dice: &mut Dice, kind: &NodeKind, moment: Timestamp) -> Acted {
 
 /// One walk, whose questions are answered by chance; how often it asked.
 fn walk(dice: &mut Dice, plan: &Plan, run: Run, input: Input<'_>, attributes: &Map<String, Value>) -> (Walked, usize) {
-    let present = Present { now: run.entered_at, zone: TimeZone::UTC };
-    let mut walk = Walk::new(&plan.graph, run, input, around(&present));
+    let mut walk = Walk::new(&plan.graph, run, input, around());
     let (mut need, mut asked) = (walk.next(attributes), 0);
     loop {
         need = match need {

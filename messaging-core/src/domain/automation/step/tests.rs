@@ -12,8 +12,8 @@ use crate::ids::Id as _;
 
 static UTC: LazyLock<TimeZone> = LazyLock::new(|| TimeZone::UTC);
 
-pub(super) fn around(present: &Present) -> Surroundings<'_> {
-    Surroundings { activated_at: None, zones: Zones { contact: &UTC }, present }
+pub(super) fn around() -> Surroundings<'static> {
+    Surroundings { activated_at: None, zones: Zones { contact: &UTC }, zone: &UTC }
 }
 
 fn at(text: &str) -> Timestamp {
@@ -62,8 +62,7 @@ impl Conversation {
     }
 
     fn bring_on(&mut self, input: Input<'_>, replies: Vec<Reply>) -> Walked {
-        let present = Present { now: at("2026-01-31T09:15:00Z"), zone: TimeZone::UTC };
-        let around = Surroundings { activated_at: self.activated_at, ..around(&present) };
+        let around = Surroundings { activated_at: self.activated_at, ..around() };
         let nothing = Map::new();
         let mut walk = Walk::new(&self.plan.graph, self.run.clone(), input, around);
         let mut need = walk.next(&nothing);
@@ -249,8 +248,7 @@ fn goals_count_since_the_entry_unless_they_say_otherwise() {
         "edges": [], "goal": {"or": [{"type": "event", "name": "a"}, {"type": "event", "name": "a",
             "within": {"last": {"value": 1, "unit": "days"}}}]}});
     let plan = plan(graph);
-    let present = Present { now: at("2026-01-31T09:15:00Z"), zone: TimeZone::UTC };
-    let mut walk = Walk::new(&plan.graph, run(), Input::Due, around(&present));
+    let mut walk = Walk::new(&plan.graph, run(), Input::Due, around());
     let Need::Verdicts(questions) = walk.next(&Map::new()) else { panic!("nothing is asked") };
     let within = |question: &Question| match &question.filter {
         Filter::Where(Condition::Leaf(Leaf::Event(leaf))) => leaf.within,
