@@ -16,7 +16,7 @@ use messaging_engine::app::App;
 use messaging_engine::caller::Caller;
 use messaging_engine::ops::{self, Endpoint, Request};
 use messaging_engine::{Error, SecretKey, admin};
-use messaging_store::{SqliteOptions, SqliteStore};
+use messaging_store::{SqliteOptions, SqliteStore, TemporaryDatabases};
 use messaging_transport::testing::MemoryFetch;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -75,6 +75,7 @@ impl Bed {
             .resolver(resolver)
             .fetch(fetch)
             .transports(transports.clone())
+            .temporary_stores(Arc::new(TemporaryDatabases::new(directory.path().join("simulations"))))
             .settings(
                 messaging_engine::Settings::default()
                     .hostname("mx.service.test")
