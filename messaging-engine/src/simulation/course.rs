@@ -82,12 +82,7 @@ pub(super) struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    pub(super) fn new(
-        app: &'a App,
-        clock: &'a ManualClock,
-        outbox: &'a Outbox,
-        simulation: &'a Simulation,
-    ) -> Self {
+    pub(super) fn new(app: &'a App, clock: &'a ManualClock, outbox: &'a Outbox, simulation: &'a Simulation) -> Self {
         let mut course = Self {
             app,
             clock,
@@ -196,13 +191,7 @@ impl<'a> Course<'a> {
             }
             MessageMove::Open => app.record_open(workspace, id, &visitor()).await,
             MessageMove::Click => {
-                let click = Click {
-                    workspace,
-                    message: id,
-                    key: UrlKey::of(LINK),
-                    url: LINK.to_owned(),
-                    link: None,
-                };
+                let click = Click { workspace, message: id, key: UrlKey::of(LINK), url: LINK.to_owned(), link: None };
                 app.record_click(&click, &visitor()).await
             }
             MessageMove::Complaint => {
@@ -229,7 +218,9 @@ impl<'a> Course<'a> {
             let Some(key) = store.run_of_message(workspace, message).await? else { continue };
             let Some(run) = store.run(workspace, key.automation_id, key.run_id).await? else { continue };
             let contact = run.record.contact_id;
-            let Some(node) = store.run_steps(key).await?.into_iter().find(|step| is_of(step, message)) else { continue };
+            let Some(node) = store.run_steps(key).await?.into_iter().find(|step| is_of(step, message)) else {
+                continue;
+            };
             let node = node.node_id.unwrap_or_default();
             if !self.bounces(contact, &node) {
                 self.plan(self.clock.now() + DELIVERED_AFTER, Input::Delivered(message));
@@ -244,8 +235,7 @@ impl<'a> Course<'a> {
         let is_bounce = |input: &Input| {
             let Input::Happens(index) = input else { return false };
             let event = &self.simulation.events[*index];
-            event.contact == contact
-                && matches!(&event.what, Happening::Message(MessageMove::Bounce, at) if at == node)
+            event.contact == contact && matches!(&event.what, Happening::Message(MessageMove::Bounce, at) if at == node)
         };
         self.inputs.values().any(is_bounce)
     }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use messaging_core::DomainError;
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::account::Workspace;
 use messaging_core::domain::automation::Design;
@@ -26,7 +27,6 @@ use messaging_core::ports::clock::SeededEntropy;
 use messaging_core::ports::{Fetch, TemporaryStore, TemporaryStores, Transport};
 use messaging_core::time::Timestamp;
 use messaging_core::violation::{At, FieldCode, Violations};
-use messaging_core::DomainError;
 use serde_json::{Map, Value, json};
 
 use super::peers::{Outbox, PROVIDER, SEED};
@@ -141,13 +141,7 @@ impl Stage {
         let reading = app.read_design(&design, &mut shape).await.map_err(FilesFault::Automation)?;
         faults.merge(shape);
         faults.into_result().map_err(|faults| FilesFault::Automation(faults.into()))?;
-        let stage = Self {
-            app,
-            workspace: made_id("simulation"),
-            automation: made_id(&name),
-            design,
-            _store: store,
-        };
+        let stage = Self { app, workspace: made_id("simulation"), automation: made_id(&name), design, _store: store };
         stage.furnish(rehearsal, &reading).await?;
         stage.check(&reading).await.map_err(FilesFault::Automation)?;
         Ok(stage)
@@ -338,7 +332,8 @@ fn sort_out(faults: Violations, index: usize, events: &[(usize, Value)]) -> Resu
     let mut of_event: Option<(usize, Violations)> = None;
     for fault in faults.as_slice() {
         let At::Pointer(pointer) = &fault.at else { continue };
-        let Some((place, rest)) = pointer.strip_prefix("/events/").map(|rest| rest.split_once('/').unwrap_or((rest, "")))
+        let Some((place, rest)) =
+            pointer.strip_prefix("/events/").map(|rest| rest.split_once('/').unwrap_or((rest, "")))
         else {
             continue;
         };

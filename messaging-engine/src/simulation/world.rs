@@ -208,11 +208,8 @@ async fn members_of(from: &App, simulation: &Simulation, id: SegmentId) -> Resul
     };
     let known: Vec<_> = simulation.people.iter().filter(|participant| participant.is_known).map(ask).collect();
     let zone = from.workspace_zone(workspace).await?;
-    let answers = if known.is_empty() {
-        Vec::new()
-    } else {
-        from.store().answers(workspace, &known, from.now(), &zone).await?
-    };
+    let answers =
+        if known.is_empty() { Vec::new() } else { from.store().answers(workspace, &known, from.now(), &zone).await? };
     // There is one contact that the workspace knows, or none.
     let sent = if answers.first() == Some(&true) { json!({}) } else { nobody() };
     StoredFilter::read(&sent.to_string()).map_err(Error::internal)

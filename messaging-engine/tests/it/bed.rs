@@ -65,9 +65,20 @@ impl Bed {
         fetch: Arc<dyn Fetch>,
         transports: Vec<(Channel, &'static str, Arc<dyn Transport>)>,
     ) -> Self {
+        Self::build_on(resolver, fetch, transports, false)
+    }
+
+    /// A bed whose database waits for no disk where it is `temporary`: for tests of very many commits.
+    pub(crate) fn build_on(
+        resolver: Arc<dyn Resolver>,
+        fetch: Arc<dyn Fetch>,
+        transports: Vec<(Channel, &'static str, Arc<dyn Transport>)>,
+        temporary: bool,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store: Arc<dyn Store> =
-            Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db"))).unwrap());
+        let mut options = SqliteOptions::new(directory.path().join("messaging.db"));
+        options.temporary = temporary;
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(options).unwrap());
         let clock = Arc::new(ManualClock::new(START));
         let building = App::builder(Arc::clone(&store), KEY)
             .clock(Arc::clone(&clock) as _)

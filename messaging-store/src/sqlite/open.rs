@@ -122,7 +122,8 @@ impl SqliteStore {
         let commit = move |writing: &mut WriteConnection, requests: &mut _, rest: &mut _| {
             batch.commit(writing, requests, rest);
         };
-        let writer = Writer::start(writing, commit, queue_capacity, temporary).map_err(failed("start the writer thread"))?;
+        let writer =
+            Writer::start(writing, commit, queue_capacity, temporary).map_err(failed("start the writer thread"))?;
         let readers = Readers::start(&path, readers, queue_capacity).map_err(failed("start the reader threads"))?;
         let scans = Readers::start(&path, 1, queue_capacity).map_err(failed("start the thread for scans"))?;
         Ok(Self {

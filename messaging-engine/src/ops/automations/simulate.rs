@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use http::{Method, StatusCode};
 use jiff::ToSpan as _;
+use messaging_core::DomainError;
 use messaging_core::domain::automation::Design;
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
 use messaging_core::domain::automation::run::{Run, RunStatus};
@@ -21,7 +22,6 @@ use messaging_core::patch::Patch;
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
 use messaging_core::violation::{FieldCode, Violations};
-use messaging_core::DomainError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
