@@ -1,10 +1,12 @@
-//! `automation push` and `pull`: automations as files, so that people keep them in version control.
+//! `automation push`, `pull` and `simulate`: automations as files, so that people keep them in version control and try
+//! them out there.
 //!
 //! A file is an automation: the body of `POST …/automations`, in JSON or TOML. Automations are matched by name; the API
 //! says what is wrong with one, and nothing here knows a rule.
 
 mod file;
 mod names;
+mod simulate;
 
 use std::path::PathBuf;
 
@@ -23,7 +25,11 @@ use crate::{arguments, files};
 type Entry = (&'static [&'static str], fn() -> Command);
 
 /// The commands by their words.
-pub(crate) const COMMANDS: &[Entry] = &[(&["automation", "push"], push), (&["automation", "pull"], pull)];
+pub(crate) const COMMANDS: &[Entry] = &[
+    (&["automation", "push"], push),
+    (&["automation", "pull"], pull),
+    (&["automation", "simulate"], simulate::command),
+];
 
 /// Whether a command line is one of ours.
 pub(crate) fn is_ours(words: &[&str]) -> bool {
@@ -67,6 +73,9 @@ fn pull() -> Command {
 
 /// Carries out one of the commands.
 pub(crate) async fn run(words: &[&str], matches: &ArgMatches, output: Output) -> Result<(), Failure> {
+    if words == ["automation", "simulate"] {
+        return simulate::run(matches, output).await;
+    }
     let directory = files::directory(matches)?;
     let target = Target::choose(matches, resources::endpoint("automation", "list")?.access).await?;
     let automations = Resources { noun: "automation", target };

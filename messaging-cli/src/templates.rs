@@ -4,7 +4,7 @@
 //! `template.txt` with what is long. The HTML that MJML became is not a file, because it is made anew.
 //! Templates are matched by name; the API says what is wrong with one, and nothing here knows a rule.
 
-mod folder;
+pub(crate) mod folder;
 
 use std::path::PathBuf;
 

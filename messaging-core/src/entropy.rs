@@ -37,7 +37,7 @@ impl Entropy for SystemEntropy {
     }
 }
 
-/// Repeatable bytes; for tests only, and never the source of a secret.
+/// Repeatable bytes; for tests and simulations, and never the source of a secret.
 #[derive(Debug)]
 pub struct SeededEntropy(Mutex<u64>);
 

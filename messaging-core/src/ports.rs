@@ -7,6 +7,7 @@ pub mod inbound;
 pub mod resolver;
 pub mod settling;
 pub mod store;
+pub mod temporary;
 pub mod transport;
 pub mod uploads;
 
@@ -16,5 +17,6 @@ pub use fetch::Fetch;
 pub use resolver::Resolver;
 pub use settling::settle_blobs;
 pub use store::Store;
+pub use temporary::{TemporaryStore, TemporaryStores};
 pub use transport::Transport;
 pub use uploads::Uploads;

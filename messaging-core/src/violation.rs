@@ -128,6 +128,20 @@ impl Violations {
         }
     }
 
+    /// The same where the body that they are about stands in another one, under a pointer.
+    #[must_use]
+    pub fn below(self, outer: &str) -> Self {
+        let mut moved = Self::new();
+        for violation in self.0 {
+            let at = match violation.at {
+                At::Pointer(pointer) => At::Pointer(format!("{outer}{pointer}")),
+                parameter @ At::Parameter(_) => parameter,
+            };
+            moved.push(at, violation.code, violation.message, violation.position);
+        }
+        moved
+    }
+
     /// The same about a query, whose members are parameters.
     pub(crate) fn of_parameters(self) -> Self {
         let mut renamed = Self::new();

@@ -32,6 +32,7 @@ pub(crate) mod write_queues;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use messaging_core::domain::bot_detection::RecentClicks;
 use messaging_core::domain::channel::Channel;
@@ -44,7 +45,7 @@ use messaging_core::ports::clock::{Clock, Entropy};
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::resolver::Resolver;
 use messaging_core::ports::store::StoreError;
-use messaging_core::ports::{BlobStore, Store, Transport, Uploads};
+use messaging_core::ports::{BlobStore, Store, TemporaryStores, Transport, Uploads};
 use messaging_core::time::{Monotonic, Timestamp};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
@@ -131,6 +132,12 @@ pub(crate) struct Shared {
     pub(crate) upload_places: FairSemaphore,
     /// Imports whose file is being received.
     pub(crate) receiving: Receiving,
+    /// Where simulations take place.
+    pub(crate) temporary_stores: Option<Arc<dyn TemporaryStores>>,
+    /// Simulations at one time.
+    pub(crate) simulations: Semaphore,
+    /// How long work that waits for others waits before it looks by itself.
+    pub(crate) rest: Duration,
 }
 
 impl App {
@@ -299,6 +306,21 @@ impl App {
     /// Puts calls that change one resource in order.
     pub(crate) fn write_queues(&self) -> &WriteQueues {
         &self.0.write_queues
+    }
+
+    /// Where simulations take place, if this program has a place for them.
+    pub(crate) fn temporary_stores(&self) -> Option<&Arc<dyn TemporaryStores>> {
+        self.0.temporary_stores.as_ref()
+    }
+
+    /// Turns to simulate.
+    pub(crate) fn simulations(&self) -> &Semaphore {
+        &self.0.simulations
+    }
+
+    /// How long work that waits for others to do something, who wake it, waits before it looks by itself.
+    pub(crate) fn rest(&self) -> Duration {
+        self.0.rest
     }
 
     pub(crate) fn running_keys(&self) -> &RunningKeys {

@@ -52,6 +52,7 @@ pub mod fair_semaphore;
 pub mod jobs;
 pub mod ops;
 pub mod services;
+pub mod simulation;
 #[doc(hidden)]
 pub mod vault;
 pub mod work;

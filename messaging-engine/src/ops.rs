@@ -164,6 +164,7 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<automations::runs::GetRun>(),
         Endpoint::of::<automations::runs::ExitRun>(),
         Endpoint::of::<automations::stats::GetAutomationStats>(),
+        Endpoint::of::<automations::simulate::SimulateAutomation>(),
         // Section 14.
         Endpoint::of::<sending_domains::ListSendingDomains>(),
         Endpoint::of::<sending_domains::CreateSendingDomain>(),

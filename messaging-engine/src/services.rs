@@ -33,6 +33,7 @@ mod restored_campaigns;
 mod secrets;
 mod segments;
 mod sign_ins;
+pub(crate) mod simulating;
 pub(crate) mod suppressing;
 pub(crate) mod templates;
 pub(crate) mod texts;

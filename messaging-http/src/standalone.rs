@@ -5,6 +5,7 @@ pub mod backup;
 mod data_directory;
 mod open;
 mod process;
+pub mod rehearsal;
 mod start_error;
 
 use std::fs::{self, OpenOptions};

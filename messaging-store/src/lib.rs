@@ -26,8 +26,10 @@ mod file_error;
 mod files;
 pub mod key_file;
 mod sqlite;
+mod temporary;
 
 pub use file_error::FileError;
 pub use sqlite::SqliteStore;
 pub use sqlite::open::SqliteOptions;
 pub use sqlite::open_error::OpenError;
+pub use temporary::TemporaryDatabases;

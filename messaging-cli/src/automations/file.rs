@@ -74,6 +74,11 @@ fn same_name(found: &[Named]) -> Option<(&str, &str)> {
     Some((&found[one].name, &found[other].name))
 }
 
+/// An automation in a file, JSON unless its name ends in .toml.
+pub(super) fn read_one(path: &Path) -> Result<Value, Failure> {
+    Ok(read(path, Format::of(path).unwrap_or(Format::Json))?.body)
+}
+
 fn read(path: &Path, format: Format) -> Result<Named, Failure> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let text = files::read(path)?;

@@ -20,17 +20,22 @@ const MAX_FOLDERS: usize = 2_000;
 
 /// A folder and the request it makes.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(crate) struct Folder {
     /// The folder's name.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The body for creating or changing the template.
-    pub(super) body: Value,
+    pub(crate) body: Value,
+    /// The id that it has somewhere, by which automations name it.
+    pub(crate) id: Option<String>,
 }
 
 /// What `template.toml` says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Facts {
+    /// The id that automations name it by; only `automation simulate` reads it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
     /// The folder's name when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
@@ -57,7 +62,7 @@ fn email() -> String {
 }
 
 /// The folders of a directory that hold a template, by name.
-pub(super) fn read_all(directory: &Path) -> Result<Vec<Folder>, Failure> {
+pub(crate) fn read_all(directory: &Path) -> Result<Vec<Folder>, Failure> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(directory).map_err(|error| files::unreadable(directory, error))? {
         let path = entry.map_err(|error| files::unreadable(directory, error))?.path();
@@ -90,7 +95,7 @@ fn read(folder: &Path) -> Result<Folder, Failure> {
     if !body["mjml"].is_null() {
         body["html"] = Value::Null;
     }
-    Ok(Folder { name, body })
+    Ok(Folder { name, body, id: facts.id })
 }
 
 /// Writes a template as the API shows it.
@@ -98,7 +103,10 @@ pub(super) fn write(folder: &Path, template: &Value) -> Result<(), Failure> {
     let text = |member: &str| template[member].as_str().map(ToOwned::to_owned);
     // Names that are found are found again; a pull and a push change nothing.
     let variables = template["variables"].as_array().into_iter().flatten();
+    // A folder that has an id keeps it: it may be that of another workspace.
+    let known = read(folder).ok().and_then(|known| known.id);
     let facts = Facts {
+        id: known,
         name: text("name"),
         channel: text("channel").unwrap_or_default(),
         subject: text("subject"),

@@ -16,6 +16,7 @@ mod memory;
 mod messages;
 mod one_server;
 mod secret_key;
+mod simulate;
 mod support;
 mod templates;
 mod webhooks;

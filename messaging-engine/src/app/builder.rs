@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::link_token::LinkKey;
@@ -13,7 +14,7 @@ use messaging_core::ids::IdSource;
 use messaging_core::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
 use messaging_core::ports::fetch::{Fetch, NoFetch};
 use messaging_core::ports::resolver::{NoResolver, Resolver};
-use messaging_core::ports::{BlobStore, Store, Transport, Uploads};
+use messaging_core::ports::{BlobStore, Store, TemporaryStores, Transport, Uploads};
 use tokio::sync::Semaphore;
 
 use super::caches::Lookups;
@@ -37,6 +38,9 @@ use super::write_queues::WriteQueues;
 use super::{App, Shared, capacity, news};
 use crate::vault::{KeyRefused, Vault};
 
+/// Where nothing is to be done until somebody acts, who is heard of, work looks so often anyway.
+const REST: Duration = Duration::from_hours(1);
+
 /// Puts an [`App`] together.
 pub struct Builder {
     store: Arc<dyn Store>,
@@ -49,6 +53,8 @@ pub struct Builder {
     transports: HashMap<(Channel, String), Arc<dyn Transport>>,
     settings: Settings,
     secret_key: SecretKey,
+    temporary_stores: Option<Arc<dyn TemporaryStores>>,
+    rest: Duration,
 }
 
 impl Builder {
@@ -108,6 +114,18 @@ impl Builder {
         self
     }
 
+    /// Simulates automations on stores of `stores`. Without them none is simulated.
+    pub fn temporary_stores(mut self, stores: Arc<dyn TemporaryStores>) -> Self {
+        self.temporary_stores = Some(stores);
+        self
+    }
+
+    /// How long work that waits for others to do something waits before it looks by itself.
+    pub(crate) fn rest(mut self, rest: Duration) -> Self {
+        self.rest = rest;
+        self
+    }
+
     /// The application. Must be called on a runtime, on which it hears what the store tells. Refused when the store's secrets are sealed under another key; a new store takes this
     /// one as its own.
     pub async fn build(self) -> Result<App, KeyRefused> {
@@ -158,6 +176,9 @@ impl Builder {
             imports: Semaphore::new(capacity::IMPORTS_AT_A_TIME),
             upload_places: capacity::uploads(),
             receiving: Receiving::default(),
+            temporary_stores: self.temporary_stores,
+            simulations: Semaphore::new(capacity::SIMULATIONS_AT_A_TIME),
+            rest: self.rest,
         });
         shared.look_at_fence().await.map_err(KeyRefused::Store)?;
         news::follow(&shared);
@@ -196,6 +217,8 @@ impl App {
             transports: HashMap::new(),
             settings: Settings::default(),
             secret_key,
+            temporary_stores: None,
+            rest: REST,
         }
     }
 }

@@ -62,3 +62,6 @@ pub(crate) fn template_work() -> HeavyWork {
 pub(crate) fn uploads() -> FairSemaphore {
     FairSemaphore::new(Bounds { permits: UPLOADS_AT_A_TIME, waiting: 0, waiting_of_one: 0 })
 }
+
+/// Simulations at one time; each has a database of its own and at most a processor.
+pub(crate) const SIMULATIONS_AT_A_TIME: usize = 2;

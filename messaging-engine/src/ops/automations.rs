@@ -6,6 +6,7 @@
 
 pub mod actions;
 pub mod runs;
+pub mod simulate;
 pub mod stats;
 mod view;
 

@@ -33,9 +33,6 @@ const SLICE: Duration = Duration::from_millis(500);
 const LARGEST: usize = 256;
 /// How often in a row a page is decided again because something changed meanwhile.
 const MAX_CONFLICTS: u32 = 16;
-/// Where nothing is to be done until somebody acts, which wakes the job, it looks so often anyway.
-const REST: Duration = Duration::from_hours(1);
-
 /// So soon it looks again at what cannot be brought on, or is about to be due.
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -96,7 +93,8 @@ impl Job for RunAutomation {
                 Ok(false) => {
                     let next = cx.app.store().next_run_due(self.workspace_id, self.automation_id, self.shard).await?;
                     // What is due and was not brought on cannot be now, and would be found again at once.
-                    let at = next.unwrap_or(turn.now + REST).clamp(turn.now + RETRY, turn.now + REST);
+                    let rest = turn.now + cx.app.rest();
+                    let at = next.unwrap_or(rest).clamp(turn.now + RETRY, rest);
                     return cx.again_at(at, &self, Changes::default()).await;
                 }
                 Err(error) if page.tries_again(&cx.app, &error).await => {}
@@ -143,6 +141,6 @@ async fn turn_or_rest<J: Job>(
         let zone = app.workspace_zone(workspace).await?;
         return Ok(Some(Turn { automation, plan, zone, now: app.now() }));
     }
-    cx.again_at(app.now() + REST, job, Changes::default()).await?;
+    cx.again_at(app.now() + app.rest(), job, Changes::default()).await?;
     Ok(None)
 }

@@ -125,7 +125,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
                 app.prepare_to_work().await.map_err(CommitError::into_store_error)?;
                 is_prepared = true;
             }
-            claim(&app, &in_work).await
+            claim(&app, &in_work, WINDOW).await
         };
         let claimed = match claiming.await {
             Ok(claimed) => claimed,
@@ -197,8 +197,9 @@ async fn pause(app: &App) -> Duration {
     }
 }
 
-async fn claim(app: &App, in_work: &InWork) -> Result<Vec<ClaimedJob>, StoreError> {
-    let room = WINDOW.saturating_sub(in_work.tasks.len());
+/// Claims jobs until as many as `most` are in work.
+async fn claim(app: &App, in_work: &InWork, most: usize) -> Result<Vec<ClaimedJob>, StoreError> {
+    let room = most.saturating_sub(in_work.tasks.len());
     if room == 0 {
         return Ok(Vec::new());
     }
@@ -287,7 +288,7 @@ impl App {
     pub async fn run_until_idle(&self) -> Result<(), StoreError> {
         let mut in_work = InWork::default();
         loop {
-            let claimed = match claim(self, &in_work).await {
+            let claimed = match claim(self, &in_work, WINDOW).await {
                 Ok(claimed) => claimed,
                 Err(error) => {
                     // What is in work has perhaps sent something, and its outcome would be lost.
@@ -305,6 +306,20 @@ impl App {
             }
             in_work.one_ended().await;
             in_work.collect();
+        }
+    }
+
+    /// The same, one job after another: for simulations, which have the store for themselves.
+    pub(crate) async fn run_one_by_one(&self) -> Result<(), StoreError> {
+        let nothing = InWork::default();
+        loop {
+            let claimed = claim(self, &nothing, 1).await?;
+            if claimed.is_empty() {
+                return Ok(());
+            }
+            for job in claimed {
+                run(self, job).await;
+            }
         }
     }
 }

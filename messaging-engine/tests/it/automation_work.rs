@@ -26,7 +26,7 @@ const DAY: Duration = Duration::from_hours(24);
 
 /// A workspace with automations.
 pub(crate) struct Journeys {
-    product: Product,
+    pub(crate) product: Product,
 }
 
 impl Deref for Journeys {

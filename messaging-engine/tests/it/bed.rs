@@ -16,7 +16,7 @@ use messaging_engine::app::App;
 use messaging_engine::caller::Caller;
 use messaging_engine::ops::{self, Endpoint, Request};
 use messaging_engine::{Error, SecretKey, admin};
-use messaging_store::{SqliteOptions, SqliteStore};
+use messaging_store::{SqliteOptions, SqliteStore, TemporaryDatabases};
 use messaging_transport::testing::MemoryFetch;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -65,9 +65,20 @@ impl Bed {
         fetch: Arc<dyn Fetch>,
         transports: Vec<(Channel, &'static str, Arc<dyn Transport>)>,
     ) -> Self {
+        Self::build_on(resolver, fetch, transports, false)
+    }
+
+    /// A bed whose database waits for no disk where it is `temporary`: for tests of very many commits.
+    pub(crate) fn build_on(
+        resolver: Arc<dyn Resolver>,
+        fetch: Arc<dyn Fetch>,
+        transports: Vec<(Channel, &'static str, Arc<dyn Transport>)>,
+        temporary: bool,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store: Arc<dyn Store> =
-            Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db"))).unwrap());
+        let mut options = SqliteOptions::new(directory.path().join("messaging.db"));
+        options.temporary = temporary;
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(options).unwrap());
         let clock = Arc::new(ManualClock::new(START));
         let building = App::builder(Arc::clone(&store), KEY)
             .clock(Arc::clone(&clock) as _)
@@ -75,6 +86,7 @@ impl Bed {
             .resolver(resolver)
             .fetch(fetch)
             .transports(transports.clone())
+            .temporary_stores(Arc::new(TemporaryDatabases::new(directory.path().join("simulations"))))
             .settings(
                 messaging_engine::Settings::default()
                     .hostname("mx.service.test")

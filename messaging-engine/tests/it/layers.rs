@@ -41,7 +41,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
             &["app"],
             &["services"],
             &["ops", "work"],
-            &["dispatch", "admin"],
+            &["dispatch", "admin", "simulation"],
         ],
     ),
 ];

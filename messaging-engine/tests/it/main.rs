@@ -5,6 +5,7 @@ mod accounts;
 mod admin;
 mod analytics;
 mod attempts;
+mod automation_simulation;
 mod automation_work;
 mod automations;
 mod bed;

@@ -60,10 +60,25 @@ impl Product {
         Self::build(Arc::default(), carrier, Arc::new(MemoryFetch::default())).await
     }
 
+    /// A product whose database waits for no disk, that calls web addresses with `fetch`.
+    pub(crate) async fn undurable(fetch: Arc<dyn Fetch>) -> Self {
+        let transport = Arc::new(MemoryTransport::default());
+        Self::build_on(Arc::clone(&transport), transport, fetch, true).await
+    }
+
     async fn build(transport: Arc<MemoryTransport>, carrier: Arc<dyn Transport>, fetch: Arc<dyn Fetch>) -> Self {
+        Self::build_on(transport, carrier, fetch, false).await
+    }
+
+    async fn build_on(
+        transport: Arc<MemoryTransport>,
+        carrier: Arc<dyn Transport>,
+        fetch: Arc<dyn Fetch>,
+        temporary: bool,
+    ) -> Self {
         let channels = [Channel::Email, Channel::Sms, Channel::Telegram, Channel::Push];
         let transports = channels.map(|channel| (channel, "sandbox", Arc::clone(&carrier))).to_vec();
-        let bed = Bed::build(Arc::new(NoResolver), fetch, transports);
+        let bed = Bed::build_on(Arc::new(NoResolver), fetch, transports, temporary);
         admin::create_user(&bed.app, "owner@acme.com", None, None).await.unwrap();
         let workspace = admin::create_workspace(&bed.app, "Acme", "owner@acme.com").await.unwrap().id;
         admin::prepare_sandbox(&bed.app, workspace, &[Algorithm::Ed25519Sha256]).await.unwrap();

@@ -1,17 +1,23 @@
 //! The application on the database that the settings name, without a server.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use messaging_core::ports::clock::SystemClock;
 use messaging_core::ports::fetch::Fetch;
 use messaging_engine::{App, KeyRefused};
-use messaging_store::{SqliteOptions, SqliteStore, key_file};
+use messaging_store::{SqliteOptions, SqliteStore, TemporaryDatabases, key_file};
 use messaging_transport::{DirectDelivery, Dns, GuardedFetch};
 
 use super::data_directory::{self, EPOCH};
 use super::process::raise_file_limit;
 use super::start_error::StartError;
 use crate::settings::Settings;
+
+/// The directory in which a server simulates.
+const SIMULATIONS: &str = "simulations";
+/// What the names of those of commands begin with.
+const OF_COMMANDS: &str = "simulations-";
 
 /// Who works on the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +65,7 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
         .resolver(Arc::new(transport.dns.clone()))
         .fetch(fetch)
         .transports(messaging_transport::defaults(&transport))
+        .temporary_stores(Arc::new(TemporaryDatabases::new(simulations(&settings.data, role))))
         .settings(settings.engine.clone().public_url(public_url))
         .build()
         .await;
@@ -68,4 +75,21 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
         }
         KeyRefused::Store(_) => StartError::KeyCheck(refused),
     })
+}
+
+/// Where simulations take place: the server has a directory of its own, and so has each command.
+fn simulations(data: &Path, role: Role) -> PathBuf {
+    match role {
+        Role::Server => {
+            // What commands left that did not end orderly.
+            let entries = std::fs::read_dir(data).into_iter().flatten().flatten();
+            for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(OF_COMMANDS)) {
+                if let Err(error) = std::fs::remove_dir_all(entry.path()) {
+                    tracing::warn!(path = %entry.path().display(), %error, "what a command left cannot be removed");
+                }
+            }
+            data.join(SIMULATIONS)
+        }
+        Role::Command => data.join(format!("{OF_COMMANDS}{}", std::process::id())),
+    }
 }

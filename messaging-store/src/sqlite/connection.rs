@@ -39,17 +39,31 @@ pub(super) struct Reopen {
     path: PathBuf,
     log: PathBuf,
     exclusive: bool,
+    temporary: bool,
 }
 
 impl Reopen {
-    /// For a server (`exclusive`), or for a command beside it.
-    pub(super) fn new(path: &Path, exclusive: bool) -> Self {
-        Self { path: path.to_owned(), log: log_path(path), exclusive }
+    /// For a server (`exclusive`), or for a command beside it; what is written need not last where the database is
+    /// `temporary`.
+    pub(super) fn new(path: &Path, exclusive: bool, temporary: bool) -> Self {
+        Self { path: path.to_owned(), log: log_path(path), exclusive, temporary }
     }
 
     /// A new connection that writes.
     pub(super) fn writer(&self) -> rusqlite::Result<Connection> {
-        writer(&self.path, self.exclusive)
+        let connection = writer(&self.path, self.exclusive)?;
+        connection.execute_batch(self.durable())?;
+        Ok(connection)
+    }
+
+    /// What makes commits of the writer last.
+    pub(super) const fn durable(&self) -> &'static str {
+        if self.temporary { "PRAGMA synchronous = off" } else { "PRAGMA synchronous = full" }
+    }
+
+    /// What lets a power cut undo them.
+    pub(super) const fn undurable(&self) -> &'static str {
+        if self.temporary { "PRAGMA synchronous = off" } else { "PRAGMA synchronous = normal" }
     }
 
     /// Whether it is a server's.

@@ -54,6 +54,8 @@ pub struct SqliteOptions {
     /// [`Installation::fence`](messaging_core::ports::store::Installation::fence). Unless given, copies are not noticed,
     /// but for those that [`back_up`](crate::backup::back_up) made. Only the program that does the jobs keeps it.
     pub epoch: Option<PathBuf>,
+    /// Whether the database goes with the process: nothing waits for the disk, nor for company on the way there.
+    pub temporary: bool,
 }
 
 impl SqliteOptions {
@@ -68,6 +70,7 @@ impl SqliteOptions {
             queue_capacity: 8192,
             disk_reserve: None,
             epoch: None,
+            temporary: false,
         }
     }
 }
@@ -76,12 +79,13 @@ impl SqliteStore {
     /// Opens a database, makes it when it is not there, and brings its schema up to date. Blocks for
     /// a few milliseconds.
     pub fn open(options: SqliteOptions) -> Result<Self, OpenError> {
-        let SqliteOptions { path, blobs, uploads, exclusive, readers, queue_capacity, disk_reserve, epoch } = options;
+        let SqliteOptions { path, blobs, uploads, exclusive, readers, queue_capacity, disk_reserve, epoch, temporary } =
+            options;
         let blobs = blobs.unwrap_or_else(|| beside(&path, "attachments"));
         let uploads = uploads.unwrap_or_else(|| beside(&path, "uploads"));
         make_files(&path)?;
         let lock = if exclusive { Some(lock(&path)?.ok_or(OpenError::InUse)?) } else { None };
-        let reopen = Reopen::new(&path, exclusive);
+        let reopen = Reopen::new(&path, exclusive, temporary);
         let mut connection = reopen.writer().map_err(failed("open the database"))?;
         if exclusive {
             // The process before may have ended after a failed sync.
@@ -118,7 +122,8 @@ impl SqliteStore {
         let commit = move |writing: &mut WriteConnection, requests: &mut _, rest: &mut _| {
             batch.commit(writing, requests, rest);
         };
-        let writer = Writer::start(writing, commit, queue_capacity).map_err(failed("start the writer thread"))?;
+        let writer =
+            Writer::start(writing, commit, queue_capacity, temporary).map_err(failed("start the writer thread"))?;
         let readers = Readers::start(&path, readers, queue_capacity).map_err(failed("start the reader threads"))?;
         let scans = Readers::start(&path, 1, queue_capacity).map_err(failed("start the thread for scans"))?;
         Ok(Self {

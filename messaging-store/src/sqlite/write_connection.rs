@@ -99,7 +99,7 @@ impl WriteConnection {
             return Err(Fault::Unhealthy);
         }
         // The pragma acts when it is compiled, so it cannot be kept prepared.
-        self.connection.execute_batch("PRAGMA synchronous = normal")?;
+        self.connection.execute_batch(self.reopen.undurable())?;
         let outcome = self.begin().and_then(|()| {
             let answer = work(&self.connection, &mut self.index, &mut self.interests)?;
             self.interests.settle(&self.connection, &mut self.index)?;
@@ -117,7 +117,7 @@ impl WriteConnection {
                 self.health.report(fault);
             }
         }
-        self.connection.execute_batch("PRAGMA synchronous = full")?;
+        self.connection.execute_batch(self.reopen.durable())?;
         outcome
     }
 
@@ -251,7 +251,7 @@ impl WriteConnection {
     /// Cleans up after a panic: nobody gets an answer, nothing was changed.
     pub(super) fn abandon(&mut self) {
         self.roll_back();
-        let _ = self.connection.execute_batch("PRAGMA synchronous = full");
+        let _ = self.connection.execute_batch(self.reopen.durable());
     }
 
     /// Begins a transaction; fails when another process has become the owner.

@@ -108,7 +108,13 @@ impl std::fmt::Debug for WriterQueue {
 
 impl Writer {
     /// Starts the thread, which has `commit` write what it takes: all of the requests, and as much of the rest as fits.
-    pub(super) fn start<C>(mut writing: WriteConnection, mut commit: C, capacity: usize) -> std::io::Result<Self>
+    /// Background work that is `alone` waits for no company.
+    pub(super) fn start<C>(
+        mut writing: WriteConnection,
+        mut commit: C,
+        capacity: usize,
+        alone: bool,
+    ) -> std::io::Result<Self>
     where
         C: FnMut(&mut WriteConnection, &mut VecDeque<Commit>, &mut VecDeque<Commit>) + Send + 'static,
     {
@@ -116,7 +122,7 @@ impl Writer {
         let mine = Arc::clone(&queue);
         let thread = thread::Builder::new()
             .name("store-writer".to_owned())
-            .spawn(move || run(&mine, &mut writing, &mut commit))?;
+            .spawn(move || run(&mine, &mut writing, &mut commit, alone))?;
         Ok(Self { queue, thread: Mutex::new(Some(thread)), capacity })
     }
 
@@ -238,6 +244,8 @@ struct Taken {
     last_alone: Option<Instant>,
     /// Whether background work stays out of this batch.
     background_waits: bool,
+    /// Whether it never does.
+    alone: bool,
 }
 
 impl Taken {
@@ -254,7 +262,7 @@ impl Taken {
             let now = Instant::now();
             if !self.foreground.is_empty() {
                 self.last_request = Some(now);
-                self.background_waits = !left_of(RIDE_EVERY, self.last_ride, now).is_zero();
+                self.background_waits = !self.alone && !left_of(RIDE_EVERY, self.last_ride, now).is_zero();
                 if !self.background_waits {
                     self.last_ride = Some(now);
                 }
@@ -263,7 +271,7 @@ impl Taken {
             let is_crowd = is_left || self.background.len() >= CROWD;
             let gathering = if is_crowd { Duration::ZERO } else { left_of(ALONE_EVERY, self.last_alone, now) };
             let riding = left_of(RIDE_EVERY, self.last_request, now);
-            let alone_in = if waiting.closed { Duration::ZERO } else { riding.max(gathering) };
+            let alone_in = if waiting.closed || self.alone { Duration::ZERO } else { riding.max(gathering) };
             self.background_waits = !alone_in.is_zero();
             if !(self.background.is_empty() || self.background_waits) {
                 self.last_alone = Some(now);
@@ -308,8 +316,9 @@ fn run(
     queue: &WriterQueue,
     writing: &mut WriteConnection,
     commit: &mut impl FnMut(&mut WriteConnection, &mut VecDeque<Commit>, &mut VecDeque<Commit>),
+    alone: bool,
 ) {
-    let mut taken = Taken::default();
+    let mut taken = Taken { alone, ..Taken::default() };
     while taken.fill(queue) {
         let is_idle = taken.tasks.is_empty() && taken.foreground.is_empty() && taken.background.is_empty();
         survive(writing, WriteConnection::look_after_health);

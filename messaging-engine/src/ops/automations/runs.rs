@@ -104,7 +104,7 @@ pub struct StepView {
 }
 
 impl StepView {
-    fn of(step: RunStep, redactor: Redactor) -> Self {
+    pub(super) fn of(step: RunStep, redactor: Redactor) -> Self {
         let RunStep { at, node_id, outcome, branch, reason, detail } = step;
         let reason = reason.map(|reason| redactor.text(reason));
         Self { at, node_id, outcome, branch, reason, detail: redactor.meta(Channel::Email, detail) }

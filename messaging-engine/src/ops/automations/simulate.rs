@@ -1,0 +1,274 @@
+//! Trying an automation out.
+//!
+//! Contract section 13.4, "Simulate". What was sent is judged here like what is saved and activated; how it is done stands
+//! in [`simulation`](crate::simulation).
+
+use std::collections::HashMap;
+
+use http::{Method, StatusCode};
+use jiff::ToSpan as _;
+use messaging_core::DomainError;
+use messaging_core::domain::automation::Design;
+use messaging_core::domain::automation::history::{RunStep, StepOutcome};
+use messaging_core::domain::automation::run::{Run, RunStatus};
+use messaging_core::domain::automation::simulation::{MAX_YEARS, SimulatedEvent, SimulationInput};
+use messaging_core::domain::contact::identity_resolver::{IdentityResolver, UpsertContext};
+use messaging_core::domain::contact::input::ContactInput;
+use messaging_core::domain::contact::{Contact, IdentifierKind};
+use messaging_core::domain::redaction::Redactor;
+use messaging_core::ids::{ContactId, WorkspaceId};
+use messaging_core::input::Empty;
+use messaging_core::patch::Patch;
+use messaging_core::scope::{Access, Scope};
+use messaging_core::time::Timestamp;
+use messaging_core::violation::{FieldCode, Violations};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::runs::StepView;
+use super::{AutomationPath, complete, find, judge};
+use crate::app::App;
+use crate::app::write_queues::ResourceKey;
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, Operation};
+use crate::services::simulating::{Happening, Participant, Planned, Simulated, Simulation, made_id};
+
+/// What has come of a simulation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct SimulationReport {
+    /// What the runs did and why, in order of time.
+    pub steps: Vec<SimulatedStep>,
+    /// How the last run ended; null while it is open, and where nobody entered.
+    pub ended: Option<SimulatedEnd>,
+}
+
+/// One step of a simulated run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct SimulatedStep {
+    /// Which run, from 1 in the order of entry.
+    pub run: u32,
+    /// The step.
+    #[serde(flatten)]
+    pub step: StepView,
+}
+
+/// How a simulated run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct SimulatedEnd {
+    /// Its state.
+    pub status: RunStatus,
+    /// When it ended.
+    pub at: Timestamp,
+    /// Why, where that is not the end of the graph.
+    pub reason: Option<String>,
+}
+
+impl SimulationReport {
+    /// What is told of the runs of a contact, in the order of their entries.
+    pub(crate) fn of<'r>(runs: impl Iterator<Item = &'r (Run, Vec<RunStep>)>, redactor: Redactor) -> Self {
+        let (mut steps, mut ended) = (Vec::new(), None);
+        for ((run, history), number) in runs.zip(1..) {
+            let mut latest = run.entered_at;
+            for step in history {
+                // Within a run they stay in their order.
+                latest = latest.max(step.at);
+                steps.push((latest, number, step.clone()));
+            }
+            ended = run.ended_at.map(|at| {
+                let reason = run.exit_reason.clone().map(|reason| redactor.text(reason));
+                SimulatedEnd { status: run.status, at, reason }
+            });
+        }
+        steps.sort_by_key(|(at, ..)| *at);
+        let mut ids = Ids::default();
+        let told = |(_, run, mut step): (Timestamp, u32, RunStep)| {
+            ids.rename(&mut step.detail);
+            SimulatedStep { run, step: StepView::of(step, redactor) }
+        };
+        Self { steps: steps.into_iter().map(told).collect(), ended }
+    }
+
+    /// Whether anybody entered.
+    pub(crate) fn has_entered(&self) -> bool {
+        self.steps.iter().any(|one| one.step.outcome == StepOutcome::Entered)
+    }
+}
+
+/// Names of messages and events that only the simulation has: numbers in the order in which they are told, so that a
+/// simulation that is repeated tells the same.
+#[derive(Default)]
+struct Ids {
+    known: HashMap<String, usize>,
+    given: HashMap<&'static str, usize>,
+}
+
+impl Ids {
+    fn rename(&mut self, detail: &mut Map<String, Value>) {
+        for (member, prefix) in [("message_id", "msg"), ("event_id", "evt")] {
+            let Some(Value::String(id)) = detail.get_mut(member) else { continue };
+            let given = self.given.entry(prefix).or_default();
+            let number = *self.known.entry(id.clone()).or_insert_with(|| {
+                *given += 1;
+                *given
+            });
+            *id = format!("{prefix}_{number:026}");
+        }
+    }
+}
+
+/// `POST /workspaces/{workspace_id}/automations/{id}/simulate`
+pub struct SimulateAutomation;
+
+impl Operation for SimulateAutomation {
+    const ID: &'static str = "simulateAutomation";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/automations/{id}/simulate";
+    const ACCESS: Access = Access::Scope(Scope::AutomationsRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "automation try";
+    const SUMMARY: &'static str = "Try an automation of the workspace out with a contact and events of a time that \
+                                   passes at once; nothing is changed and nothing is sent";
+    const LOOKS_UP: bool = true;
+    // What a contact has may stand in what a node said.
+    const ANSWERS_SECRET: bool = true;
+    type Path = AutomationPath;
+    type Query = Empty;
+    type Body = SimulationInput;
+    type Output = SimulationReport;
+
+    fn contended(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
+        // It changes nothing.
+        Vec::new()
+    }
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<SimulationReport, Error> {
+        let automation = find(cx, call.path).await?.record;
+        let workspace = automation.workspace_id;
+        let input = call.body;
+        let at = input.at.unwrap_or(cx.now);
+        if let Some(until) = input.until {
+            check_span(at, until, &mut cx.violations);
+        }
+        let participant = participant(cx, workspace, &input, at).await?;
+        let design = input.apply(automation.design.clone());
+        check_events(&design, &input.events, at, "/events", &mut cx.violations);
+        let (design, reading) = judge(cx, design).await?;
+        let Some((participant, until)) = participant.zip(input.until) else { return Err(Error::NotFound) };
+        complete(cx, workspace, &reading).await?;
+        let contact = participant.contact.id;
+        let events = input.events.iter().filter_map(|event| planned(event, contact, at)).collect();
+        let people = vec![participant];
+        let simulation = Simulation { workspace, automation: automation.id, design, people, events, at, until };
+        let Simulated { runs, .. } = cx.app.simulate(simulation).await?;
+        Ok(SimulationReport::of(runs.iter(), cx.redactor()))
+    }
+}
+
+/// Notes what is wrong with the span of a simulation.
+pub(crate) fn check_span(at: Timestamp, until: Timestamp, violations: &mut Violations) {
+    let utc = at.to_jiff().to_zoned(jiff::tz::TimeZone::UTC);
+    let latest = utc.checked_add(MAX_YEARS.years()).map_or(at, |latest| latest.timestamp().into());
+    if until <= at {
+        violations.add("/until", FieldCode::OutOfRange, "must be later than at");
+    } else if until > latest {
+        violations.add("/until", FieldCode::OutOfRange, "is at most 5 years after at");
+    }
+}
+
+/// Notes what is wrong with events of a simulation: times long before it, and nodes that send nothing.
+pub(crate) fn check_events(
+    design: &Design,
+    events: &[SimulatedEvent],
+    at: Timestamp,
+    pointer: &str,
+    violations: &mut Violations,
+) {
+    let utc = at.to_jiff().to_zoned(jiff::tz::TimeZone::UTC);
+    let earliest = utc.checked_sub(MAX_YEARS.years()).map_or(at, |earliest| earliest.timestamp().into());
+    let nodes = design.graph.get("nodes").and_then(Value::as_array);
+    let sends = |id: &str| nodes.into_iter().flatten().any(|node| node["id"] == id && node["kind"] == "send");
+    for (index, event) in events.iter().enumerate() {
+        let rule = "is at most 5 years before at of the simulation";
+        if event.occurred_at.is_some_and(|occurred| occurred < earliest) {
+            violations.add(format!("{pointer}/{index}/occurred_at"), FieldCode::OutOfRange, rule);
+        }
+        if event.at.is_some_and(|happens| happens < at) {
+            let rule = "is before at of the simulation, when nothing has been sent yet";
+            violations.add(format!("{pointer}/{index}/at"), FieldCode::OutOfRange, rule);
+        }
+        if event.node_id.as_ref().is_some_and(|node| !sends(node)) {
+            let rule = "is no send node of the graph";
+            violations.add(format!("{pointer}/{index}/node_id"), FieldCode::NotFound, rule);
+        }
+    }
+}
+
+/// What shall happen; `None` of what is no event.
+pub(crate) fn planned(event: &SimulatedEvent, contact: ContactId, at: Timestamp) -> Option<Planned> {
+    let (at, what) = match event.message {
+        Some(what) => (event.at?, Happening::Message(what, event.node_id.clone()?)),
+        None => (event.occurred_at.unwrap_or(at), Happening::Product(Box::new(event.product()?))),
+    };
+    Some(Planned { at, contact, what })
+}
+
+/// Who takes part. What is wrong is added, and then there is nobody.
+async fn participant(
+    cx: &mut Context<'_>,
+    workspace: WorkspaceId,
+    input: &SimulationInput,
+    at: Timestamp,
+) -> Result<Option<Participant>, Error> {
+    if let Some(text) = &input.contact_id {
+        let found = match text.parse() {
+            Ok(id) => cx.store().contact(workspace, id).await?,
+            Err(_) => None,
+        };
+        if found.is_none() {
+            cx.violations.add("/contact_id", FieldCode::NotFound, "no such contact in this workspace");
+        }
+        return Ok(found.map(|stored| Participant { contact: stored.record, is_known: true, enters_at: at }));
+    }
+    let Some(sent) = &input.contact else { return Ok(None) };
+    // What happens before is history of the contact, which is there from the beginning.
+    let born = input.events.iter().filter_map(|event| event.occurred_at).fold(at, Timestamp::min);
+    match cx.app.thought_of(workspace, sent.clone(), born).await? {
+        Ok(contact) => Ok(Some(Participant { contact, is_known: false, enters_at: at })),
+        Err(faults) => {
+            cx.violations.merge(faults.below("/contact"));
+            Ok(None)
+        }
+    }
+}
+
+impl App {
+    /// A contact as it would be if it were created: by the rules of a request that does, and with an id that follows from
+    /// what names it.
+    pub(crate) async fn thought_of(
+        &self,
+        workspace: WorkspaceId,
+        sent: ContactInput,
+        now: Timestamp,
+    ) -> Result<Result<Contact, Violations>, Error> {
+        let types = self.field_types(workspace).await?;
+        let lists = match &sent.list_ids {
+            Patch::Set(ids) => ids.iter().filter_map(|id| id.parse().ok()).collect(),
+            Patch::Null | Patch::Absent => Vec::new(),
+        };
+        let lists = if lists.is_empty() { lists } else { self.store().lists_among(workspace, &lists).await? };
+        let name = [&sent.external_id, &sent.email, &sent.phone].into_iter().find_map(Patch::as_value);
+        let new_id = made_id(name.map_or("", String::as_str));
+        let on = UpsertContext { workspace_id: workspace, new_id, now };
+        let mut nobody = IdentityResolver::new(Vec::new(), lists, &types);
+        match nobody.upsert(sent, Violations::new(), &IdentifierKind::ALL, on) {
+            Ok(decision) => Ok(Ok((*decision.contact).clone())),
+            Err(DomainError::Invalid(faults)) => Ok(Err(faults)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What is simulated, and what comes of it: as data, so that operations need not know how it is done
+//! ([`simulation`](crate::simulation)).
+
+use messaging_core::domain::automation::Design;
+use messaging_core::domain::automation::history::RunStep;
+use messaging_core::domain::automation::run::Run;
+use messaging_core::domain::automation::simulation::MessageMove;
+use messaging_core::domain::contact::Contact;
+use messaging_core::domain::digest::Digest;
+use messaging_core::domain::product_event::input::ProductEventInput;
+use messaging_core::ids::{AutomationId, ContactId, Id, WorkspaceId};
+use messaging_core::ports::store::AutomationCounts;
+use messaging_core::time::Timestamp;
+
+/// A design that is complete, and what shall happen in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Simulation {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) automation: AutomationId,
+    pub(crate) design: Design,
+    /// Who takes part, each another contact.
+    pub(crate) people: Vec<Participant>,
+    /// What happens; those of one moment in this order.
+    pub(crate) events: Vec<Planned>,
+    /// When the automation becomes active.
+    pub(crate) at: Timestamp,
+    /// When it ends.
+    pub(crate) until: Timestamp,
+}
+
+/// Somebody who takes part.
+#[derive(Debug, Clone)]
+pub(crate) struct Participant {
+    /// The contact. Lists that are not there are left out.
+    pub(crate) contact: Contact,
+    /// Whether the workspace has it: then what is known of it counts.
+    pub(crate) is_known: bool,
+    /// When it enters, where the trigger waits neither for an event nor for a date.
+    pub(crate) enters_at: Timestamp,
+}
+
+/// Something that happens at a time.
+#[derive(Debug, Clone)]
+pub(crate) struct Planned {
+    pub(crate) at: Timestamp,
+    pub(crate) contact: ContactId,
+    pub(crate) what: Happening,
+}
+
+/// What happens.
+#[derive(Debug, Clone)]
+pub(crate) enum Happening {
+    /// A product event, whatever contact it names.
+    Product(Box<ProductEventInput>),
+    /// Something is done with the last message that a node sent.
+    Message(MessageMove, String),
+}
+
+/// What has come of a simulation.
+#[derive(Debug)]
+pub(crate) struct Simulated {
+    /// The runs in the order of entry, with what they did.
+    pub(crate) runs: Vec<(Run, Vec<RunStep>)>,
+    /// How many came how far.
+    pub(crate) counts: AutomationCounts,
+}
+
+/// An id that follows from a text: of a contact that is only thought of, so that it draws the same share every time.
+pub(crate) fn made_id<I: Id>(text: &str) -> I {
+    let digest = Digest::of(&format!("{}:{text}", I::PREFIX));
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest.as_bytes()[..16]);
+    // Ids begin with a time, and a store takes none of before 1970.
+    bytes[0] &= 0x03;
+    I::from_bytes(bytes)
+}

@@ -1,0 +1,83 @@
+//! Trying an automation out: the engine itself on a store of its own, with a clock that jumps to whatever is next.
+//!
+//! Contract section 13.4, "Simulate". No rule is written down a second time: contacts, events, activation, entries, nodes and
+//! deliveries are the services and jobs of the product. What is different is around them: the store is empty but for what
+//! [`world`] copies, the transport and the receivers of webhooks are [`peers`] that nobody is behind, ids come from a seed,
+//! and [`course`] moves the clock. The workspace is only read.
+
+mod course;
+mod files;
+mod peers;
+mod world;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::secret_key::SecretKey;
+use messaging_core::ports::Transport;
+use messaging_core::ports::clock::{ManualClock, SeededEntropy};
+use messaging_core::time::Timestamp;
+
+use self::course::{Course, too_much};
+pub use self::files::{FilesFault, Rehearsal, RehearsedContact, rehearse};
+use self::peers::{NobodyCalled, Outbox, PROVIDER, SEED};
+use crate::app::App;
+use crate::error::Error;
+use crate::services::simulating::{Simulated, Simulation};
+
+/// How long a simulation may take.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+/// How long one waits for others to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Work that waits to be woken looks by itself after this: never, while a simulation lasts.
+const REST: Duration = Duration::from_hours(24 * 366 * 20);
+impl App {
+    /// Simulates. The design must be complete ([`App::automation_faults`]).
+    pub(crate) fn simulate(&self, simulation: Simulation) -> BoxFuture<'_, Result<Simulated, Error>> {
+        Box::pin(async move {
+            let stores = self.temporary_stores().ok_or(Error::NotImplemented)?;
+            let busy = Error::Unavailable { retry_after: 5 };
+            let Ok(Ok(_turn)) = tokio::time::timeout(PATIENCE, self.simulations().acquire()).await else {
+                return Err(busy);
+            };
+            let temporary = stores.open().await?;
+            let simulating = perform(self, Arc::clone(&temporary.store), &simulation);
+            let outcome = match tokio::time::timeout(TIME_LIMIT, simulating).await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(too_much("takes more than a minute to get there; end earlier")),
+            };
+            temporary.store.close().await;
+            outcome
+        })
+    }
+}
+
+async fn perform(
+    from: &App,
+    store: Arc<dyn messaging_core::ports::Store>,
+    simulation: &Simulation,
+) -> Result<Simulated, Error> {
+    let start = start_of(simulation);
+    let clock = Arc::new(ManualClock::new(start));
+    let outbox = Arc::new(Outbox::default());
+    let carrier = |channel| (channel, PROVIDER, Arc::clone(&outbox) as Arc<dyn Transport>);
+    let app = App::builder(store, SecretKey::from_bytes([0; 32]))
+        .clock(Arc::clone(&clock) as _)
+        .entropy(Arc::new(SeededEntropy::new(SEED)))
+        .fetch(Arc::new(NobodyCalled))
+        .transports(Channel::ALL.map(carrier))
+        .settings(from.settings().clone().message_retry_jitter(0))
+        .rest(REST)
+        .build()
+        .await
+        .map_err(Error::internal)?;
+    world::copy(from, &app, simulation).await?;
+    Course::new(&app, &clock, &outbox, simulation).run().await
+}
+
+/// When the first thing happens.
+fn start_of(simulation: &Simulation) -> Timestamp {
+    simulation.events.iter().map(|event| event.at).fold(simulation.at, Timestamp::min)
+}

@@ -1,0 +1,293 @@
+//! What happens in a simulation, in its order: what is planned, what becomes due, and what follows from a message.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use messaging_core::changes::{RunKey, Write};
+use messaging_core::domain::automation::history::{RunStep, StepOutcome};
+use messaging_core::domain::automation::run::Run;
+use messaging_core::domain::automation::simulation::{DELIVERED_AFTER, MessageMove};
+use messaging_core::domain::automation::{Automation, AutomationStatus};
+use messaging_core::domain::link_token::{ReturnPurpose, UrlKey};
+use messaging_core::domain::outcome::{Acceptance, AddressFault, Answer, OutcomeClass, Response};
+use messaging_core::domain::product_event::input::{ContactReference, ProductEventInput};
+use messaging_core::domain::receipt::Receipt;
+use messaging_core::domain::report::Report;
+use messaging_core::domain::unsubscribe::UnsubscribeMethod;
+use messaging_core::ids::{ContactId, MessageId};
+use messaging_core::ports::clock::{Clock as _, ManualClock};
+use messaging_core::ports::inbound::{ReceiptLink, ReturnAddress};
+use messaging_core::ports::store::{PageRequest, RunFilter, StoreError};
+use messaging_core::time::Timestamp;
+use messaging_core::violation::{FieldCode, Violations, refuse};
+use serde_json::{Map, Value};
+
+use super::peers::Outbox;
+use super::world;
+use crate::app::App;
+use crate::error::Error;
+use crate::services::entering::ByHand;
+use crate::services::simulating::{Happening, Simulated, Simulation};
+use crate::services::visits::{Click, Visitor};
+
+/// Moments at which something happens or is due.
+const MAX_MOMENTS: usize = 50_000;
+/// Steps of all runs, for each contact that takes part.
+const MAX_STEPS: usize = 10_000;
+/// Steps of all runs at least, however few take part.
+const MAX_ALL_STEPS: usize = 200_000;
+/// Runs that are read at a time.
+const PAGE: usize = 200;
+/// What is due and cannot be done now is looked at again after this.
+const STUCK: Duration = Duration::from_secs(1);
+/// The address behind every link that is followed.
+const LINK: &str = "https://simulation.invalid/";
+
+/// What happens at a moment. Those of one moment happen in this order, then in that of their numbers.
+#[derive(Debug)]
+enum Input {
+    /// The automation becomes active.
+    Activate,
+    /// A contact enters.
+    Enter(ContactId),
+    /// Something happens to a contact.
+    Happens(usize),
+    /// A message is delivered.
+    Delivered(MessageId),
+}
+
+impl Input {
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::Activate => 0,
+            Self::Enter(_) => 1,
+            Self::Happens(_) => 2,
+            Self::Delivered(_) => 3,
+        }
+    }
+}
+
+/// A simulation on its way.
+pub(super) struct Course<'a> {
+    app: &'a App,
+    clock: &'a ManualClock,
+    outbox: &'a Outbox,
+    simulation: &'a Simulation,
+    automation: Option<Automation>,
+    inputs: BTreeMap<(Timestamp, u8, usize), Input>,
+    added: usize,
+    /// The last message of each contact and node.
+    messages: HashMap<(ContactId, String), MessageId>,
+}
+
+impl<'a> Course<'a> {
+    pub(super) fn new(app: &'a App, clock: &'a ManualClock, outbox: &'a Outbox, simulation: &'a Simulation) -> Self {
+        let mut course = Self {
+            app,
+            clock,
+            outbox,
+            simulation,
+            automation: None,
+            inputs: BTreeMap::new(),
+            added: 0,
+            messages: HashMap::new(),
+        };
+        course.plan(simulation.at, Input::Activate);
+        let kind = simulation.design.trigger.get("kind").and_then(Value::as_str);
+        if !matches!(kind, Some("event" | "date")) {
+            for participant in &simulation.people {
+                course.plan(participant.enters_at, Input::Enter(participant.contact.id));
+            }
+        }
+        for (index, event) in simulation.events.iter().enumerate() {
+            course.plan(event.at, Input::Happens(index));
+        }
+        course
+    }
+
+    fn plan(&mut self, at: Timestamp, input: Input) {
+        self.added += 1;
+        self.inputs.insert((at, input.rank(), self.added), input);
+    }
+
+    /// Goes from moment to moment until the end.
+    pub(super) async fn run(mut self) -> Result<Simulated, Error> {
+        for _ in 0..MAX_MOMENTS {
+            let now = self.clock.now();
+            let planned = self.inputs.first_key_value().map(|((at, ..), _)| *at);
+            let due = self.app.store().next_due(now, self.clock.monotonic()).await?;
+            let due = due.map(|wait| now + if wait.is_zero() { STUCK } else { wait });
+            let Some(next) = planned.into_iter().chain(due).min().filter(|next| *next <= self.simulation.until) else {
+                return self.told().await;
+            };
+            self.clock.advance(next.since(now));
+            while let Some(entry) = self.inputs.first_entry().filter(|entry| entry.key().0 <= next) {
+                let input = entry.remove();
+                self.happen(input).await?;
+            }
+            self.app.run_one_by_one().await?;
+            self.note_sent().await?;
+        }
+        Err(too_much("more happens until then than a simulation goes through; end earlier"))
+    }
+
+    async fn happen(&mut self, input: Input) -> Result<(), Error> {
+        match input {
+            Input::Activate => {
+                let (automation, changes) = world::activation(self.app, self.simulation, self.clock.now())?;
+                self.app.commit(changes).await.map_err(|error| error.into_store_error())?;
+                self.automation = Some(automation);
+                Ok(())
+            }
+            Input::Enter(contact) => self.enter(contact).await,
+            Input::Delivered(message) => self.message_moves(message, MessageMove::Delivered).await,
+            Input::Happens(index) => {
+                let event = &self.simulation.events[index];
+                match &event.what {
+                    Happening::Product(sent) => self.take(event.contact, sent).await,
+                    Happening::Message(what, node) => {
+                        let message = self.messages.get(&(event.contact, node.clone())).copied();
+                        match message {
+                            Some(message) => self.message_moves(message, *what).await,
+                            // Nothing was sent that could be opened.
+                            None => Ok(()),
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn enter(&self, contact: ContactId) -> Result<(), Error> {
+        let Some(automation) = &self.automation else { return Ok(()) };
+        let entering = self.app.enter_by_hand(automation, contact, Map::new(), self.clock.now()).await?;
+        let Some(ByHand::Listed(_, mut writes)) = entering else { return Ok(()) };
+        writes.push(Write::ExpectAutomation(automation.workspace_id, automation.id, AutomationStatus::Active));
+        Ok(self.app.commit(writes.into_iter().collect()).await.map_err(|error| error.into_store_error())?)
+    }
+
+    async fn take(&self, contact: ContactId, sent: &ProductEventInput) -> Result<(), Error> {
+        let named = ContactReference { id: Some(contact.to_string()), ..ContactReference::default() };
+        let mut sent = sent.clone();
+        sent.contact = Some(named);
+        let items = vec![Ok((sent, Violations::new()))];
+        let (writes, _) = self.app.take_events(self.simulation.workspace, items, self.clock.now()).await?;
+        Ok(self.app.commit(writes.into_iter().collect()).await.map_err(|error| error.into_store_error())?)
+    }
+
+    async fn message_moves(&self, id: MessageId, what: MessageMove) -> Result<(), Error> {
+        let (app, workspace) = (self.app, self.simulation.workspace);
+        let receipt = |class, text: &str| Receipt::Outcome(Answer::new(class, Response::of_text(text)));
+        let about = ReceiptLink::Message { workspace_id: workspace, message_id: id };
+        match what {
+            MessageMove::Delivered => {
+                let delivered = receipt(OutcomeClass::Accepted(Acceptance::Delivered), "simulated");
+                app.receive_receipt(&about, &delivered).await
+            }
+            MessageMove::Bounce => {
+                let bounced = receipt(OutcomeClass::Address(AddressFault::Recipient), "simulated");
+                app.receive_receipt(&about, &bounced).await
+            }
+            MessageMove::Open => app.record_open(workspace, id, &visitor()).await,
+            MessageMove::Click => {
+                let click = Click { workspace, message: id, key: UrlKey::of(LINK), url: LINK.to_owned(), link: None };
+                app.record_click(&click, &visitor()).await
+            }
+            MessageMove::Complaint => {
+                let Some(message) = app.store().message(workspace, id).await? else { return Ok(()) };
+                let recipient = Some(app.link_key().recipient_tag(id, &message.to));
+                let to = ReturnAddress {
+                    workspace_id: workspace,
+                    message_id: id,
+                    purpose: ReturnPurpose::Bounce,
+                    recipient,
+                };
+                let complaint =
+                    Report::Complaint { feedback_type: "abuse".to_owned(), recipients: vec![message.to.clone()] };
+                app.receive(&to, &complaint).await
+            }
+            MessageMove::Unsubscribe => app.unsubscribe(workspace, id, UnsubscribeMethod::OneClick).await.map(drop),
+        }
+    }
+
+    /// Takes note of messages that were sent just now, and plans their delivery.
+    async fn note_sent(&mut self) -> Result<(), StoreError> {
+        let (store, workspace) = (self.app.store(), self.simulation.workspace);
+        for message in self.outbox.take() {
+            let Some(key) = store.run_of_message(workspace, message).await? else { continue };
+            let Some(run) = store.run(workspace, key.automation_id, key.run_id).await? else { continue };
+            let contact = run.record.contact_id;
+            let Some(node) = store.run_steps(key).await?.into_iter().find(|step| is_of(step, message)) else {
+                continue;
+            };
+            let node = node.node_id.unwrap_or_default();
+            if !self.bounces(contact, &node) {
+                self.plan(self.clock.now() + DELIVERED_AFTER, Input::Delivered(message));
+            }
+            self.messages.insert((contact, node), message);
+        }
+        Ok(())
+    }
+
+    /// Whether it is planned that the message of a node bounces: then it is not delivered.
+    fn bounces(&self, contact: ContactId, node: &str) -> bool {
+        let is_bounce = |input: &Input| {
+            let Input::Happens(index) = input else { return false };
+            let event = &self.simulation.events[*index];
+            event.contact == contact && matches!(&event.what, Happening::Message(MessageMove::Bounce, at) if at == node)
+        };
+        self.inputs.values().any(is_bounce)
+    }
+
+    /// What has come of it.
+    async fn told(&self) -> Result<Simulated, Error> {
+        let (store, workspace, automation) = (self.app.store(), self.simulation.workspace, self.simulation.automation);
+        let most = (self.simulation.people.len() * MAX_STEPS).min(MAX_ALL_STEPS);
+        let mut runs: Vec<(Run, Vec<RunStep>)> = Vec::new();
+        let mut page = PageRequest { after: None, limit: PAGE };
+        let mut steps = 0;
+        loop {
+            let slice = store.runs(workspace, automation, &RunFilter::default(), page).await?;
+            for run in slice.items {
+                let key = RunKey { workspace_id: workspace, automation_id: automation, run_id: run.id };
+                let history = store.run_steps(key).await?;
+                steps += history.len();
+                runs.push((run, history));
+            }
+            if steps > most {
+                return Err(too_much("more steps are taken until then than a simulation shows; end earlier"));
+            }
+            page.after = slice.next;
+            if page.after.is_none() {
+                break;
+            }
+        }
+        // The newest came first. Those that entered at one moment did so in the order of their ids.
+        runs.reverse();
+        runs.sort_by_key(|(run, _)| run.entered_at);
+        let counts = store.automation_counts(workspace, automation).await?;
+        Ok(Simulated { runs, counts })
+    }
+}
+
+/// There is more to simulate until then than a simulation does.
+pub(super) fn too_much(rule: &str) -> Error {
+    refuse("/until", FieldCode::OutOfRange, rule).into()
+}
+
+/// Whether a step made a message.
+fn is_of(step: &RunStep, message: MessageId) -> bool {
+    step.outcome == StepOutcome::Sent
+        && step.detail.get("message_id").and_then(Value::as_str) == Some(message.to_string().as_str())
+}
+
+/// Somebody with a browser.
+fn visitor() -> Visitor {
+    Visitor {
+        ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        user_agent: Some("Mozilla/5.0 (X11; Linux x86_64) Simulation/1.0".to_owned()),
+        is_head: false,
+        is_prefetch: false,
+    }
+}

@@ -1,0 +1,382 @@
+//! Automations that are kept as files, tried out without an installation: `messaging automation simulate`.
+//!
+//! Contract section 13.4, "Command line". A workspace is made up in a temporary store that has what the automation names:
+//! lists and segments are empty, a template that is not given says next to nothing, every sender is verified and every
+//! channel configured. In it the automation is judged and simulated like any other.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use messaging_core::DomainError;
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::account::Workspace;
+use messaging_core::domain::automation::Design;
+use messaging_core::domain::automation::input::AutomationInput;
+use messaging_core::domain::automation::parse::Reading;
+use messaging_core::domain::automation::simulation::SimulationInput;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::list::ContactList;
+use messaging_core::domain::redaction::Redactor;
+use messaging_core::domain::secret_key::SecretKey;
+use messaging_core::domain::segment::parse::Reference;
+use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
+use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
+use messaging_core::ids::{AutomationId, TemplateId, WorkspaceId};
+use messaging_core::input::{self, UnknownMembers};
+use messaging_core::ports::clock::SeededEntropy;
+use messaging_core::ports::{Fetch, TemporaryStore, TemporaryStores, Transport};
+use messaging_core::time::Timestamp;
+use messaging_core::violation::{At, FieldCode, Violations};
+use serde_json::{Map, Value, json};
+
+use super::peers::{Outbox, PROVIDER, SEED};
+use super::world;
+use crate::app::App;
+use crate::caller::Caller;
+use crate::error::Error;
+use crate::ops::automations::simulate::{SimulationReport, check_events, check_span, planned};
+use crate::ops::templates::CreateTemplate;
+use crate::ops::{Endpoint, Operation as _, Request, fill_path};
+use crate::services::simulating::{Participant, Simulation, made_id};
+
+/// The domain of senders that nobody named.
+const DOMAIN: &str = "simulation.test";
+
+/// An automation as files, and what shall happen in it.
+#[derive(Debug, Clone)]
+pub struct Rehearsal {
+    /// The body of `POST …/automations`.
+    pub automation: Value,
+    /// Templates, each with the names that the automation may call it by: its id, or what stands in the place of one.
+    pub templates: Vec<(Vec<String>, Value)>,
+    /// Contacts in the members of `POST …/contacts`.
+    pub contacts: Vec<Value>,
+    /// Events in the members of `events` of a simulation. One with `contact` (`external_id`, `email` or `phone`) is of that
+    /// contact, one without is everyone's.
+    pub events: Vec<Value>,
+    /// When the automation becomes active.
+    pub at: Timestamp,
+    /// When the simulation ends.
+    pub until: Timestamp,
+}
+
+/// What has come of a contact.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RehearsedContact {
+    /// Its own name, if it has one.
+    pub external_id: Option<String>,
+    /// What it went through.
+    pub report: SimulationReport,
+}
+
+/// What cannot be simulated, and why.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FilesFault {
+    /// The automation.
+    #[error("the automation is refused")]
+    Automation(#[source] Error),
+    /// A template, by its place.
+    #[error("template {0} is refused")]
+    Template(usize, #[source] Error),
+    /// A contact, by its place.
+    #[error("contact {0} is refused")]
+    Contact(usize, #[source] Error),
+    /// An event, by its place.
+    #[error("event {0} is refused")]
+    Event(usize, #[source] Error),
+    /// The span, or the simulation itself.
+    #[error("the simulation is refused")]
+    Simulation(#[source] Error),
+}
+
+/// Tries an automation out with each of the contacts, in its own world. The simulations take place in stores of `stores`;
+/// `fetch` judges the addresses of webhook nodes, and none is called.
+pub async fn rehearse(
+    stores: Arc<dyn TemporaryStores>,
+    fetch: Arc<dyn Fetch>,
+    rehearsal: &Rehearsal,
+) -> Result<Vec<RehearsedContact>, FilesFault> {
+    let stage = Stage::set_up(stores, fetch, rehearsal).await?;
+    let mut told = Vec::with_capacity(rehearsal.contacts.len());
+    for index in 0..rehearsal.contacts.len() {
+        told.push(stage.contact(rehearsal, index).await?);
+    }
+    stage.app.store().close().await;
+    Ok(told)
+}
+
+/// A workspace that is made up, with an automation.
+struct Stage {
+    app: App,
+    workspace: WorkspaceId,
+    automation: AutomationId,
+    design: Design,
+    _store: TemporaryStore,
+}
+
+impl Stage {
+    async fn set_up(
+        stores: Arc<dyn TemporaryStores>,
+        fetch: Arc<dyn Fetch>,
+        rehearsal: &Rehearsal,
+    ) -> Result<Self, FilesFault> {
+        let mut faults = Violations::new();
+        check_span(rehearsal.at, rehearsal.until, &mut faults);
+        faults.into_result().map_err(|faults| FilesFault::Simulation(faults.into()))?;
+        let (sent, faults) = body::<AutomationInput>(&rehearsal.automation).map_err(FilesFault::Automation)?;
+        let (name, design) = sent.into_design();
+        let store = stores.open().await.map_err(|error| FilesFault::Simulation(error.into()))?;
+        let outbox: Arc<dyn Transport> = Arc::new(Outbox::default());
+        let app = App::builder(Arc::clone(&store.store), SecretKey::from_bytes([0; 32]))
+            .entropy(Arc::new(SeededEntropy::new(SEED)))
+            .fetch(fetch)
+            .temporary_stores(stores)
+            .transports(Channel::ALL.map(|channel| (channel, PROVIDER, Arc::clone(&outbox))))
+            .build()
+            .await
+            .map_err(|error| FilesFault::Simulation(Error::internal(error)))?;
+        let mut faults = faults;
+        let mut shape = Violations::new();
+        let reading = app.read_design(&design, &mut shape).await.map_err(FilesFault::Automation)?;
+        faults.merge(shape);
+        faults.into_result().map_err(|faults| FilesFault::Automation(faults.into()))?;
+        let stage = Self { app, workspace: made_id("simulation"), automation: made_id(&name), design, _store: store };
+        stage.furnish(rehearsal, &reading).await?;
+        stage.check(&reading).await.map_err(FilesFault::Automation)?;
+        Ok(stage)
+    }
+
+    /// Makes up what the automation names.
+    async fn furnish(&self, rehearsal: &Rehearsal, reading: &Reading) -> Result<(), FilesFault> {
+        let (workspace_id, now) = (self.workspace, rehearsal.at);
+        let failed = FilesFault::Simulation;
+        let workspace =
+            Workspace { id: workspace_id, name: "simulation".into(), timezone: "UTC".into(), created_at: now };
+        let mut writes = vec![Write::PutWorkspace(workspace, Expect::Absent)];
+        for channel in Channel::ALL {
+            writes.push(Write::PutChannel(world::channel_settings(workspace_id, channel), Expect::Absent));
+        }
+        let mut domains = BTreeSet::from([DOMAIN.to_owned()]);
+        for sender in senders(&self.design.graph, &rehearsal.templates) {
+            domains.extend(sender.rsplit_once('@').map(|(_, domain)| domain.to_ascii_lowercase()));
+        }
+        for name in domains {
+            let domain = SendingDomain::new(made_id(&name), workspace_id, &name, now);
+            let domain = SendingDomain { status: DomainStatus::Verified, verified_at: Some(now), ..domain };
+            writes.push(Write::PutDomain(domain, Expect::Absent));
+        }
+        let mut lists: BTreeSet<_> = lists_of_contacts(&rehearsal.contacts);
+        let mut segments = BTreeSet::new();
+        for (_, reference) in &reading.references {
+            match reference {
+                Reference::List(id) => drop(lists.insert(*id)),
+                Reference::Segment(id) => drop(segments.insert(*id)),
+                _ => {}
+            }
+        }
+        for id in lists {
+            let name = id.to_string();
+            let list = ContactList { id, workspace_id, name, contact_count: 0, created_at: now, updated_at: now };
+            writes.push(Write::PutList(list, Expect::Absent));
+        }
+        let filter = StoredFilter::read(&world::nobody().to_string()).map_err(Error::internal).map_err(failed)?;
+        for id in segments {
+            let segment = Segment {
+                id,
+                workspace_id,
+                name: id.to_string(),
+                kind: SegmentKind::Dynamic,
+                filter: filter.clone(),
+                status: SegmentStatus::Ready,
+                size: None,
+                calculated_at: None,
+                created_at: now,
+                updated_at: now,
+                calculation: 0,
+            };
+            writes.push(Write::PutSegment(Box::new(segment), Expect::Absent));
+        }
+        let changes: Changes = writes.into_iter().collect();
+        self.app.commit(changes).await.map_err(|error| failed(error.into_store_error().into()))?;
+        self.put_templates(rehearsal, reading).await
+    }
+
+    /// The templates that the automation names: those that were given under that name, else stubs.
+    async fn put_templates(&self, rehearsal: &Rehearsal, reading: &Reading) -> Result<(), FilesFault> {
+        let mut known: HashMap<TemplateId, ()> = HashMap::new();
+        for (pointer, reference) in &reading.references {
+            let Reference::Template(id) = reference else { continue };
+            if known.insert(*id, ()).is_some() {
+                continue;
+            }
+            let name = id.to_string();
+            let place = rehearsal.templates.iter().position(|(names, _)| names.contains(&name));
+            let (made, at) = match place {
+                Some(place) => (rehearsal.templates[place].1.clone(), Some(place)),
+                None => (stub(channel_at(&self.design, pointer)), None),
+            };
+            self.put_template(*id, made).await.map_err(|error| match at {
+                Some(place) => FilesFault::Template(place, error),
+                None => FilesFault::Simulation(error),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Has a template made by the operation that makes them, and keeps it under another id.
+    async fn put_template(&self, id: TemplateId, mut body: Value) -> Result<(), Error> {
+        let is_email = body["channel"].is_null() || body["channel"] == "email";
+        if is_email && body["from_email"].is_null() {
+            body["from_email"] = json!(format!("noreply@{DOMAIN}"));
+        }
+        let caller = Caller::Operator(Some(self.workspace));
+        let path = vec![("workspace_id".to_owned(), self.workspace.to_string())];
+        let admitted = self.app.admit(caller, Endpoint::row::<CreateTemplate>(), &path, None).await?;
+        let request = Request {
+            path: &fill_path(CreateTemplate::PATH, &path),
+            path_parameters: path.clone(),
+            body: body.to_string().into_bytes().into(),
+            ..Request::default()
+        };
+        let answer: Value = serde_json::from_slice(&admitted.run(request).await?.body).map_err(Error::internal)?;
+        let made = answer["id"].as_str().and_then(|id| id.parse().ok()).ok_or(Error::NotFound)?;
+        let mut template = self.app.store().template(self.workspace, made).await?.ok_or(Error::NotFound)?.record;
+        template.id = id;
+        let changes = Changes::from_iter([Write::PutTemplate(Box::new(template), Expect::Absent)]);
+        Ok(self.app.commit(changes).await.map_err(|error| error.into_store_error())?)
+    }
+
+    /// What an active automation needs, but for campaigns and automations that it names, of which there are none.
+    async fn check(&self, reading: &Reading) -> Result<(), Error> {
+        let found = self.app.automation_faults(self.workspace, reading).await?;
+        let is_elsewhere = |pointer: &str| {
+            reading.references.iter().any(|(at, reference)| {
+                at == pointer && matches!(reference, Reference::Campaign(_) | Reference::Automation(_))
+            })
+        };
+        let mut faults = Violations::new();
+        for fault in found.as_slice() {
+            match &fault.at {
+                At::Pointer(pointer) if fault.code == FieldCode::NotFound && is_elsewhere(pointer) => {}
+                At::Pointer(pointer) => faults.add(pointer, fault.code, &fault.message),
+                At::Parameter(name) => faults.add_parameter(name, fault.code, &fault.message),
+            }
+        }
+        if faults.is_empty() { Ok(()) } else { Err(Error::AutomationInvalid(faults)) }
+    }
+
+    async fn contact(&self, rehearsal: &Rehearsal, index: usize) -> Result<RehearsedContact, FilesFault> {
+        let own = own_events(rehearsal, &rehearsal.contacts[index]);
+        let events: Vec<&Value> = own.iter().map(|(_, event)| event).collect();
+        let request = json!({
+            "contact": rehearsal.contacts[index], "events": events, "at": rehearsal.at, "until": rehearsal.until,
+        });
+        let (input, mut faults) =
+            body::<SimulationInput>(&request).map_err(|error| FilesFault::Contact(index, error))?;
+        check_events(&self.design, &input.events, rehearsal.at, "/events", &mut faults);
+        sort_out(faults, index, &own)?;
+        let born = input.events.iter().filter_map(|event| event.occurred_at).fold(rehearsal.at, Timestamp::min);
+        let sent = input.contact.clone().unwrap_or_default();
+        let refused = |error| FilesFault::Contact(index, error);
+        let contact = self.app.thought_of(self.workspace, sent, born).await.map_err(refused)?;
+        let contact = contact.map_err(|faults| refused(faults.into()))?;
+        let (id, external_id) = (contact.id, contact.external_id.clone());
+        let events = input.events.iter().filter_map(|event| planned(event, id, rehearsal.at)).collect();
+        let simulation = Simulation {
+            workspace: self.workspace,
+            automation: self.automation,
+            design: self.design.clone(),
+            people: vec![Participant { contact, is_known: false, enters_at: rehearsal.at }],
+            events,
+            at: rehearsal.at,
+            until: rehearsal.until,
+        };
+        let simulated = self.app.simulate(simulation).await.map_err(FilesFault::Simulation)?;
+        let report = SimulationReport::of(simulated.runs.iter(), Redactor::new(true));
+        Ok(RehearsedContact { external_id, report })
+    }
+}
+
+/// Reads a body as operations do.
+fn body<T: input::Input>(value: &Value) -> Result<(T, Violations), Error> {
+    let read = input::body_with_faults(value.to_string().as_bytes(), UnknownMembers::default());
+    read.map_err(|error| match error {
+        DomainError::NotAnObject => Error::InvalidJson,
+        error => error.into(),
+    })
+}
+
+/// The events of a contact with their places, without the member that says whose they are.
+fn own_events(rehearsal: &Rehearsal, contact: &Value) -> Vec<(usize, Value)> {
+    let is_own = |of: &Value| {
+        of.as_object().is_some_and(|named| {
+            !named.is_empty()
+                && named.iter().all(|(member, value)| match (value.as_str(), contact[member].as_str()) {
+                    (Some(value), Some(own)) if member == "email" => value.eq_ignore_ascii_case(own),
+                    (value, own) => value.is_some() && value == own,
+                })
+        })
+    };
+    let own = |(index, event): (usize, &Value)| {
+        let mut event = event.clone();
+        let of = event.as_object_mut().and_then(|members| members.remove("contact"));
+        of.as_ref().is_none_or(is_own).then_some((index, event))
+    };
+    rehearsal.events.iter().enumerate().filter_map(own).collect()
+}
+
+/// Tells what is wrong with an event from what is wrong with the contact or the span.
+fn sort_out(faults: Violations, index: usize, events: &[(usize, Value)]) -> Result<(), FilesFault> {
+    let Err(faults) = faults.into_result() else { return Ok(()) };
+    let mut of_event: Option<(usize, Violations)> = None;
+    for fault in faults.as_slice() {
+        let At::Pointer(pointer) = &fault.at else { continue };
+        let Some((place, rest)) =
+            pointer.strip_prefix("/events/").map(|rest| rest.split_once('/').unwrap_or((rest, "")))
+        else {
+            continue;
+        };
+        let Some((line, _)) = place.parse().ok().and_then(|place: usize| events.get(place)) else { continue };
+        let (first, found) = of_event.get_or_insert_with(|| (*line, Violations::new()));
+        if first == line {
+            found.add(format!("/{rest}"), fault.code, &fault.message);
+        }
+    }
+    Err(match of_event {
+        Some((line, faults)) => FilesFault::Event(line, faults.into()),
+        None => FilesFault::Contact(index, faults.into()),
+    })
+}
+
+/// The addresses that messages are from.
+fn senders(graph: &Map<String, Value>, templates: &[(Vec<String>, Value)]) -> Vec<String> {
+    let nodes = graph.get("nodes").and_then(Value::as_array).into_iter().flatten();
+    let of_nodes = nodes.map(|node| &node["config"]["from_email"]);
+    let all = of_nodes.chain(templates.iter().map(|(_, template)| &template["from_email"]));
+    all.filter_map(|sender| sender.as_str().map(ToOwned::to_owned)).collect()
+}
+
+/// The lists that contacts are on.
+fn lists_of_contacts(contacts: &[Value]) -> BTreeSet<messaging_core::ids::ListId> {
+    let of = |contact: &Value| contact["list_ids"].as_array().cloned().unwrap_or_default();
+    contacts.iter().flat_map(of).filter_map(|id| id.as_str()?.parse().ok()).collect()
+}
+
+/// The channel that the node means whose template is named at a pointer.
+fn channel_at(design: &Design, pointer: &str) -> Channel {
+    let config = pointer.strip_prefix("/graph").and_then(|rest| rest.rsplit_once('/')).map(|(config, _)| config);
+    let graph = Value::Object(design.graph.clone());
+    let channel = config.and_then(|config| graph.pointer(config)).map(|config| config["channel"].clone());
+    channel.and_then(|channel| serde_json::from_value(channel).ok()).unwrap_or(Channel::Email)
+}
+
+/// A template that can be sent and says next to nothing.
+fn stub(channel: Channel) -> Value {
+    let mut body = json!({"name": "stub", "channel": channel, "text": "…"});
+    if channel == Channel::Email {
+        body["subject"] = json!("…");
+        body["html"] = json!("<p>…</p><a href=\"{{ unsubscribe_url }}\">…</a>");
+    }
+    body
+}

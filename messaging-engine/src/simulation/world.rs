@@ -1,0 +1,267 @@
+//! What a simulation needs of the workspace, copied into its own store.
+//!
+//! Only what the design names and what is known of those who take part. The workspace keeps its id, and so do contacts,
+//! the automation and everything that the design names, so that texts, conditions and drawn shares are those of the
+//! workspace.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use messaging_core::changes::{Changes, Expect, PutAutomation, PutContact, Write};
+use messaging_core::domain::automation::parse::Reading;
+use messaging_core::domain::automation::{Automation, AutomationStatus, Design};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::custom_field::MAX_FIELDS;
+use messaging_core::domain::segment::filter::{Condition, Filter, Leaf};
+use messaging_core::domain::segment::parse::Reference;
+use messaging_core::domain::segment::resolve::named;
+use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
+use messaging_core::domain::sending_domain::SendingDomain;
+use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::ids::{ListId, SegmentId, WorkspaceId};
+use messaging_core::ports::store::{Ask, AskSpan, PageRequest, StoreError};
+use messaging_core::time::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::peers::PROVIDER;
+use crate::app::App;
+use crate::error::Error;
+use crate::services::simulating::{Participant, Simulation};
+
+/// Product events of a contact that are copied, the newest ones: pages of so many.
+const EVENTS: usize = 1000;
+/// Pages of them.
+const EVENT_PAGES: usize = 10;
+/// Segments within one another are found in fewer rounds.
+const MAX_ROUNDS: usize = 64;
+/// Writes of one commit.
+const PIECE: usize = 200;
+
+/// The design as the simulation has it: whoever is not entered by an event or a date is entered once, by a call.
+pub(super) fn performed(design: &Design) -> Design {
+    let kind = design.trigger.get("kind").and_then(Value::as_str);
+    if matches!(kind, Some("event" | "date")) {
+        return design.clone();
+    }
+    let mut config = Map::new();
+    if let Some(filter) = design.trigger.get("config").and_then(|config| config.get("filter")) {
+        config.insert("filter".to_owned(), filter.clone());
+    }
+    let trigger = Map::from_iter([("kind".to_owned(), json!("manual")), ("config".to_owned(), Value::Object(config))]);
+    Design { trigger, ..design.clone() }
+}
+
+/// The automation, active since a moment, with the writes that have it worked on.
+pub(super) fn activation(app: &App, simulation: &Simulation, now: Timestamp) -> Result<(Automation, Changes), Error> {
+    let design = performed(&simulation.design);
+    let reading = design.read();
+    let Some(plan) = &reading.plan else { return Err(Error::AutomationInvalid(reading.gaps)) };
+    let automation = Automation {
+        id: simulation.automation,
+        workspace_id: simulation.workspace,
+        name: "simulation".to_owned(),
+        status: AutomationStatus::Active,
+        design,
+        version: 1,
+        activated_at: Some(now),
+        created_at: now,
+        updated_at: now,
+    };
+    let put = PutAutomation {
+        automation: automation.clone(),
+        interest: plan.interest(),
+        lanes: App::automation_lanes(automation.workspace_id, automation.id),
+        // Nothing is removed while it lasts.
+        holds: Vec::new(),
+    };
+    let mut changes = Changes::from_iter([Write::PutAutomation(Box::new(put), Expect::Absent)]);
+    changes.extend(app.automation_changed(&automation, plan, AutomationStatus::Draft, now));
+    Ok((automation, changes))
+}
+
+/// Copies what is needed from the workspace into the store of a simulation.
+pub(super) async fn copy(from: &App, to: &App, simulation: &Simulation) -> Result<(), Error> {
+    let reading = simulation.design.read();
+    let mut writes = frame(from, simulation.workspace).await?;
+    writes.extend(named_things(from, simulation, &reading).await?);
+    for participant in &simulation.people {
+        writes.extend(person(from, simulation, participant).await?);
+    }
+    // In pieces, so that a commit of ten thousand contacts is none that takes seconds.
+    let mut writes = writes.into_iter().peekable();
+    while writes.peek().is_some() {
+        let piece: Changes = writes.by_ref().take(PIECE).collect();
+        to.commit(piece).await.map_err(|error| Error::from(error.into_store_error()))?;
+    }
+    Ok(())
+}
+
+/// The workspace, its fields, senders and channels.
+async fn frame(from: &App, workspace: WorkspaceId) -> Result<Vec<Write>, Error> {
+    let found = from.workspace(workspace).await?.ok_or(Error::NotFound)?;
+    let mut writes = vec![Write::PutWorkspace((*found).clone(), Expect::Absent)];
+    let page = PageRequest { after: None, limit: MAX_FIELDS };
+    let fields = from.store().custom_fields(workspace, page).await?.items;
+    writes.extend(fields.into_iter().map(|field| Write::PutField(field, Expect::Absent)));
+    for domain in from.sending_domains(workspace).await?.iter() {
+        // Nothing is signed, because nothing leaves.
+        let domain = SendingDomain { dkim: Vec::new(), ..domain.clone() };
+        writes.push(Write::PutDomain(domain, Expect::Absent));
+    }
+    for channel in Channel::ALL {
+        if from.has_transport(workspace, channel).await? {
+            writes.push(Write::PutChannel(channel_settings(workspace, channel), Expect::Absent));
+        }
+    }
+    Ok(writes)
+}
+
+/// A channel that the simulation carries.
+pub(super) fn channel_settings(workspace_id: WorkspaceId, channel: Channel) -> ChannelSettings {
+    ChannelSettings { workspace_id, channel, provider: PROVIDER.to_owned(), config: Map::new() }
+}
+
+/// The lists, segments and templates that the design names or leads to, and the lists of those who take part.
+async fn named_things(from: &App, simulation: &Simulation, reading: &Reading) -> Result<Vec<Write>, Error> {
+    let (store, workspace) = (from.store(), simulation.workspace);
+    let mut writes = Vec::new();
+    let mut lists: HashSet<ListId> = simulation.people.iter().flat_map(|one| one.contact.list_ids.clone()).collect();
+    let mut segments: Vec<SegmentId> = Vec::new();
+    let mut templates = HashSet::new();
+    for (_, reference) in &reading.references {
+        match reference {
+            Reference::List(id) => drop(lists.insert(*id)),
+            Reference::Segment(id) => segments.push(*id),
+            Reference::Template(id) if templates.insert(*id) => {
+                if let Some(stored) = store.template(workspace, *id).await? {
+                    writes.push(Write::PutTemplate(Box::new(stored.record), Expect::Absent));
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut known: HashMap<SegmentId, Segment> = HashMap::new();
+    for _ in 0..MAX_ROUNDS {
+        let mut next = Vec::new();
+        for id in segments.drain(..) {
+            if known.contains_key(&id) {
+                continue;
+            }
+            if let Some(stored) = store.segment(workspace, id).await? {
+                let segment = stored.record;
+                if segment.kind == SegmentKind::Dynamic {
+                    next.extend(named(segment.filter.tree()));
+                    lists.extend(lists_of(segment.filter.tree()));
+                }
+                known.insert(id, segment);
+            }
+        }
+        if next.is_empty() {
+            break;
+        }
+        segments = next;
+    }
+    let mut lists: Vec<_> = lists.into_iter().collect();
+    lists.sort_unstable();
+    for id in lists {
+        if let Some(stored) = store.list(workspace, id).await? {
+            writes.push(Write::PutList(stored.record, Expect::Absent));
+        }
+    }
+    let mut known: Vec<_> = known.into_values().collect();
+    known.sort_unstable_by_key(|segment| segment.id);
+    for segment in known {
+        let filter = match segment.kind {
+            SegmentKind::Dynamic => segment.filter.clone(),
+            SegmentKind::Static => members_of(from, simulation, segment.id).await?,
+        };
+        let segment = Segment { kind: SegmentKind::Dynamic, filter, status: SegmentStatus::Ready, ..segment };
+        writes.push(Write::PutSegment(Box::new(segment), Expect::Absent));
+    }
+    Ok(writes)
+}
+
+/// The lists that a filter asks for.
+fn lists_of(filter: &Filter) -> Vec<ListId> {
+    fn walk(condition: &Condition, found: &mut Vec<ListId>) {
+        match condition {
+            Condition::And(parts) | Condition::Or(parts) => parts.iter().for_each(|part| walk(part, found)),
+            Condition::Not(part) => walk(part, found),
+            Condition::Leaf(Leaf::List { id, .. }) => found.push(*id),
+            Condition::Leaf(_) => {}
+        }
+    }
+    let mut found = Vec::new();
+    if let Filter::Where(condition) = filter {
+        walk(condition, &mut found);
+    }
+    found
+}
+
+/// A filter that stands for the members of a static segment: whoever of those who take part is one.
+async fn members_of(from: &App, simulation: &Simulation, id: SegmentId) -> Result<StoredFilter, Error> {
+    let workspace = simulation.workspace;
+    let ask = |participant: &Participant| Ask {
+        contact_id: participant.contact.id,
+        filter: Filter::Where(Condition::Leaf(Leaf::Segment { id, member: true })),
+        span: AskSpan::default(),
+    };
+    let known: Vec<_> = simulation.people.iter().filter(|participant| participant.is_known).map(ask).collect();
+    let zone = from.workspace_zone(workspace).await?;
+    let answers =
+        if known.is_empty() { Vec::new() } else { from.store().answers(workspace, &known, from.now(), &zone).await? };
+    // There is one contact that the workspace knows, or none.
+    let sent = if answers.first() == Some(&true) { json!({}) } else { nobody() };
+    StoredFilter::read(&sent.to_string()).map_err(Error::internal)
+}
+
+/// A filter that nobody matches.
+pub(super) fn nobody() -> Value {
+    let has = |op: &str| json!({"type": "contact", "field": "external_id", "op": op});
+    json!({"and": [has("exists"), has("not_exists")]})
+}
+
+/// A contact, its memberships, why its addresses are suppressed, and what it did before.
+async fn person(from: &App, simulation: &Simulation, participant: &Participant) -> Result<Vec<Write>, Error> {
+    let (store, workspace, contact) = (from.store(), simulation.workspace, &participant.contact);
+    let put = PutContact { contact: Arc::new(contact.clone()), expect: Expect::Absent };
+    let mut writes = vec![Write::PutContacts(vec![put])];
+    let joins = contact.list_ids.iter().map(|list| Write::JoinList(workspace, *list, contact.id, contact.created_at));
+    writes.extend(joins);
+    let addresses = contact.all_addresses();
+    if !addresses.is_empty() {
+        let listed = store.suppressed_anywhere(workspace, &addresses).await?;
+        writes.extend(listed.into_iter().map(|one| Write::PutSuppression(one, Expect::Absent)));
+    }
+    if participant.is_known {
+        writes.extend(past(from, simulation, participant).await?);
+    }
+    Ok(writes)
+}
+
+/// What a contact of the workspace did before the simulation, and what it was sent of late.
+async fn past(from: &App, simulation: &Simulation, participant: &Participant) -> Result<Vec<Write>, StoreError> {
+    let (store, workspace, contact) = (from.store(), simulation.workspace, participant.contact.id);
+    let mut events = Vec::new();
+    let mut page = PageRequest { after: None, limit: EVENTS };
+    for _ in 0..EVENT_PAGES {
+        let slice = store.product_events(workspace, contact, page).await?;
+        events.extend(slice.items.into_iter().filter(|event| event.received_at() < simulation.at));
+        page.after = slice.next;
+        if page.after.is_none() {
+            break;
+        }
+    }
+    // The ids rise with time, and so do the places in the table.
+    events.sort_unstable_by_key(|event| event.id);
+    let mut writes = Vec::new();
+    if !events.is_empty() {
+        writes.push(Write::AppendProductEvents(events));
+    }
+    for channel in Channel::ALL {
+        if let Some(sends) = store.contact_sends(workspace, contact, channel).await? {
+            writes.push(Write::PutContactSends(sends.record, Expect::Absent));
+        }
+    }
+    Ok(writes)
+}

@@ -1,0 +1,70 @@
+//! Databases that live as long as a simulation.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use messaging_core::ports::store::StoreError;
+use messaging_core::ports::temporary::{TemporaryStore, TemporaryStores};
+
+use crate::files::make_directory;
+use crate::{SqliteOptions, SqliteStore};
+
+/// Opens databases in directories of their own below one directory, and removes each with its store.
+///
+/// They are written without waiting for the disk. What a process left behind that did not end orderly is removed by the
+/// next one that has the directory for itself.
+#[derive(Debug)]
+pub struct TemporaryDatabases {
+    directory: PathBuf,
+    opened: AtomicU64,
+}
+
+impl TemporaryDatabases {
+    /// Databases below a directory, which belongs to this process alone: what is in it is removed. It is made with the
+    /// first database and goes with the last one.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        let directory = directory.into();
+        if let Err(error) = fs::remove_dir_all(&directory)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(directory = %directory.display(), %error, "what an earlier process left cannot be removed");
+        }
+        Self { directory, opened: AtomicU64::new(0) }
+    }
+}
+
+#[async_trait]
+impl TemporaryStores for TemporaryDatabases {
+    async fn open(&self) -> Result<TemporaryStore, StoreError> {
+        let number = self.opened.fetch_add(1, Ordering::Relaxed);
+        let place = Place { above: self.directory.clone(), directory: self.directory.join(number.to_string()) };
+        let opening = tokio::task::spawn_blocking(move || {
+            make_directory(&place.directory).map_err(|error| StoreError::Failed(Box::new(error)))?;
+            let mut options = SqliteOptions::new(place.directory.join("messaging.db"));
+            options.temporary = true;
+            options.readers = 1;
+            let store = SqliteStore::open(options).map_err(|error| StoreError::Failed(Box::new(error)))?;
+            Ok(TemporaryStore::new(Arc::new(store), place))
+        });
+        opening.await.map_err(|error| StoreError::Failed(Box::new(error)))?
+    }
+}
+
+/// Where a database is; removed with its files when dropped.
+struct Place {
+    above: PathBuf,
+    directory: PathBuf,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.directory) {
+            tracing::warn!(directory = %self.directory.display(), %error, "a temporary database cannot be removed");
+        }
+        // It is not empty while there are others.
+        let _ = fs::remove_dir(&self.above);
+    }
+}
