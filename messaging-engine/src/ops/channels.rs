@@ -248,7 +248,7 @@ fn take_over(
         let known = kind.members.iter().map(|member| member.name.as_str());
         violations.add(format!("/config/{}", escape(name)), FieldCode::UnknownField, unknown_member(known, name));
     }
-    provider::check(kind, &config, &mut violations);
+    provider::check(kind, &config, "/config", &mut violations);
     // A secret goes where it went before, or whoever may change the settings could have it sent to a host of
     // their own.
     let kept = kept.filter(|kept| kind.has_same_destination(&config, &kept.config));

@@ -23,6 +23,7 @@ impl App {
                 }
             };
         }
+        kind.inspect(|kind| kind.fill_defaults(&mut config));
         config
     }
 }
