@@ -8,7 +8,7 @@ pub(crate) const EMAIL: &str = "email:";
 /// How the resources begin whose jobs let something out: nothing of these is claimed while the installation is fenced.
 /// Every [`Channel`](messaging_core::domain::channel::Channel) is among them.
 pub(crate) const LEAVING: &[&str] =
-    &[EMAIL, "sms", "push", "telegram", "whatsapp", "viber", WEBHOOK, BACKLOG, CAMPAIGN, AUTOMATION, FALLBACK];
+    &[EMAIL, "sms", "push", "telegram", "whatsapp", "viber", WEBHOOK, BACKLOG, CAMPAIGN, AUTOMATION, CALLBACKS, FALLBACK];
 /// Calls of a webhook, which follows.
 pub(crate) const WEBHOOK: &str = "webhook:";
 /// What a webhook missed.
@@ -17,6 +17,8 @@ pub(crate) const BACKLOG: &str = "webhook-backlog:";
 pub(crate) const CONTACTS: &str = "contacts";
 /// What follows a message that does not arrive, which follows.
 pub(crate) const FALLBACK: &str = messaging_core::domain::fallback::RESOURCE;
+/// Where providers are told to call.
+pub(crate) const CALLBACKS: &str = "callbacks";
 /// Receipts whose message nobody knows yet.
 pub(crate) const RECEIPTS: &str = "receipts";
 /// Files that are read.
