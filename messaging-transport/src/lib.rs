@@ -57,6 +57,7 @@ pub mod dns;
 pub mod fetch;
 mod guard;
 pub mod inbound;
+mod jwt;
 pub mod listen;
 pub mod mime;
 pub mod relay;
