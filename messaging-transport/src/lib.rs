@@ -65,6 +65,7 @@ mod sandbox;
 pub mod smtp;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod token_cache;
 
 use std::sync::Arc;
 use std::time::Duration;
