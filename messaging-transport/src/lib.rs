@@ -57,6 +57,7 @@ pub mod dns;
 pub mod fetch;
 mod guard;
 pub mod inbound;
+mod jwt;
 pub mod listen;
 pub mod mime;
 mod provider;
@@ -65,6 +66,7 @@ mod sandbox;
 pub mod smtp;
 #[cfg(feature = "fakes")]
 pub mod testing;
+mod token_cache;
 
 use std::sync::Arc;
 use std::time::Duration;
