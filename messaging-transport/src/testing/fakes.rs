@@ -7,14 +7,20 @@
 mod callbacks;
 mod case;
 mod server;
+mod sms_http;
+mod twilio;
+mod vonage;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::Value;
 use tokio::time::Instant;
 
-pub use case::{Case, Order, Refusal, Report, Signature, Trouble, Wait};
+pub use case::{CASES, Case, Order, Refusal, Report, Signature, Trouble, Wait};
 pub use server::FakeProvider;
+pub use sms_http::FakeHttp;
+pub use twilio::FakeTwilio;
+pub use vonage::FakeVonage;
 
 /// What a fake says: one provider's API.
 pub trait FakeApi: Send + Sync + 'static {
