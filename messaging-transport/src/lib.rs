@@ -60,10 +60,11 @@ pub mod inbound;
 mod jwt;
 pub mod listen;
 pub mod mime;
+mod provider;
 pub mod relay;
 mod sandbox;
 pub mod smtp;
-#[cfg(feature = "testing")]
+#[cfg(feature = "fakes")]
 pub mod testing;
 mod token_cache;
 
