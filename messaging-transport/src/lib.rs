@@ -7,6 +7,7 @@
 //! * [`Sandbox`] captures instead of sending, on every channel.
 //! * [`DirectDelivery`] sends email to the mail exchangers of its recipients.
 //! * [`SmtpRelay`] sends email through a relay that the workspace has an account at.
+//! * [`Push`] sends push notifications through Firebase, Apple and the push services of browsers.
 //! * [`Dns`] looks up where mail goes, and the records of sending domains.
 //! * [`GuardedFetch`] calls web addresses that users gave: webhooks, and providers.
 //! * [`inbound`] receives what comes back: bounces, complaints, requests to unsubscribe.
@@ -61,6 +62,7 @@ mod jwt;
 pub mod listen;
 pub mod mime;
 mod provider;
+pub mod push;
 pub mod relay;
 mod sandbox;
 pub mod smtp;
@@ -79,6 +81,7 @@ use messaging_core::ports::transport::Transport;
 pub use direct::{DirectDelivery, MxOverride};
 pub use dns::Dns;
 pub use fetch::GuardedFetch;
+pub use push::Push;
 pub use relay::SmtpRelay;
 pub use sandbox::Sandbox;
 
@@ -125,5 +128,6 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
         .into_iter()
         .map(|channel| (channel, "sandbox", Arc::clone(&sandbox)))
         .chain([(Channel::Email, "builtin", direct), (Channel::Email, "smtp", relay)])
+        .chain(push::transports(options))
         .collect()
 }
