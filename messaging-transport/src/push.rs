@@ -19,9 +19,7 @@ use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::outcome::{
-    Answer, ContentFault, Outcome, OutcomeClass, ProviderAnswer, Response, Scope,
-};
+use messaging_core::domain::outcome::{Answer, ContentFault, Outcome, OutcomeClass, ProviderAnswer, Response, Scope};
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::transport::{
     Content, DeliveryOptions, Outgoing, PushContent, Sent, SettingsFault, Transport, TransportError,
@@ -160,6 +158,12 @@ impl Push {
         })
     }
 
+    /// The settings of `webpush` that we make ourselves: a key pair, `private_key` and `public_key`.
+    #[cfg(feature = "fakes")]
+    pub(crate) fn new_key_pair() -> Map<String, Value> {
+        webpush::new_key_pair()
+    }
+
     /// The settings of a provider: the workspace's own, or those of a route.
     fn settings_of(&self, settings: &Map<String, Value>, provider: PushProvider) -> Option<Map<String, Value>> {
         if provider == self.own {
@@ -254,7 +258,9 @@ impl Transport for Push {
             if let Some(settings) = self.settings_of(settings, provider) {
                 let checked = self.services.of(provider).check(fetch, &settings);
                 // Of a route it is the route that is named.
-                checked.map_err(|fault| if provider == self.own { fault } else { SettingsFault { member: ROUTES, ..fault } })?;
+                checked.map_err(|fault| {
+                    if provider == self.own { fault } else { SettingsFault { member: ROUTES, ..fault } }
+                })?;
             }
         }
         Ok(())
@@ -269,10 +275,7 @@ impl Transport for Push {
 }
 
 const fn is_about_account(class: OutcomeClass) -> bool {
-    matches!(
-        class,
-        OutcomeClass::Auth | OutcomeClass::Retry(Scope::Account) | OutcomeClass::Throttled(Scope::Account)
-    )
+    matches!(class, OutcomeClass::Auth | OutcomeClass::Retry(Scope::Account) | OutcomeClass::Throttled(Scope::Account))
 }
 
 /// The answer with the name of its provider, besides what the provider said.

@@ -108,10 +108,8 @@ impl<T: Clone + PartialEq, E: Clone> TokenCache<T, E> {
             let oldest = slots.iter().min_by_key(|(_, entry)| entry.used_at).map(|(key, _)| *key);
             oldest.and_then(|oldest| slots.remove(&oldest));
         }
-        let empty = || Entry {
-            slot: Arc::new(tokio::sync::Mutex::new(Slot { token: None, failed: None })),
-            used_at: now,
-        };
+        let empty =
+            || Entry { slot: Arc::new(tokio::sync::Mutex::new(Slot { token: None, failed: None })), used_at: now };
         let entry = slots.entry(key).or_insert_with(empty);
         entry.used_at = now;
         Arc::clone(&entry.slot)

@@ -4,17 +4,24 @@
 //! becomes of a message is chosen by the last two digits of its recipient ([`Case`]); a test may script the next
 //! answers besides. It records requests and when they came, and calls back.
 
+mod apns;
 mod callbacks;
 mod case;
+mod fcm;
 mod server;
+mod signed;
+mod webpush;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::Value;
 use tokio::time::Instant;
 
+pub use apns::FakeApns;
 pub use case::{Case, Order, Refusal, Report, Signature, Trouble, Wait};
+pub use fcm::FakeFcm;
 pub use server::FakeProvider;
+pub use webpush::FakeWebpush;
 
 /// What a fake says: one provider's API.
 pub trait FakeApi: Send + Sync + 'static {

@@ -102,7 +102,8 @@ pub(super) fn judge(reply: &Reply) -> Answer {
     }
     let error = Error::read(&json.unwrap_or_default());
     let class = error.class(reply.status.as_u16());
-    let answer = if error.message.is_empty() { reply.answer_as_it_is(class) } else { reply.answer(class, &error.message) };
+    let answer =
+        if error.message.is_empty() { reply.answer_as_it_is(class) } else { reply.answer(class, &error.message) };
     let wait = match class {
         OutcomeClass::Throttled(_) => reply.retry_after.or(Some(REST)),
         OutcomeClass::Retry(_) => reply.retry_after,

@@ -50,8 +50,7 @@ fn sealed(
     salt: &[u8; SALT],
     message: &[u8],
 ) -> Vec<u8> {
-    let keying: [u8; 32] =
-        derived(auth_secret, shared_secret, &[b"WebPush: info\0".as_slice(), browser_key, own_key]);
+    let keying: [u8; 32] = derived(auth_secret, shared_secret, &[b"WebPush: info\0".as_slice(), browser_key, own_key]);
     let key: [u8; 16] = derived(salt, &keying, &[b"Content-Encoding: aes128gcm\0"]);
     let nonce: [u8; 12] = derived(salt, &keying, &[b"Content-Encoding: nonce\0"]);
 
@@ -74,7 +73,9 @@ fn sealed(
 fn derived<const LENGTH: usize>(salt: &[u8], keying: &[u8], info: &[&[u8]]) -> [u8; LENGTH] {
     let mut output = [0; LENGTH];
     let key = Salt::new(HKDF_SHA256, salt).extract(keying);
-    key.expand(info, Length(LENGTH)).and_then(|material| material.fill(&mut output)).expect("fewer octets than allowed");
+    key.expand(info, Length(LENGTH))
+        .and_then(|material| material.fill(&mut output))
+        .expect("fewer octets than allowed");
     output
 }
 
@@ -88,8 +89,8 @@ impl KeyType for Length {
 }
 
 /// What the browser does: finds the message again.
-#[cfg(any(test, feature = "testing"))]
-pub(crate) fn decrypt(
+#[cfg(test)]
+pub(super) fn decrypt(
     browser: EphemeralPrivateKey,
     browser_key: &[u8],
     auth_secret: &[u8],
@@ -100,8 +101,7 @@ pub(crate) fn decrypt(
     let (&length, rest) = rest.split_first()?;
     let (sender_key, record) = rest.split_at_checked(length.into())?;
     let open = |shared: &[u8]| {
-        let keying: [u8; 32] =
-            derived(auth_secret, shared, &[b"WebPush: info\0".as_slice(), browser_key, sender_key]);
+        let keying: [u8; 32] = derived(auth_secret, shared, &[b"WebPush: info\0".as_slice(), browser_key, sender_key]);
         let key: [u8; 16] = derived(salt, &keying, &[b"Content-Encoding: aes128gcm\0"]);
         let nonce: [u8; 12] = derived(salt, &keying, &[b"Content-Encoding: nonce\0"]);
         let key = LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &key).ok()?);

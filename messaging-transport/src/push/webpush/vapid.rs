@@ -10,7 +10,6 @@ use messaging_core::ports::clock::Clock;
 use messaging_core::ports::transport::TransportError;
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value, json};
-use url::Url;
 
 use super::super::settings_fault;
 use super::subscription::Subscription;
@@ -63,20 +62,7 @@ impl Vapid {
 
 fn made(subject: &str, private_key: &str, origin: &str, now: Timestamp) -> Result<String, TransportError> {
     let key = SigningKey::es256(private_key).map_err(|fault| misconfigured(&fault.to_string()))?;
-    let contact = contact(subject).ok_or_else(|| misconfigured("subject is neither an email address nor an https URL"))?;
-    let claims = json!({"aud": origin, "exp": (now + LIFETIME).as_seconds(), "sub": contact});
+    let claims = json!({"aud": origin, "exp": (now + LIFETIME).as_seconds(), "sub": subject});
     let public_key = URL_SAFE_NO_PAD.encode(key.public_key());
     Ok(format!("vapid t={}, k={public_key}", key.token(None, &claims)))
-}
-
-/// A `mailto:` or `https:` URL (RFC 8292 section 2.1); people enter the address alone.
-pub(super) fn contact(subject: &str) -> Option<String> {
-    let given = if subject.contains(':') { subject.to_owned() } else { format!("mailto:{subject}") };
-    let url = Url::parse(&given).ok()?;
-    let is_contact = match url.scheme() {
-        "mailto" => url.path().split_once('@').is_some_and(|(user, host)| !user.is_empty() && !host.is_empty()),
-        "https" => true,
-        _ => false,
-    };
-    is_contact.then_some(given)
 }
