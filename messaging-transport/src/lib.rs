@@ -8,6 +8,7 @@
 //! * [`DirectDelivery`] sends email to the mail exchangers of its recipients.
 //! * [`SmtpRelay`] sends email through a relay that the workspace has an account at.
 //! * [`HttpProvider`], [`Twilio`] and [`Vonage`] send text messages; the first sends Viber messages too.
+//! * [`Push`] sends push notifications through Firebase, Apple and the push services of browsers.
 //! * [`Dns`] looks up where mail goes, and the records of sending domains.
 //! * [`GuardedFetch`] calls web addresses that users gave: webhooks, and providers.
 //! * [`inbound`] receives what comes back: bounces, complaints, requests to unsubscribe.
@@ -63,6 +64,7 @@ mod jwt;
 pub mod listen;
 pub mod mime;
 mod provider;
+pub mod push;
 pub mod relay;
 mod sandbox;
 pub mod smtp;
@@ -84,6 +86,7 @@ pub use direct::{DirectDelivery, MxOverride};
 pub use dns::Dns;
 pub use fetch::GuardedFetch;
 pub use http_provider::HttpProvider;
+pub use push::Push;
 pub use relay::SmtpRelay;
 pub use sandbox::Sandbox;
 pub use twilio::Twilio;
@@ -138,5 +141,6 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
         .chain([(Channel::Email, "builtin", direct), (Channel::Email, "smtp", relay)])
         .chain([(Channel::Sms, "http", Arc::clone(&http)), (Channel::Viber, "http", http)])
         .chain([(Channel::Sms, "twilio", twilio), (Channel::Sms, "vonage", vonage)])
+        .chain(push::transports(options))
         .collect()
 }

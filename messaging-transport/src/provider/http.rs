@@ -229,6 +229,11 @@ impl Reply {
         self.status.is_success()
     }
 
+    /// The host that was called; empty if it is not known.
+    pub(crate) fn host(&self) -> &str {
+        self.host.as_deref().unwrap_or_default()
+    }
+
     /// The body as JSON; `None` when it is none or longer than what is read.
     pub(crate) fn json(&self) -> Option<Value> {
         if self.is_whole { serde_json::from_slice(&self.body).ok() } else { None }

@@ -4,12 +4,16 @@
 //! becomes of a message is chosen by the last two digits of its recipient ([`Case`]); a test may script the next
 //! answers besides. It records requests and when they came, and calls back.
 
+mod apns;
 mod callbacks;
 mod case;
+mod fcm;
 mod server;
 mod sms_http;
 mod twilio;
 mod vonage;
+mod signed;
+mod webpush;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
@@ -21,6 +25,10 @@ pub use server::FakeProvider;
 pub use sms_http::FakeHttp;
 pub use twilio::FakeTwilio;
 pub use vonage::FakeVonage;
+pub use apns::FakeApns;
+pub use fcm::FakeFcm;
+pub use server::FakeProvider;
+pub use webpush::FakeWebpush;
 
 /// What a fake says: one provider's API.
 pub trait FakeApi: Send + Sync + 'static {

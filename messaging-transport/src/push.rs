@@ -1,0 +1,319 @@
+//! The channel push: the providers `fcm`, `apns` and `webpush`, and which of them an address belongs to.
+//!
+//! A workspace chooses one of them; with `routes` in its settings the others stand beside it. An address tells by its
+//! form whose it is ([`PushProvider::of`]): a token is never shown to a provider that did not make it, because its
+//! answer would say that the token is dead. Where there are no settings for an address, nothing is sent and nothing is
+//! said about the address.
+//!
+//! What the three have in common is here: one token after another, a token of access that is renewed once when it is
+//! refused, and that an answer about the account ends the attempt for the account's other tokens.
+
+mod apns;
+mod fcm;
+mod webpush;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::outcome::{Answer, ContentFault, Outcome, OutcomeClass, ProviderAnswer, Response, Scope};
+use messaging_core::ports::fetch::Fetch;
+use messaging_core::ports::transport::{
+    Content, DeliveryOptions, Outgoing, PushContent, Sent, SettingsFault, Transport, TransportError,
+};
+use messaging_core::time::Timestamp;
+use ring::digest::{SHA256, digest};
+use serde_json::{Map, Value};
+
+use crate::Options;
+use crate::provider::{Api, Call, Reply, Settings, granted};
+
+/// The settings of the other providers, by name.
+const ROUTES: &str = "routes";
+
+/// The fewest hexadecimal digits of a device token of Apple.
+const MIN_APNS_DIGITS: usize = 64;
+
+/// A provider of the channel push.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PushProvider {
+    /// Firebase Cloud Messaging.
+    Fcm,
+    /// Apple Push Notification service.
+    Apns,
+    /// The push services of browsers (RFC 8030).
+    Webpush,
+}
+
+impl PushProvider {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Fcm, Self::Apns, Self::Webpush];
+
+    /// The name in settings (contract section 16).
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fcm => "fcm",
+            Self::Apns => "apns",
+            Self::Webpush => "webpush",
+        }
+    }
+
+    /// The provider that made an address: a JSON object is a subscription of a browser, 64 or more hexadecimal digits
+    /// are a device token of Apple, and anything else is Firebase's.
+    pub fn of(address: &str) -> Self {
+        if address.starts_with('{') {
+            Self::Webpush
+        } else if address.len() >= MIN_APNS_DIGITS && address.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            Self::Apns
+        } else {
+            Self::Fcm
+        }
+    }
+}
+
+/// A notification for one device.
+#[derive(Clone, Copy)]
+struct Notification<'a> {
+    /// The provider's settings.
+    settings: Settings<'a>,
+    /// The device.
+    address: &'a str,
+    /// What it shows.
+    content: &'a PushContent,
+    /// How it is delivered.
+    options: &'a DeliveryOptions,
+    /// Names it on the device: another one of the same name takes its place, such as a second copy of it.
+    tag: &'a str,
+    /// Now.
+    now: Timestamp,
+}
+
+/// A request that is ready to leave.
+struct Prepared {
+    call: Call,
+    /// What it is authorized by, where that may have to be renewed.
+    token: Option<String>,
+}
+
+/// One provider's API.
+#[async_trait]
+trait Service: Debug + Send + Sync {
+    /// The request for a device. `Err` is the answer where none can be made.
+    async fn prepare(&self, api: &Api, notification: &Notification<'_>) -> Result<Prepared, Answer>;
+
+    /// What an answer means.
+    fn judge(&self, api: &Api, notification: &Notification<'_>, reply: &Reply) -> Answer;
+
+    /// Whether an answer refuses the token of access and another one may be taken: then it is forgotten.
+    async fn renew(&self, _api: &Api, _notification: &Notification<'_>, _token: &str, _reply: &Reply) -> bool {
+        false
+    }
+
+    /// Judges the provider's settings before they are stored.
+    fn check(&self, fetch: &dyn Fetch, settings: &Map<String, Value>) -> Result<(), SettingsFault>;
+}
+
+/// What the transports of the channel share.
+#[derive(Debug)]
+struct Services {
+    api: Api,
+    fcm: fcm::Fcm,
+    apns: apns::Apns,
+    webpush: webpush::Webpush,
+}
+
+impl Services {
+    fn of(&self, provider: PushProvider) -> &dyn Service {
+        match provider {
+            PushProvider::Fcm => &self.fcm,
+            PushProvider::Apns => &self.apns,
+            PushProvider::Webpush => &self.webpush,
+        }
+    }
+}
+
+/// Sends push notifications through the provider that a workspace chose, and those of its `routes`.
+#[derive(Debug)]
+pub struct Push {
+    own: PushProvider,
+    services: Arc<Services>,
+}
+
+impl Push {
+    /// The transport of each provider. They share what they know of tokens of access.
+    pub fn all(options: &Options) -> [(PushProvider, Arc<dyn Transport>); 3] {
+        let clock = || Arc::clone(&options.clock);
+        let services = Arc::new(Services {
+            api: Api::new(Arc::clone(&options.fetch), clock()),
+            fcm: fcm::Fcm::new(clock()),
+            apns: apns::Apns::new(clock()),
+            webpush: webpush::Webpush::new(clock()),
+        });
+        PushProvider::ALL.map(|own| {
+            let transport: Arc<dyn Transport> = Arc::new(Self { own, services: Arc::clone(&services) });
+            (own, transport)
+        })
+    }
+
+    /// The settings of `webpush` that we make ourselves: a key pair, `private_key` and `public_key`.
+    #[cfg(feature = "fakes")]
+    pub(crate) fn new_key_pair() -> Map<String, Value> {
+        webpush::new_key_pair()
+    }
+
+    /// The settings of a provider: the workspace's own, or those of a route.
+    fn settings_of(&self, settings: &Map<String, Value>, provider: PushProvider) -> Option<Map<String, Value>> {
+        if provider == self.own {
+            return Some(settings.clone());
+        }
+        settings.get(ROUTES)?.get(provider.name())?.as_object().cloned()
+    }
+
+    async fn attempt(&self, outgoing: &Outgoing, content: &PushContent, address: &str, tag: &str) -> Outcome {
+        let provider = PushProvider::of(address);
+        let Some(settings) = self.settings_of(&outgoing.settings, provider) else {
+            let text = format!("the address belongs to {0}, and the channel has no settings for {0}", provider.name());
+            return content_fault(&text).into();
+        };
+        let Services { api, .. } = &*self.services;
+        let service = self.services.of(provider);
+        let notification = Notification {
+            settings: Settings(&settings),
+            address,
+            content,
+            options: &outgoing.options,
+            tag,
+            now: api.now(),
+        };
+        let prepared = match service.prepare(api, &notification).await {
+            Ok(prepared) => prepared,
+            Err(answer) => return answer.into(),
+        };
+        if let Some(refusal) = granted(&outgoing.last_look, address).await {
+            return refusal;
+        }
+        let outcome = Outcome::from(deliver(service, api, &notification, prepared).await);
+        outgoing.last_look.ended(address, &outcome);
+        outcome
+    }
+}
+
+/// Makes the request, with another token of access when the first one is refused.
+async fn deliver(service: &dyn Service, api: &Api, notification: &Notification<'_>, prepared: Prepared) -> Answer {
+    let Prepared { call, token } = prepared;
+    let reply = match api.call(call).await {
+        Ok(reply) => reply,
+        Err(answer) => return answer,
+    };
+    if let Some(token) = token
+        && service.renew(api, notification, &token, &reply).await
+    {
+        let again = match service.prepare(api, notification).await {
+            Ok(again) => again,
+            Err(answer) => return answer,
+        };
+        return match api.call(again.call).await {
+            Ok(reply) => service.judge(api, notification, &reply),
+            Err(answer) => answer,
+        };
+    }
+    service.judge(api, notification, &reply)
+}
+
+#[async_trait]
+impl Transport for Push {
+    async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
+        let Content::Push(content) = &outgoing.content else {
+            return Err(TransportError::Content("this provider carries push notifications only".to_owned()));
+        };
+        let own_tag = outgoing.message_id.to_string();
+        let tag = outgoing.options.collapse_key.as_deref().unwrap_or(&own_tag);
+        let mut outcomes = Vec::with_capacity(outgoing.recipients.len());
+        // Answers about the account of a provider, which its other tokens would get as well.
+        let mut about_account: Vec<(PushProvider, Answer)> = Vec::new();
+        for address in &outgoing.recipients {
+            let provider = PushProvider::of(address);
+            if let Some((_, answer)) = about_account.iter().find(|(one, _)| *one == provider) {
+                outcomes.push(answer.clone().into());
+                continue;
+            }
+            let outcome = match self.attempt(outgoing, content, address, tag).await {
+                Outcome::Answered(answer) => Outcome::Answered(named(answer, provider)),
+                other => other,
+            };
+            if let Some(answer) = outcome.answer().filter(|answer| is_about_account(answer.class)) {
+                about_account.push((provider, answer.clone()));
+            }
+            outcomes.push(outcome);
+        }
+        Ok(Sent { outcomes, ..Sent::default() })
+    }
+
+    fn check(&self, settings: &Map<String, Value>) -> Result<(), SettingsFault> {
+        let fetch = self.services.api.fetch();
+        for provider in PushProvider::ALL {
+            if let Some(settings) = self.settings_of(settings, provider) {
+                let checked = self.services.of(provider).check(fetch, &settings);
+                // Of a route it is the route that is named.
+                checked.map_err(|fault| {
+                    if provider == self.own { fault } else { SettingsFault { member: ROUTES, ..fault } }
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn own_settings(&self) -> Map<String, Value> {
+        match self.own {
+            PushProvider::Webpush => webpush::new_key_pair(),
+            PushProvider::Fcm | PushProvider::Apns => Map::new(),
+        }
+    }
+}
+
+const fn is_about_account(class: OutcomeClass) -> bool {
+    matches!(class, OutcomeClass::Auth | OutcomeClass::Retry(Scope::Account) | OutcomeClass::Throttled(Scope::Account))
+}
+
+/// The answer with the name of its provider, besides what the provider said.
+fn named(answer: Answer, provider: PushProvider) -> Answer {
+    let said = answer.of_provider().cloned().unwrap_or_default();
+    answer.provider(ProviderAnswer { provider: Some(provider.name().to_owned()), ..said })
+}
+
+/// The answer with the provider's code.
+fn coded(answer: Answer, code: &str) -> Answer {
+    let code = Some(code).filter(|code| !code.is_empty()).map(ToOwned::to_owned);
+    answer.provider(ProviderAnswer { code, ..ProviderAnswer::default() })
+}
+
+/// The message cannot be sent, which says nothing about the address.
+fn content_fault(text: &str) -> Answer {
+    Answer::new(OutcomeClass::Content(ContentFault::Provider), Response::of_text(text))
+}
+
+/// The settings cannot work.
+fn settings_fault(error: &TransportError) -> Answer {
+    Answer::new(error.class(), Response::of_text(&error.to_string()))
+}
+
+/// A tag as a header can hold it: itself where it is short enough and of these characters, else its digest.
+fn header_tag(tag: &str, longest: usize, is_allowed: fn(u8) -> bool) -> String {
+    if !tag.is_empty() && tag.len() <= longest && tag.bytes().all(is_allowed) {
+        return tag.to_owned();
+    }
+    let mut digest = URL_SAFE_NO_PAD.encode(digest(&SHA256, tag.as_bytes()));
+    digest.truncate(longest);
+    digest
+}
+
+/// The transports of the channel, by channel and name.
+pub(crate) fn transports(options: &Options) -> impl Iterator<Item = (Channel, &'static str, Arc<dyn Transport>)> {
+    Push::all(options).into_iter().map(|(provider, transport)| (Channel::Push, provider.name(), transport))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! What the answers of Apple mean, by their `reason`.
+//!
+//! Source: Apple, "Handling notification responses from APNs" and "Establishing a token-based connection to APNs".
+
+use std::time::Duration;
+
+use messaging_core::domain::outcome::{
+    Acceptance, AddressFault, Answer, ContentFault, OutcomeClass, ProviderAnswer, Scope, SoftCause,
+};
+use serde_json::Value;
+
+use super::super::coded;
+use super::MIN_LIFETIME;
+use crate::provider::Reply;
+
+/// Who was refused by a failure of Apple's comes again after this time.
+const OUTAGE: Duration = Duration::from_mins(15);
+
+/// The class of each reason. Reasons of 403 that are not here are about our key, others about the message.
+const REASONS: &[(&str, OutcomeClass)] = &[
+    ("Unregistered", OutcomeClass::Address(AddressFault::Recipient)),
+    ("ExpiredToken", OutcomeClass::Address(AddressFault::Recipient)),
+    // Of the other environment or another app: perhaps it is our setting that is wrong.
+    ("BadDeviceToken", OutcomeClass::Soft(SoftCause::Unknown)),
+    ("DeviceTokenNotForTopic", OutcomeClass::Soft(SoftCause::Unknown)),
+    ("PayloadTooLarge", OutcomeClass::Content(ContentFault::Provider)),
+    ("TooManyRequests", OutcomeClass::Throttled(Scope::Recipient)),
+    ("TooManyProviderTokenUpdates", OutcomeClass::Throttled(Scope::Account)),
+    // The setting `topic`.
+    ("BadTopic", OutcomeClass::Auth),
+    ("MissingTopic", OutcomeClass::Auth),
+    ("TopicDisallowed", OutcomeClass::Auth),
+    ("IdleTimeout", OutcomeClass::Retry(Scope::Account)),
+];
+
+fn class(reason: &str, status: u16) -> OutcomeClass {
+    if let Some((_, class)) = REASONS.iter().find(|(one, _)| *one == reason) {
+        return *class;
+    }
+    match status {
+        401 | 403 => OutcomeClass::Auth,
+        408 | 500.. => OutcomeClass::Retry(Scope::Account),
+        // Without a reason that is known it is not said that the device is gone.
+        410 => OutcomeClass::Soft(SoftCause::Unknown),
+        429 => OutcomeClass::Throttled(Scope::Recipient),
+        _ => OutcomeClass::Content(ContentFault::Provider),
+    }
+}
+
+fn reason(json: Option<&Value>) -> &str {
+    json.and_then(|json| json["reason"].as_str()).unwrap_or_default()
+}
+
+/// The class of an answer, and what is kept of it.
+pub(super) fn judge(reply: &Reply) -> Answer {
+    if reply.is_success() {
+        let id = reply.headers.get("apns-id").and_then(|id| id.to_str().ok()).map(ToOwned::to_owned);
+        let provider = ProviderAnswer { message_id: id, ..ProviderAnswer::default() };
+        return reply.answer(OutcomeClass::Accepted(Acceptance::Delivered), "accepted").provider(provider);
+    }
+    let (json, status) = (reply.json(), reply.status.as_u16());
+    let reason = reason(json.as_ref());
+    let class = class(reason, status);
+    let answer = if reason.is_empty() { reply.answer_as_it_is(class) } else { reply.answer(class, reason) };
+    let usual = match (class, status) {
+        (OutcomeClass::Throttled(Scope::Account), _) => Some(MIN_LIFETIME),
+        (OutcomeClass::Retry(_), 500..) => Some(OUTAGE),
+        _ => None,
+    };
+    let is_waited = matches!(class, OutcomeClass::Throttled(_) | OutcomeClass::Retry(_));
+    coded(answer, reason).wait(if is_waited { reply.retry_after.or(usual) } else { None })
+}
+
+/// Whether our token is refused because of its age.
+pub(super) fn expired_token(reply: &Reply) -> bool {
+    reply.status.as_u16() == 403 && reason(reply.json().as_ref()) == "ExpiredProviderToken"
+}
+
+#[cfg(test)]
+mod tests;
