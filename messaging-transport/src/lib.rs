@@ -59,10 +59,11 @@ mod guard;
 pub mod inbound;
 pub mod listen;
 pub mod mime;
+mod provider;
 pub mod relay;
 mod sandbox;
 pub mod smtp;
-#[cfg(feature = "testing")]
+#[cfg(feature = "fakes")]
 pub mod testing;
 
 use std::sync::Arc;

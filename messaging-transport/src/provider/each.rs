@@ -1,0 +1,36 @@
+//! The recipients of a message, each with a request of its own.
+
+use messaging_core::ports::transport::{Admitted, Answer, LastLook, Outcome, Outgoing, Sent};
+
+/// Asks whether the request for a recipient may leave. `Some` is what became of one that may not.
+///
+/// To be asked right before the request leaves: whatever it needs besides, such as an access token, is there already.
+pub(crate) async fn granted(last_look: &LastLook, recipient: &str) -> Option<Outcome> {
+    if last_look.is_held() {
+        return Some(Outcome::Held);
+    }
+    let admitted = last_look.begin(std::slice::from_ref(&recipient.to_owned())).await;
+    admitted.into_iter().find_map(Admitted::refusal)
+}
+
+/// Sends to one recipient after another, as far as they are granted, and puts on record what became of each before the
+/// next begins.
+pub(crate) async fn to_each<F, Answered>(outgoing: &Outgoing, send: F) -> Sent
+where
+    F: Fn(String) -> Answered + Sync,
+    Answered: Future<Output = Answer> + Send,
+{
+    let mut outcomes = Vec::with_capacity(outgoing.recipients.len());
+    for recipient in &outgoing.recipients {
+        let outcome = match granted(&outgoing.last_look, recipient).await {
+            Some(refusal) => refusal,
+            None => {
+                let outcome = Outcome::from(send(recipient.clone()).await);
+                outgoing.last_look.ended(recipient, &outcome);
+                outcome
+            }
+        };
+        outcomes.push(outcome);
+    }
+    Sent { outcomes, ..Sent::default() }
+}

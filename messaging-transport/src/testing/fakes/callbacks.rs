@@ -1,0 +1,105 @@
+//! Calls of a fake to us.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http::header::{HOST, HeaderValue};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use url::{Position, Url};
+
+use super::{CalledBack, FakeApi, FakeCallback, Order, Report, Signature, Submission};
+
+/// How long an answer is waited for.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+/// How much of an answer is read.
+const BODY_LIMIT: usize = 64 << 10;
+
+/// What makes a call larger than any that is read (3 MiB).
+const PADDING: usize = (3 << 20) + 1;
+
+/// The calls that report about a message.
+pub(super) fn planned(
+    api: &dyn FakeApi,
+    submission: &Submission,
+    reports: &[Report],
+    order: Order,
+) -> Vec<FakeCallback> {
+    let signature = match order {
+        Order::Forged => Signature::Forged,
+        Order::Unsigned => Signature::Missing,
+        Order::OldSecret => Signature::OldSecret,
+        _ => Signature::Valid,
+    };
+    let of = |submission: &Submission, report: Report| api.report(&[(submission.clone(), report)], signature);
+    let mut calls: Vec<_> = reports.iter().filter_map(|report| of(submission, *report)).collect();
+    match order {
+        Order::Reversed => calls.reverse(),
+        Order::Twice => calls = calls.into_iter().flat_map(|call| [call.clone(), call]).collect(),
+        Order::Unknown => {
+            let mut unknown = submission.clone();
+            unknown.id.insert(0, '9');
+            unknown.reference = None;
+            calls.splice(..0, reports.first().and_then(|report| of(&unknown, *report)));
+        }
+        Order::Batched => {
+            let all: Vec<_> = reports.iter().map(|report| (submission.clone(), *report)).collect();
+            if let Some(call) = api.report(&all, signature) {
+                calls = vec![call];
+            }
+        }
+        Order::Large => {
+            for call in &mut calls {
+                let mut body = call.body.to_vec();
+                body.resize(body.len() + PADDING, b' ');
+                call.body = body.into();
+            }
+        }
+        Order::InOrder | Order::BeforeAnswer | Order::Forged | Order::Unsigned | Order::OldSecret => {}
+    }
+    calls
+}
+
+/// Makes a call.
+pub(super) async fn call(callback: FakeCallback) -> CalledBack {
+    let answer = timeout(TIME_LIMIT, exchange(&callback)).await;
+    match answer {
+        Ok(Ok((status, body))) => CalledBack { callback, status: Some(status), body },
+        _ => CalledBack { callback, status: None, body: Bytes::new() },
+    }
+}
+
+async fn exchange(callback: &FakeCallback) -> io::Result<(http::StatusCode, Bytes)> {
+    let url = Url::parse(&callback.url).map_err(io::Error::other)?;
+    let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+        return Err(io::Error::other("a URL without a host"));
+    };
+    let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    let target = &url[Position::BeforePath..Position::AfterQuery];
+    let mut request = Request::builder().method(&callback.method).uri(target);
+    for (name, value) in &callback.headers {
+        request = request.header(*name, value);
+    }
+    let mut request = request.body(Full::new(callback.body.clone())).map_err(io::Error::other)?;
+    let authority = HeaderValue::try_from(format!("{host}:{port}")).map_err(io::Error::other)?;
+    request.headers_mut().insert(HOST, authority);
+    let answer = async {
+        let response = sender.send_request(request).await.map_err(io::Error::other)?;
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, BODY_LIMIT).collect().await.map(http_body_util::Collected::to_bytes);
+        Ok((head.status, body.unwrap_or_default()))
+    };
+    tokio::pin!(answer, connection);
+    tokio::select! {
+        answer = &mut answer => answer,
+        // The connection may end first, with the answer already there.
+        _ = &mut connection => answer.await,
+    }
+}
