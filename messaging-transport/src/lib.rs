@@ -59,12 +59,16 @@ mod guard;
 pub mod inbound;
 pub mod listen;
 pub mod mime;
+mod pace;
 mod provider;
 pub mod relay;
 mod sandbox;
 pub mod smtp;
+mod telegram;
 #[cfg(feature = "fakes")]
 pub mod testing;
+mod viber;
+mod whatsapp;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,6 +83,9 @@ pub use dns::Dns;
 pub use fetch::GuardedFetch;
 pub use relay::SmtpRelay;
 pub use sandbox::Sandbox;
+pub use telegram::TelegramBot;
+pub use viber::ViberBot;
+pub use whatsapp::WhatsappCloud;
 
 /// What the transports are told.
 #[derive(Debug, Clone)]
@@ -123,5 +130,16 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
         .into_iter()
         .map(|channel| (channel, "sandbox", Arc::clone(&sandbox)))
         .chain([(Channel::Email, "builtin", direct), (Channel::Email, "smtp", relay)])
+        .chain(chats(options))
         .collect()
+}
+
+/// The transports of the channels of chats.
+fn chats(options: &Options) -> [(Channel, &'static str, Arc<dyn Transport>); 3] {
+    let (fetch, clock) = (|| Arc::clone(&options.fetch), || Arc::clone(&options.clock));
+    [
+        (Channel::Telegram, "bot_api", Arc::new(TelegramBot::new(fetch(), clock()))),
+        (Channel::Whatsapp, "cloud_api", Arc::new(WhatsappCloud::new(fetch(), clock()))),
+        (Channel::Viber, "bot", Arc::new(ViberBot::new(fetch(), clock()))),
+    ]
 }
