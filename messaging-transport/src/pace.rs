@@ -263,7 +263,9 @@ impl Pace {
         if begin.since(now) > MAX_IN_PLACE {
             return Err(begin.since(now));
         }
-        let known = recipients.entry(account.recipient(recipient), Recipient::NEW, |one| one.is_needed(now)).ok_or(MAX_IN_PLACE)?;
+        let known = recipients
+            .entry(account.recipient(recipient), Recipient::NEW, |one| one.is_needed(now))
+            .ok_or(MAX_IN_PLACE)?;
         if known.paid.since(begin) > rate.tolerance() {
             let free = begin + (known.paid.since(begin) - rate.tolerance());
             let back = free.max(known.promised);

@@ -130,11 +130,7 @@ impl Transport for TelegramBot {
     }
 
     /// `setWebhook`. Telegram sends the secret with every update.
-    async fn register(
-        &self,
-        settings: &Map<String, Value>,
-        address: &CallbackAddress,
-    ) -> Result<Registration, String> {
+    async fn register(&self, settings: &Map<String, Value>, address: &CallbackAddress) -> Result<Registration, String> {
         let bot = Bot::of(settings).map_err(|error| error.to_string())?;
         may_be_called(&address.url)?;
         let body = json!({

@@ -90,11 +90,7 @@ impl Transport for ViberBot {
     }
 
     /// `set_webhook`. Viber calls the address before it answers.
-    async fn register(
-        &self,
-        settings: &Map<String, Value>,
-        address: &CallbackAddress,
-    ) -> Result<Registration, String> {
+    async fn register(&self, settings: &Map<String, Value>, address: &CallbackAddress) -> Result<Registration, String> {
         let bot = Bot::of(settings).map_err(|error| error.to_string())?;
         let body = json!({
             "url": address.url,

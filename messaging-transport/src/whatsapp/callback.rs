@@ -75,11 +75,7 @@ fn number(of: &Value) -> Option<String> {
 
 /// What somebody wrote, or the button that was pressed instead.
 fn written(message: &Value) -> Option<(String, InboundNews)> {
-    let said = [
-        &message["text"]["body"],
-        &message["button"]["text"],
-        &message["interactive"]["button_reply"]["title"],
-    ];
+    let said = [&message["text"]["body"], &message["button"]["text"], &message["interactive"]["button_reply"]["title"]];
     let text = said.into_iter().find_map(Value::as_str).unwrap_or_default();
     Some((number(&message["from"])?, InboundNews::Text(text.to_owned())))
 }

@@ -15,19 +15,19 @@ const CONTENT: OutcomeClass = OutcomeClass::Content(ContentFault::Provider);
 /// Statuses of answers.
 const STATUSES: &[(u64, OutcomeClass)] = &[
     (0, OutcomeClass::Accepted(Acceptance::Relayed)),
-    (1, CONTENT),            // invalidUrl
-    (2, OutcomeClass::Auth), // invalidAuthToken
-    (3, CONTENT),            // badData
-    (4, CONTENT),            // missingData
-    (5, ADDRESS),            // receiverNotRegistered
-    (6, OutcomeClass::Blocked), // receiverNotSubscribed
-    (7, OutcomeClass::Auth), // publicAccountBlocked
-    (8, OutcomeClass::Auth), // publicAccountNotFound
-    (9, OutcomeClass::Auth), // publicAccountSuspended
-    (10, OutcomeClass::Auth), // webhookNotSet
-    (11, ADDRESS),           // receiverNoSuitableDevice
+    (1, CONTENT),                                    // invalidUrl
+    (2, OutcomeClass::Auth),                         // invalidAuthToken
+    (3, CONTENT),                                    // badData
+    (4, CONTENT),                                    // missingData
+    (5, ADDRESS),                                    // receiverNotRegistered
+    (6, OutcomeClass::Blocked),                      // receiverNotSubscribed
+    (7, OutcomeClass::Auth),                         // publicAccountBlocked
+    (8, OutcomeClass::Auth),                         // publicAccountNotFound
+    (9, OutcomeClass::Auth),                         // publicAccountSuspended
+    (10, OutcomeClass::Auth),                        // webhookNotSet
+    (11, ADDRESS),                                   // receiverNoSuitableDevice
     (12, OutcomeClass::Throttled(Scope::Recipient)), // tooManyRequests
-    (13, CONTENT),           // apiVersionNotSupported
+    (13, CONTENT),                                   // apiVersionNotSupported
 ];
 
 /// Whether a method did what it should.
