@@ -7,6 +7,9 @@
 mod callbacks;
 mod case;
 mod server;
+mod telegram;
+mod viber;
+mod whatsapp;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
@@ -15,6 +18,9 @@ use tokio::time::Instant;
 
 pub use case::{Case, Order, Refusal, Report, Signature, Trouble, Wait};
 pub use server::FakeProvider;
+pub use telegram::FakeTelegram;
+pub use viber::FakeViberBot;
+pub use whatsapp::FakeWhatsapp;
 
 /// What a fake says: one provider's API.
 pub trait FakeApi: Send + Sync + 'static {
