@@ -7,6 +7,7 @@
 //! * [`Sandbox`] captures instead of sending, on every channel.
 //! * [`DirectDelivery`] sends email to the mail exchangers of its recipients.
 //! * [`SmtpRelay`] sends email through a relay that the workspace has an account at.
+//! * [`HttpProvider`], [`Twilio`] and [`Vonage`] send text messages; the first sends Viber messages too.
 //! * [`Dns`] looks up where mail goes, and the records of sending domains.
 //! * [`GuardedFetch`] calls web addresses that users gave: webhooks, and providers.
 //! * [`inbound`] receives what comes back: bounces, complaints, requests to unsubscribe.
@@ -56,7 +57,9 @@ mod dkim;
 pub mod dns;
 pub mod fetch;
 mod guard;
+mod http_provider;
 pub mod inbound;
+mod jwt;
 pub mod listen;
 pub mod mime;
 mod pace;
@@ -67,7 +70,10 @@ pub mod smtp;
 mod telegram;
 #[cfg(feature = "fakes")]
 pub mod testing;
+mod token_cache;
+mod twilio;
 mod viber;
+mod vonage;
 mod whatsapp;
 
 use std::sync::Arc;
@@ -81,10 +87,13 @@ use messaging_core::ports::transport::Transport;
 pub use direct::{DirectDelivery, MxOverride};
 pub use dns::Dns;
 pub use fetch::GuardedFetch;
+pub use http_provider::HttpProvider;
 pub use relay::SmtpRelay;
 pub use sandbox::Sandbox;
 pub use telegram::TelegramBot;
+pub use twilio::Twilio;
 pub use viber::ViberBot;
+pub use vonage::Vonage;
 pub use whatsapp::WhatsappCloud;
 
 /// What the transports are told.
@@ -126,11 +135,17 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
     let direct =
         direct.mx_override(options.mx_override.clone()).allow_private(options.allow_private).rest(options.rest);
     let direct: Arc<dyn Transport> = Arc::new(direct.build());
+    let (fetch, clock) = (|| Arc::clone(&options.fetch), || Arc::clone(&options.clock));
+    let http: Arc<dyn Transport> = Arc::new(HttpProvider::new(fetch(), clock()));
+    let twilio: Arc<dyn Transport> = Arc::new(Twilio::new(fetch(), clock()));
+    let vonage: Arc<dyn Transport> = Arc::new(Vonage::new(fetch(), clock()));
     Channel::ALL
         .into_iter()
         .map(|channel| (channel, "sandbox", Arc::clone(&sandbox)))
         .chain([(Channel::Email, "builtin", direct), (Channel::Email, "smtp", relay)])
         .chain(chats(options))
+        .chain([(Channel::Sms, "http", Arc::clone(&http)), (Channel::Viber, "http", http)])
+        .chain([(Channel::Sms, "twilio", twilio), (Channel::Sms, "vonage", vonage)])
         .collect()
 }
 

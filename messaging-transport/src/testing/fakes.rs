@@ -7,8 +7,11 @@
 mod callbacks;
 mod case;
 mod server;
+mod sms_http;
 mod telegram;
+mod twilio;
 mod viber;
+mod vonage;
 mod whatsapp;
 
 use bytes::Bytes;
@@ -16,10 +19,13 @@ use http::{HeaderMap, Method, StatusCode};
 use serde_json::Value;
 use tokio::time::Instant;
 
-pub use case::{Case, Order, Refusal, Report, Signature, Trouble, Wait};
+pub use case::{CASES, Case, Order, Refusal, Report, Signature, Trouble, Wait};
 pub use server::FakeProvider;
+pub use sms_http::FakeHttp;
 pub use telegram::FakeTelegram;
+pub use twilio::FakeTwilio;
 pub use viber::FakeViberBot;
+pub use vonage::FakeVonage;
 pub use whatsapp::FakeWhatsapp;
 
 /// What a fake says: one provider's API.

@@ -11,4 +11,5 @@ mod mime;
 mod relay;
 mod returned;
 mod sandbox;
+mod sms;
 mod support;
