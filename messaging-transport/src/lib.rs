@@ -63,16 +63,20 @@ pub mod inbound;
 mod jwt;
 pub mod listen;
 pub mod mime;
+mod pace;
 mod provider;
 pub mod push;
 pub mod relay;
 mod sandbox;
 pub mod smtp;
+mod telegram;
 #[cfg(feature = "fakes")]
 pub mod testing;
 mod token_cache;
 mod twilio;
+mod viber;
 mod vonage;
+mod whatsapp;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,8 +93,11 @@ pub use http_provider::HttpProvider;
 pub use push::Push;
 pub use relay::SmtpRelay;
 pub use sandbox::Sandbox;
+pub use telegram::TelegramBot;
 pub use twilio::Twilio;
+pub use viber::ViberBot;
 pub use vonage::Vonage;
+pub use whatsapp::WhatsappCloud;
 
 /// What the transports are told.
 #[derive(Debug, Clone)]
@@ -139,8 +146,19 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
         .into_iter()
         .map(|channel| (channel, "sandbox", Arc::clone(&sandbox)))
         .chain([(Channel::Email, "builtin", direct), (Channel::Email, "smtp", relay)])
+        .chain(chats(options))
         .chain([(Channel::Sms, "http", Arc::clone(&http)), (Channel::Viber, "http", http)])
         .chain([(Channel::Sms, "twilio", twilio), (Channel::Sms, "vonage", vonage)])
         .chain(push::transports(options))
         .collect()
+}
+
+/// The transports of the channels of chats.
+fn chats(options: &Options) -> [(Channel, &'static str, Arc<dyn Transport>); 3] {
+    let (fetch, clock) = (|| Arc::clone(&options.fetch), || Arc::clone(&options.clock));
+    [
+        (Channel::Telegram, "bot_api", Arc::new(TelegramBot::new(fetch(), clock()))),
+        (Channel::Whatsapp, "cloud_api", Arc::new(WhatsappCloud::new(fetch(), clock()))),
+        (Channel::Viber, "bot", Arc::new(ViberBot::new(fetch(), clock()))),
+    ]
 }

@@ -14,4 +14,6 @@ pub(crate) use http::{Api, Call, Reply, Target};
 pub(crate) use settings::{Settings, check_url, misconfigured};
 
 #[cfg(test)]
+pub(crate) mod test_support;
+#[cfg(test)]
 mod tests;

@@ -206,6 +206,19 @@ pub fn addresses_in(attributes: &Attributes, channel: Channel) -> Vec<String> {
     found.into_iter().filter(|address| address::check(channel, address).is_ok()).collect()
 }
 
+/// These attributes with the new address of a chat in place of the old one; `None` where they hold another. A chat id
+/// that was kept as a number stays one.
+pub fn moved_chat(attributes: &Attributes, from: &str, to: &str) -> Option<Attributes> {
+    let known = attributes.get(TELEGRAM_ATTRIBUTE)?;
+    if address_text(known)? != from || address::check(Channel::Telegram, to).is_err() {
+        return None;
+    }
+    let number = known.is_number().then(|| to.parse::<i64>().ok()).flatten();
+    let mut moved = attributes.clone();
+    moved.edit().insert(TELEGRAM_ATTRIBUTE.to_owned(), number.map_or_else(|| to.into(), Value::from));
+    Some(moved)
+}
+
 /// Chat ids are often kept as numbers.
 fn address_text(value: &Value) -> Option<String> {
     match value {

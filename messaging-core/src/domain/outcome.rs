@@ -143,6 +143,8 @@ pub struct ProviderAnswer {
     pub code: Option<String>,
     /// How many segments of a text message were counted.
     pub segments: Option<u16>,
+    /// The recipient's new address: the message was sent there, and so are the next ones.
+    pub moved_to: Option<String>,
 }
 
 impl Answer {

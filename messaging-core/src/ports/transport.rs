@@ -11,6 +11,7 @@ mod content;
 use std::any::Any;
 use std::fmt::{self, Debug};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -98,8 +99,9 @@ pub use crate::domain::outcome::{
 #[async_trait]
 pub trait Transport: Debug + Send + Sync {
     /// Waits for the place that a message needs among those that are sent at the same time: whoever waits here
-    /// holds no content. The wait is bounded, and without a place [`Transport::send`] says so in its outcomes. A
-    /// transport without such limits reserves nothing.
+    /// holds no content. The wait is bounded, and without a place [`Transport::send`] says so in its outcomes; where it
+    /// is known when there will be one, [`Reservation::later`] puts the message off without an attempt. A transport
+    /// without such limits reserves nothing.
     async fn reserve(&self, _route: &Route) -> Reservation {
         Reservation::default()
     }
@@ -213,11 +215,16 @@ pub struct Route {
     pub settings: Arc<Map<String, Value>>,
     /// The domain of the recipients in A-labels, where they have one.
     pub domain: Option<String>,
+    /// The one recipient, off email.
+    pub recipient: Option<String>,
 }
 
 /// A place that a transport keeps for a message; given back when dropped. Only the transport knows what it is.
 #[derive(Clone, Default)]
-pub struct Reservation(Option<Arc<Mutex<Place>>>);
+pub struct Reservation {
+    place: Option<Arc<Mutex<Place>>>,
+    wait: Option<Duration>,
+}
 
 /// What a reservation holds until it is taken out.
 type Place = Option<Box<dyn Any + Send>>;
@@ -225,19 +232,34 @@ type Place = Option<Box<dyn Any + Send>>;
 impl Reservation {
     /// A reservation that holds this.
     pub fn holding(place: impl Any + Send) -> Self {
-        Self(Some(Arc::new(Mutex::new(Some(Box::new(place))))))
+        Self { place: Some(Arc::new(Mutex::new(Some(Box::new(place))))), wait: None }
+    }
+
+    /// No place now: one may be asked for again after so long. The message is not attempted before, and that is no
+    /// attempt.
+    pub const fn later(wait: Duration) -> Self {
+        Self { place: None, wait: Some(wait) }
+    }
+
+    /// After how long a place may be asked for again, if there is none now.
+    pub const fn wait(&self) -> Option<Duration> {
+        self.wait
     }
 
     /// Takes out what it holds, if that is a `T` and was not taken before.
     pub fn take<T: Any>(&self) -> Option<T> {
-        let place = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let place = self.place.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         place.downcast().ok().map(|place| *place)
     }
 }
 
 impl fmt::Debug for Reservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Reservation(..)" } else { "Reservation(none)" })
+        f.write_str(match (&self.place, self.wait) {
+            (Some(_), _) => "Reservation(..)",
+            (None, Some(_)) => "Reservation(later)",
+            (None, None) => "Reservation(none)",
+        })
     }
 }
 

@@ -8,11 +8,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Write, moves};
+use messaging_core::changes::{Changes, Expect, Write, moves};
 use messaging_core::domain::address::normalize_email;
 use messaging_core::domain::attempt::{Dialog, MessageAttempt};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::erasure::ErasedAddresses;
+use messaging_core::domain::contact::{Contact, moved_chat};
 use messaging_core::domain::content;
 use messaging_core::domain::delivery::Judgment;
 use messaging_core::domain::message::{Capture, EventKind, Message, MessageStatus};
@@ -378,8 +379,17 @@ impl Run {
     /// Commits the outcome. What left cannot be taken back: when the message changed meanwhile, the same
     /// outcome is written over its new state.
     async fn record(mut self, cx: &JobContext, performed: Performed) -> Result<(), JobError> {
-        let Performed { mut judgment, mut captured, subject, mut dialogs, provider, urls, lost_replies, names } =
-            performed;
+        let Performed {
+            mut judgment,
+            mut captured,
+            subject,
+            mut dialogs,
+            provider,
+            urls,
+            lost_replies,
+            names,
+            moved_to,
+        } = performed;
         let ambiguous = self.found_ambiguous + lost_replies.len() as u64;
         // What the run knows of the message may be newer than what it sent.
         let mut erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
@@ -406,6 +416,9 @@ impl Run {
                     message_id: message.id,
                     at: cx.app.now(),
                 })));
+            }
+            if let Some(to) = &moved_to {
+                changes.extend(insist(&cx.app, || self.moved_contact(cx, to)).await?);
             }
             for dialog in &dialogs {
                 changes.push(Write::AppendAttempt(Box::new(self.attempt(cx, dialog, provider.clone()))));
@@ -454,6 +467,18 @@ impl Run {
             }
         }
         Err(JobError::Commit(CommitError::Conflict))
+    }
+
+    /// The write that gives the message's contact the new address of its chat.
+    async fn moved_contact(&self, cx: &JobContext, to: &str) -> Result<Option<Write>, StoreError> {
+        let message = &self.message;
+        let Some(id) = message.contact_id else { return Ok(None) };
+        let Some(stored) = cx.app.store().contact(message.workspace_id, id).await? else { return Ok(None) };
+        let attributes = moved_chat(&stored.record.attributes, &message.to, to);
+        Ok(attributes.map(|attributes| {
+            let contact = Contact { attributes, updated_at: cx.app.now(), ..stored.record };
+            Write::put_contact(contact, Expect::Revision(stored.revision))
+        }))
     }
 
     /// What receipts have told of the message, which came before the outcome of this attempt.

@@ -82,13 +82,25 @@ pub(super) struct Performed {
     pub(super) lost_replies: Vec<String>,
     /// Provider and its name for the message, once for each recipient that it took the message for.
     pub(super) names: Vec<(String, String)>,
+    /// The new address of its recipient.
+    pub(super) moved_to: Option<String>,
 }
 
 impl Performed {
     /// What came of it without a peer.
     fn without_peer(judgment: Judgment, results: Vec<RecipientResult>) -> Self {
         let (dialogs, urls, lost_replies) = (Vec::new(), Vec::new(), lost_replies(results));
-        Self { judgment, captured: None, subject: None, dialogs, provider: None, urls, lost_replies, names: Vec::new() }
+        Self {
+            judgment,
+            captured: None,
+            subject: None,
+            dialogs,
+            provider: None,
+            urls,
+            lost_replies,
+            names: Vec::new(),
+            moved_to: None,
+        }
     }
 }
 
@@ -138,7 +150,7 @@ impl Prepared {
 pub(super) enum Turn {
     /// With this place at the transport, and perhaps as the probe of an account.
     Go(Reservation, Option<Probe>),
-    /// Its account is left alone for so long, because of this.
+    /// Its account or its recipient is left alone for so long, because of this.
     Paused(Duration, String),
 }
 
@@ -167,8 +179,18 @@ pub(super) async fn turn(
     let Some(transport) = app.transport(message.channel, &name) else {
         return Ok(Turn::Go(Reservation::default(), probe));
     };
-    let route = Route { workspace_id: message.workspace_id, class, settings, domain: domain.map(str::to_owned) };
-    Ok(Turn::Go(transport.reserve(&route).await, probe))
+    let route = Route {
+        workspace_id: message.workspace_id,
+        class,
+        settings,
+        domain: domain.map(str::to_owned),
+        recipient: (message.channel != Channel::Email).then(|| message.to.clone()),
+    };
+    let reservation = transport.reserve(&route).await;
+    Ok(match reservation.wait() {
+        Some(wait) => Turn::Paused(wait, "the provider takes no more messages at a time".to_owned()),
+        None => Turn::Go(reservation, probe),
+    })
 }
 
 /// Finds out who is tried and with what. Reads; changes nothing.
@@ -314,7 +336,7 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
     let Prepared { known, tried, parcel, urls, held_for } = prepared;
     let mut results = known;
     let (mut captured, mut subject, mut dialogs, mut names) = (None, None, Vec::new(), Vec::new());
-    let mut carrier = None;
+    let (mut carrier, mut moved_to) = (None, None);
     if let Some(Parcel { transport, provider, outgoing }) = parcel {
         carrier = Some(provider.clone());
         subject = outgoing.content.subject().map(ToOwned::to_owned);
@@ -322,6 +344,7 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
             Ok(sent) => {
                 (captured, dialogs) = (sent.captured, sent.dialogs);
                 names = names_of(&provider, &sent.outcomes);
+                moved_to = sent.outcomes.iter().find_map(|one| one.answer()?.of_provider()?.moved_to.clone());
                 note_account(app, provider, &outgoing, account_state(&sent.outcomes), message.channel);
                 let missing = Outcome::provider_failed(Response::of_text("the transport gave no outcome"));
                 let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(missing));
@@ -338,7 +361,7 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
     let held_until = app.now() + held_for;
     let judgment = judge(Attempt { held_until, ..circumstances(app, message, trial) }, &results);
     let lost_replies = lost_replies(results);
-    Performed { judgment, captured, subject, dialogs, provider: carrier, urls, lost_replies, names }
+    Performed { judgment, captured, subject, dialogs, provider: carrier, urls, lost_replies, names, moved_to }
 }
 
 /// The provider's names for the message, with the provider: by them its receipts find the message.

@@ -258,4 +258,15 @@ impl Reply {
     pub(crate) fn unreadable(&self) -> Answer {
         self.answer(OutcomeClass::Ambiguous, &format!("HTTP {}: the answer cannot be read", self.status.as_u16()))
     }
+
+    /// The answer to what is not in the provider's own words, such as a page of a gateway in front of it: judged by
+    /// the status, and never the recipient's fault.
+    pub(crate) fn unexplained(&self) -> Answer {
+        let class = match self.status {
+            _ if self.is_success() => return self.unreadable(),
+            StatusCode::TOO_MANY_REQUESTS => OutcomeClass::Throttled(Scope::Account),
+            _ => OutcomeClass::Retry(Scope::Account),
+        };
+        self.answer_as_it_is(class).wait(self.retry_after)
+    }
 }

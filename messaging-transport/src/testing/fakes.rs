@@ -10,10 +10,13 @@ mod case;
 mod fcm;
 mod server;
 mod sms_http;
+mod telegram;
 mod twilio;
+mod viber;
 mod vonage;
 mod signed;
 mod webpush;
+mod whatsapp;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
@@ -23,12 +26,14 @@ use tokio::time::Instant;
 pub use case::{CASES, Case, Order, Refusal, Report, Signature, Trouble, Wait};
 pub use server::FakeProvider;
 pub use sms_http::FakeHttp;
+pub use telegram::FakeTelegram;
 pub use twilio::FakeTwilio;
+pub use viber::FakeViberBot;
 pub use vonage::FakeVonage;
 pub use apns::FakeApns;
 pub use fcm::FakeFcm;
-pub use server::FakeProvider;
 pub use webpush::FakeWebpush;
+pub use whatsapp::FakeWhatsapp;
 
 /// What a fake says: one provider's API.
 pub trait FakeApi: Send + Sync + 'static {

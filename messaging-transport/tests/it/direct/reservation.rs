@@ -9,6 +9,7 @@ use super::*;
 
 fn route(message: &Outgoing) -> Route {
     Route {
+        recipient: None,
         workspace_id: message.workspace_id,
         class: JobClass::Transactional,
         settings: Arc::clone(&message.settings),

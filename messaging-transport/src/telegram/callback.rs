@@ -1,0 +1,50 @@
+//! Updates: what people write to the bot, and that they block it or let it in again.
+
+use messaging_core::domain::inbound_message::InboundNews;
+use messaging_core::ports::transport::{Callback, CallbackFault, CallbackNews, CallbackProof, CallbackRequest};
+use serde_json::Value;
+
+use crate::provider::callback;
+
+/// The header that holds the secret of [`setWebhook`](super::TelegramBot::register).
+const SECRET: &str = "x-telegram-bot-api-secret-token";
+
+/// Proves and reads an update. The answer is empty: a body that names a method would be executed.
+pub(super) fn read(request: &CallbackRequest<'_>) -> Result<Callback, CallbackFault> {
+    callback::posted(request)?;
+    let CallbackProof::Channel(address) = request.proof else { return Err(CallbackFault::NotFound) };
+    let secret = callback::header(request.headers, SECRET).ok_or(CallbackFault::Unauthorized)?;
+    if !callback::matches(secret.as_bytes(), address.secret.as_bytes()) {
+        return Err(CallbackFault::Unauthorized);
+    }
+    let update = callback::json(request.body);
+    let found = [written(&update["message"]), membership(&update["my_chat_member"])];
+    let news = found.into_iter().flatten().map(|(from, news)| CallbackNews::Inbound { from, news }).collect();
+    Ok(Callback { news, ..Callback::default() })
+}
+
+/// The id of a chat, as messages are addressed.
+fn chat(of: &Value) -> Option<String> {
+    of["chat"]["id"].as_i64().map(|id| id.to_string())
+}
+
+/// What somebody wrote; a picture is a message without text. Other bots are nobody.
+fn written(message: &Value) -> Option<(String, InboundNews)> {
+    if !message["from"].is_object() || message["from"]["is_bot"] == true {
+        return None;
+    }
+    let text = message["text"].as_str().unwrap_or_default();
+    Some((chat(message)?, InboundNews::Text(text.to_owned())))
+}
+
+/// That the bot was blocked or let in again. A change of its rights is neither.
+fn membership(update: &Value) -> Option<(String, InboundNews)> {
+    let status = |which: &str| update[which]["status"].as_str().unwrap_or_default();
+    let is_out = |status: &str| matches!(status, "kicked" | "left");
+    let news = match (status("old_chat_member"), status("new_chat_member")) {
+        (_, "kicked") => InboundNews::Blocked,
+        (before, "member" | "administrator") if is_out(before) => InboundNews::Subscribed,
+        _ => return None,
+    };
+    Some((chat(update)?, news))
+}

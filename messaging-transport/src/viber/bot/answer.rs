@@ -1,0 +1,68 @@
+//! What the Bot API answers, and to which class it belongs. The status of HTTP is 200 always.
+//!
+//! Source: Viber REST Bot API, "Error codes".
+
+use messaging_core::ports::transport::{
+    Acceptance, AddressFault, Answer, ContentFault, OutcomeClass, ProviderAnswer, Scope, SoftCause,
+};
+use serde_json::Value;
+
+use crate::provider::Reply;
+
+const ADDRESS: OutcomeClass = OutcomeClass::Address(AddressFault::Recipient);
+const CONTENT: OutcomeClass = OutcomeClass::Content(ContentFault::Provider);
+
+/// Statuses of answers.
+const STATUSES: &[(u64, OutcomeClass)] = &[
+    (0, OutcomeClass::Accepted(Acceptance::Relayed)),
+    (1, CONTENT),                                    // invalidUrl
+    (2, OutcomeClass::Auth),                         // invalidAuthToken
+    (3, CONTENT),                                    // badData
+    (4, CONTENT),                                    // missingData
+    (5, ADDRESS),                                    // receiverNotRegistered
+    (6, OutcomeClass::Blocked),                      // receiverNotSubscribed
+    (7, OutcomeClass::Auth),                         // publicAccountBlocked
+    (8, OutcomeClass::Auth),                         // publicAccountNotFound
+    (9, OutcomeClass::Auth),                         // publicAccountSuspended
+    (10, OutcomeClass::Auth),                        // webhookNotSet
+    (11, ADDRESS),                                   // receiverNoSuitableDevice
+    (12, OutcomeClass::Throttled(Scope::Recipient)), // tooManyRequests
+    (13, CONTENT),                                   // apiVersionNotSupported
+];
+
+/// Whether a method did what it should.
+pub(super) fn is_ok(reply: &Reply) -> bool {
+    reply.is_success() && reply.json().is_some_and(|body| body["status"] == 0)
+}
+
+/// Judges the answer to a message.
+pub(super) fn judge(reply: &Reply) -> Answer {
+    let body = reply.json().unwrap_or_default();
+    let Some(status) = body["status"].as_u64() else { return reply.unexplained() };
+    let class = class_of(status);
+    let text = body["status_message"].as_str().unwrap_or_default();
+    let is_accepted = matches!(class, OutcomeClass::Accepted(_));
+    let provider = ProviderAnswer {
+        message_id: token(&body["message_token"]).filter(|_| is_accepted),
+        code: (!is_accepted).then(|| status.to_string()),
+        ..ProviderAnswer::default()
+    };
+    reply.answer(class, text).wait(reply.retry_after).provider(provider)
+}
+
+/// The class of a status. An unknown one is no reason to think ill of the address.
+fn class_of(status: u64) -> OutcomeClass {
+    STATUSES
+        .iter()
+        .find(|(known, _)| *known == status)
+        .map_or(OutcomeClass::Soft(SoftCause::Unknown), |(_, class)| *class)
+}
+
+/// Viber's name for a message: a number of 64 bits.
+pub(super) fn token(value: &Value) -> Option<String> {
+    match value {
+        Value::Number(number) if number.is_u64() => Some(number.to_string()),
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,59 @@
+//! Events of a bot: receipts, what people write, and that they subscribe or unsubscribe.
+
+use messaging_core::domain::inbound_message::InboundNews;
+use messaging_core::domain::receipt::Receipt;
+use messaging_core::ports::transport::{
+    About, Acceptance, Answer, Callback, CallbackFault, CallbackNews, CallbackProof, CallbackRequest, OutcomeClass,
+    Response, SoftCause,
+};
+use ring::hmac::HMAC_SHA256;
+use serde_json::Value;
+
+use super::answer::token;
+use crate::provider::{Settings, callback};
+
+/// The header with the signature: the HMAC of the body, in hexadecimal digits.
+const SIGNATURE: &str = "x-viber-content-signature";
+
+/// Proves and reads an event. The probe `webhook` while an address is set reports nothing.
+pub(super) fn read(settings: Settings<'_>, request: &CallbackRequest<'_>) -> Result<Callback, CallbackFault> {
+    callback::posted(request)?;
+    if !matches!(request.proof, CallbackProof::Channel(_)) {
+        return Err(CallbackFault::NotFound);
+    }
+    let secret = settings.required("auth_token").map_err(|_| CallbackFault::Unauthorized)?;
+    let given = callback::header(request.headers, SIGNATURE).ok_or(CallbackFault::Unauthorized)?;
+    let expected = callback::hex(callback::hmac(HMAC_SHA256, secret.as_bytes(), request.body).as_ref());
+    if !callback::matches(given.as_bytes(), expected.as_bytes()) {
+        return Err(CallbackFault::Unauthorized);
+    }
+    let news = news_of(&callback::json(request.body)).into_iter().collect();
+    Ok(Callback { news, ..Callback::default() })
+}
+
+fn news_of(event: &Value) -> Option<CallbackNews> {
+    let receipt = |receipt| {
+        let about = About::ProviderMessage(token(&event["message_token"])?);
+        Some(CallbackNews::Receipt { about, receipt })
+    };
+    let from = |id: &Value, news| {
+        let from = id.as_str().filter(|id| !id.is_empty())?.to_owned();
+        Some(CallbackNews::Inbound { from, news })
+    };
+    let delivered = || Answer::new(OutcomeClass::Accepted(Acceptance::Delivered), Response::default());
+    match event["event"].as_str()? {
+        "delivered" => receipt(Receipt::Outcome(delivered())),
+        "seen" => receipt(Receipt::Read(delivered())),
+        "failed" => {
+            let response = Response::of_text(event["desc"].as_str().unwrap_or_default());
+            receipt(Receipt::Outcome(Answer::new(OutcomeClass::Soft(SoftCause::Unknown), response)))
+        }
+        "subscribed" => from(&event["user"]["id"], InboundNews::Subscribed),
+        "unsubscribed" => from(&event["user_id"], InboundNews::Unsubscribed),
+        "message" => {
+            let text = event["message"]["text"].as_str().unwrap_or_default();
+            from(&event["sender"]["id"], InboundNews::Text(text.to_owned()))
+        }
+        _ => None,
+    }
+}

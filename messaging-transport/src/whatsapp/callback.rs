@@ -1,0 +1,94 @@
+//! Webhooks of the Cloud API: receipts, what people write, and what they want of marketing. Many come in one call.
+
+use messaging_core::domain::inbound_message::InboundNews;
+use messaging_core::domain::receipt::Receipt;
+use messaging_core::ports::transport::{
+    About, Acceptance, Answer, Callback, CallbackFault, CallbackNews, CallbackProof, CallbackRequest, OutcomeClass,
+    Response,
+};
+use ring::hmac::HMAC_SHA256;
+use serde_json::Value;
+
+use super::answer;
+use crate::provider::{Settings, callback};
+
+/// The header with the signature: `sha256=` and the HMAC of the body, in hexadecimal digits.
+const SIGNATURE: &str = "x-hub-signature-256";
+
+/// Proves and reads a call. Messages are found by what we gave along or by their id, never by a phone number, which
+/// people with a username do not show.
+pub(super) fn read(settings: Settings<'_>, request: &CallbackRequest<'_>) -> Result<Callback, CallbackFault> {
+    callback::posted(request)?;
+    if !matches!(request.proof, CallbackProof::Channel(_)) {
+        return Err(CallbackFault::NotFound);
+    }
+    let secret = settings.required("app_secret").map_err(|_| CallbackFault::Unauthorized)?;
+    let given = callback::header(request.headers, SIGNATURE).and_then(|given| given.strip_prefix("sha256="));
+    let expected = callback::hex(callback::hmac(HMAC_SHA256, secret.as_bytes(), request.body).as_ref());
+    if !given.is_some_and(|given| callback::matches(given.as_bytes(), expected.as_bytes())) {
+        return Err(CallbackFault::Unauthorized);
+    }
+    let body = callback::json(request.body);
+    let own = settings.text("phone_number_id").ok().flatten().unwrap_or_default();
+    let mut news = Vec::new();
+    let changes = items(&body["entry"]).iter().flat_map(|entry| items(&entry["changes"]));
+    for value in changes.map(|change| &change["value"]) {
+        // An app calls one address about all its numbers.
+        if value["metadata"]["phone_number_id"].as_str().is_some_and(|about| about != own) {
+            continue;
+        }
+        news.extend(items(&value["statuses"]).iter().filter_map(receipt));
+        let written = items(&value["messages"]).iter().filter_map(written);
+        let wanted = items(&value["user_preferences"]).iter().filter_map(preference);
+        news.extend(written.chain(wanted).map(|(from, news)| CallbackNews::Inbound { from, news }));
+    }
+    Ok(Callback { news, ..Callback::default() })
+}
+
+fn items(list: &Value) -> &[Value] {
+    list.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn receipt(status: &Value) -> Option<CallbackNews> {
+    let accepted = |acceptance| Answer::new(OutcomeClass::Accepted(acceptance), Response::default());
+    let receipt = match status["status"].as_str()? {
+        "sent" => Receipt::Outcome(accepted(Acceptance::Relayed)),
+        "delivered" => Receipt::Outcome(accepted(Acceptance::Delivered)),
+        "read" => Receipt::Read(accepted(Acceptance::Delivered)),
+        "failed" => Receipt::Outcome(answer::of_receipt(&status["errors"][0])),
+        _ => return None,
+    };
+    let given = status["biz_opaque_callback_data"].as_str().filter(|given| !given.is_empty());
+    let about = match given {
+        Some(token) => About::Token(token.to_owned()),
+        None => About::ProviderMessage(status["id"].as_str()?.to_owned()),
+    };
+    Some(CallbackNews::Receipt { about, receipt })
+}
+
+/// A phone number as messages are addressed. Whoever shows none cannot be told apart here.
+fn number(of: &Value) -> Option<String> {
+    let digits = of.as_str()?;
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| format!("+{digits}"))
+}
+
+/// What somebody wrote, or the button that was pressed instead.
+fn written(message: &Value) -> Option<(String, InboundNews)> {
+    let said = [&message["text"]["body"], &message["button"]["text"], &message["interactive"]["button_reply"]["title"]];
+    let text = said.into_iter().find_map(Value::as_str).unwrap_or_default();
+    Some((number(&message["from"])?, InboundNews::Text(text.to_owned())))
+}
+
+/// Whether somebody wants no marketing any more, or wants it again.
+fn preference(preference: &Value) -> Option<(String, InboundNews)> {
+    if preference["category"] != "marketing_messages" {
+        return None;
+    }
+    let news = match preference["value"].as_str()? {
+        "stop" => InboundNews::Unsubscribed,
+        "resume" => InboundNews::Subscribed,
+        _ => return None,
+    };
+    Some((number(&preference["wa_id"])?, news))
+}

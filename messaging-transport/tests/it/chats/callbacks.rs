@@ -1,0 +1,106 @@
+//! The calls that fakes make, and what is believed of them.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use messaging_core::domain::channel::Channel;
+use messaging_core::ports::transport::{
+    Callback, CallbackAddress, CallbackFault, CallbackProof, CallbackRequest, Registration,
+};
+use messaging_core::time::Timestamp;
+use messaging_transport::testing::fakes::{FakeApi, FakeCallback, Refusal, Report, Signature, Submission};
+use serde_json::json;
+
+use super::Chat;
+
+const URL: &str = "https://a.test/callbacks/c/token";
+
+impl Chat {
+    /// What is believed of a call.
+    fn believes(&self, call: &FakeCallback) -> Result<Callback, CallbackFault> {
+        let header = |(name, value): &(&'static str, String)| {
+            (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+        };
+        let address =
+            CallbackAddress { url: URL.to_owned(), token: "token".to_owned(), secret: "the secret".to_owned() };
+        let request = CallbackRequest {
+            method: &call.method,
+            url: &call.url,
+            headers: &call.headers.iter().map(header).collect::<HeaderMap>(),
+            body: &Bytes::clone(&call.body),
+            proof: &CallbackProof::Channel(address),
+            now: Timestamp::from_millis(0),
+        };
+        self.transport.callback(self.settings.as_object().unwrap(), &request)
+    }
+}
+
+#[tokio::test]
+async fn calls_without_a_valid_signature_change_nothing() {
+    let (telegram, at_telegram) = Chat::telegram().await;
+    at_telegram.set_webhook(URL, "the secret before");
+    at_telegram.set_webhook(URL, "the secret");
+    let (whatsapp, at_whatsapp) = Chat::whatsapp().await;
+    let (viber, at_viber) = Chat::viber().await;
+    let chats: [(&Chat, &dyn FakeApi, &str); 3] =
+        [(&telegram, &at_telegram, "42"), (&whatsapp, &at_whatsapp, "+14155550123"), (&viber, &at_viber, "U1=")];
+    for (chat, api, from) in chats {
+        let call = |signature| api.inbound(URL, from, "/stop", signature).unwrap();
+        assert_eq!(chat.believes(&call(Signature::Valid)).unwrap().news.len(), 1, "{}", chat.channel);
+        for signature in [Signature::Forged, Signature::Missing, Signature::OldSecret] {
+            let believed = chat.believes(&call(signature));
+            assert_eq!(believed, Err(CallbackFault::Unauthorized), "{} {signature:?}", chat.channel);
+        }
+        if chat.channel != Channel::Telegram {
+            let mut changed = call(Signature::Valid);
+            changed.body = [&changed.body[..], b" "].concat().into();
+            assert_eq!(chat.believes(&changed), Err(CallbackFault::Unauthorized), "the body is signed");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_report_of_a_fake_is_read() {
+    let (whatsapp, at_whatsapp) = Chat::whatsapp().await;
+    let (viber, at_viber) = Chat::viber().await;
+    let chats: [(&Chat, &dyn FakeApi); 2] = [(&whatsapp, &at_whatsapp), (&viber, &at_viber)];
+    let submission = Submission {
+        id: "17".to_owned(),
+        callback_url: Some(URL.to_owned()),
+        reference: Some("ours".to_owned()),
+        ..Submission::to("1")
+    };
+    let reports = [Report::Delivered, Report::Read, Report::Failed(Refusal::Address), Report::Failed(Refusal::Soft)];
+    for (chat, api) in chats {
+        for report in reports {
+            let call = api.report(&[(submission.clone(), report)], Signature::Valid).unwrap();
+            assert_eq!(chat.believes(&call).unwrap().news.len(), 1, "{} {report:?}", chat.channel);
+        }
+    }
+    let batch: Vec<_> = reports.map(|report| (submission.clone(), report)).into();
+    let call = at_whatsapp.report(&batch, Signature::Valid).unwrap();
+    assert_eq!(whatsapp.believes(&call).unwrap().news.len(), 4);
+    assert!(at_viber.report(&batch, Signature::Valid).is_none(), "Viber calls for each");
+}
+
+#[tokio::test]
+async fn providers_are_told_where_to_call() {
+    let address =
+        |url: &str| CallbackAddress { url: url.to_owned(), token: "token".to_owned(), secret: "the-secret".to_owned() };
+    let (telegram, at_telegram) = Chat::telegram().await;
+    let settings = telegram.settings.as_object().unwrap();
+    let registered = telegram.transport.register(settings, &address(URL)).await;
+    assert_eq!((registered, at_telegram.webhook().as_deref()), (Ok(Registration::Registered), Some(URL)));
+    let why = telegram.transport.register(settings, &address("http://127.0.0.1:4000/x")).await.unwrap_err();
+    assert!(why.starts_with("Telegram calls https addresses"), "{why}");
+    assert_eq!(at_telegram.webhook().as_deref(), Some(URL));
+    let wrong = json!({"api_base": telegram.fake.url(), "bot_token": "2:other"});
+    let why = telegram.transport.register(wrong.as_object().unwrap(), &address(URL)).await.unwrap_err();
+    assert_eq!(why, "Unauthorized");
+
+    let (viber, at_viber) = Chat::viber().await;
+    let registered = viber.transport.register(viber.settings.as_object().unwrap(), &address(URL)).await;
+    assert_eq!((registered, at_viber.webhook().as_deref()), (Ok(Registration::Registered), Some(URL)));
+    let (whatsapp, _) = Chat::whatsapp().await;
+    let registered = whatsapp.transport.register(whatsapp.settings.as_object().unwrap(), &address(URL)).await;
+    assert_eq!(registered, Ok(Registration::NotNeeded), "people enter it there");
+}
