@@ -3,11 +3,13 @@
 //!
 //! `cargo run --release -p messaging-store --example automations -- [DIRECTORY] [ENTRIES] [RUNS]`
 //!
-//! An entry is two commits of a page of contacts: their product events with a note each, and what a job makes of those:
-//! a run that waits with its first steps, what is known of the entry, counts, and the notes taken away. Store and loop take
-//! turns, page by page, each in a database of its own.
+//! An entry is part of two commits: a request's product events with a note each, and what the job of a share of the
+//! contacts makes of those: runs that wait with their first steps, what is known of the entries, counts, and the notes
+//! taken away. Store and loop take turns, request by request, each in a database of its own; the jobs of the shares work at
+//! the same time, the loop needs one transaction for all of them.
 #![expect(clippy::print_stdout, reason = "a program that prints its result")]
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -21,12 +23,15 @@ use messaging_core::domain::product_event::ProductEvent;
 use messaging_core::ids::Id as _;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{Automations as _, Priority};
+use messaging_store::conformance::commit::at_once;
 use messaging_store::conformance::sample::{automation, contact, id, product_event, run};
 use messaging_store::{SqliteOptions, SqliteStore};
 use rusqlite::{Connection, params};
 use serde_json::Map;
 
-/// Contacts of a commit.
+/// Events of a request.
+const REQUEST: usize = 1000;
+/// Contacts of a commit of a job.
 const PAGE: usize = 256;
 /// The number of the first contact, before its count.
 const FIRST: i64 = 1 << 40;
@@ -40,7 +45,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("tokio");
     let commit = |store: &SqliteStore, changes: Vec<Write>| {
         let changes = Changes::from_iter(changes);
-        runtime.block_on(store.commit(changes, Priority::Background)).expect("a commit");
+        runtime.block_on(store.commit(changes, Priority::Foreground)).expect("a commit");
     };
 
     let paths = ["store", "loop"].map(|name| place.path().join(name).join("messaging.db"));
@@ -56,9 +61,9 @@ fn main() {
     let looped = Loop::open(&paths[1]);
 
     let (mut in_store, mut in_loop) = (Vec::new(), Vec::new());
-    for (number, page) in contacts.chunks(PAGE).enumerate() {
+    for (number, page) in contacts.chunks(REQUEST).enumerate() {
         let entering: Vec<Entering> = page.iter().map(|contact| Entering::new(&automation, contact)).collect();
-        let first = FIRST + i64::try_from(number * PAGE).expect("few") + 1;
+        let first = FIRST + i64::try_from(number * REQUEST).expect("few") + 1;
         let run_loop = |in_loop: &mut Vec<Duration>| in_loop.push(timed(|| looped.page(&entering, first)));
         // Each is the first of the two every other time.
         if number % 2 == 0 {
@@ -66,14 +71,14 @@ fn main() {
         }
         let events = vec![Write::AppendProductEvents(entering.iter().map(|one| one.event.clone()).collect())];
         let told = timed(|| commit(&store, events));
-        let mut writes = taken(&runtime, &store, &automation);
-        writes.extend(entering.iter().flat_map(Entering::writes));
-        let counts = CountNodes {
-            entered: vec![("w".to_owned(), u32::try_from(page.len()).expect("few"))],
-            branches: Vec::new(),
-        };
-        writes.push(Write::CountNodes(automation.workspace_id, automation.id, Box::new(counts)));
-        in_store.push(told + timed(|| commit(&store, writes)));
+        let pages = pages(&runtime, &store, &automation, &entering);
+        let worked_off = timed(|| {
+            let commits = pages.into_iter().map(|changes| store.commit(changes, Priority::Background));
+            for committed in runtime.block_on(at_once(commits.collect())) {
+                committed.expect("a commit");
+            }
+        });
+        in_store.push(told + worked_off);
         if number % 2 == 1 {
             run_loop(&mut in_loop);
         }
@@ -179,15 +184,29 @@ impl Entering {
     }
 }
 
-/// Takes all notes away that are there.
-fn taken(runtime: &tokio::runtime::Runtime, store: &SqliteStore, automation: &Automation) -> Vec<Write> {
+/// The commits of the jobs of all shares: whoever is noted enters, and the notes are taken away.
+fn pages(
+    runtime: &tokio::runtime::Runtime,
+    store: &SqliteStore,
+    automation: &Automation,
+    entering: &[Entering],
+) -> Vec<Changes> {
     let (workspace_id, automation_id) = (automation.workspace_id, automation.id);
-    let last = |shard| {
-        let notes = runtime.block_on(store.automation_notes(workspace_id, automation_id, shard, PAGE)).expect("notes");
+    let of: HashMap<_, _> = entering.iter().map(|one| (one.run.contact_id, one)).collect();
+    let page = |shard| {
+        let most = REQUEST;
+        let notes = runtime.block_on(store.automation_notes(workspace_id, automation_id, shard, most)).expect("notes");
         let up_to = notes.last().map(|(place, ..)| *place)?;
-        Some(Write::TakeNotes(TakeNotes { workspace_id, automation_id, shard, up_to }))
+        let mut writes: Vec<Write> = notes.iter().flat_map(|(_, note, _)| of[&note.contact_id].writes()).collect();
+        let counts = CountNodes {
+            entered: vec![("w".to_owned(), u32::try_from(notes.len()).expect("few"))],
+            branches: Vec::new(),
+        };
+        writes.push(Write::CountNodes(workspace_id, automation_id, Box::new(counts)));
+        writes.push(Write::TakeNotes(TakeNotes { workspace_id, automation_id, shard, up_to }));
+        Some(Changes::from_iter(writes))
     };
-    (0..4).filter_map(last).collect()
+    (0..4).filter_map(page).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are small")]
