@@ -5,8 +5,10 @@ mod announced;
 mod crashes;
 mod crowds;
 mod dates;
+mod edits;
 mod nodes;
 mod order;
+mod restored;
 mod triggers;
 
 use std::ops::Deref;
