@@ -3,30 +3,37 @@
 //!
 //! `cargo run --release -p messaging-store --example automations -- [DIRECTORY] [ENTRIES] [RUNS]`
 //!
-//! An entry is two commits of a page of contacts: their product events with a note each, and what a job makes of those:
-//! a run that waits with its first steps, what is known of the entry, counts, and the notes taken away. Store and loop take
-//! turns, page by page, each in a database of its own.
+//! An entry is part of two commits: a request's product events with a note each, and what the job of a share of the
+//! contacts makes of those: runs that wait with their first steps, what is known of the entries, counts, and the notes
+//! taken away. Store and loop take turns of some requests, each in a database of its own; the jobs of the shares work at
+//! the same time, a page to a commit, the loop needs one transaction for what follows from a request.
 #![expect(clippy::print_stdout, reason = "a program that prints its result")]
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use messaging_core::changes::{Changes, CountNodes, Expect, PutAutomation, PutRun, TakeNotes, Write};
 use messaging_core::domain::automation::Automation;
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
-use messaging_core::domain::automation::note::{EntryInterest, Interest, RunInterest};
+use messaging_core::domain::automation::note::{EntryInterest, Happened, Interest, Note, RunInterest};
 use messaging_core::domain::automation::run::{Entry, Run};
 use messaging_core::domain::contact::Contact;
 use messaging_core::domain::product_event::ProductEvent;
 use messaging_core::ids::Id as _;
 use messaging_core::ports::Store;
-use messaging_core::ports::store::{Automations as _, Priority};
+use messaging_core::ports::store::{Automations as _, Priority, StoreCursor};
+use messaging_store::conformance::commit::at_once;
 use messaging_store::conformance::sample::{automation, contact, id, product_event, run};
 use messaging_store::{SqliteOptions, SqliteStore};
 use rusqlite::{Connection, params};
 use serde_json::Map;
 
-/// Contacts of a commit.
+/// Events of a request.
+const REQUEST: usize = 1000;
+/// Events of a turn.
+const TURN: usize = 10 * REQUEST;
+/// Contacts of a commit of a job.
 const PAGE: usize = 256;
 /// The number of the first contact, before its count.
 const FIRST: i64 = 1 << 40;
@@ -40,7 +47,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("tokio");
     let commit = |store: &SqliteStore, changes: Vec<Write>| {
         let changes = Changes::from_iter(changes);
-        runtime.block_on(store.commit(changes, Priority::Background)).expect("a commit");
+        runtime.block_on(store.commit(changes, Priority::Foreground)).expect("a commit");
     };
 
     let paths = ["store", "loop"].map(|name| place.path().join(name).join("messaging.db"));
@@ -56,24 +63,35 @@ fn main() {
     let looped = Loop::open(&paths[1]);
 
     let (mut in_store, mut in_loop) = (Vec::new(), Vec::new());
-    for (number, page) in contacts.chunks(PAGE).enumerate() {
-        let entering: Vec<Entering> = page.iter().map(|contact| Entering::new(&automation, contact)).collect();
-        let first = FIRST + i64::try_from(number * PAGE).expect("few") + 1;
-        let run_loop = |in_loop: &mut Vec<Duration>| in_loop.push(timed(|| looped.page(&entering, first)));
+    for (number, turn) in contacts.chunks(TURN).enumerate() {
+        let entering: Vec<Entering> = turn.iter().map(|contact| Entering::new(&automation, contact)).collect();
+        let first = FIRST + i64::try_from(number * TURN).expect("few") + 1;
+        let run_loop = |in_loop: &mut Vec<Duration>| {
+            in_loop.push(timed(|| {
+                for (page, first) in entering.chunks(REQUEST).zip((first..).step_by(REQUEST)) {
+                    looped.page(page, first);
+                }
+            }));
+        };
         // Each is the first of the two every other time.
         if number % 2 == 0 {
             run_loop(&mut in_loop);
         }
-        let events = vec![Write::AppendProductEvents(entering.iter().map(|one| one.event.clone()).collect())];
-        let told = timed(|| commit(&store, events));
-        let mut writes = taken(&runtime, &store, &automation);
-        writes.extend(entering.iter().flat_map(Entering::writes));
-        let counts = CountNodes {
-            entered: vec![("w".to_owned(), u32::try_from(page.len()).expect("few"))],
-            branches: Vec::new(),
-        };
-        writes.push(Write::CountNodes(automation.workspace_id, automation.id, Box::new(counts)));
-        in_store.push(told + timed(|| commit(&store, writes)));
+        let events = |page: &[Entering]| Write::AppendProductEvents(page.iter().map(|one| one.event.clone()).collect());
+        let requests: Vec<_> = entering.chunks(REQUEST).map(|page| vec![events(page)]).collect();
+        let told = timed(|| requests.into_iter().for_each(|request| commit(&store, request)));
+        let jobs = jobs(&runtime, &store, &automation, &entering);
+        let worked_off = timed(|| {
+            let work = |pages: Vec<Changes>| {
+                Box::pin(async {
+                    for page in pages {
+                        store.commit(page, Priority::Background).await.expect("a commit");
+                    }
+                })
+            };
+            runtime.block_on(at_once(jobs.into_iter().map(work).collect()));
+        });
+        in_store.push(told + worked_off);
         if number % 2 == 1 {
             run_loop(&mut in_loop);
         }
@@ -82,7 +100,7 @@ fn main() {
     drop(looped);
     let rate = |times: &[Duration]| as_float(entries) / times.iter().sum::<Duration>().as_secs_f64();
     println!(
-        "{entries} entries: store {:.0}/s, loop {:.0}/s, ratio {:.2} (median of pages {:.2})",
+        "{entries} entries: store {:.0}/s, loop {:.0}/s, ratio {:.2} (median of turns {:.2})",
         rate(&in_store),
         rate(&in_loop),
         rate(&in_store) / rate(&in_loop),
@@ -179,15 +197,31 @@ impl Entering {
     }
 }
 
-/// Takes all notes away that are there.
-fn taken(runtime: &tokio::runtime::Runtime, store: &SqliteStore, automation: &Automation) -> Vec<Write> {
+/// The commits of the jobs of all shares: whoever is noted enters, and the notes are taken away.
+fn jobs(
+    runtime: &tokio::runtime::Runtime,
+    store: &SqliteStore,
+    automation: &Automation,
+    entering: &[Entering],
+) -> Vec<Vec<Changes>> {
     let (workspace_id, automation_id) = (automation.workspace_id, automation.id);
-    let last = |shard| {
-        let notes = runtime.block_on(store.automation_notes(workspace_id, automation_id, shard, PAGE)).expect("notes");
-        let up_to = notes.last().map(|(place, ..)| *place)?;
-        Some(Write::TakeNotes(TakeNotes { workspace_id, automation_id, shard, up_to }))
+    let of: HashMap<_, _> = entering.iter().map(|one| (one.run.contact_id, one)).collect();
+    let job = |shard| {
+        let notes = runtime.block_on(store.automation_notes(workspace_id, automation_id, shard, TURN)).expect("notes");
+        let page = |notes: &[(StoreCursor, Note, Option<Happened>)]| {
+            let up_to = notes.last().map(|(place, ..)| *place).expect("no page is empty");
+            let mut writes: Vec<Write> = notes.iter().flat_map(|(_, note, _)| of[&note.contact_id].writes()).collect();
+            let counts = CountNodes {
+                entered: vec![("w".to_owned(), u32::try_from(notes.len()).expect("few"))],
+                branches: Vec::new(),
+            };
+            writes.push(Write::CountNodes(workspace_id, automation_id, Box::new(counts)));
+            writes.push(Write::TakeNotes(TakeNotes { workspace_id, automation_id, shard, up_to }));
+            Changes::from_iter(writes)
+        };
+        notes.chunks(PAGE).map(page).collect()
     };
-    (0..4).filter_map(last).collect()
+    (0..4).map(job).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are small")]

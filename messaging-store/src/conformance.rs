@@ -247,7 +247,7 @@ macro_rules! conformance_tests {
                 events_are_ordered_by_time, every_filter_narrows, filters_combine,
                 listing_is_narrowed_to_recipient_template_and_time,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            news: commits_are_told_by_topic;
+            news: commits_are_told_by_topic, work_that_notes_make_due_is_told;
             product_events: events_round_trip, what_events_name_is_looked_up, the_first_name_found_is_enough,
                 a_unique_id_counts_for_seven_days, unique_ids_are_unique_in_a_crowd, a_contact_must_be_there,
                 merged_events_move_in_slices, the_way_of_merged_events_is_followed,

@@ -1,5 +1,6 @@
 //! What must hold when everything has come to rest. To add a promise: a function here, called by [`promises`].
 
+mod automations;
 mod campaigns;
 mod rows;
 
@@ -47,6 +48,7 @@ pub(crate) async fn promises(world: &World, app: &App) -> Result<(), StoreError>
     idempotence(world);
     suppressions(world);
     campaigns::campaigns(world, app, &messages).await?;
+    automations::automations(world, app, &messages).await?;
     compared(world, app).await;
     imports(world, app).await
 }

@@ -43,6 +43,8 @@ pub(crate) struct Fixture {
     pub(crate) webhooks: Vec<String>,
     /// Drafts, which runs schedule, pause and cancel.
     pub(crate) campaigns: Vec<String>,
+    /// Drafts. Runs activate the first and let it be; the second they also pause.
+    pub(crate) automations: Vec<String>,
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
@@ -135,6 +137,7 @@ async fn fill(store: Arc<SqliteStore>) -> io::Result<Fixture> {
         segments: Vec::new(),
         webhooks: Vec::new(),
         campaigns: Vec::new(),
+        automations: Vec::new(),
         files: Vec::new(),
     };
     for number in 0..LISTS {
@@ -159,6 +162,7 @@ async fn fill(store: Arc<SqliteStore>) -> io::Result<Fixture> {
         fixture.webhooks.push(create(&app, workspace, "createWebhook", body).await?);
     }
     add_campaigns(&app, &mut fixture).await?;
+    add_automations(&app, &mut fixture).await?;
     app.run_until_idle().await.map_err(io::Error::other)?;
     Ok(fixture)
 }
@@ -188,6 +192,42 @@ async fn add_campaigns(app: &App, fixture: &mut Fixture) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// One that greets, waits, tags, calls and thanks, and one that waits for something to happen. No run of them comes to a
+/// node twice.
+async fn add_automations(app: &App, fixture: &mut Fixture) -> io::Result<()> {
+    let workspace = fixture.workspace;
+    let template = json!({"name": "a", "channel": "email", "subject": "s", "text": "stop: {{ unsubscribe_url }}"});
+    let template = create(app, workspace, "createTemplate", template).await?;
+    let node = |id: &str, kind: &str, config: Value| json!({"id": id, "kind": kind, "config": config});
+    let minutes = |value: u32| json!({"value": value, "unit": "minutes"});
+    let seen = json!({"type": "tag", "op": "has_any", "values": ["seen"]});
+    let signup = json!({"type": "event", "name": "signup"});
+    let steady = json!({"nodes": [
+        node("greet", "send", json!({"template_id": template, "category": "transactional"})),
+        node("wait", "wait", json!({"duration": minutes(3)})),
+        node("tag", "add_tag", json!({"tag": "seen"})),
+        node("if", "condition", json!({"filter": seen})),
+        node("call", "webhook", json!({"url": NODE_URL})),
+        node("thank", "send", json!({"template_id": template}))],
+        "edges": [{"from": "greet", "to": "wait"}, {"from": "wait", "to": "tag"}, {"from": "tag", "to": "if"},
+            {"from": "if", "to": "call", "branch": "yes"}, {"from": "call", "to": "thank"}]});
+    let paused = json!({"nodes": [
+        node("for", "wait_event", json!({"on": signup, "timeout": minutes(5)})),
+        node("tell", "send", json!({"template_id": template, "category": "transactional"})),
+        node("untag", "remove_tag", json!({"tag": "seen"}))],
+        "edges": [{"from": "for", "to": "tell", "branch": "event"}, {"from": "for", "to": "untag", "branch": "timeout"},
+            {"from": "tell", "to": "untag"}]});
+    for (name, event, graph) in [("steady", "signup", steady), ("paused", "visit", paused)] {
+        let trigger = json!({"kind": "event", "config": {"name": event}});
+        let body = json!({"name": name, "re_entry": "always", "trigger": trigger, "graph": graph});
+        fixture.automations.push(create(app, workspace, "createAutomation", body).await?);
+    }
+    Ok(())
+}
+
+/// What the webhook node of an automation calls.
+pub(crate) const NODE_URL: &str = "https://node.test/call";
 
 /// The address of a webhook.
 pub(crate) fn webhook_url(number: usize) -> String {

@@ -13,6 +13,8 @@ pub(crate) struct Ledger {
     pub(crate) contents: Vec<Content>,
     /// Events that each webhook's receiver took, with how often.
     pub(crate) received: BTreeMap<(String, String), u32>,
+    /// Calls of webhook nodes: by run the keys that were used, with how often each was taken.
+    pub(crate) calls: BTreeMap<String, BTreeMap<String, u32>>,
     /// Recipients, by message, whose mail server sent the message back.
     pub(crate) returned: BTreeSet<(MessageId, String)>,
     /// The Message-ID under which each message left first.
@@ -189,6 +191,11 @@ impl Ledger {
     /// Whether anything happened after which a server may not know what became of its transactions.
     pub(crate) fn had_interruptions(&self) -> bool {
         self.lost_claims > 0 || self.lives.iter().any(|life| life.has_ended || life.was_frozen)
+    }
+
+    /// A call of a webhook node arrives; whether it is taken.
+    pub(crate) fn call(&mut self, run: &str, key: &str, is_taken: bool) {
+        *self.calls.entry(run.to_owned()).or_default().entry(key.to_owned()).or_default() += u32::from(is_taken);
     }
 
     pub(crate) fn receive(&mut self, url: &str, event: &str) {

@@ -8,6 +8,9 @@ use crate::dice::Dice;
 use crate::fixture::Fixture;
 use crate::requests::{self, Planned};
 
+/// In milliseconds.
+const A_DAY: i64 = 86_400_000;
+
 /// The awaits of a process among which one is chosen to end or freeze at.
 const POINTS: u64 = 2500;
 
@@ -161,12 +164,17 @@ impl Plan {
             at: dice.span(0, span * 2),
             millis: *dice.pick(&[-30 * 86_400, -86_400, -3600, -70, 70, 3600, 6 * 3600]) * 1000,
         });
-        let jumps = jumps.collect();
+        let jumps: Vec<_> = jumps.collect();
         let sweep_every = if dice.chance(300) { Duration::from_mins(5) } else { Duration::from_hours(6) };
         // A campaign takes a hundred times as many steps as a message.
         let has_campaigns = seed % 16 == 15;
         let count = 6 + dice.index(24);
-        let requests = requests::plan(dice, fixture, has_campaigns, count, span);
+        let mut requests = requests::plan(dice, fixture, has_campaigns, count, span);
+        let has_automations = seed % 16 == 7;
+        if has_automations {
+            requests.append(&mut requests::automations::plan(&mut Dice::new(seed, 3), fixture, span));
+            requests.sort_by_key(|request| request.at);
+        }
         let account = AccountRates { throttled: rate(dice, 100), refused: rate(dice, 60) };
         Self {
             seed,
@@ -178,7 +186,8 @@ impl Plan {
             crashes,
             freezes,
             outages,
-            jumps,
+            // Who waits for a month looks every hour.
+            jumps: jumps.into_iter().filter(|jump: &Jump| !has_automations || jump.millis > -A_DAY).collect(),
             sweep_every,
             requests,
         }

@@ -16,15 +16,18 @@ pub enum Planted {
     CounterOutsideCommit,
     /// The place that making messages of a campaign reached is kept by a commit of its own, after that of the messages.
     PlaceOutsideCommit,
+    /// Runs that sent something are kept by a commit of its own, after that of their messages.
+    RunOutsideCommit,
 }
 
 impl Planted {
     /// Every mistake.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::OutcomeForgotten,
         Self::LeaseNotChecked,
         Self::MarkAfterData,
         Self::CounterOutsideCommit,
         Self::PlaceOutsideCommit,
+        Self::RunOutsideCommit,
     ];
 }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use messaging_core::ports::Fetch;
 use messaging_core::ports::fetch::{FetchError, FetchRequest, Fetched, UrlFault};
+use serde_json::Value;
 
 use crate::life::Life;
 
@@ -42,9 +43,17 @@ impl Fetch for Receiver {
             return Err(FetchError::Connection);
         }
         let status = if world.strikes(rates.refused) { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };
+        if let Some(key) = request.headers.get("idempotency-key").and_then(|key| key.to_str().ok()) {
+            let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+            let run = body["run_id"].as_str().unwrap_or_default();
+            self.life.note(format_args!("node {} is called with {key} of {run}: {status}", request.url));
+            world.ledger().call(run, key, status.is_success());
+        }
         let event = request.headers.get("webhook-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
-        self.life.note(format_args!("webhook {} gets {event}: {status}", request.url));
-        if status.is_success() {
+        if !event.is_empty() {
+            self.life.note(format_args!("webhook {} gets {event}: {status}", request.url));
+        }
+        if status.is_success() && !event.is_empty() {
             world.ledger().receive(&request.url, event);
         }
         if world.strikes(rates.reply_lost) {

@@ -1,5 +1,7 @@
 //! The requests of a run. To add an operation: a line in `action` that makes its call.
 
+pub(crate) mod automations;
+
 use std::time::Duration;
 
 use ring::digest::{SHA256, digest};

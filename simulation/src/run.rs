@@ -4,7 +4,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::ports::store::StoreHealth;
+use messaging_core::domain::automation::SHARDS;
+use messaging_core::domain::automation::run::RunStatus;
+use messaging_core::ids::AutomationId;
+use messaging_core::ports::store::{PageRequest, RunFilter, StoreError, StoreHealth};
 use messaging_engine::{App, Error, Sweep};
 use tokio::task::JoinSet;
 
@@ -27,6 +30,9 @@ const AFTERMATH: Duration = Duration::from_mins(20);
 /// How long everything that is left may take once nothing goes wrong any more: longer than messages, webhooks, claims
 /// and jobs from before a clock was set back by 30 days are kept waiting.
 const LONGEST_CALM: Duration = Duration::from_hours(31 * 24);
+
+/// More jobs than the automations of a run have.
+const MANY: usize = 100;
 
 /// What a run is to be.
 #[derive(Debug, Clone, Copy, Default)]
@@ -177,15 +183,60 @@ async fn resume_campaigns(world: &World, app: &App) -> bool {
     has_resumed
 }
 
+/// Activates automations that somebody had paused; answers whether any is still on its way.
+async fn automations_go_on(world: &World, app: &App) -> bool {
+    let fixture = Fixture::shared();
+    let mut has_more = false;
+    for id in &fixture.automations {
+        let call = Call::new("getAutomation", &[("id", id)], serde_json::Value::Null);
+        let Ok(found) = front_end::call(app, fixture.workspace, &call, None).await else { return true };
+        match found.json()["status"].as_str() {
+            Some("paused") => {
+                let call = Call::new("activateAutomation", &[("id", id)], serde_json::Value::Null);
+                match front_end::call(app, fixture.workspace, &call, None).await {
+                    // Without a store, which is about to come back, it is asked again.
+                    Ok(_) | Err(Error::Unavailable { .. }) => has_more = true,
+                    Err(error) => world.ledger().broken(format!("automation {id} is not activated: {error:?}")),
+                }
+            }
+            Some("active") => has_more |= has_work(app, id).await.unwrap_or(true),
+            _ => {}
+        }
+    }
+    has_more
+}
+
+/// Whether notes of an automation are left, or runs that go on by themselves or wait for a call.
+async fn has_work(app: &App, id: &str) -> Result<bool, StoreError> {
+    let (store, workspace) = (app.store(), Fixture::shared().workspace);
+    let Ok(id) = id.parse::<AutomationId>() else { return Ok(false) };
+    for shard in 0..SHARDS {
+        if !store.automation_notes(workspace, id, shard, 1).await?.is_empty() {
+            return Ok(true);
+        }
+    }
+    for status in [RunStatus::Active, RunStatus::Waiting] {
+        let wanted = RunFilter { status: Some(status), ..RunFilter::default() };
+        let page = PageRequest { after: None, limit: 1 };
+        if !store.runs(workspace, id, &wanted, page).await?.items.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Waits until no job is left but those that are there for ever.
 async fn wait_until_idle(world: &World, app: &App) {
     let began = world.clock.elapsed();
     loop {
         // A message that was put off looks again every half a minute whether its campaign goes on.
         let has_resumed = resume_campaigns(world, app).await;
+        let goes_on = automations_go_on(world, app).await;
+        // Those of automations rest until something happens.
+        let resting = app.store().jobs_of(&["run_automation"], MANY).await.map_or(0, |jobs| jobs.len());
         match app.store().job_count().await {
             // Fewer are there while no process could begin to work.
-            Ok(left) if left == Sweep::ALL.len() as u64 && !has_resumed => return,
+            Ok(left) if left == (Sweep::ALL.len() + resting) as u64 && !has_resumed && !goes_on => return,
             Ok(left) if world.clock.elapsed() - began > LONGEST_CALM => {
                 world.ledger().broken(format!("{left} jobs are stuck"));
                 return;

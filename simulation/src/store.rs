@@ -266,6 +266,9 @@ impl FaultyStore {
             if self.life.world.planted == Some(Planted::PlaceOutsideCommit) {
                 return self.commit_and_move_on_later(changes).await;
             }
+            if self.life.world.planted == Some(Planted::RunOutsideCommit) {
+                return self.commit_and_move_runs_later(changes).await;
+            }
             return self.apply(changes);
         };
         self.fault("commit fails", format_args!("commit: {fault:?}"));
@@ -317,23 +320,38 @@ impl FaultyStore {
         let writes = changes.writes();
         let is_place = |write: &&Write| matches!(write, Write::PutCampaignProgress(..));
         let makes_messages = writes.iter().any(|write| matches!(write, Write::InsertWaiting(..)));
-        let (places, others): (Vec<_>, Vec<_>) = writes.iter().partition(is_place);
-        if !makes_messages || places.is_empty() {
+        if makes_messages { self.commit_apart(changes, is_place).await } else { self.apply(changes) }
+    }
+
+    /// Commits new messages of runs, and where these stand in a commit of its own afterwards.
+    async fn commit_and_move_runs_later(&self, changes: &Changes) -> Result<(), CommitError> {
+        let is_of_a_run = |write: &&Write| {
+            matches!(write, Write::PutRun(..) | Write::PutEntry(..) | Write::TakeNotes(..) | Write::CountNodes(..))
+        };
+        let sends = |write: &Write| matches!(write, Write::PutRun(put) if !put.messages.is_empty());
+        let has_sent = changes.writes().iter().any(sends);
+        if has_sent { self.commit_apart(changes, is_of_a_run).await } else { self.apply(changes) }
+    }
+
+    /// Commits some of the writes in a commit of its own, after the others.
+    async fn commit_apart(&self, changes: &Changes, is_later: impl Fn(&&Write) -> bool) -> Result<(), CommitError> {
+        let (later, others): (Vec<_>, Vec<_>) = changes.writes().iter().partition(is_later);
+        if later.is_empty() {
             return self.apply(changes);
         }
         self.apply(&others.into_iter().cloned().collect())?;
-        self.life.point("place").await;
+        self.life.point("apart").await;
         // A commit of its own may fail on its own; a process that ends right here is too rare.
-        if self.life.world.strikes(PLACE_LOST_PER_MILLE) {
-            self.life.note(format_args!("a place is not kept"));
+        if self.life.world.strikes(APART_LOST_PER_MILLE) {
+            self.life.note(format_args!("a commit of its own is not kept"));
             return Err(StoreError::Unavailable.into());
         }
-        self.apply(&places.into_iter().cloned().collect())
+        self.apply(&later.into_iter().cloned().collect())
     }
 }
 
-/// How often the place is lost that a planted mistake keeps by a commit of its own.
-const PLACE_LOST_PER_MILLE: u64 = 300;
+/// How often a commit is lost that a planted mistake makes apart from the one that it belongs to.
+const APART_LOST_PER_MILLE: u64 = 300;
 
 const fn ends_a_job(write: &Write) -> bool {
     matches!(write, Write::FinishJob(..) | Write::RescheduleJob(..))

@@ -102,3 +102,8 @@ fn a_counter_outside_of_the_commit_is_found() {
 fn a_place_outside_of_the_commit_is_found() {
     finds(Planted::PlaceOutsideCommit, &["messages for"]);
 }
+
+#[test]
+fn a_run_outside_of_the_commit_is_found() {
+    finds(Planted::RunOutsideCommit, &["sent by no run"]);
+}

@@ -182,8 +182,9 @@ pub trait Store:
     fn watch_health(&self) -> watch::Receiver<StoreHealth>;
 
     /// Tells what may have changed, so that whoever remembers something of it can forget it: what this handle committed
-    /// ([`Topics::of`]), and what other programs did, of whom the topics may not be known. A hint: it may come late, and
-    /// may be lost, so what is remembered expires and what is waited for is looked for as well. A look costs no read.
+    /// ([`Topics::of`], and [`Topic::Work`] where a note for an automation made a job due that no write names), and what
+    /// other programs did, of whom the topics may not be known. A hint: it may come late, and may be lost, so what is
+    /// remembered expires and what is waited for is looked for as well. A look costs no read.
     ///
     /// A store on one file tells of others' commits within half a second.
     fn news(&self) -> watch::Receiver<News>;

@@ -32,7 +32,6 @@ impl App {
                 Write::Enqueue(_)
                     | Write::EnqueueOnce(_)
                     | Write::WakeLane(..)
-                    | Write::PutRun(..)
                     | Write::RescheduleJob(..)
                     | Write::PutJobBack(..)
             )

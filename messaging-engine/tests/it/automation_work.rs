@@ -1,13 +1,16 @@
 //! Automations at work: who enters, in which order, and what a pause, a crash and a crowd make of it. Contract sections 13.1,
 //! 13.3 and 13.4.
 
+mod announced;
 mod crashes;
 mod crowds;
 mod dates;
+mod edits;
 mod moments;
 mod nodes;
 mod order;
 mod recipes;
+mod restored;
 mod triggers;
 
 use std::ops::Deref;

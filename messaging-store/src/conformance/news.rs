@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::automation::note::EntryInterest;
 use messaging_core::ports::store::{News, Store, Topic};
 use tokio::sync::watch;
 
+use super::automation_samples::{entered_by, lanes};
 use super::put;
-use super::sample::{domain, id, user, webhook, workspace};
+use super::sample::{automation, contact, domain, enqueue, id, product_event, user, webhook, workspace};
+use super::segments::add_contact;
 
 /// Waits until a topic was told of since `before`, which is now from then on.
 async fn heard(news: &mut watch::Receiver<News>, before: &mut News, topic: Topic) {
@@ -44,4 +47,17 @@ pub async fn commits_are_told_by_topic(store: &dyn Store) {
     let mut since = *late.borrow_and_update();
     put(store, [Write::PutWorkspace(workspace(), Expect::Absent)]).await;
     heard(&mut late, &mut since, Topic::Workspaces).await;
+}
+
+/// A job that becomes due by what an automation listens for is told of: no write of the commit names it.
+pub async fn work_that_notes_make_due_is_told(store: &dyn Store) {
+    let automation = automation(id());
+    let ann = contact(automation.workspace_id);
+    put(store, [entered_by(&automation, EntryInterest::Event("bought".to_owned())), add_contact(&ann)]).await;
+    // They rest until long after.
+    put(store, lanes(&automation).into_iter().map(|lane| enqueue(lane.as_str(), 1_000_000_000_000_000))).await;
+    let mut news = store.news();
+    let mut before = *news.borrow_and_update();
+    put(store, [Write::AppendProductEvents(vec![product_event(&ann, "bought")])]).await;
+    heard(&mut news, &mut before, Topic::Work).await;
 }

@@ -152,7 +152,7 @@ pub(super) fn apply(
         Write::DeleteBlob(..) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, index, job),
         Write::EnqueueOnce(job) => jobs::enqueue_once(connection, index, job),
-        Write::WakeLane(lane, at) => waking::wake_lane(connection, index, lane, *at),
+        Write::WakeLane(lane, at) => waking::wake_lane(connection, index, lane, *at).map(drop),
         Write::FinishJob(handle) => jobs::finish(connection, index, handle),
         Write::RemoveJob(place) => jobs::remove(connection, index, place),
         Write::RescheduleJob(handle, to) => jobs::reschedule(connection, index, handle, to),

@@ -63,13 +63,17 @@ impl WriteBatch {
                 writing.begin()?;
                 Self::apply_with_care(writing, &mut batch)?;
             }
-            writing.interests.settle(&writing.connection, &mut writing.index)?;
+            let has_woken = writing.interests.settle(&writing.connection, &mut writing.index)?;
             writing.index.settle(&writing.connection)?;
             writing.deltas.settle(&writing.connection)?;
-            writing.statement("COMMIT").map_err(Fault::of_commit)
+            writing.statement("COMMIT").map_err(Fault::of_commit)?;
+            Ok(has_woken)
         });
         match outcome {
-            Ok(()) => {
+            Ok(has_woken) => {
+                if has_woken {
+                    writing.tell_work();
+                }
                 writing.index.forget_undo();
                 writing.deltas.clear();
                 writing.checkpoints.note_growth();

@@ -49,8 +49,8 @@ impl Interests {
         self.listeners.forget_all();
     }
 
-    /// Writes what is written once for all; before the transaction's commit.
-    pub(super) fn settle(&mut self, connection: &Connection, index: &mut LaneIndex) -> Result<(), Fault> {
+    /// Writes what is written once for all; before the transaction's commit. Answers whether jobs became due by it.
+    pub(super) fn settle(&mut self, connection: &Connection, index: &mut LaneIndex) -> Result<bool, Fault> {
         self.listeners.settle(connection, index)
     }
 }

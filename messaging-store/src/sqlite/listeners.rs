@@ -203,7 +203,8 @@ impl Listeners {
     }
 
     /// Writes what is written once for all changes of a transaction: the number of the last note, and jobs become due.
-    pub(super) fn settle(&mut self, connection: &Connection, index: &mut LaneIndex) -> Result<(), Fault> {
+    /// Answers whether any did.
+    pub(super) fn settle(&mut self, connection: &Connection, index: &mut LaneIndex) -> Result<bool, Fault> {
         if let Some(last) = self.last_note.filter(|_| self.has_new_notes) {
             connection.prepare_cached("UPDATE automation_note_number SET n = ?1")?.execute([last])?;
             self.has_new_notes = false;
@@ -213,10 +214,11 @@ impl Listeners {
             let wake = wakes.entry(key).or_insert((lane, at));
             wake.1 = wake.1.min(at);
         }
+        let mut has_woken = false;
         for (lane, at) in wakes.into_values() {
-            waking::wake_lane(connection, index, &lane, at)?;
+            has_woken |= waking::wake_lane(connection, index, &lane, at)?;
         }
-        Ok(())
+        Ok(has_woken)
     }
 
     /// Whether any automation of a workspace listens.

@@ -1,12 +1,13 @@
 //! Telling what changed.
 //!
-//! Of commits through this handle it is known what they change. That another program has committed (the command line
+//! Of commits through this handle it is known what they change; jobs that notes for automations make due are told by the
+//! writer, which alone knows of them. That another program has committed (the command line
 //! beside a server) SQLite tells by `PRAGMA data_version`, which the writer asks when it begins a transaction, and now
 //! and then while it has nothing to do; then anything may have changed.
 
 use std::time::{Duration, Instant};
 
-use messaging_core::ports::store::{News, Topics};
+use messaging_core::ports::store::{News, Topic, Topics};
 use tokio::sync::watch;
 
 /// How often it is looked whether another program has committed, and told at most: a program that commits all the time
@@ -30,6 +31,13 @@ impl Others {
     /// Another program has committed.
     pub(super) const fn note(&mut self) {
         self.is_pending = true;
+    }
+
+    /// Tells that jobs are due which nobody who committed knows of.
+    pub(super) fn tell_work(&self) {
+        let mut work = Topics::NONE;
+        work.insert(Topic::Work);
+        tell(&self.news, work);
     }
 
     /// Tells what is to be told, if the last time is long enough ago.

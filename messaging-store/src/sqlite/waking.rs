@@ -9,16 +9,17 @@ use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::row;
 
-/// Makes the jobs of a lane due. Those that are claimed keep their due time, which their handle names, until they are
-/// put back.
+/// Makes the jobs of a lane due; answers whether any is due earlier than before. Those that are claimed keep their due
+/// time, which their handle names, until they are put back.
 pub(super) fn wake_lane(
     connection: &Connection,
     index: &mut LaneIndex,
     lane: &Lane,
     at: Timestamp,
-) -> Result<(), Fault> {
+) -> Result<bool, Fault> {
     let mut statement = connection.prepare_cached("SELECT due_at, id FROM jobs WHERE lane = ?1")?;
     let jobs = statement.query_map([lane.as_str()], |row| Ok((row::time(row, 0), row::id(row, 1))))?;
+    let mut has_woken = false;
     for job in jobs.collect::<Result<Vec<_>, _>>()? {
         let (due_at, id): (Timestamp, JobId) = (job.0?, job.1?);
         if index.wake_when_put_back(id) || due_at <= at {
@@ -29,6 +30,7 @@ pub(super) fn wake_lane(
             .execute(params![lane.as_str(), due_at.as_millis(), id.to_bytes(), at.as_millis()])?;
         index.redating().note(connection, at)?;
         index.note_added(lane.as_str(), at);
+        has_woken = true;
     }
-    Ok(())
+    Ok(has_woken)
 }

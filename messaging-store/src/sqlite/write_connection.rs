@@ -102,15 +102,18 @@ impl WriteConnection {
         self.connection.execute_batch(self.reopen.undurable())?;
         let outcome = self.begin().and_then(|()| {
             let answer = work(&self.connection, &mut self.index, &mut self.interests)?;
-            self.interests.settle(&self.connection, &mut self.index)?;
+            let has_woken = self.interests.settle(&self.connection, &mut self.index)?;
             self.index.settle(&self.connection)?;
             self.statement("COMMIT")?;
-            Ok(answer)
+            Ok((answer, has_woken))
         });
         match &outcome {
-            Ok(_) => {
+            Ok((_, has_woken)) => {
                 self.index.forget_undo();
                 self.checkpoints.note_growth();
+                if *has_woken {
+                    self.others.tell_work();
+                }
             }
             Err(fault) => {
                 self.roll_back();
@@ -118,7 +121,7 @@ impl WriteConnection {
             }
         }
         self.connection.execute_batch(self.reopen.durable())?;
-        outcome
+        Ok(outcome?.0)
     }
 
     /// Looks at what the writer knows, outside of any transaction.
@@ -158,6 +161,11 @@ impl WriteConnection {
                 self.health.report_of_checkpoint(&fault);
             }
         }
+    }
+
+    /// Tells that jobs are due which nobody who committed knows of.
+    pub(super) fn tell_work(&self) {
+        self.others.tell_work();
     }
 
     /// Tells whether another program has committed. `is_idle`: whether there is time to look; a transaction looks anyway.

@@ -72,7 +72,7 @@ impl Topics {
     pub const ALL: Self = Self((1 << Topic::ALL.len()) - 1);
 
     /// What a commit makes untrue that somebody may remember. Work and events are not among it: whoever commits them
-    /// knows whom to wake.
+    /// knows whom to wake, and of jobs that the store itself makes due it tells by itself.
     pub fn of(changes: &Changes) -> Self {
         let mut topics = Self::NONE;
         for write in changes.writes() {

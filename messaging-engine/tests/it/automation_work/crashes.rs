@@ -3,13 +3,18 @@
 
 mod mortal;
 
+use std::collections::HashSet;
+
 use serde_json::json;
 
 use self::mortal::MortalStore;
-use super::{DAY, HOUR, Journeys, on_event};
+use super::{DAY, HOUR, Journeys, ends, on_event};
 
 /// More commits than the work takes.
 const MANY: usize = 200;
+
+/// Members of a segment: more than a page.
+const MEMBERS: usize = 300;
 
 /// Two contacts enter, get a message, wait for a day, are changed, and get another message.
 async fn prepare() -> (Journeys, String) {
@@ -83,4 +88,45 @@ async fn a_crash_at_any_commit_leaves_one_run_for_an_event_and_one_message_for_a
             }
         }
     }
+}
+
+#[tokio::test]
+async fn members_at_the_activation_enter_once_although_a_pause_and_a_crash_interrupt_it() {
+    let journeys = Journeys::start().await;
+    let filter = json!({"type": "tag", "op": "has_any", "values": ["vip"]});
+    let segment = journeys.id_of("segments", json!({"name": "vip", "kind": "dynamic", "filter": filter})).await;
+    let contacts: Vec<_> = (0..MEMBERS).map(|n| json!({"external_id": format!("p{n}"), "tags": ["vip"]})).collect();
+    journeys.made("contacts/bulk", json!({"contacts": contacts})).await;
+    journeys.work().await;
+    let trigger = json!({"kind": "segment_enter", "config": {"segment_id": segment, "include_existing": true}});
+    let mut has_been_interrupted = false;
+    for is_kept in [false, true] {
+        for at in 0..4 {
+            let context = format!("commit {at}, kept: {is_kept}");
+            let id = journeys.draft(trigger.clone(), ends(), json!({"re_entry": "always"})).await;
+            journeys.act(&id, "activate").await;
+            let mortal = MortalStore::new(journeys.store.clone(), at, is_kept);
+            let app = journeys.another_process_on(mortal.clone());
+            let working = tokio::spawn(async move { app.run_until_idle().await });
+            tokio::select! {
+                () = mortal.died() => {}
+                () = async { while !working.is_finished() { tokio::task::yield_now().await } } => {}
+            }
+            working.abort();
+            let _ = working.await;
+            journeys.act(&id, "pause").await;
+            let entered = journeys.runs(&id).await.len();
+            has_been_interrupted |= mortal.is_dead() && (1..MEMBERS).contains(&entered);
+            journeys.pass(2 * HOUR).await;
+            assert_eq!(journeys.runs(&id).await.len(), entered, "{context}: nobody enters during a pause");
+            journeys.act(&id, "activate").await;
+            for _ in 0..2 {
+                journeys.pass(2 * HOUR).await;
+            }
+            let runs = journeys.runs(&id).await;
+            let contacts: HashSet<_> = runs.iter().map(|run| run["contact_id"].as_str().unwrap()).collect();
+            assert_eq!((runs.len(), contacts.len()), (MEMBERS, MEMBERS), "{context}");
+        }
+    }
+    assert!(has_been_interrupted, "no crash came between two pages");
 }

@@ -1,7 +1,10 @@
 //! What enters a contact, and what does not.
 
 use messaging_core::changes::Write;
+use messaging_engine::services::Visitor;
 use serde_json::{Value, json};
+
+use crate::imports;
 
 use super::{DAY, HOUR, Journeys, MINUTE, ends, on_event, waits};
 
@@ -102,6 +105,53 @@ async fn contacts_enter_when_they_are_created_in_any_way_but_by_a_merge() {
     journeys.made("contacts/merge", merge).await;
     journeys.work().await;
     assert_eq!(journeys.runs(&id).await.len(), 4);
+}
+
+#[tokio::test]
+async fn contacts_of_a_file_enter_when_they_are_new_and_match_the_filter() {
+    let journeys = Journeys::start().await;
+    journeys.contact("before", json!({})).await;
+    let filter = json!({"type": "attribute", "key": "plan", "op": "eq", "value": "pro"});
+    let trigger = json!({"kind": "contact_created", "config": {"filter": filter}});
+    let id = journeys.active(trigger, ends(), json!({"re_entry": "always"})).await;
+    let file = "external_id,plan\nbefore,pro\nann,pro\nbob,free\ncat,pro\n".as_bytes();
+    // A second time they are known.
+    for created in [3, 0] {
+        let announced = journeys.made("contacts/import", imports::announcement(file, json!({}))).await;
+        imports::upload(&journeys.app, &announced, file).await.unwrap();
+        journeys.work().await;
+        let path = journeys.at(&format!("contacts/imports/{}", announced["import_id"].as_str().unwrap()));
+        assert_eq!(journeys.get(&journeys.caller, &path).await["created"], created);
+        assert_eq!(journeys.told(&id).await, "exited x exit, exited x exit");
+    }
+}
+
+#[tokio::test]
+async fn an_open_of_a_machine_enters_nobody_and_ends_no_wait() {
+    let journeys = Journeys::start().await;
+    journeys.contact("ann", json!({})).await;
+    let trigger = json!({"kind": "message_event", "config": {"event": "open"}});
+    let entering = journeys.active(trigger, ends(), json!({"re_entry": "always"})).await;
+    let wait = json!({"on": {"type": "message", "event": "open"}, "timeout": {"value": 30, "unit": "days"}});
+    let graph = json!({"nodes": [{"id": "w", "kind": "wait_event", "config": wait}], "edges": []});
+    let waiting = journeys.active(on_event("order"), graph, json!({})).await;
+    journeys.event("order", "ann", json!({})).await;
+    let body = json!({"channel": "email", "to": "ann@example.com", "subject": "s", "text": "t"});
+    let message = journeys.send(&body).await;
+    journeys.pass(HOUR).await;
+    let agent = "Mozilla/5.0 (X11; Linux x86_64; rv:115.0) Thunderbird/115.6.0";
+    let machine =
+        Visitor { ip: "192.0.2.7".parse().unwrap(), user_agent: None, is_head: false, is_prefetch: false };
+    let person = Visitor { user_agent: Some(agent.to_owned()), ..machine.clone() };
+    for (visitor, is_machine, told) in
+        [(&machine, true, ["", "waiting w"]), (&person, false, ["exited x exit", "completed w"])]
+    {
+        journeys.app.record_open(journeys.workspace, message, visitor).await.unwrap();
+        assert_eq!(journeys.last_meta(message).await["machine"], is_machine);
+        journeys.work().await;
+        assert_eq!([journeys.told(&entering).await, journeys.told(&waiting).await], told);
+        journeys.clock.advance(HOUR);
+    }
 }
 
 fn tagged(tag: &str) -> Value {
