@@ -93,7 +93,8 @@ pub fn encode(
     input.attachments = None;
     if template.is_some() {
         (input.subject, input.html, input.text) = (None, None, None);
-    } else {
+    } else if input.fallback.is_none() {
+        // Messages that it falls back to may have templates.
         input.variables = None;
     }
     let mut request = vec![ENVELOPE];

@@ -84,6 +84,11 @@ impl App {
         violations: &mut Violations,
     ) -> Result<AcceptedWrites, Error> {
         let SentMessage { workspace_id, input, request, campaign_id, automation } = sent;
+        input.check_at(now, violations);
+        if input.may_go_to(Channel::Viber) {
+            input.check_viber(self.viber_service(workspace_id).await?, violations);
+        }
+        look_up_fallbacks(self, violations, workspace_id, &input).await?;
         let named_domain = look_up(self, violations, workspace_id, &input).await?;
         let template = named_template(self, violations, workspace_id, &input).await?;
         let input = from_template(input, template.as_deref());
@@ -181,13 +186,39 @@ async fn named_template(
     input: &MessageInput,
 ) -> Result<Option<Arc<Template>>, Error> {
     let Some(id) = input.template_id.as_ref().filter(|id| !id.is_empty()) else { return Ok(None) };
+    find_template(app, violations, workspace, (id, input.channel), || "/template_id".to_owned()).await
+}
+
+/// Looks up the templates that the request falls back to.
+async fn look_up_fallbacks(
+    app: &App,
+    violations: &mut Violations,
+    workspace: WorkspaceId,
+    input: &MessageInput,
+) -> Result<(), Error> {
+    for (index, step) in input.fallback.iter().flatten().enumerate() {
+        let Some(id) = step.template_id.as_ref().filter(|id| !id.is_empty()) else { continue };
+        let at = || format!("/fallback/{index}/template_id");
+        find_template(app, violations, workspace, (id, step.channel), at).await?;
+    }
+    Ok(())
+}
+
+/// A template that is named for a channel, by the member at a pointer.
+async fn find_template(
+    app: &App,
+    violations: &mut Violations,
+    workspace: WorkspaceId,
+    (id, channel): (&str, Channel),
+    at: impl Fn() -> String,
+) -> Result<Option<Arc<Template>>, Error> {
     let found = match id.parse() {
         Ok(id) => app.template_head(workspace, id).await?,
         Err(_) => None,
     };
     let fault = match &found {
         None => Some((FieldCode::NotFound, "no such template in this workspace")),
-        Some(template) if template.channel != input.channel => {
+        Some(template) if template.channel != channel => {
             Some((FieldCode::Conflict, "the template is for another channel"))
         }
         Some(template) if !template.can_be_sent() => {
@@ -196,7 +227,7 @@ async fn named_template(
         Some(_) => None,
     };
     if let Some((code, rule)) = fault {
-        violations.add("/template_id", code, rule);
+        violations.add(at(), code, rule);
     }
     Ok(found)
 }
