@@ -6,8 +6,8 @@
 //! [`MessageInput::check_viber`] the limits of the service that sends on Viber.
 
 mod build;
+pub mod chain;
 mod email;
-mod fallback;
 mod members;
 mod off_email;
 mod options;
@@ -29,7 +29,7 @@ use crate::input::Input;
 use crate::time::Timestamp;
 use crate::violation::{FieldCode, Violations};
 
-pub use fallback::{FallbackStep, MAX_FALLBACKS};
+use self::chain::FallbackInput;
 pub use options::{Category, MessageOptions};
 
 /// Recipients in `cc` and in `bcc` (contract section 20).
@@ -115,13 +115,14 @@ pub struct MessageInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(nested)]
     pub options: Option<MessageOptions>,
-    /// When it is to be sent, at most a year ahead; a time in the past is now.
+    /// When it is sent, at most a year ahead; until then it can be cancelled. A time that is past is now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_at: Option<Timestamp>,
-    /// What is sent instead when it did not arrive, in turn.
+    /// What is sent should it not arrive: the next one when the one before has ended bounced, failed or suppressed, had no
+    /// address, or was not delivered in time. Each is a message of its own, and several may arrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[validate(length(max = MAX_FALLBACKS), nested)]
-    pub fallback: Option<Vec<FallbackStep>>,
+    #[validate(length(max = chain::MAX_FALLBACKS), nested)]
+    pub fallback: Option<Vec<FallbackInput>>,
     /// Email only: further headers by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(max = headers::MAX_HEADERS))]
@@ -169,7 +170,7 @@ impl Input for MessageInput {
         if let Some(options) = &self.options {
             options::check(options, violations);
         }
-        fallback::check(self, violations);
+        chain::check(self, violations);
         if let Some(metadata) = &self.metadata
             && serde_json::to_vec(metadata).is_ok_and(|json| json.len() > MAX_METADATA_BYTES)
         {

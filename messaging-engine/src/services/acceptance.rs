@@ -116,6 +116,8 @@ impl App {
             automation_id: automation.as_ref().map(|automation| automation.id),
             variant: None,
             template_id: template.as_ref().map(|template| template.id),
+            fallback_of: None,
+            has_fallback: false,
             tags: input.tags.clone().unwrap_or_default(),
             metadata: input.metadata.clone().unwrap_or_default(),
             created_at: now,

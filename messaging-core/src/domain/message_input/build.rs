@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{FallbackStep, MessageInput, MessageOptions};
+use super::chain::FallbackInput;
+use super::{MessageInput, MessageOptions};
 use crate::domain::attachment::{AttachmentInput, Base64};
 use crate::domain::channel::Channel;
 use crate::domain::channel_content::{Button, Media, MediaKind, ProviderTemplate};
@@ -164,7 +165,7 @@ impl MessageInput {
     }
 
     /// One more message that is sent when those before did not arrive.
-    pub fn fallback(mut self, step: FallbackStep) -> Self {
+    pub fn fallback(mut self, step: FallbackInput) -> Self {
         self.fallback.get_or_insert_default().push(step);
         self
     }

@@ -44,7 +44,7 @@ impl MessageInput {
             }
             self.check_length(service, violations);
         }
-        super::fallback::check_viber(self, service, violations);
+        super::chain::check_viber(self, service, violations);
     }
 
     fn check_length(&self, service: ViberService, violations: &mut Violations) {

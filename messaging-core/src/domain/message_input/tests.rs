@@ -423,7 +423,9 @@ fn fallbacks_are_messages_of_their_own() {
     let step = json!({"channel": "viber", "text": "t"});
     check(sms(json!(vec![step.clone(); 3])), "ok");
     check(sms(json!(vec![step; 4])), "/fallback too_many_items");
-    check(sms(json!([{"channel": "email", "to": "a@b.co", "text": "t", "after_seconds": 30}])), "ok");
+    let email_step = json!([{"channel": "email", "to": "a@b.co", "text": "t", "after_seconds": 30}]);
+    check(sms(email_step.clone()), "/fallback/0/template_id required");
+    check(message("push", "t", json!({"subject": "s", "fallback": email_step})), "ok");
     check(sms(json!([{"channel": "push", "template_id": "tpl_x", "after_seconds": 86_400}])), "ok");
     check(sms(json!([{}])), "/fallback/0/channel required");
     check(sms(json!([{"channel": "viber"}])), "/fallback/0/text required");
@@ -436,12 +438,11 @@ fn fallbacks_are_messages_of_their_own() {
         check(sms(json!([step])), "/fallback/0/after_seconds out_of_range");
     }
     let two = |second: Value| sms(json!([{"channel": "sms", "to": "+1234567", "text": "t"}, second]));
-    check(two(json!({"channel": "email", "to": "nobody", "text": "t"})), "/fallback/1/to invalid_format");
-    check(two(json!({"channel": "email", "to": "a***@b.co", "text": "t"})), "/fallback/1/to not_allowed");
+    check(two(json!({"channel": "email", "to": "nobody", "template_id": "tpl_x"})), "/fallback/1/to invalid_format");
+    check(two(json!({"channel": "email", "to": "a***@b.co", "template_id": "tpl_x"})), "/fallback/1/to not_allowed");
     check(two(json!({"channel": "sms", "text": "t".repeat(1531)})), "/fallback/1/text too_long");
     check(two(json!({"channel": "telegram", "text": "t".repeat(4097)})), "/fallback/1/text too_long");
     check(two(json!({"channel": "push", "text": "t".repeat(3501)})), "/fallback/1/text too_large");
-    check(two(json!({"channel": "email", "text": "  "})), "/fallback/1/text required");
 }
 
 #[test]
