@@ -73,6 +73,12 @@ impl Timestamp {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
     }
 
+    /// The same date and time of the next year in UTC: how far ahead something may be planned.
+    pub fn in_a_year(self) -> Self {
+        let next = self.to_jiff().to_zoned(TimeZone::UTC).checked_add(jiff::Span::new().years(1));
+        next.map_or(self, |next| next.timestamp().into())
+    }
+
     /// The same instant for calendar arithmetic.
     pub fn to_jiff(self) -> jiff::Timestamp {
         jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH)

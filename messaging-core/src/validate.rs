@@ -37,6 +37,12 @@ impl<T: Validate> Validate for Option<T> {
     }
 }
 
+impl<T: Validate> Validate for Box<T> {
+    fn broken_member(&self) -> Option<&'static str> {
+        T::broken_member(self)
+    }
+}
+
 impl<T: Validate> Validate for Vec<T> {
     fn broken_member(&self) -> Option<&'static str> {
         self.iter().find_map(T::broken_member)

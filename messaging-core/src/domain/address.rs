@@ -148,13 +148,11 @@ fn is_ascii_domain(text: &str) -> bool {
 pub fn check(channel: Channel, text: &str) -> Result<(), MalformedAddress> {
     let well_formed = match channel {
         Channel::Email => is_email(text),
-        Channel::Sms | Channel::Whatsapp | Channel::Viber => is_e164(text),
+        Channel::Sms | Channel::Whatsapp => is_e164(text),
         Channel::Telegram => is_chat_id(text),
-        Channel::Push => {
-            text.chars().count() <= 4096
-                && !text.is_empty()
-                && !text.chars().any(|c| c.is_whitespace() || c.is_control())
-        }
+        // A phone number, or the id of a user of a bot: which of them, the provider tells ([`is_phone`]).
+        Channel::Viber => is_opaque(text, 64),
+        Channel::Push => is_opaque(text, 4096),
     };
     if well_formed { Ok(()) } else { Err(MalformedAddress) }
 }
@@ -233,8 +231,14 @@ pub(crate) fn unicode_spelling(text: &str) -> Option<String> {
     (errors.is_ok() && readable != domain).then(|| format!("{local}@{readable}"))
 }
 
-/// `^\+[1-9]\d{6,14}$`
-fn is_e164(text: &str) -> bool {
+/// Whether a text has characters, at most so many, and no space or control character among them.
+fn is_opaque(text: &str, most: usize) -> bool {
+    !text.is_empty() && text.chars().count() <= most && !text.chars().any(|c| c.is_whitespace() || c.is_control())
+}
+
+/// Whether a text is a phone number in E.164, `^\+[1-9]\d{6,14}$`: on Viber the address of a business's recipients, not
+/// of a bot's.
+pub fn is_e164(text: &str) -> bool {
     text.strip_prefix('+').is_some_and(|digits| {
         (7..=15).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0')
     })
@@ -255,9 +259,10 @@ pub fn mask(channel: Channel, text: &str) -> String {
         // The address of an erased person.
         _ if text.is_empty() => String::new(),
         Channel::Email => mask_email(text),
-        Channel::Sms | Channel::Whatsapp | Channel::Viber => mask_phone(text),
-        // The contract masks email and phone; chat ids and push tokens are opaque.
-        Channel::Telegram | Channel::Push => text.to_owned(),
+        Channel::Sms | Channel::Whatsapp => mask_phone(text),
+        Channel::Viber if is_e164(text) => mask_phone(text),
+        // The contract masks email and phone; chat ids, push tokens and users of a Viber bot are opaque.
+        Channel::Telegram | Channel::Push | Channel::Viber => text.to_owned(),
     }
 }
 
@@ -409,7 +414,13 @@ mod tests {
 
     #[test]
     fn phones_chats_and_tokens() {
-        for channel in [Channel::Sms, Channel::Whatsapp, Channel::Viber] {
+        for good in ["+1234567", "01234567890A=", &"v".repeat(64)] {
+            check_channel(Channel::Viber, good, true);
+        }
+        for bad in ["", "a b", "a\n", &"v".repeat(65)] {
+            check_channel(Channel::Viber, bad, false);
+        }
+        for channel in [Channel::Sms, Channel::Whatsapp] {
             for good in ["+1234567", "+123456789012345"] {
                 check_channel(channel, good, true);
             }
@@ -449,6 +460,8 @@ mod tests {
         assert_eq!(mask(Channel::Email, "ann@example.com"), "a***@example.com");
         assert_eq!(mask(Channel::Email, "a@example.com"), "***@example.com");
         assert_eq!(mask(Channel::Sms, "+14155554567"), "+*******4567");
+        assert_eq!(mask(Channel::Viber, "+14155554567"), "+*******4567");
+        assert_eq!(mask(Channel::Viber, "01234567890A="), "01234567890A=");
         assert_eq!(mask(Channel::Telegram, "@someone"), "@someone");
     }
 }

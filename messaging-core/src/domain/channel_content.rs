@@ -1,14 +1,31 @@
-//! What a message of a channel other than email may hold besides its text.
+//! What a message of a channel other than email holds.
 //!
-//! Contract section 4.1: `buttons`, `media`, `data`, `provider_template` and `options`. They are the members of the
-//! request, and what transports are given.
+//! Contract section 4.1: `buttons`, `media`, `data` and `provider_template` are the members of the request. What a
+//! channel makes of them and of the text is a [`ChannelContent`], which transports are given; how long it may be is
+//! asked of it when a request is accepted and again after a template was rendered.
+
+mod limits;
+mod typed;
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::limits::MAX_URL;
 use crate::validate::Validate;
+
+pub use limits::{MAX_PUSH_BYTES, MAX_SMS, TooLong, ViberService};
+pub use typed::{
+    ChannelContent, Parts, PushContent, SmsContent, TelegramContent, TelegramText, ViberContent, WhatsappContent,
+};
+
+/// Buttons of a message.
+pub const MAX_BUTTONS: u64 = 10;
+/// Values of a push message.
+pub const MAX_DATA: u64 = 32;
+/// Values of a provider's template, and of its buttons. The contract is silent; no provider takes as many.
+pub const MAX_TEMPLATE_VALUES: u64 = 100;
 
 /// Values of a push message by name.
 pub type PushData = BTreeMap<String, String>;
@@ -20,7 +37,8 @@ pub struct Button {
     /// What is written on it, 1 to 30 characters.
     #[validate(length(min = 1, max = 30))]
     pub text: String,
-    /// Where it leads, http or https.
+    /// Where it leads, http or https, at most 2048 characters.
+    #[validate(length(min = 1, max = MAX_URL))]
     pub url: String,
 }
 
@@ -28,7 +46,8 @@ pub struct Button {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct Media {
-    /// Where the provider fetches it, https.
+    /// Where the provider fetches it, https, at most 2048 characters.
+    #[validate(length(min = 1, max = MAX_URL))]
     pub url: String,
     /// What it is.
     pub kind: MediaKind,
@@ -62,8 +81,10 @@ pub struct ProviderTemplate {
     pub header: Option<String>,
     /// The values of its body, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[validate(length(max = MAX_TEMPLATE_VALUES))]
     pub body: Vec<String>,
     /// The values of its buttons' addresses, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[validate(length(max = MAX_TEMPLATE_VALUES))]
     pub buttons: Vec<String>,
 }

@@ -43,7 +43,7 @@ mod tests {
     use crate::domain::segment::parse::{MAX_GROUPS, MAX_LEAVES, MAX_TEXT, MAX_VALUES};
     use crate::domain::segment::resolve::{MAX_NESTING, MAX_RESOLVED_LEAVES};
     use crate::domain::segment::{MAX_FILTER_BYTES, MAX_SEGMENTS};
-    use crate::domain::{address, custom_field, domain_name, import, message_input, sms, webhook};
+    use crate::domain::{address, channel_content, custom_field, domain_name, import, message_input, sms, webhook};
 
     /// A document of the project, its white space folded.
     fn document(name: &str) -> String {
@@ -67,7 +67,7 @@ mod tests {
             &[
                 format!("`from_name` has at most {MAX_DISPLAY_NAME} characters"),
                 format!("measured in bytes ({} each", mib(message_input::MAX_PART_BYTES)),
-                format!("are at most {} bytes (`/text` `too_large`)", message_input::MAX_PUSH_BYTES),
+                format!("are at most {} bytes (`/text` `too_large`)", channel_content::MAX_PUSH_BYTES),
                 format!("characters and {} segments (`/text` `too_long`)", sms::MAX_SEGMENTS),
                 format!("`variables` of a request are at most {} of JSON", kib(message_input::MAX_VARIABLES_BYTES)),
                 format!("an address of at most {} octets", address::MAX_EMAIL_LENGTH),

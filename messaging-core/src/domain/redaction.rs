@@ -74,7 +74,7 @@ impl Redactor {
         let is_phone = matches!(channel, Channel::Sms | Channel::Whatsapp | Channel::Viber);
         let recipient = meta.get("recipient").and_then(Value::as_str).filter(|_| is_phone).unwrap_or_default();
         let digits = recipient.strip_prefix('+').filter(|digits| digits.len() >= *PHONE_DIGITS.start());
-        let number = digits.map(|digits| (digits.to_owned(), address::mask(channel, digits)));
+        let number = digits.map(|digits| (digits.to_owned(), address::mask(Channel::Sms, digits)));
         for (name, value) in &mut meta {
             match value {
                 Value::String(text) if name == "recipient" => *text = address::mask(channel, text),

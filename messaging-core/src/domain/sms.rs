@@ -1,5 +1,8 @@
 //! How many segments a text message takes (3GPP TS 23.038 section 6.2.1, 23.040 section 9.2.3.24.1).
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// The most segments of a message (contract section 4.1).
 pub const MAX_SEGMENTS: usize = 10;
 
@@ -16,13 +19,36 @@ const BASIC: &str = "@\u{a3}$\u{a5}\u{e8}\u{e9}\u{f9}\u{ec}\u{f2}\u{c7}\n\u{d8}\
 /// Characters of its extension table: two septets each.
 const EXTENDED: &str = "^{}\\[~]|\u{20ac}\u{c}";
 
-/// The segments of a text: in the GSM 7-bit alphabet where that has every character, else in UCS-2. A character
-/// of two septets or two UTF-16 units is never split between segments.
-pub fn segments(text: &str) -> usize {
+/// How a text message is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "SmsEncoding")]
+pub enum Encoding {
+    /// In the GSM 7-bit alphabet.
+    Gsm7,
+    /// In UCS-2, because of a character that the alphabet has not.
+    Ucs2,
+}
+
+/// What a text takes as a text message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// The parts that it is sent in, each of which is paid for.
+    pub segments: usize,
+    /// How it is written.
+    pub encoding: Encoding,
+}
+
+/// What a text takes: in the GSM 7-bit alphabet where that has every character, else in UCS-2. A character of two
+/// septets or two UTF-16 units is never split between segments.
+pub fn size(text: &str) -> Size {
     let septets: Option<Vec<usize>> = text.chars().map(septets).collect();
     match septets {
-        Some(widths) => packed(&widths, SEPTETS),
-        None => packed(&text.chars().map(char::len_utf16).collect::<Vec<_>>(), UNITS),
+        Some(widths) => Size { segments: packed(&widths, SEPTETS), encoding: Encoding::Gsm7 },
+        None => {
+            let widths: Vec<_> = text.chars().map(char::len_utf16).collect();
+            Size { segments: packed(&widths, UNITS), encoding: Encoding::Ucs2 }
+        }
     }
 }
 
@@ -77,7 +103,16 @@ mod tests {
             // One character outside of the alphabet is enough.
             (format!("{}`", "a".repeat(70)), 2),
         ] {
-            assert_eq!(segments(&text), expected, "{text}");
+            assert_eq!(size(&text).segments, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn one_character_outside_of_the_alphabet_changes_the_encoding() {
+        for (text, expected) in
+            [("", Encoding::Gsm7), ("a\u{20ac}", Encoding::Gsm7), ("a`", Encoding::Ucs2), ("\u{1f600}", Encoding::Ucs2)]
+        {
+            assert_eq!(size(text).encoding, expected, "{text}");
         }
     }
 }

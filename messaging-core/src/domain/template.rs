@@ -154,7 +154,8 @@ impl Parts {
     pub const fn suffice(self, channel: Channel) -> bool {
         match channel {
             Channel::Email => self.subject && (self.html || self.text),
-            _ => self.text,
+            Channel::Telegram => self.html || self.text,
+            Channel::Sms | Channel::Push | Channel::Whatsapp | Channel::Viber => self.text,
         }
     }
 }

@@ -6,6 +6,7 @@ use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel_content::ViberService;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::redaction::Redactor;
 use messaging_core::domain::suppression::{Suppression, SuppressionFilter, SuppressionReason, SuppressionSource};
@@ -14,7 +15,7 @@ use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
 use messaging_core::validate::{Setters, Validate};
-use messaging_core::violation::Violations;
+use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -98,6 +99,12 @@ impl Operation for CreateSuppression {
         // The operator can name any workspace, also one that is not there.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let SuppressionInput { channel, address, reason } = call.body;
+        if channel == Channel::Viber
+            && cx.app.viber_service(workspace).await? == ViberService::Business
+            && !address::is_e164(&address)
+        {
+            cx.violations.add("/address", FieldCode::InvalidFormat, "not an address of this channel");
+        }
         let Some(reason) = reason.filter(|_| cx.violations.is_empty()) else {
             return Err(std::mem::take(&mut cx.violations).into());
         };

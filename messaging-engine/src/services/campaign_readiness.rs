@@ -9,7 +9,8 @@ use messaging_core::domain::campaign::check::{self, Found, FoundAs};
 use messaging_core::domain::campaign::schedule::{Readiness, SenderState};
 use messaging_core::domain::campaign::{Plan, Reference};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::sender;
+use messaging_core::domain::channel_content::ViberService;
+use messaging_core::domain::{provider, sender};
 use messaging_core::error::DomainError;
 use messaging_core::ids::{ListId, TemplateId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
@@ -88,6 +89,13 @@ impl App {
     pub(crate) async fn has_transport(&self, workspace: WorkspaceId, channel: Channel) -> Result<bool, StoreError> {
         let provider = self.provider(workspace, channel).await?;
         Ok(provider.is_some_and(|provider| self.transport(channel, &provider.name).is_some()))
+    }
+
+    /// Who sends on Viber for a workspace, by the provider of its settings.
+    pub(crate) async fn viber_service(&self, workspace: WorkspaceId) -> Result<ViberService, StoreError> {
+        let provider = self.provider(workspace, Channel::Viber).await?;
+        let is_bot = provider.is_some_and(|provider| provider.name == provider::VIBER_BOT);
+        Ok(if is_bot { ViberService::Bot } else { ViberService::Business })
     }
 
     /// Whether each variant of a campaign has a sender: the campaign's, else its template's, else the workspace's own

@@ -5,7 +5,6 @@
 //! chain goes on behind it.
 
 use messaging_core::changes::Write;
-use messaging_core::domain::channel::Channel;
 use messaging_core::domain::fallback;
 use messaging_core::domain::message::Message;
 use messaging_core::domain::message_input::MessageInput;
@@ -40,17 +39,9 @@ impl Chained {
 
     /// The request of the next message, to this address.
     fn request(self, to: Option<String>) -> MessageInput {
-        let Self { next, input, .. } = self;
-        let has_subject = matches!(next.channel, Channel::Email | Channel::Push);
-        let mut request = MessageInput::new(next.channel, to.unwrap_or_default());
-        request.contact_id = input.contact_id;
-        request.template_id = next.template_id;
-        request.text = next.text;
-        request.subject = input.subject.filter(|_| request.template_id.is_none() && has_subject);
-        request.variables = input.variables;
-        request.tags = input.tags;
-        request.metadata = input.metadata;
-        request.fallback = input.fallback;
+        let mut request = self.input.fallback_message(&self.next);
+        request.to = to;
+        request.fallback = self.input.fallback;
         request
     }
 }

@@ -5,10 +5,10 @@
 
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel_content::{ChannelContent, Parts, TooLong, ViberService};
 use messaging_core::domain::content::{RequestContent, TemplateUse};
 use messaging_core::domain::limits::{MAX_DISPLAY_NAME, MAX_SUBJECT};
 use messaging_core::domain::message::{Message, MessageSource};
-use messaging_core::domain::message_input::max_text;
 use messaging_core::domain::plain_text;
 use messaging_core::domain::sending_domain::responsible;
 use messaging_core::domain::template::compiled::{Compiled, Rendering, Replaced};
@@ -109,10 +109,25 @@ impl App {
         if message.channel == Channel::Email && is_marketing(request) {
             self.add_unsubscribe_link(message, &mut parts).await?;
         }
-        match fault(message.channel, &parts) {
+        let viber = match message.channel {
+            Channel::Viber => self.viber_service(message.workspace_id).await?,
+            _ => ViberService::Business,
+        };
+        match fault(message.channel, &parts, request, viber) {
             Some(fault) => Err(Unrendered::Unsendable(fault)),
             None => Ok(parts),
         }
+    }
+
+    /// What a message of a channel other than email says; after rendering by the limits that a request keeps.
+    pub(crate) async fn channel_content(
+        &self,
+        message: &Message,
+        request: &RequestContent,
+    ) -> Result<ChannelContent, Unrendered> {
+        let parts = self.message_parts(message, request).await?;
+        typed(message.channel, &parts, request)
+            .ok_or_else(|| Unrendered::Unsendable("an email is not made of this".to_owned()))
     }
 
     /// The subject of a message alone.
@@ -198,11 +213,21 @@ pub(crate) fn is_to_contact(message: &Message) -> bool {
     message.source() != MessageSource::Transactional
 }
 
+/// What a channel makes of the parts of a message and of what its request says besides; `None` of email.
+fn typed(channel: Channel, parts: &MessageParts, request: &RequestContent) -> Option<ChannelContent> {
+    let rendered = Parts {
+        subject: parts.subject.as_deref(),
+        html: parts.html.as_deref(),
+        text: parts.text.as_deref(),
+        ..request.input.parts()
+    };
+    ChannelContent::of(channel, rendered)
+}
+
 /// What is wrong with rendered parts: the rules of section 4.1 that a request with its own parts keeps.
-fn fault(channel: Channel, parts: &MessageParts) -> Option<String> {
-    let text = parts.text.as_deref().unwrap_or_default();
+fn fault(channel: Channel, parts: &MessageParts, request: &RequestContent, viber: ViberService) -> Option<String> {
     let is_blank = |part: Option<&String>| part.is_none_or(|part| part.trim().is_empty());
-    if is_blank(parts.text.as_ref()) && is_blank(parts.html.as_ref()) {
+    if is_blank(parts.text.as_ref()) && is_blank(parts.html.as_ref()) && request.input.provider_template.is_none() {
         return Some("the template came out empty".to_owned());
     }
     if channel == Channel::Email && is_blank(parts.subject.as_ref()) {
@@ -211,6 +236,6 @@ fn fault(channel: Channel, parts: &MessageParts) -> Option<String> {
     if parts.subject.as_ref().is_some_and(|subject| subject.chars().count() as u64 > MAX_SUBJECT) {
         return Some(format!("the subject came out longer than {MAX_SUBJECT} characters"));
     }
-    let most = max_text(channel)?;
-    (text.chars().count() > most).then(|| format!("the text came out longer than {most} characters"))
+    let TooLong { member, rule, .. } = typed(channel, parts, request)?.too_long(viber)?;
+    Some(format!("the {member} came out too long: {rule}"))
 }

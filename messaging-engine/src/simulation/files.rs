@@ -151,8 +151,13 @@ impl Stage {
     async fn furnish(&self, rehearsal: &Rehearsal, reading: &Reading) -> Result<(), FilesFault> {
         let (workspace_id, now) = (self.workspace, rehearsal.at);
         let failed = FilesFault::Simulation;
-        let workspace =
-            Workspace { id: workspace_id, name: "simulation".into(), timezone: "UTC".into(), created_at: now };
+        let workspace = Workspace {
+            id: workspace_id,
+            name: "simulation".into(),
+            timezone: "UTC".into(),
+            opt_out_keywords: Vec::new(),
+            created_at: now,
+        };
         let mut writes = vec![Write::PutWorkspace(workspace, Expect::Absent)];
         for channel in Channel::ALL {
             writes.push(Write::PutChannel(world::channel_settings(workspace_id, channel), Expect::Absent));

@@ -118,7 +118,7 @@ async fn frame(from: &App, workspace: WorkspaceId) -> Result<Vec<Write>, Error> 
 
 /// A channel that the simulation carries.
 pub(super) fn channel_settings(workspace_id: WorkspaceId, channel: Channel) -> ChannelSettings {
-    ChannelSettings { workspace_id, channel, provider: PROVIDER.to_owned(), config: Map::new() }
+    ChannelSettings { workspace_id, channel, provider: PROVIDER.to_owned(), config: Map::new(), registration: None }
 }
 
 /// The lists, segments and templates that the design names or leads to, and the lists of those who take part.
@@ -205,11 +205,11 @@ async fn members_of(from: &App, simulation: &Simulation, id: SegmentId) -> Resul
         contact_id: participant.contact.id,
         filter: Filter::Where(Condition::Leaf(Leaf::Segment { id, member: true })),
         span: AskSpan::default(),
+        at: from.now(),
     };
     let known: Vec<_> = simulation.people.iter().filter(|participant| participant.is_known).map(ask).collect();
     let zone = from.workspace_zone(workspace).await?;
-    let answers =
-        if known.is_empty() { Vec::new() } else { from.store().answers(workspace, &known, from.now(), &zone).await? };
+    let answers = if known.is_empty() { Vec::new() } else { from.store().answers(workspace, &known, &zone).await? };
     // There is one contact that the workspace knows, or none.
     let sent = if answers.first() == Some(&true) { json!({}) } else { nobody() };
     StoredFilter::read(&sent.to_string()).map_err(Error::internal)

@@ -9,12 +9,12 @@ mod callbacks;
 mod case;
 mod fcm;
 mod server;
+mod signed;
 mod sms_http;
 mod telegram;
 mod twilio;
 mod viber;
 mod vonage;
-mod signed;
 mod webpush;
 mod whatsapp;
 
@@ -23,15 +23,15 @@ use http::{HeaderMap, Method, StatusCode};
 use serde_json::Value;
 use tokio::time::Instant;
 
+pub use apns::FakeApns;
 pub use case::{CASES, Case, Order, Refusal, Report, Signature, Trouble, Wait};
+pub use fcm::FakeFcm;
 pub use server::FakeProvider;
 pub use sms_http::FakeHttp;
 pub use telegram::FakeTelegram;
 pub use twilio::FakeTwilio;
 pub use viber::FakeViberBot;
 pub use vonage::FakeVonage;
-pub use apns::FakeApns;
-pub use fcm::FakeFcm;
 pub use webpush::FakeWebpush;
 pub use whatsapp::FakeWhatsapp;
 

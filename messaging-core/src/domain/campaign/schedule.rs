@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::validate::Validate;
-use jiff::ToSpan;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -62,16 +61,10 @@ impl ScheduleInput {
 
     /// Adds what is wrong with it at `now`, besides what [`Input::check`] finds.
     pub fn check_at(&self, now: Timestamp, violations: &mut Violations) {
-        if self.at.is_some_and(|at| at.instant > in_a_year(now)) {
+        if self.at.is_some_and(|at| at.instant > now.in_a_year()) {
             violations.add("/at", FieldCode::OutOfRange, "must be at most a year ahead");
         }
     }
-}
-
-/// The same date and time of the next year in UTC.
-fn in_a_year(now: Timestamp) -> Timestamp {
-    let next = now.to_jiff().to_zoned(TimeZone::UTC).checked_add(1.year());
-    next.map_or(now, |next| next.timestamp().into())
 }
 
 /// An instant, and what the clock shows then at the offset it was written with.

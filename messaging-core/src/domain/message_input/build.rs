@@ -3,10 +3,11 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::MessageInput;
 use super::chain::FallbackInput;
+use super::{MessageInput, MessageOptions};
 use crate::domain::attachment::{AttachmentInput, Base64};
 use crate::domain::channel::Channel;
+use crate::domain::channel_content::{Button, Media, MediaKind, ProviderTemplate};
 use crate::ids::ContactId;
 use crate::time::Timestamp;
 
@@ -30,12 +31,17 @@ impl MessageInput {
             subject: None,
             html: None,
             text: None,
+            buttons: None,
+            media: None,
+            data: None,
+            provider_template: None,
+            options: None,
+            send_at: None,
+            fallback: None,
             headers: None,
             attachments: None,
             metadata: None,
             tags: None,
-            send_at: None,
-            fallback: None,
         }
     }
 
@@ -47,6 +53,26 @@ impl MessageInput {
     /// An SMS to a phone number in E.164.
     pub fn sms(to: impl Into<String>) -> Self {
         Self::new(Channel::Sms, to)
+    }
+
+    /// A push notification to a token of a device, or to a browser's subscription.
+    pub fn push(to: impl Into<String>) -> Self {
+        Self::new(Channel::Push, to)
+    }
+
+    /// A message of a Telegram bot to a chat.
+    pub fn telegram(to: impl Into<String>) -> Self {
+        Self::new(Channel::Telegram, to)
+    }
+
+    /// A WhatsApp message to a phone number in E.164.
+    pub fn whatsapp(to: impl Into<String>) -> Self {
+        Self::new(Channel::Whatsapp, to)
+    }
+
+    /// A Viber message to a phone number in E.164, or to a user of a bot by the id that Viber gives.
+    pub fn viber(to: impl Into<String>) -> Self {
+        Self::new(Channel::Viber, to)
     }
 
     /// A message to a contact, by the address it has for the channel.
@@ -102,6 +128,48 @@ impl MessageInput {
         self
     }
 
+    /// One more button of a Telegram message, or the one of WhatsApp or Viber.
+    pub fn button(mut self, text: impl Into<String>, url: impl Into<String>) -> Self {
+        self.buttons.get_or_insert_default().push(Button { text: text.into(), url: url.into() });
+        self
+    }
+
+    /// What a chat shows with the text; of push and Viber a picture.
+    pub fn media(mut self, kind: MediaKind, url: impl Into<String>) -> Self {
+        self.media = Some(Media { url: url.into(), kind });
+        self
+    }
+
+    /// One more value of a push notification for the app.
+    pub fn data(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.data.get_or_insert_default().insert(name.into(), value.into());
+        self
+    }
+
+    /// A template that WhatsApp keeps, in the place of the text.
+    pub fn provider_template(mut self, template: ProviderTemplate) -> Self {
+        self.provider_template = Some(Box::new(template));
+        self
+    }
+
+    /// How it is to be delivered.
+    pub fn options(mut self, options: MessageOptions) -> Self {
+        self.options = Some(options);
+        self
+    }
+
+    /// When it is to be sent.
+    pub const fn send_at(mut self, at: Timestamp) -> Self {
+        self.send_at = Some(at);
+        self
+    }
+
+    /// One more message that is sent when those before did not arrive.
+    pub fn fallback(mut self, step: FallbackInput) -> Self {
+        self.fallback.get_or_insert_default().push(step);
+        self
+    }
+
     /// One more recipient of an email that everybody sees.
     pub fn cc(mut self, address: impl Into<String>) -> Self {
         self.cc.get_or_insert_default().push(address.into());
@@ -140,18 +208,6 @@ impl MessageInput {
     /// One more member of your own data.
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.get_or_insert_default().insert(name.into(), value.into());
-        self
-    }
-
-    /// When it is sent.
-    pub fn send_at(mut self, send_at: Timestamp) -> Self {
-        self.send_at = Some(send_at);
-        self
-    }
-
-    /// One more message that is sent should those before not arrive.
-    pub fn fallback(mut self, next: FallbackInput) -> Self {
-        self.fallback.get_or_insert_default().push(next);
         self
     }
 

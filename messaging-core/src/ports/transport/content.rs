@@ -7,10 +7,14 @@ use bytes::Bytes;
 
 use crate::domain::address::EmailAddress;
 use crate::domain::channel::Channel;
+use crate::domain::channel_content::ChannelContent;
 use crate::domain::dkim::Signer;
 use crate::time::Timestamp;
 
-pub use crate::domain::channel_content::{Button, Media, MediaKind, ProviderTemplate, PushData};
+pub use crate::domain::channel_content::{
+    Button, Media, MediaKind, ProviderTemplate, PushContent, PushData, SmsContent, TelegramContent, TelegramText,
+    ViberContent, WhatsappContent,
+};
 
 /// The content, by channel.
 #[derive(Debug, Clone)]
@@ -48,6 +52,18 @@ impl Content {
             Self::Email(email) => Some(&email.subject),
             Self::Push(push) => push.title.as_deref(),
             Self::Sms(_) | Self::Telegram(_) | Self::Whatsapp(_) | Self::Viber(_) => None,
+        }
+    }
+}
+
+impl From<ChannelContent> for Content {
+    fn from(content: ChannelContent) -> Self {
+        match content {
+            ChannelContent::Sms(sms) => Self::Sms(sms),
+            ChannelContent::Push(push) => Self::Push(push),
+            ChannelContent::Telegram(telegram) => Self::Telegram(telegram),
+            ChannelContent::Whatsapp(whatsapp) => Self::Whatsapp(whatsapp),
+            ChannelContent::Viber(viber) => Self::Viber(viber),
         }
     }
 }
@@ -128,77 +144,6 @@ pub struct AttachedFile {
     pub content_type: String,
     /// The bytes.
     pub content: Bytes,
-}
-
-/// A text message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SmsContent {
-    /// The text; core has counted that its segments are not too many.
-    pub text: String,
-}
-
-/// A push notification.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PushContent {
-    /// The title.
-    pub title: Option<String>,
-    /// The text.
-    pub text: String,
-    /// Where the picture is fetched, https.
-    pub image: Option<String>,
-    /// Values for the app.
-    pub data: PushData,
-}
-
-/// A message of a Telegram bot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TelegramContent {
-    /// The text, or the caption of the medium.
-    pub text: TelegramText,
-    /// Buttons below it, one a row.
-    pub buttons: Vec<Button>,
-    /// A medium that it goes with.
-    pub media: Option<Media>,
-    /// Whether a preview of the first link is shown.
-    pub preview: bool,
-}
-
-/// The text of a Telegram message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TelegramText {
-    /// As it is.
-    Plain(String),
-    /// With the tags that Telegram knows.
-    Html(String),
-}
-
-/// A WhatsApp message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WhatsappContent {
-    /// A text, within 24 hours of the recipient's last message.
-    Text {
-        /// The text, or the caption of the medium.
-        text: String,
-        /// The button.
-        button: Option<Button>,
-        /// A medium that it goes with.
-        media: Option<Media>,
-        /// Whether a preview of the first link is shown.
-        preview: bool,
-    },
-    /// A template that the provider keeps.
-    Template(ProviderTemplate),
-}
-
-/// A Viber message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ViberContent {
-    /// The text.
-    pub text: String,
-    /// The button.
-    pub button: Option<Button>,
-    /// Where the picture is fetched, https.
-    pub image: Option<String>,
 }
 
 /// How a message is to be delivered, off email; what a provider does not know is left out.

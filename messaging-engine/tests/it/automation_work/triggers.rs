@@ -140,8 +140,7 @@ async fn an_open_of_a_machine_enters_nobody_and_ends_no_wait() {
     let message = journeys.send(&body).await;
     journeys.pass(HOUR).await;
     let agent = "Mozilla/5.0 (X11; Linux x86_64; rv:115.0) Thunderbird/115.6.0";
-    let machine =
-        Visitor { ip: "192.0.2.7".parse().unwrap(), user_agent: None, is_head: false, is_prefetch: false };
+    let machine = Visitor { ip: "192.0.2.7".parse().unwrap(), user_agent: None, is_head: false, is_prefetch: false };
     let person = Visitor { user_agent: Some(agent.to_owned()), ..machine.clone() };
     for (visitor, is_machine, told) in
         [(&machine, true, ["", "waiting w"]), (&person, false, ["exited x exit", "completed w"])]
