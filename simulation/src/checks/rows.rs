@@ -124,7 +124,8 @@ fn upkeep(world: &World, connection: &Connection) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("SELECT lane FROM jobs ORDER BY lane")?;
     let found = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
     let mut expected: Vec<_> = Sweep::ALL.iter().map(|sweep| format!("upkeep:{}", sweep.as_str())).collect();
-    let mut statement = connection.prepare("SELECT a.lanes FROM automations a WHERE a.status <> 0 AND a.removed = 0")?;
+    let mut statement =
+        connection.prepare("SELECT a.lanes FROM automations a WHERE a.status <> 0 AND a.removed = 0")?;
     for lanes in statement.query_map([], |row| row.get::<_, String>(0))? {
         expected.append(&mut serde_json::from_str(&lanes?).unwrap_or_default());
     }

@@ -79,7 +79,9 @@ async fn random_edits_move_nobody_who_is_on_the_way() {
                     done.push(name.to_owned());
                 }
                 4 => {
-                    journeys.change(&ann, json!({"tags": if chance.below(2) == 0 { json!(["vip"]) } else { json!([]) }})).await;
+                    journeys
+                        .change(&ann, json!({"tags": if chance.below(2) == 0 { json!(["vip"]) } else { json!([]) }}))
+                        .await;
                     done.push("tags".to_owned());
                 }
                 _ => {

@@ -114,9 +114,10 @@ async fn contacts_of_a_file_enter_when_they_are_new_and_match_the_filter() {
     let trigger = json!({"kind": "contact_created", "config": {"filter": filter}});
     let id = journeys.active(trigger, ends(), json!({"re_entry": "always"})).await;
     let file = "external_id,plan\nbefore,pro\nann,pro\nbob,free\ncat,pro\n".as_bytes();
+    let mapping = json!({"mapping": {"plan": "attributes.plan"}});
     // A second time they are known.
     for created in [3, 0] {
-        let announced = journeys.made("contacts/import", imports::announcement(file, json!({}))).await;
+        let announced = journeys.made("contacts/import", imports::announcement(file, mapping.clone())).await;
         imports::upload(&journeys.app, &announced, file).await.unwrap();
         journeys.work().await;
         let path = journeys.at(&format!("contacts/imports/{}", announced["import_id"].as_str().unwrap()));
@@ -139,8 +140,7 @@ async fn an_open_of_a_machine_enters_nobody_and_ends_no_wait() {
     let message = journeys.send(&body).await;
     journeys.pass(HOUR).await;
     let agent = "Mozilla/5.0 (X11; Linux x86_64; rv:115.0) Thunderbird/115.6.0";
-    let machine =
-        Visitor { ip: "192.0.2.7".parse().unwrap(), user_agent: None, is_head: false, is_prefetch: false };
+    let machine = Visitor { ip: "192.0.2.7".parse().unwrap(), user_agent: None, is_head: false, is_prefetch: false };
     let person = Visitor { user_agent: Some(agent.to_owned()), ..machine.clone() };
     for (visitor, is_machine, told) in
         [(&machine, true, ["", "waiting w"]), (&person, false, ["exited x exit", "completed w"])]
