@@ -28,7 +28,7 @@
 //!
 //! * **The request** (`provider.rs`, with the [`Transport`]): from settings and content to one request for a recipient.
 //!   [`LastLook`] is asked right before it leaves and told the outcome. It goes through [`GuardedFetch`] without
-//!   redirects, because `api_base` comes from a user. Off email the provider is given `receipt_token` to call back with.
+//!   redirects, because `api_base` comes from a user. Off email the provider is given `receipts` to call back with.
 //! * **The table of answers** (`provider/answer.rs`): a pure function from what came back to an [`Answer`], by the
 //!   provider's own code and never by the status alone. What [`may_have_arrived`] is `ambiguous`, anything before that
 //!   `retry` of the account; a 2xx that cannot be read is `ambiguous`, a 3xx `content`. The wait is that of
@@ -69,6 +69,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
+use messaging_core::ports::clock::{Clock, SystemClock};
+use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::transport::Transport;
 
 pub use direct::{DirectDelivery, MxOverride};
@@ -91,13 +93,19 @@ pub struct Options {
     pub allow_private: bool,
     /// How long a domain that could not be reached is not tried again.
     pub rest: Duration,
+    /// Calls providers.
+    pub fetch: Arc<dyn Fetch>,
+    /// Dates what is signed for providers, and measures their rates.
+    pub clock: Arc<dyn Clock>,
 }
 
 impl Options {
-    /// With the resolver of the system, and without private addresses.
+    /// With the resolver and the clock of the system, and without private addresses.
     pub fn new(hostname: &str) -> Self {
         let (dns, rest) = (Dns::new(None), DirectDelivery::REST);
-        Self { hostname: hostname.to_owned(), dns, mx_override: None, allow_private: false, rest }
+        let fetch = Arc::new(GuardedFetch::builder(dns.clone()).build());
+        let clock = Arc::new(SystemClock);
+        Self { hostname: hostname.to_owned(), dns, mx_override: None, allow_private: false, rest, fetch, clock }
     }
 }
 

@@ -71,7 +71,7 @@ pub trait InboundSink: Send + Sync + 'static {
 #[async_trait]
 pub trait ProviderSink: Send + Sync + 'static {
     /// The message whose receipts a token is for, if it is one that we gave out with a message
-    /// ([`Outgoing::receipt_token`](super::transport::Outgoing::receipt_token)).
+    /// ([`ReceiptAddress::token`](super::transport::ReceiptAddress::token)).
     fn receipt_token(&self, token: &str) -> Option<(WorkspaceId, MessageId)>;
 
     /// Takes note of a receipt. When it returns, that is durable; the same receipt twice has one effect, and receipts

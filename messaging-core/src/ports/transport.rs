@@ -5,23 +5,29 @@
 //! provider name (contract section 16), receives the workspace's provider settings with every call, and keeps
 //! whatever connections it likes between calls.
 
+mod callback;
+mod content;
+
 use std::any::Any;
 use std::fmt::{self, Debug};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
 use serde_json::{Map, Value};
 
-use crate::domain::address::EmailAddress;
 use crate::domain::attempt::Dialog;
-use crate::domain::channel::Channel;
-use crate::domain::dkim::Signer;
 use crate::domain::lane::JobClass;
 use crate::domain::suppression::SuppressionReason;
 use crate::ids::{MessageId, WorkspaceId};
-use crate::time::Timestamp;
+use crate::ports::inbound::ProviderSink;
+
+pub use callback::{
+    About, Callback, CallbackAddress, CallbackFault, CallbackNews, CallbackProof, CallbackReply, CallbackRequest,
+    Registration,
+};
+pub use content::*;
 
 pub use crate::domain::outcome::{
     Acceptance, AddressFault, Answer, ContentFault, Outcome, OutcomeClass, ProviderAnswer, Response, Scope, SoftCause,
@@ -38,12 +44,11 @@ pub use crate::domain::outcome::{
 /// ```
 /// use std::sync::Arc;
 /// use async_trait::async_trait;
-/// use messaging_core::domain::channel::Channel;
 /// use messaging_core::ids::IdSource;
 /// use messaging_core::ports::clock::SeededEntropy;
 /// use messaging_core::ports::transport::{
-///     Acceptance, Admitted, Content, LastLook, Outcome, Outgoing, Reservation, Response, Sent, TextMessage, Transport,
-///     TransportError,
+///     Acceptance, Admitted, Content, DeliveryOptions, LastLook, Outcome, Outgoing, Reservation, Response, Sent,
+///     SmsContent, Transport, TransportError,
 /// };
 /// use messaging_core::time::Timestamp;
 ///
@@ -53,8 +58,8 @@ pub use crate::domain::outcome::{
 /// #[async_trait]
 /// impl Transport for Printed {
 ///     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
-///         let Content::Text(message) = &outgoing.content else {
-///             return Err(TransportError::Content("only texts are printed".to_owned()));
+///         let Content::Sms(message) = &outgoing.content else {
+///             return Err(TransportError::Content("only text messages are printed".to_owned()));
 ///         };
 ///         let mut outcomes = Vec::new();
 ///         for recipient in &outgoing.recipients {
@@ -75,16 +80,16 @@ pub use crate::domain::outcome::{
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), TransportError> {
 /// let (ids, entropy, now) = (IdSource::default(), SeededEntropy::new(1), Timestamp::from_millis(0));
-/// let text = TextMessage { channel: Channel::Sms, title: None, text: "Hi".to_owned(), html: None };
 /// let outgoing = Outgoing {
 ///     workspace_id: ids.next(now, &entropy),
 ///     message_id: ids.next(now, &entropy),
 ///     settings: Arc::default(),
 ///     recipients: vec!["+4915112345678".to_owned()],
-///     content: Content::Text(text),
+///     content: Content::Sms(SmsContent { text: "Hi".to_owned() }),
+///     options: DeliveryOptions::default(),
 ///     last_look: LastLook::default(),
 ///     reservation: Reservation::default(),
-///     receipt_token: None,
+///     receipts: None,
 /// };
 /// assert!(Printed.send(&outgoing).await?.outcomes.iter().all(Outcome::is_accepted));
 /// # Ok(())
@@ -115,6 +120,37 @@ pub trait Transport: Debug + Send + Sync {
     fn settings_schema(&self) -> Option<Value> {
         None
     }
+
+    /// The settings that we make ourselves when a workspace chooses the provider, such as a key pair; stored with the
+    /// others and kept while the provider stays. Secrets among them are sealed like those that are given.
+    fn own_settings(&self) -> Map<String, Value> {
+        Map::new()
+    }
+
+    /// Reads a request to the callback address of a workspace's channel, or of one of its messages: proves that it
+    /// comes from the provider and says what it reports. Changes nothing. What cannot be read, of a proved request, is
+    /// no fault: it is answered and reports nothing.
+    fn callback(
+        &self,
+        _settings: &Map<String, Value>,
+        _request: &CallbackRequest<'_>,
+    ) -> Result<Callback, CallbackFault> {
+        Err(CallbackFault::NotFound)
+    }
+
+    /// Tells the provider where to call, where it has an API for that: run after the settings are stored, and again
+    /// when the address changes. Bounded in time. `Err` holds what the provider said, for people.
+    async fn register(
+        &self,
+        _settings: &Map<String, Value>,
+        _address: &CallbackAddress,
+    ) -> Result<Registration, String> {
+        Ok(Registration::NotNeeded)
+    }
+
+    /// Who is told what a provider reports over a connection of the transport's own (SMPP). Called once, before the
+    /// first message.
+    fn attach(&self, _sink: Weak<dyn ProviderSink>) {}
 
     /// Whether nothing leaves the process. Core then keeps no record of transactions that have begun,
     /// which after a crash tells that somebody outside may have the message: [`LastLook`] grants everything.
@@ -150,9 +186,20 @@ pub struct Outgoing {
     pub last_look: LastLook,
     /// What [`Transport::reserve`] gave, if it was asked.
     pub reservation: Reservation,
-    /// By which receipts may name the message, off email: goes into the address that the provider is told to call
+    /// How it is to be delivered, off email.
+    pub options: DeliveryOptions,
+    /// Where the provider may report what becomes of the message, off email.
+    pub receipts: Option<ReceiptAddress>,
+}
+
+/// Where a provider reports what becomes of one message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReceiptAddress {
+    /// Names the message and proves that we made it; a provider that sends back what it is given gets it alone
     /// ([`ProviderSink::receipt_token`](super::inbound::ProviderSink::receipt_token) reads it).
-    pub receipt_token: Option<String>,
+    pub token: String,
+    /// The address to call, which holds the token: a call there is proved by it ([`CallbackProof::ThisMessage`]).
+    pub url: String,
 }
 
 /// Where a message is going, before its content is read.
@@ -330,106 +377,6 @@ impl Admitted {
             Self::NotNow(why) => Some(Outcome::Withheld(why)),
         }
     }
-}
-
-/// The content by kind of channel.
-#[derive(Debug, Clone)]
-pub enum Content {
-    /// An email.
-    Email(Box<Email>),
-    /// Everything else: a text, on some channels with a title or HTML.
-    Text(TextMessage),
-}
-
-/// An email before it is MIME: checked by core, so no part holds a CR, LF or control character where
-/// a header could break.
-#[derive(Debug, Clone)]
-pub struct Email {
-    /// The envelope sender (RFC 5321 MAIL FROM).
-    pub envelope_from: EnvelopeFrom,
-    /// `From`.
-    pub from: Mailbox,
-    /// `To`.
-    pub to: EmailAddress,
-    /// `Cc`.
-    pub cc: Vec<EmailAddress>,
-    /// `Reply-To`.
-    pub reply_to: Option<EmailAddress>,
-    /// `Subject`.
-    pub subject: String,
-    /// `Date`: when the message was accepted, so that every attempt is the same message.
-    pub date: Timestamp,
-    /// `Message-ID` without angle brackets; stable across attempts.
-    pub message_id: String,
-    /// Further headers, in order.
-    pub headers: Vec<(String, String)>,
-    /// The text part. Core derives it from `html` when the sender gave none.
-    pub text: Option<String>,
-    /// The HTML part.
-    pub html: Option<String>,
-    /// Files, in order.
-    pub attachments: Vec<AttachedFile>,
-    /// DKIM keys that sign it (RFC 6376), each adding a signature; none for a sender without keys.
-    pub signers: Vec<Arc<Signer>>,
-}
-
-/// A display name and an address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mailbox {
-    /// The display name, if any.
-    pub name: Option<String>,
-    /// The address.
-    pub address: EmailAddress,
-}
-
-/// Whom an email comes from on the envelope, where bounces go.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EnvelopeFrom {
-    /// The same for all recipients, who may share a transaction.
-    Shared(EmailAddress),
-    /// One for each recipient of [`Outgoing::recipients`], in their order: what comes back tells who it is about.
-    /// Recipients with different senders never share a transaction.
-    PerRecipient(Vec<EmailAddress>),
-}
-
-impl EnvelopeFrom {
-    /// The sender for the recipient at this position; `None` when there is none.
-    pub fn of(&self, recipient: usize) -> Option<&EmailAddress> {
-        match self {
-            Self::Shared(sender) => Some(sender),
-            Self::PerRecipient(senders) => senders.get(recipient),
-        }
-    }
-}
-
-impl From<EmailAddress> for EnvelopeFrom {
-    fn from(sender: EmailAddress) -> Self {
-        Self::Shared(sender)
-    }
-}
-
-/// A file of an email.
-#[derive(Debug, Clone)]
-pub struct AttachedFile {
-    /// As the recipient sees it; may be non-ASCII.
-    pub filename: String,
-    /// A media type such as `application/pdf`.
-    pub content_type: String,
-    /// The bytes.
-    pub content: Bytes,
-}
-
-/// A message of a channel other than email.
-#[derive(Debug, Clone)]
-pub struct TextMessage {
-    /// The channel.
-    pub channel: Channel,
-    /// The title of a push message.
-    pub title: Option<String>,
-    /// The text.
-    pub text: String,
-    /// Telegram's HTML form.
-    pub html: Option<String>,
 }
 
 /// What became of an attempt that reached the peer.

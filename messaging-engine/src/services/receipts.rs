@@ -5,11 +5,12 @@
 
 use futures_util::future::try_join_all;
 use messaging_core::changes::{Changes, Write, moves};
-use messaging_core::domain::message::EventKind;
+use messaging_core::domain::message::{EventKind, Message};
 use messaging_core::domain::receipt::{self, Receipt, Receipted};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::inbound::ReceiptLink;
 use messaging_core::ports::store::StoreError;
+use messaging_core::ports::transport::ReceiptAddress;
 
 use crate::app::App;
 use crate::error::Error;
@@ -20,6 +21,13 @@ use crate::jobs::settle_receipt::SettleReceipt;
 const MAX_EVENTS: usize = 16;
 
 impl App {
+    /// Where the provider of a message may report what becomes of it (contract section 18).
+    pub(crate) fn receipt_address(&self, message: &Message) -> ReceiptAddress {
+        let token = self.link_key().receipt(message.workspace_id, message.id);
+        let url = format!("{}/callbacks/{}/{token}", self.settings().public_url, message.channel);
+        ReceiptAddress { token, url }
+    }
+
     /// Takes note of a receipt. When it returns, that is durable: its effect, or that it is looked at again because
     /// nobody knows its message yet.
     pub async fn receive_receipt(&self, about: &ReceiptLink, receipt: &Receipt) -> Result<(), Error> {

@@ -7,7 +7,10 @@ use messaging_core::domain::link_token::ReturnPurpose;
 use messaging_core::domain::message::Message;
 use messaging_core::domain::sending_domain::{SendingDomain, responsible};
 use messaging_core::ports::store::StoreError;
-use messaging_core::ports::transport::{AttachedFile, Content, Email, EnvelopeFrom, TextMessage};
+use messaging_core::ports::transport::{
+    AttachedFile, Content, Email, EnvelopeFrom, PushContent, SmsContent, TelegramContent, TelegramText, ViberContent,
+    WhatsappContent,
+};
 
 use crate::app::App;
 use crate::services::dkim::UnusableKey;
@@ -53,9 +56,24 @@ pub(super) async fn compose(
         return email(app, message, request, left_out, recipients).await;
     }
     let MessageParts { subject, html, text, .. } = app.message_parts(message, request).await?;
-    let content =
-        Content::Text(TextMessage { channel: message.channel, title: subject, text: text.unwrap_or_default(), html });
+    let content = text_content(message.channel, subject, text.unwrap_or_default(), html);
     Ok(Composed { content, urls: Vec::new() })
+}
+
+/// The content of a message of another channel.
+fn text_content(channel: Channel, title: Option<String>, text: String, html: Option<String>) -> Content {
+    match channel {
+        Channel::Email | Channel::Sms => Content::Sms(SmsContent { text }),
+        Channel::Push => Content::Push(Box::new(PushContent { title, text, ..PushContent::default() })),
+        Channel::Telegram => {
+            let text = html.map_or(TelegramText::Plain(text), TelegramText::Html);
+            Content::Telegram(Box::new(TelegramContent { text, buttons: Vec::new(), media: None, preview: true }))
+        }
+        Channel::Whatsapp => {
+            Content::Whatsapp(Box::new(WhatsappContent::Text { text, button: None, media: None, preview: true }))
+        }
+        Channel::Viber => Content::Viber(Box::new(ViberContent { text, button: None, image: None })),
+    }
 }
 
 async fn email(

@@ -18,7 +18,7 @@ use messaging_core::domain::{retry, sender};
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{
-    Acceptance, Content, LastLook, Outcome, OutcomeClass, Outgoing, Reservation, Response, Route,
+    Acceptance, DeliveryOptions, LastLook, Outcome, OutcomeClass, Outgoing, Reservation, Response, Route,
 };
 use messaging_core::time::Timestamp;
 
@@ -271,8 +271,8 @@ pub(super) async fn prepare(
         content,
         last_look: LastLook::default(),
         reservation,
-        receipt_token: (message.channel != Channel::Email)
-            .then(|| app.link_key().receipt(message.workspace_id, message.id)),
+        options: DeliveryOptions::default(),
+        receipts: (message.channel != Channel::Email).then(|| app.receipt_address(message)),
     };
     let parcel = Parcel { transport: Arc::clone(transport), provider: name, outgoing };
     Ok(Prepared { known, tried, parcel: Some(parcel), urls, held_for: HELD_FOR })
@@ -317,10 +317,7 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
     let mut carrier = None;
     if let Some(Parcel { transport, provider, outgoing }) = parcel {
         carrier = Some(provider.clone());
-        subject = match &outgoing.content {
-            Content::Email(email) => Some(email.subject.clone()),
-            Content::Text(text) => text.title.clone(),
-        };
+        subject = outgoing.content.subject().map(ToOwned::to_owned);
         match transport.send(&outgoing).await {
             Ok(sent) => {
                 (captured, dialogs) = (sent.captured, sent.dialogs);

@@ -162,7 +162,7 @@ impl Journeys {
         let sent = self.transport.sent().into_iter().filter(|outgoing| outgoing.recipients.contains(&to));
         let subject = |content: Content| match content {
             Content::Email(email) => email.subject.clone(),
-            Content::Text(_) => String::new(),
+            _ => String::new(),
         };
         sent.map(|outgoing| subject(outgoing.content)).collect()
     }

@@ -79,7 +79,7 @@ impl Shop {
     fn mails(&self) -> Vec<(String, MessageId, Email)> {
         let mails = self.transport.take().into_iter().map(|outgoing| match outgoing.content {
             Content::Email(email) => (outgoing.recipients[0].clone(), outgoing.message_id, *email),
-            Content::Text(_) => panic!("campaigns here send email"),
+            _ => panic!("campaigns here send email"),
         });
         let mut mails: Vec<_> = mails.collect();
         mails.sort_by(|one, other| one.0.cmp(&other.0));

@@ -14,7 +14,7 @@ async fn sent(product: &Product) -> Email {
     product.work().await;
     match product.transport.take().remove(0).content {
         Content::Email(email) => *email,
-        Content::Text(_) => unreachable!("an email was sent"),
+        _ => unreachable!("an email was sent"),
     }
 }
 

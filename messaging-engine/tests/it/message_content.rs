@@ -26,7 +26,7 @@ async fn created(product: &Product, what: &str, body: Value) -> String {
 fn emails(product: &Product) -> Vec<(MessageId, Email)> {
     let taken = product.transport.take().into_iter().map(|outgoing| match outgoing.content {
         Content::Email(email) => (outgoing.message_id, *email),
-        Content::Text(_) => panic!("only emails here"),
+        _ => panic!("only emails here"),
     });
     taken.collect()
 }

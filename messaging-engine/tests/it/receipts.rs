@@ -86,7 +86,7 @@ async fn a_receipt_finds_its_message_by_token_or_by_the_providers_name() {
     let id = product.text_message().await;
     product.work().await;
     assert_eq!(product.story(id).await, "sent: Queued Sent");
-    let token = product.transport.sent()[0].receipt_token.clone().unwrap();
+    let token = product.transport.sent()[0].receipts.clone().unwrap().token;
     assert_eq!(product.app.receipt_token(&token), Some((product.workspace, id)));
     assert_eq!(product.app.receipt_token(&token[1..]), None);
 

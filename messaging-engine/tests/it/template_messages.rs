@@ -110,7 +110,8 @@ async fn the_version_is_the_one_at_acceptance() {
         .iter()
         .map(|sent| match &sent.content {
             Content::Email(email) => email.text.clone().unwrap(),
-            Content::Text(text) => text.text.clone(),
+            Content::Sms(sms) => sms.text.clone(),
+            other => panic!("{other:?}"),
         })
         .collect();
     texts.sort();

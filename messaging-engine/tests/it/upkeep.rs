@@ -96,7 +96,7 @@ async fn process(product: &Product, hostname: &str) -> (App, Arc<MemoryTransport
 fn message_ids(transport: &MemoryTransport) -> Vec<String> {
     let id = |content: &Content| match content {
         Content::Email(email) => email.message_id.clone(),
-        Content::Text(_) => String::new(),
+        _ => String::new(),
     };
     transport.sent().iter().map(|sent| id(&sent.content)).collect()
 }

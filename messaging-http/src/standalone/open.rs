@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use messaging_core::ports::clock::SystemClock;
+use messaging_core::ports::fetch::Fetch;
 use messaging_engine::{App, KeyRefused};
 use messaging_store::{SqliteOptions, SqliteStore, key_file};
 use messaging_transport::{DirectDelivery, Dns, GuardedFetch};
@@ -35,9 +37,12 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
     let store = Arc::new(store);
     // Once the lock of the database is ours, so that of two servers one makes the key.
     let key = key_file::open_or_create(&settings.secret_key_file, store.as_ref()).await?;
+    let dns = Dns::new(settings.dns);
+    let fetch = GuardedFetch::builder(dns.clone()).allow_private(settings.allow_private_targets).build();
+    let fetch: Arc<dyn Fetch> = Arc::new(fetch);
     let transport = messaging_transport::Options {
         hostname: settings.engine.hostname.clone(),
-        dns: Dns::new(settings.dns),
+        dns,
         mx_override: settings.mx_override.clone(),
         allow_private: settings.allow_private_targets,
         // A retry is to find out more than that nobody has looked meanwhile.
@@ -46,12 +51,13 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
             .message_retry
             .first()
             .map_or(DirectDelivery::REST, |first| (*first / 2).min(DirectDelivery::REST)),
+        fetch: Arc::clone(&fetch),
+        clock: Arc::new(SystemClock),
     };
     let public_url = settings.public_url.clone().unwrap_or_else(|| base.to_owned());
-    let fetch = GuardedFetch::builder(transport.dns.clone()).allow_private(settings.allow_private_targets).build();
     let built = App::builder(store, key)
         .resolver(Arc::new(transport.dns.clone()))
-        .fetch(Arc::new(fetch))
+        .fetch(fetch)
         .transports(messaging_transport::defaults(&transport))
         .settings(settings.engine.clone().public_url(public_url))
         .build()

@@ -1,5 +1,4 @@
-use messaging_core::domain::channel::Channel;
-use messaging_core::ports::transport::{Acceptance, Answer, Content, Outcome, OutcomeClass, TextMessage, Transport};
+use messaging_core::ports::transport::{Acceptance, Answer, Content, Outcome, OutcomeClass, PushContent, Transport};
 use messaging_transport::{Sandbox, mime};
 use serde_json::{Value, json};
 
@@ -25,8 +24,8 @@ async fn an_email_is_captured_as_its_source() {
 
 #[tokio::test]
 async fn other_channels_are_captured_as_a_document() {
-    let message = TextMessage { channel: Channel::Push, title: Some("Hi".into()), text: "There".into(), html: None };
-    let sent = Sandbox.send(&outgoing(&["token"], Content::Text(message))).await.unwrap();
+    let message = PushContent { title: Some("Hi".into()), text: "There".into(), ..PushContent::default() };
+    let sent = Sandbox.send(&outgoing(&["token"], Content::Push(Box::new(message)))).await.unwrap();
     let document: Value = serde_json::from_slice(&sent.captured.unwrap()).unwrap();
     assert_eq!(document, json!({"channel": "push", "to": "token", "title": "Hi", "text": "There", "html": null}));
 }

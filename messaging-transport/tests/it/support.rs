@@ -5,7 +5,7 @@ use std::sync::Arc;
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::ids::{Id, MessageId, WorkspaceId};
 use messaging_core::ports::transport::{
-    Acceptance, Content, Email, LastLook, Mailbox, OutcomeClass, Outgoing, Reservation, Scope,
+    Acceptance, Content, DeliveryOptions, Email, LastLook, Mailbox, OutcomeClass, Outgoing, Reservation, Scope,
 };
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
@@ -41,7 +41,8 @@ pub(crate) fn outgoing(recipients: &[&str], content: Content) -> Outgoing {
         content,
         last_look: LastLook::default(),
         reservation: Reservation::default(),
-        receipt_token: None,
+        options: DeliveryOptions::default(),
+        receipts: None,
     }
 }
 

@@ -62,7 +62,7 @@ impl Journeys {
     fn emails(&self) -> Vec<Email> {
         let email = |content: Content| match content {
             Content::Email(email) => Some(*email),
-            Content::Text(_) => None,
+            _ => None,
         };
         self.transport.sent().into_iter().filter_map(|outgoing| email(outgoing.content)).collect()
     }

@@ -1,5 +1,4 @@
-use messaging_core::domain::channel::Channel;
-use messaging_core::ports::transport::TextMessage;
+use messaging_core::ports::transport::SmsContent;
 use messaging_transport::mime;
 use messaging_transport::testing::{Action, ScriptedSmtpServer, ScriptedSmtpServerBuilder, Stage};
 
@@ -143,9 +142,8 @@ async fn addresses_outside_ascii_need_smtputf8() {
 async fn what_is_not_an_email_is_refused() {
     let server = ScriptedSmtpServer::start().await;
     let relay = relay(&server);
-    let text = TextMessage { channel: Channel::Sms, title: None, text: "x".into(), html: None };
     let mut message = message(&settings(&server, "none"), &["a@b.co"], email());
-    message.content = Content::Text(text);
+    message.content = Content::Sms(SmsContent { text: "x".into() });
     assert!(matches!(relay.send(&message).await, Err(TransportError::Content(_))));
     for bad in ["a@b.co>\r\nRCPT TO:<c@d.co", "a", "", "a b@c.de"] {
         assert_eq!(word(&send(&relay, &server, &["a@b.co", bad]).await), "content");

@@ -1,0 +1,215 @@
+//! What a transport carries, by channel.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::domain::address::EmailAddress;
+use crate::domain::channel::Channel;
+use crate::domain::dkim::Signer;
+use crate::time::Timestamp;
+
+pub use crate::domain::channel_content::{Button, Media, MediaKind, ProviderTemplate, PushData};
+
+/// The content, by channel.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// An email.
+    Email(Box<Email>),
+    /// A text message.
+    Sms(SmsContent),
+    /// A push notification.
+    Push(Box<PushContent>),
+    /// A message of a Telegram bot.
+    Telegram(Box<TelegramContent>),
+    /// A WhatsApp message.
+    Whatsapp(Box<WhatsappContent>),
+    /// A Viber message.
+    Viber(Box<ViberContent>),
+}
+
+impl Content {
+    /// The channel.
+    pub const fn channel(&self) -> Channel {
+        match self {
+            Self::Email(_) => Channel::Email,
+            Self::Sms(_) => Channel::Sms,
+            Self::Push(_) => Channel::Push,
+            Self::Telegram(_) => Channel::Telegram,
+            Self::Whatsapp(_) => Channel::Whatsapp,
+            Self::Viber(_) => Channel::Viber,
+        }
+    }
+
+    /// The subject of an email, the title of a push notification.
+    pub fn subject(&self) -> Option<&str> {
+        match self {
+            Self::Email(email) => Some(&email.subject),
+            Self::Push(push) => push.title.as_deref(),
+            Self::Sms(_) | Self::Telegram(_) | Self::Whatsapp(_) | Self::Viber(_) => None,
+        }
+    }
+}
+
+/// An email before it is MIME: checked by core, so no part holds a CR, LF or control character where
+/// a header could break.
+#[derive(Debug, Clone)]
+pub struct Email {
+    /// The envelope sender (RFC 5321 MAIL FROM).
+    pub envelope_from: EnvelopeFrom,
+    /// `From`.
+    pub from: Mailbox,
+    /// `To`.
+    pub to: EmailAddress,
+    /// `Cc`.
+    pub cc: Vec<EmailAddress>,
+    /// `Reply-To`.
+    pub reply_to: Option<EmailAddress>,
+    /// `Subject`.
+    pub subject: String,
+    /// `Date`: when the message was accepted, so that every attempt is the same message.
+    pub date: Timestamp,
+    /// `Message-ID` without angle brackets; stable across attempts.
+    pub message_id: String,
+    /// Further headers, in order.
+    pub headers: Vec<(String, String)>,
+    /// The text part. Core derives it from `html` when the sender gave none.
+    pub text: Option<String>,
+    /// The HTML part.
+    pub html: Option<String>,
+    /// Files, in order.
+    pub attachments: Vec<AttachedFile>,
+    /// DKIM keys that sign it (RFC 6376), each adding a signature; none for a sender without keys.
+    pub signers: Vec<Arc<Signer>>,
+}
+
+/// A display name and an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mailbox {
+    /// The display name, if any.
+    pub name: Option<String>,
+    /// The address.
+    pub address: EmailAddress,
+}
+
+/// Whom an email comes from on the envelope, where bounces go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EnvelopeFrom {
+    /// The same for all recipients, who may share a transaction.
+    Shared(EmailAddress),
+    /// One for each recipient of [`Outgoing::recipients`], in their order: what comes back tells who it is about.
+    /// Recipients with different senders never share a transaction.
+    PerRecipient(Vec<EmailAddress>),
+}
+
+impl EnvelopeFrom {
+    /// The sender for the recipient at this position; `None` when there is none.
+    pub fn of(&self, recipient: usize) -> Option<&EmailAddress> {
+        match self {
+            Self::Shared(sender) => Some(sender),
+            Self::PerRecipient(senders) => senders.get(recipient),
+        }
+    }
+}
+
+impl From<EmailAddress> for EnvelopeFrom {
+    fn from(sender: EmailAddress) -> Self {
+        Self::Shared(sender)
+    }
+}
+
+/// A file of an email.
+#[derive(Debug, Clone)]
+pub struct AttachedFile {
+    /// As the recipient sees it; may be non-ASCII.
+    pub filename: String,
+    /// A media type such as `application/pdf`.
+    pub content_type: String,
+    /// The bytes.
+    pub content: Bytes,
+}
+
+/// A text message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SmsContent {
+    /// The text; core has counted that its segments are not too many.
+    pub text: String,
+}
+
+/// A push notification.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PushContent {
+    /// The title.
+    pub title: Option<String>,
+    /// The text.
+    pub text: String,
+    /// Where the picture is fetched, https.
+    pub image: Option<String>,
+    /// Values for the app.
+    pub data: PushData,
+}
+
+/// A message of a Telegram bot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TelegramContent {
+    /// The text, or the caption of the medium.
+    pub text: TelegramText,
+    /// Buttons below it, one a row.
+    pub buttons: Vec<Button>,
+    /// A medium that it goes with.
+    pub media: Option<Media>,
+    /// Whether a preview of the first link is shown.
+    pub preview: bool,
+}
+
+/// The text of a Telegram message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TelegramText {
+    /// As it is.
+    Plain(String),
+    /// With the tags that Telegram knows.
+    Html(String),
+}
+
+/// A WhatsApp message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WhatsappContent {
+    /// A text, within 24 hours of the recipient's last message.
+    Text {
+        /// The text, or the caption of the medium.
+        text: String,
+        /// The button.
+        button: Option<Button>,
+        /// A medium that it goes with.
+        media: Option<Media>,
+        /// Whether a preview of the first link is shown.
+        preview: bool,
+    },
+    /// A template that the provider keeps.
+    Template(ProviderTemplate),
+}
+
+/// A Viber message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViberContent {
+    /// The text.
+    pub text: String,
+    /// The button.
+    pub button: Option<Button>,
+    /// Where the picture is fetched, https.
+    pub image: Option<String>,
+}
+
+/// How a message is to be delivered, off email; what a provider does not know is left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeliveryOptions {
+    /// How long from now the provider may try; `None` for the provider's own.
+    pub ttl: Option<Duration>,
+    /// Replaces, on the device, the message before of the same key.
+    pub collapse_key: Option<String>,
+    /// Whether it makes no sound.
+    pub silent: bool,
+    /// Whether it is marketing, where a provider asks.
+    pub is_marketing: bool,
+}
