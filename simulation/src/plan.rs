@@ -31,6 +31,8 @@ pub(crate) struct Plan {
     pub(crate) jumps: Vec<Jump>,
     /// How often expired things are swept.
     pub(crate) sweep_every: Duration,
+    /// Whether automations are among what is asked for.
+    pub(crate) has_automations: bool,
     pub(crate) requests: Vec<Planned>,
 }
 
@@ -170,7 +172,8 @@ impl Plan {
         let has_campaigns = seed % 16 == 15;
         let count = 6 + dice.index(24);
         let mut requests = requests::plan(dice, fixture, has_campaigns, count, span);
-        let has_automations = seed % 16 == 7;
+        // Their jobs look every hour as long as anything else is left to do.
+        let has_automations = seed % 32 == 7;
         if has_automations {
             requests.append(&mut requests::automations::plan(&mut Dice::new(seed, 3), fixture, span));
             requests.sort_by_key(|request| request.at);
@@ -189,6 +192,7 @@ impl Plan {
             // Who waits for a month looks every hour.
             jumps: jumps.into_iter().filter(|jump: &Jump| !has_automations || jump.millis > -A_DAY).collect(),
             sweep_every,
+            has_automations,
             requests,
         }
     }

@@ -185,6 +185,9 @@ async fn resume_campaigns(world: &World, app: &App) -> bool {
 
 /// Activates automations that somebody had paused; answers whether any is still on its way.
 async fn automations_go_on(world: &World, app: &App) -> bool {
+    if !world.plan.has_automations {
+        return false;
+    }
     let fixture = Fixture::shared();
     let mut has_more = false;
     for id in &fixture.automations {
@@ -204,6 +207,14 @@ async fn automations_go_on(world: &World, app: &App) -> bool {
         }
     }
     has_more
+}
+
+/// How many jobs automations have.
+async fn resting_jobs(world: &World, app: &App) -> usize {
+    if !world.plan.has_automations {
+        return 0;
+    }
+    app.store().jobs_of(&["run_automation"], MANY).await.map_or(0, |jobs| jobs.len())
 }
 
 /// Whether notes of an automation are left, or runs that go on by themselves or wait for a call.
@@ -233,7 +244,7 @@ async fn wait_until_idle(world: &World, app: &App) {
         let has_resumed = resume_campaigns(world, app).await;
         let goes_on = automations_go_on(world, app).await;
         // Those of automations rest until something happens.
-        let resting = app.store().jobs_of(&["run_automation"], MANY).await.map_or(0, |jobs| jobs.len());
+        let resting = resting_jobs(world, app).await;
         match app.store().job_count().await {
             // Fewer are there while no process could begin to work.
             Ok(left) if left == (Sweep::ALL.len() + resting) as u64 && !has_resumed && !goes_on => return,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use messaging_engine::app::Workers;
+use messaging_engine::work::Workers;
 use serde_json::json;
 
 use super::{Journeys, on_event};

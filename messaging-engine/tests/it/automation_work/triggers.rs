@@ -115,9 +115,10 @@ async fn contacts_of_a_file_enter_when_they_are_new_and_match_the_filter() {
     let trigger = json!({"kind": "contact_created", "config": {"filter": filter}});
     let id = journeys.active(trigger, ends(), json!({"re_entry": "always"})).await;
     let file = "external_id,plan\nbefore,pro\nann,pro\nbob,free\ncat,pro\n".as_bytes();
+    let mapping = json!({"mapping": {"plan": "attributes.plan"}});
     // A second time they are known.
     for created in [3, 0] {
-        let announced = journeys.made("contacts/import", imports::announcement(file, json!({}))).await;
+        let announced = journeys.made("contacts/import", imports::announcement(file, mapping.clone())).await;
         imports::upload(&journeys.app, &announced, file).await.unwrap();
         journeys.work().await;
         let path = journeys.at(&format!("contacts/imports/{}", announced["import_id"].as_str().unwrap()));
