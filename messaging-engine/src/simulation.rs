@@ -7,6 +7,7 @@
 
 mod course;
 mod files;
+mod past;
 mod peers;
 mod world;
 
@@ -22,13 +23,16 @@ use messaging_core::time::Timestamp;
 
 use self::course::{Course, too_much};
 pub use self::files::{FilesFault, Rehearsal, RehearsedContact, rehearse};
+pub use self::past::{MAX_CONTACTS, PastContact, PastReport, replay};
 use self::peers::{NobodyCalled, Outbox, PROVIDER, SEED};
 use crate::app::App;
 use crate::error::Error;
 use crate::services::simulating::{Simulated, Simulation};
 
 /// How long a simulation may take.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_mins(1);
+/// How long it may take to go through the past of a workspace, which only the command line does.
+const REPLAY_LIMIT: Duration = Duration::from_hours(6);
 /// How long one waits for others to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Work that waits to be woken looks by itself after this: never, while a simulation lasts.
@@ -44,7 +48,8 @@ impl App {
             };
             let temporary = stores.open().await?;
             let simulating = perform(self, Arc::clone(&temporary.store), &simulation);
-            let outcome = match tokio::time::timeout(TIME_LIMIT, simulating).await {
+            let limit = if simulation.is_replay { REPLAY_LIMIT } else { TIME_LIMIT };
+            let outcome = match tokio::time::timeout(limit, simulating).await {
                 Ok(outcome) => outcome,
                 Err(_) => Err(too_much("takes more than a minute to get there; end earlier")),
             };

@@ -3,9 +3,11 @@
 //! What is simulated and how is the engine's; here files are read, and what comes of it is printed or compared with a
 //! snapshot.
 
+mod past;
 mod snapshot;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::Bytes;
 use clap::builder::ValueParser;
@@ -36,6 +38,7 @@ const UNTIL: &str = "until";
 const TEMPLATES: &str = "templates";
 const SNAPSHOT: &str = "snapshot";
 const UPDATE: &str = "update";
+const PAST: &str = "past";
 
 /// Contacts of one command line.
 const MAX_CONTACTS: usize = 1_000;
@@ -69,16 +72,21 @@ contact's timezone, else UTC.
 With --snapshot the answer is compared with the file; a difference is shown and is exit code 1, and so is a file
 that is not there. --update writes it.
 
+With --past the events of a workspace go through the automation instead, those of a server (--url) or of a database:
+who would have entered in that time, and how far they would have come. It reads at most 10000 contacts and changes
+nothing.
+
 Examples:
+  messaging automation simulate cart.json --past 30d
   messaging automation simulate cart.json --contact ann.json --events buys.jsonl --until 2026-03-05T00:00:00Z
   messaging automation simulate cart.json --contact ann.json bob.json --events day.jsonl \\
       --at 2026-03-01T00:00:00Z --until 2026-04-01T00:00:00Z --templates templates/ --snapshot cart.snapshot.json",
         )
         .arg(Arg::new(FILE).value_name("FILE").required(true).value_parser(path()).help("The automation, JSON or TOML"))
-        .arg(file(CONTACT, "FILE").num_args(1..).action(ArgAction::Append).required(true).help("Who takes part"))
+        .arg(file(CONTACT, "FILE").num_args(1..).action(ArgAction::Append).required_unless_present(PAST).help("Who takes part"))
         .arg(file(EVENTS, "FILE").help("What happens, a JSON object a line"))
         .arg(time(AT).help("When the automation becomes active"))
-        .arg(time(UNTIL).required(true).help("When the simulation ends: at most five years later"))
+        .arg(time(UNTIL).required_unless_present(PAST).help("When it ends: at most five years later"))
         .arg(file(TEMPLATES, "DIR").help("Templates as `template push` takes them"))
         .arg(file(SNAPSHOT, "FILE").help("Compare the answer with this file"))
         .arg(
@@ -88,6 +96,15 @@ Examples:
                 .requires(SNAPSHOT)
                 .help("Write the snapshot instead of comparing it"),
         )
+        .arg(
+            Arg::new(PAST)
+                .long(PAST)
+                .value_name("SPAN")
+                .value_parser(past::read_span)
+                .conflicts_with_all([CONTACT, EVENTS, AT, SNAPSHOT])
+                .help("Go through what the contacts of a workspace did in the last 30d, 12h or 2w"),
+        )
+        .args(arguments::target())
         .arg(arguments::json())
 }
 
@@ -104,7 +121,10 @@ struct Line {
 pub(super) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let path = |id: &str| matches.get_one::<PathBuf>(id).cloned();
     let file = path(FILE).ok_or_else(|| Failure::usage("a file is missing"))?;
-    let contacts = read_contacts(matches.get_many::<PathBuf>(CONTACT).into_iter().flatten())?;
+    let contacts = match matches.get_many::<PathBuf>(CONTACT) {
+        Some(paths) => read_contacts(paths)?,
+        None => Vec::new(),
+    };
     let lines = path(EVENTS).map_or(Ok(Vec::new()), |path| read_lines(&path))?;
     let templates = path(TEMPLATES).map_or(Ok(Vec::new()), |path| folder::read_all(&path))?;
     let time = |id: &str| matches.get_one::<Timestamp>(id).copied();
@@ -118,8 +138,12 @@ pub(super) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
         contacts: contacts.iter().map(|(_, contact)| contact.clone()).collect(),
         events: lines.iter().map(|line| line.event.clone()).collect(),
         at: time(AT).or_else(first).unwrap_or_else(|| SystemClock.now()),
-        until: time(UNTIL).ok_or_else(|| Failure::usage("--until is missing"))?,
+        until: time(UNTIL).unwrap_or_else(|| SystemClock.now()),
+        segments: Vec::new(),
     };
+    if let Some(span) = matches.get_one::<Duration>(PAST) {
+        return past::run(matches, rehearsal, *span, output).await;
+    }
     let told = match rehearse(&rehearsal).await {
         Ok(told) => told,
         Err(fault) => {

@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
+use messaging_core::ports::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 
-use crate::support::{Ran, directory, run};
+use crate::support::{Ran, Server, directory, run};
 
 /// The examples that the documentation names.
 fn examples() -> PathBuf {
@@ -179,4 +181,50 @@ fn templates_of_a_folder_are_those_of_the_automation() {
     }
     fs::write(template.join("template.txt"), "Hello {{ unsubscribe_url }}").unwrap();
     assert!(outcomes(&with().expect(0).json()).contains("sent s"));
+}
+
+#[test]
+fn the_past_of_a_workspace_goes_through_an_automation() {
+    let (folder, data) = (Folder::new(), directory());
+    let server = Server::dev(data.path());
+    let send = |path: &[&str], body: &Value| {
+        folder.write("body.json", &body.to_string());
+        let file = folder.path("body.json");
+        let mut line = path.to_vec();
+        line.extend(["--json", "--json-body", &file]);
+        server.command(&line).expect(0);
+    };
+    let ago = |hours: u64| SystemClock.now() - Duration::from_secs(hours * 3600);
+    for name in ["ann", "bob"] {
+        let email = format!("{name}@example.com");
+        send(
+            &["contact", "upsert"],
+            &json!({"external_id": name, "email": email, "consent": {"marketing_email": name == "ann"}}),
+        );
+        let event =
+            |event: &str, hours| json!({"name": event, "contact": {"external_id": name}, "occurred_at": ago(hours)});
+        send(&["event", "send"], &event("cart", 72));
+        send(&["event", "send"], &event("cart", 24 * 100));
+    }
+    send(&["event", "send"], &json!({"name": "bought", "contact": {"external_id": "bob"}, "occurred_at": ago(70)}));
+    let file = folder.path("cart.json");
+    let before = server.command(&["automation", "list", "--json"]).expect(0).json();
+    let past =
+        |span: &str| server.command(&["automation", "simulate", &file, "--past", span, "--json"]).expect(0).json();
+    let all = past("30d");
+    assert_eq!((&all["contacts"], &all["entered"]), (&json!(2), &json!(2)), "{all}");
+    assert_eq!(all["nodes"][0]["id"], "w");
+    assert_eq!(all["nodes"][0]["branches"], json!({"event": 1, "timeout": 1}), "{all}");
+    assert_eq!(all["nodes"][1]["entered"], json!(1), "{all}");
+    assert_eq!(past("48h")["entered"], json!(0));
+    assert_eq!(server.command(&["automation", "list", "--json"]).expect(0).json(), before);
+    // The table for people.
+    let shown = server.command(&["automation", "simulate", &file, "--past", "30d"]).expect(0);
+    assert!(shown.stderr.contains("2 contacts, 2 entered") && shown.stdout.contains("event 1, timeout 1"), "{shown:?}");
+    folder.write(
+        "cart.json",
+        r#"{"name": "Cart", "trigger": {"kind": "manual"}, "graph": {"nodes": [{"id": "x", "kind": "exit"}]}}"#,
+    );
+    let refused = server.command(&["automation", "simulate", &file, "--past", "30d", "--json"]).expect(1);
+    assert_eq!(refused.json()["error"]["details"]["errors"][0]["pointer"], "/trigger/kind");
 }

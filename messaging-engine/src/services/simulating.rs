@@ -7,6 +7,7 @@ use messaging_core::domain::automation::run::Run;
 use messaging_core::domain::automation::simulation::MessageMove;
 use messaging_core::domain::contact::Contact;
 use messaging_core::domain::digest::Digest;
+use messaging_core::domain::product_event::ProductEvent;
 use messaging_core::domain::product_event::input::ProductEventInput;
 use messaging_core::ids::{AutomationId, ContactId, Id, WorkspaceId};
 use messaging_core::ports::store::AutomationCounts;
@@ -26,6 +27,8 @@ pub(crate) struct Simulation {
     pub(crate) at: Timestamp,
     /// When it ends.
     pub(crate) until: Timestamp,
+    /// Whether it goes through the past of a whole workspace, of which only counts are wanted.
+    pub(crate) is_replay: bool,
 }
 
 /// Somebody who takes part.
@@ -37,6 +40,8 @@ pub(crate) struct Participant {
     pub(crate) is_known: bool,
     /// When it enters, where the trigger waits neither for an event nor for a date.
     pub(crate) enters_at: Timestamp,
+    /// What it did before the simulation.
+    pub(crate) past: Vec<ProductEvent>,
 }
 
 /// Something that happens at a time.

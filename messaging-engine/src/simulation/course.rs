@@ -37,6 +37,8 @@ const MAX_MOMENTS: usize = 50_000;
 const MAX_STEPS: usize = 10_000;
 /// Steps of all runs at least, however few take part.
 const MAX_ALL_STEPS: usize = 200_000;
+/// Moments for each contact in a past that is gone through.
+const MOMENTS_OF_ONE: usize = 1_000;
 /// Runs that are read at a time.
 const PAGE: usize = 200;
 /// What is due and cannot be done now is looked at again after this.
@@ -79,6 +81,8 @@ pub(super) struct Course<'a> {
     added: usize,
     /// The last message of each contact and node.
     messages: HashMap<(ContactId, String), MessageId>,
+    /// When messages of contacts and nodes bounce.
+    bounces: HashMap<(ContactId, String), Vec<Timestamp>>,
 }
 
 impl<'a> Course<'a> {
@@ -92,6 +96,7 @@ impl<'a> Course<'a> {
             inputs: BTreeMap::new(),
             added: 0,
             messages: HashMap::new(),
+            bounces: HashMap::new(),
         };
         course.plan(simulation.at, Input::Activate);
         let kind = simulation.design.trigger.get("kind").and_then(Value::as_str);
@@ -102,6 +107,9 @@ impl<'a> Course<'a> {
         }
         for (index, event) in simulation.events.iter().enumerate() {
             course.plan(event.at, Input::Happens(index));
+            if let Happening::Message(MessageMove::Bounce, node) = &event.what {
+                course.bounces.entry((event.contact, node.clone())).or_default().push(event.at);
+            }
         }
         course
     }
@@ -113,7 +121,8 @@ impl<'a> Course<'a> {
 
     /// Goes from moment to moment until the end.
     pub(super) async fn run(mut self) -> Result<Simulated, Error> {
-        for _ in 0..MAX_MOMENTS {
+        let most = if self.simulation.is_replay { self.simulation.people.len() * MOMENTS_OF_ONE } else { 0 };
+        for _ in 0..most.max(MAX_MOMENTS) {
             let now = self.clock.now();
             let planned = self.inputs.first_key_value().map(|((at, ..), _)| *at);
             let due = self.app.store().next_due(now, self.clock.monotonic()).await?;
@@ -122,8 +131,15 @@ impl<'a> Course<'a> {
                 return self.told().await;
             };
             self.clock.advance(next.since(now));
+            let mut has_entered = false;
             while let Some(entry) = self.inputs.first_entry().filter(|entry| entry.key().0 <= next) {
                 let input = entry.remove();
+                if matches!(input, Input::Happens(_)) && has_entered {
+                    // Who enters at this moment does so before anything else happens at it.
+                    self.app.run_one_by_one().await?;
+                    has_entered = false;
+                }
+                has_entered |= matches!(input, Input::Enter(_));
                 self.happen(input).await?;
             }
             self.app.run_one_by_one().await?;
@@ -232,19 +248,20 @@ impl<'a> Course<'a> {
 
     /// Whether it is planned that the message of a node bounces: then it is not delivered.
     fn bounces(&self, contact: ContactId, node: &str) -> bool {
-        let is_bounce = |input: &Input| {
-            let Input::Happens(index) = input else { return false };
-            let event = &self.simulation.events[*index];
-            event.contact == contact && matches!(&event.what, Happening::Message(MessageMove::Bounce, at) if at == node)
-        };
-        self.inputs.values().any(is_bounce)
+        let now = self.clock.now();
+        let planned = self.bounces.get(&(contact, node.to_owned()));
+        planned.is_some_and(|times| times.iter().any(|at| *at > now))
     }
 
     /// What has come of it.
     async fn told(&self) -> Result<Simulated, Error> {
         let (store, workspace, automation) = (self.app.store(), self.simulation.workspace, self.simulation.automation);
         let most = (self.simulation.people.len() * MAX_STEPS).min(MAX_ALL_STEPS);
+        let counts = store.automation_counts(workspace, automation).await?;
         let mut runs: Vec<(Run, Vec<RunStep>)> = Vec::new();
+        if self.simulation.is_replay {
+            return Ok(Simulated { runs, counts });
+        }
         let mut page = PageRequest { after: None, limit: PAGE };
         let mut steps = 0;
         loop {
@@ -266,7 +283,6 @@ impl<'a> Course<'a> {
         // The newest came first. Those that entered at one moment did so in the order of their ids.
         runs.reverse();
         runs.sort_by_key(|(run, _)| run.entered_at);
-        let counts = store.automation_counts(workspace, automation).await?;
         Ok(Simulated { runs, counts })
     }
 }

@@ -21,7 +21,7 @@ use messaging_core::domain::secret_key::SecretKey;
 use messaging_core::domain::segment::parse::Reference;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
-use messaging_core::ids::{AutomationId, TemplateId, WorkspaceId};
+use messaging_core::ids::{AutomationId, SegmentId, TemplateId, WorkspaceId};
 use messaging_core::input::{self, UnknownMembers};
 use messaging_core::ports::clock::SeededEntropy;
 use messaging_core::ports::{Fetch, TemporaryStore, TemporaryStores, Transport};
@@ -54,6 +54,8 @@ pub struct Rehearsal {
     /// Events in the members of `events` of a simulation. One with `contact` (`external_id`, `email` or `phone`) is of that
     /// contact, one without is everyone's.
     pub events: Vec<Value>,
+    /// Segments whose filters are known, by id. Others that the automation names are empty.
+    pub segments: Vec<(String, Value)>,
     /// When the automation becomes active.
     pub at: Timestamp,
     /// When the simulation ends.
@@ -107,16 +109,16 @@ pub async fn rehearse(
 }
 
 /// A workspace that is made up, with an automation.
-struct Stage {
-    app: App,
-    workspace: WorkspaceId,
-    automation: AutomationId,
-    design: Design,
+pub(super) struct Stage {
+    pub(super) app: App,
+    pub(super) workspace: WorkspaceId,
+    pub(super) automation: AutomationId,
+    pub(super) design: Design,
     _store: TemporaryStore,
 }
 
 impl Stage {
-    async fn set_up(
+    pub(super) async fn set_up(
         stores: Arc<dyn TemporaryStores>,
         fetch: Arc<dyn Fetch>,
         rehearsal: &Rehearsal,
@@ -185,14 +187,19 @@ impl Stage {
             let list = ContactList { id, workspace_id, name, contact_count: 0, created_at: now, updated_at: now };
             writes.push(Write::PutList(list, Expect::Absent));
         }
-        let filter = StoredFilter::read(&world::nobody().to_string()).map_err(Error::internal).map_err(failed)?;
+        segments.extend(rehearsal.segments.iter().filter_map(|(id, _)| id.parse::<SegmentId>().ok()));
         for id in segments {
+            let name = id.to_string();
+            let known =
+                rehearsal.segments.iter().find(|(known, _)| *known == name).map(|(_, filter)| filter.to_string());
+            let filter = known.unwrap_or_else(|| world::nobody().to_string());
+            let filter = StoredFilter::read(&filter).map_err(Error::internal).map_err(failed)?;
             let segment = Segment {
                 id,
                 workspace_id,
                 name: id.to_string(),
                 kind: SegmentKind::Dynamic,
-                filter: filter.clone(),
+                filter,
                 status: SegmentStatus::Ready,
                 size: None,
                 calculated_at: None,
@@ -292,10 +299,11 @@ impl Stage {
             workspace: self.workspace,
             automation: self.automation,
             design: self.design.clone(),
-            people: vec![Participant { contact, is_known: false, enters_at: rehearsal.at }],
+            people: vec![Participant { contact, is_known: false, enters_at: rehearsal.at, past: Vec::new() }],
             events,
             at: rehearsal.at,
             until: rehearsal.until,
+            is_replay: false,
         };
         let simulated = self.app.simulate(simulation).await.map_err(FilesFault::Simulation)?;
         let report = SimulationReport::of(simulated.runs.iter(), Redactor::new(true));
@@ -304,7 +312,7 @@ impl Stage {
 }
 
 /// Reads a body as operations do.
-fn body<T: input::Input>(value: &Value) -> Result<(T, Violations), Error> {
+pub(super) fn body<T: input::Input>(value: &Value) -> Result<(T, Violations), Error> {
     let read = input::body_with_faults(value.to_string().as_bytes(), UnknownMembers::default());
     read.map_err(|error| match error {
         DomainError::NotAnObject => Error::InvalidJson,

@@ -233,6 +233,9 @@ async fn person(from: &App, simulation: &Simulation, participant: &Participant) 
         let listed = store.suppressed_anywhere(workspace, &addresses).await?;
         writes.extend(listed.into_iter().map(|one| Write::PutSuppression(one, Expect::Absent)));
     }
+    if !participant.past.is_empty() {
+        writes.push(Write::AppendProductEvents(participant.past.clone()));
+    }
     if participant.is_known {
         writes.extend(past(from, simulation, participant).await?);
     }

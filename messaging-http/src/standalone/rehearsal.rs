@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 use messaging_engine::simulation;
-pub use messaging_engine::simulation::{FilesFault, Rehearsal, RehearsedContact};
+pub use messaging_engine::simulation::{
+    FilesFault, MAX_CONTACTS, PastContact, PastReport, Rehearsal, RehearsedContact,
+};
 use messaging_store::TemporaryDatabases;
 use messaging_transport::{Dns, GuardedFetch};
 
@@ -14,6 +16,12 @@ use messaging_transport::{Dns, GuardedFetch};
 pub async fn rehearse(rehearsal: &Rehearsal) -> Result<Vec<RehearsedContact>, FilesFault> {
     let stores = Arc::new(TemporaryDatabases::new(directory()));
     simulation::rehearse(stores, Arc::new(fetch()), rehearsal).await
+}
+
+/// Goes through what contacts of a workspace did, in the same way.
+pub async fn replay(rehearsal: Rehearsal, contacts: Vec<PastContact>) -> Result<PastReport, FilesFault> {
+    let stores = Arc::new(TemporaryDatabases::new(directory()));
+    simulation::replay(stores, Arc::new(fetch()), rehearsal, contacts).await
 }
 
 /// Says which addresses a server of its default settings would call; none is called.

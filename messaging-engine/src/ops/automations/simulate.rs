@@ -9,7 +9,7 @@ use http::{Method, StatusCode};
 use jiff::ToSpan as _;
 use messaging_core::DomainError;
 use messaging_core::domain::automation::Design;
-use messaging_core::domain::automation::history::{RunStep, StepOutcome};
+use messaging_core::domain::automation::history::RunStep;
 use messaging_core::domain::automation::run::{Run, RunStatus};
 use messaging_core::domain::automation::simulation::{MAX_YEARS, SimulatedEvent, SimulationInput};
 use messaging_core::domain::contact::identity_resolver::{IdentityResolver, UpsertContext};
@@ -92,11 +92,6 @@ impl SimulationReport {
         };
         Self { steps: steps.into_iter().map(told).collect(), ended }
     }
-
-    /// Whether anybody entered.
-    pub(crate) fn has_entered(&self) -> bool {
-        self.steps.iter().any(|one| one.step.outcome == StepOutcome::Entered)
-    }
 }
 
 /// Names of messages and events that only the simulation has: numbers in the order in which they are told, so that a
@@ -163,7 +158,8 @@ impl Operation for SimulateAutomation {
         let contact = participant.contact.id;
         let events = input.events.iter().filter_map(|event| planned(event, contact, at)).collect();
         let people = vec![participant];
-        let simulation = Simulation { workspace, automation: automation.id, design, people, events, at, until };
+        let simulation =
+            Simulation { workspace, automation: automation.id, design, people, events, at, until, is_replay: false };
         let Simulated { runs, .. } = cx.app.simulate(simulation).await?;
         Ok(SimulationReport::of(runs.iter(), cx.redactor()))
     }
@@ -232,13 +228,18 @@ async fn participant(
         if found.is_none() {
             cx.violations.add("/contact_id", FieldCode::NotFound, "no such contact in this workspace");
         }
-        return Ok(found.map(|stored| Participant { contact: stored.record, is_known: true, enters_at: at }));
+        return Ok(found.map(|stored| Participant {
+            contact: stored.record,
+            is_known: true,
+            enters_at: at,
+            past: Vec::new(),
+        }));
     }
     let Some(sent) = &input.contact else { return Ok(None) };
     // What happens before is history of the contact, which is there from the beginning.
     let born = input.events.iter().filter_map(|event| event.occurred_at).fold(at, Timestamp::min);
     match cx.app.thought_of(workspace, sent.clone(), born).await? {
-        Ok(contact) => Ok(Some(Participant { contact, is_known: false, enters_at: at })),
+        Ok(contact) => Ok(Some(Participant { contact, is_known: false, enters_at: at, past: Vec::new() })),
         Err(faults) => {
             cx.violations.merge(faults.below("/contact"));
             Ok(None)

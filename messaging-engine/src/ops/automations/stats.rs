@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use http::{Method, StatusCode};
-use messaging_core::domain::automation::Automation;
+use messaging_core::domain::automation::{Automation, Design};
 use messaging_core::input::Empty;
 use messaging_core::ports::store::{AutomationCounts, NodeCounts};
 use messaging_core::scope::{Access, Scope};
@@ -52,14 +52,7 @@ impl AutomationStats {
     fn of(automation: &Automation, counts: AutomationCounts) -> Self {
         let [active, waiting, completed, exited, failed] = counts.runs;
         let active = active + waiting;
-        let mut known: Vec<NodeCounts> = counts.nodes;
-        let mut nodes = Vec::new();
-        for id in node_ids(automation) {
-            let place = known.iter().position(|node| node.node_id == id);
-            let counts = place.map(|place| known.remove(place));
-            nodes.push(counts.map_or_else(|| NodeStats { id, ..NodeStats::default() }, NodeStats::of));
-        }
-        nodes.extend(known.into_iter().map(NodeStats::of));
+        let nodes = nodes_of(&automation.design, counts.nodes);
         Self { entered: active + completed + exited + failed, active, completed, exited, failed, nodes }
     }
 }
@@ -71,9 +64,21 @@ impl NodeStats {
     }
 }
 
+/// What is told of the nodes: those of the present graph in its order, then those of former versions.
+pub(crate) fn nodes_of(design: &Design, mut known: Vec<NodeCounts>) -> Vec<NodeStats> {
+    let mut nodes = Vec::new();
+    for id in node_ids(design) {
+        let place = known.iter().position(|node| node.node_id == id);
+        let counts = place.map(|place| known.remove(place));
+        nodes.push(counts.map_or_else(|| NodeStats { id, ..NodeStats::default() }, NodeStats::of));
+    }
+    nodes.extend(known.into_iter().map(NodeStats::of));
+    nodes
+}
+
 /// The ids of the nodes of the present graph.
-fn node_ids(automation: &Automation) -> impl Iterator<Item = String> {
-    let nodes = automation.design.graph.get("nodes").and_then(Value::as_array);
+fn node_ids(design: &Design) -> impl Iterator<Item = String> {
+    let nodes = design.graph.get("nodes").and_then(Value::as_array);
     nodes.into_iter().flatten().filter_map(|node| Some(node["id"].as_str()?.to_owned()))
 }
 

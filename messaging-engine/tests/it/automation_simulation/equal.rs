@@ -70,7 +70,7 @@ fn node(dice: &mut Dice, template: &str) -> (Value, Vec<&'static str>) {
                 config["quiet_hours"] = json!({"start": "21:00", "end": "07:00"});
             }
             if dice.is(4) {
-                config["frequency_cap"] = json!({"max": 1, "per_hours": 12});
+                config["frequency_cap"] = json!({"per_day": 1});
             }
             (json!({"kind": "send", "config": config}), next)
         }
