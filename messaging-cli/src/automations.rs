@@ -90,7 +90,7 @@ async fn push_all(automations: &Resources, directory: PathBuf, output: Output) -
     let mut sent = file::read_all(&directory)?;
     let mut names = Names::new(automations);
     for Named { name, body, .. } in &mut sent {
-        names.to_ids(name, body).await?;
+        names.put_ids(name, body).await?;
     }
     let known = automations.list().await?;
     let mut rows = Vec::new();
@@ -122,12 +122,12 @@ async fn pull_all(automations: &Resources, directory: PathBuf, output: Output) -
         let path = directory.join(&name);
         // What means the same is left as it is written: with its order, spaces, comments, names and ids.
         let is_same = match file::read_there(&path, format) {
-            Some(mut there) => names.to_ids(&name, &mut there).await.is_ok() && file::is_same(&there, &automation),
+            Some(mut there) => names.put_ids(&name, &mut there).await.is_ok() && file::is_same(&there, &automation),
             None => false,
         };
         if !is_same {
             let mut named = automation.clone();
-            names.to_names(&mut named).await?;
+            names.put_names(&mut named).await?;
             file::write(&path, format, &named)?;
         }
         rows.push(row(&name, &automation, if is_same { "unchanged" } else { "written" }));

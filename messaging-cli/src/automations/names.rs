@@ -151,7 +151,7 @@ impl<'a> Names<'a> {
     }
 
     /// Puts ids in place of names. Fails on a name that nothing has, and on one that several have.
-    pub(super) async fn to_ids(&mut self, file: &str, body: &mut Value) -> Result<(), Failure> {
+    pub(super) async fn put_ids(&mut self, file: &str, body: &mut Value) -> Result<(), Failure> {
         for Place { pointer, kind, value } in places(body) {
             let Some(name) = value.as_str().filter(|text| !text.is_empty() && !kind.is_id(text)) else { continue };
             let noun = kind.noun;
@@ -171,7 +171,7 @@ impl<'a> Names<'a> {
     }
 
     /// Puts names in place of ids, where a name is one resource's alone. A kind that may not be read keeps its ids.
-    pub(super) async fn to_names(&mut self, body: &mut Value) -> Result<(), Failure> {
+    pub(super) async fn put_names(&mut self, body: &mut Value) -> Result<(), Failure> {
         for Place { kind, value, .. } in places(body) {
             let Some(id) = value.as_str().filter(|text| kind.is_id(text)) else { continue };
             let all = match self.of(kind).await {

@@ -1,7 +1,6 @@
 //! Whatever an automation is made of, and whatever happens: its runs end, wait or fail. Random graphs that may be
 //! activated, with random histories; the seeds are fixed.
 
-use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::*;
