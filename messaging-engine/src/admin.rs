@@ -349,6 +349,7 @@ fn sandbox(app: &App, workspace: WorkspaceId, keys: Option<&NewKeys>, now: Times
         channel: Channel::Email,
         provider: "sandbox".to_owned(),
         config: serde_json::Map::new(),
+        registration: None,
     };
     [Write::PutDomain(domain, Expect::Absent), Write::PutChannel(email, Expect::Absent)]
 }
@@ -367,8 +368,13 @@ fn new_user(app: &App, email: &str) -> User {
 
 fn new_workspace(app: &App, name: &str, owner: UserId) -> (Workspace, Member) {
     let now = app.now();
-    let workspace =
-        Workspace { id: app.new_id(now), name: name.to_owned(), timezone: "UTC".to_owned(), created_at: now };
+    let workspace = Workspace {
+        id: app.new_id(now),
+        name: name.to_owned(),
+        timezone: "UTC".to_owned(),
+        opt_out_keywords: Vec::new(),
+        created_at: now,
+    };
     let member = Member { workspace_id: workspace.id, user_id: owner, role: Role::Owner, created_at: now };
     (workspace, member)
 }

@@ -20,6 +20,7 @@ pub(crate) mod known_urls;
 mod last_uses;
 pub(crate) mod memory_budget;
 mod news;
+mod provider_sink;
 pub(crate) mod receiving;
 pub(crate) mod running_keys;
 pub(crate) mod segment_turns;
@@ -42,6 +43,7 @@ use messaging_core::domain::provider::{self, ProviderKind};
 use messaging_core::ids::{Id, IdSource, WebhookId, WorkspaceId};
 use messaging_core::ports::clock::{Clock, Entropy};
 use messaging_core::ports::fetch::Fetch;
+use messaging_core::ports::inbound::ProviderSink;
 use messaging_core::ports::resolver::Resolver;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::{BlobStore, Store, Transport, Uploads};
@@ -129,6 +131,10 @@ pub(crate) struct Shared {
     pub(crate) imports: Semaphore,
     /// Files that are received at one time.
     pub(crate) upload_places: FairSemaphore,
+    /// Callbacks of providers that are worked on at one time.
+    pub(crate) callback_turns: FairSemaphore,
+    /// What transports tell of by themselves; they hold it weakly.
+    pub(crate) provider_sink: Arc<dyn ProviderSink>,
     /// Imports whose file is being received.
     pub(crate) receiving: Receiving,
 }

@@ -20,6 +20,7 @@ pub mod imports;
 pub(crate) mod lanes;
 pub(crate) mod move_messages;
 pub mod recalculate_segment;
+pub(crate) mod register_callback;
 pub(crate) mod replay_webhook;
 pub mod run_automation;
 pub mod run_campaign;

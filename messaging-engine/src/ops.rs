@@ -191,6 +191,7 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<channels::ListChannels>(),
         Endpoint::of::<channels::SetChannel>(),
         Endpoint::of::<channels::DeleteChannel>(),
+        Endpoint::of::<channels::try_out::TestChannel>(),
         // Section 22.
         Endpoint::of::<system::GetSystem>(),
         // Section 17.

@@ -7,6 +7,7 @@ pub(crate) mod acceptance;
 mod audiences;
 pub(crate) mod automation_readiness;
 pub(crate) mod automations;
+pub mod callbacks;
 mod campaign_readiness;
 mod campaign_stats;
 pub(crate) mod campaigns;

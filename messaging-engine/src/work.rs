@@ -20,6 +20,7 @@ use crate::jobs::follow_changes::FollowChanges;
 use crate::jobs::imports::{ExpireImport, ImportContacts};
 use crate::jobs::move_messages::MoveMessages;
 use crate::jobs::recalculate_segment::RecalculateSegment;
+use crate::jobs::register_callback::RegisterCallback;
 use crate::jobs::replay_webhook::ReplayWebhook;
 use crate::jobs::run_automation::{EnterExisting, FollowDates, RunAutomation};
 use crate::jobs::run_campaign::RunCampaign;
@@ -46,6 +47,7 @@ mod marketing_look;
 mod move_messages;
 mod paused_lanes;
 mod recalculate_segment;
+mod register_callback;
 mod replay_webhook;
 mod runner;
 mod settle_receipt;
@@ -75,6 +77,7 @@ pub(crate) const fn all() -> &'static [JobType] {
         JobType::of::<ImportContacts>(),
         JobType::of::<MoveMessages>(),
         JobType::of::<RecalculateSegment>(),
+        JobType::of::<RegisterCallback>(),
         JobType::of::<ReplayWebhook>(),
         JobType::of::<RunAutomation>(),
         JobType::of::<RunCampaign>(),

@@ -17,6 +17,7 @@
 //! ```
 
 mod body;
+mod callbacks;
 mod caller_address;
 pub mod client;
 mod connection;

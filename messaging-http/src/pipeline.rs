@@ -29,6 +29,7 @@ use messaging_engine::{Admitted, App, Caller, Error};
 use tokio::time::timeout;
 
 use crate::body::{BodyBudget, BodyError, BodyTimes, Erased, Received, RequestBody, Sender, drain};
+use crate::callbacks::{self, CallbackCall, CallbackRoute};
 use crate::caller_address::caller_address;
 use crate::connection::activity::Activity;
 use crate::documents::Documents;
@@ -221,6 +222,7 @@ impl Pipeline {
             Target::Docs => return Ok(reply::page(self.documents.page())),
             Target::Visit(visit) => return self.visit(visit, &found, head, body, origin, notes).await,
             Target::Upload => return self.upload(&found, body, origin, notes).await,
+            Target::Callback(route) => return self.callback(route, &found, head, body, origin, notes).await,
         };
 
         // 2: credentials.
@@ -314,6 +316,39 @@ impl Pipeline {
         let reply = uploads::answer(&self.app, token, origin.client, body, self.times, &mut notes.bytes_in).await?;
         notes.read = true;
         Ok(reply)
+    }
+
+    /// Takes a call of a provider. The token is looked at before a byte of the body is read.
+    async fn callback(
+        &self,
+        route: CallbackRoute,
+        found: &Found<'_>,
+        head: &Parts,
+        body: &mut RequestBody,
+        origin: Origin<'_>,
+        notes: &mut Notes,
+    ) -> Result<Reply, Refusal> {
+        let channel = route.channel().or(found.parameter("channel")).unwrap_or_default();
+        let token = found.parameter("token").unwrap_or_default();
+        let target = self.app.callback_target(channel, token).ok_or(Error::NotFound)?;
+        let owner = Some(Owner::Workspace(target.workspace()));
+        let sender = Sender { owner, network: CallerNetwork::of(origin.client) };
+        // Providers differ in what they send, so any type is taken.
+        let received = {
+            let _awaited = origin.activity.await_body();
+            self.budget.receive(body, callbacks::MAX_BODY, true, self.times, sender).await?
+        };
+        notes.read = true;
+        notes.bytes_in = received.bytes.len() as u64;
+        let _turn = self.budget.turn(received.bytes.len(), sender).await?;
+        let call = CallbackCall {
+            // A HEAD is a GET whose answer has no body.
+            method: if head.method == Method::HEAD { &Method::GET } else { &head.method },
+            query: head.uri.query(),
+            headers: &head.headers,
+            body: &received.bytes,
+        };
+        Ok(reply::callback(self.app.receive_callback(target, token, call).await?))
     }
 
     /// Gets a body out of the way that nobody wanted. Tells whether the next request can follow.

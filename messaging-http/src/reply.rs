@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, LOCATION, REFERRER_POLICY, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
+use messaging_core::ports::transport::CallbackReply;
 use messaging_engine::Error;
 use messaging_engine::ops::Answer;
 use messaging_engine::ops::operation::JSON;
@@ -75,6 +76,14 @@ pub(crate) fn timed_out(request_id: &HeaderValue) -> Reply {
 /// A status and nothing else.
 pub(crate) fn bare(status: StatusCode) -> Reply {
     reply(status, None, Bytes::new())
+}
+
+/// What a provider that called is answered.
+pub(crate) fn callback(answer: CallbackReply) -> Reply {
+    let content_type = (!answer.body.is_empty()).then(|| HeaderValue::from_static(answer.content_type));
+    let mut reply = reply(answer.status, content_type, answer.body);
+    reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    reply
 }
 
 /// JSON.

@@ -1,14 +1,14 @@
 //! From method and path to an operation.
 //!
 //! Contract section 1.1: the operations answer under `/v1` and `/api/v1` alike; a few paths answer at
-//! the root of the server, those of contract section 18 among them. Whatever else answers there later
-//! (callbacks) gets a [`Target`] of its own.
+//! the root of the server, those of contract section 18 among them. Each of these has a [`Target`] of its own.
 
 use http::Method;
 use messaging_engine::Error;
 use messaging_engine::ops::{self, Endpoint};
 use percent_encoding::percent_decode_str;
 
+use crate::callbacks::CallbackRoute;
 use crate::uploads;
 use crate::visits::Visit;
 
@@ -31,6 +31,8 @@ pub(crate) enum Target {
     Visit(Visit),
     /// A link that a file is sent to.
     Upload,
+    /// An address that a provider calls.
+    Callback(CallbackRoute),
 }
 
 impl Target {
@@ -42,6 +44,7 @@ impl Target {
             Self::Docs => "/docs",
             Self::Visit(visit) => visit.route(),
             Self::Upload => uploads::ROUTE,
+            Self::Callback(callback) => callback.route(),
         }
     }
 }
@@ -98,6 +101,10 @@ impl Router {
         for visit in Visit::ALL {
             at_root.add(visit.route(), visit.method(), targets.len());
             targets.push((visit.method(), Target::Visit(visit)));
+        }
+        for callback in CallbackRoute::ALL {
+            at_root.add(callback.route(), callback.method(), targets.len());
+            targets.push((callback.method(), Target::Callback(callback)));
         }
         at_root.add(uploads::ROUTE, uploads::METHOD, targets.len());
         targets.push((uploads::METHOD, Target::Upload));
@@ -206,6 +213,26 @@ mod tests {
         check(&Method::GET, "/v1/u/abc", "route_not_found");
         check(&Method::GET, "/u/", "route_not_found");
         check(&Method::GET, "/u/a/b", "route_not_found");
+    }
+
+    #[test]
+    fn providers_call_the_root_with_post_and_whatsapp_asks_with_get() {
+        check(
+            &Method::POST,
+            "/callbacks/sms/abc",
+            "/callbacks/{channel}/{token} /callbacks/sms/abc [channel=sms,token=abc]",
+        );
+        check(&Method::GET, "/callbacks/sms/abc", "allow POST");
+        for method in [Method::POST, Method::GET] {
+            check(
+                &method,
+                "/callbacks/whatsapp/abc",
+                "/callbacks/whatsapp/{token} /callbacks/whatsapp/abc [token=abc]",
+            );
+        }
+        check(&Method::PUT, "/callbacks/whatsapp/abc", "allow GET, HEAD, POST");
+        check(&Method::POST, "/v1/callbacks/sms/abc", "route_not_found");
+        check(&Method::POST, "/callbacks/sms", "route_not_found");
     }
 
     #[test]

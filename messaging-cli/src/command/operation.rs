@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, Command};
+use messaging_core::domain::provider;
 use messaging_core::scope::Access;
 use messaging_engine::ops::{self, BodyKind, Endpoint};
 use serde_json::{Number, Value};
@@ -36,11 +37,14 @@ impl Part {
     }
 }
 
+/// Members of bodies that are given without a flag, with the words of their commands.
+const POSITIONAL: &[(&str, &str)] = &[("channel test", "to")];
+
 /// The command of an operation.
 pub(crate) fn command(word: &'static str, endpoint: &Endpoint) -> Command {
-    let mut command = Command::new(word).about(endpoint.summary).after_help(route(endpoint));
+    let mut command = Command::new(word).about(endpoint.summary).after_help(after_help(endpoint));
     for member in members::of_path(endpoint) {
-        command = command.arg(positional(&member));
+        command = command.arg(positional(Part::Path, &member));
     }
     let noun = endpoint.cli.split(' ').next().unwrap_or_default();
     let mut longs = HashSet::new();
@@ -48,7 +52,12 @@ pub(crate) fn command(word: &'static str, endpoint: &Endpoint) -> Command {
         command = command.arg(flag(Part::Query, &member, noun, &mut longs));
     }
     for member in members::of_body(endpoint) {
-        command = command.arg(flag(Part::Body, &member, noun, &mut longs));
+        let is_positional = POSITIONAL.contains(&(endpoint.cli, member.name.as_str()));
+        command = command.arg(if is_positional {
+            positional(Part::Body, &member)
+        } else {
+            flag(Part::Body, &member, noun, &mut longs)
+        });
     }
     if endpoint.body != BodyKind::None {
         command = command.arg(json_body());
@@ -59,14 +68,31 @@ pub(crate) fn command(word: &'static str, endpoint: &Endpoint) -> Command {
     command.args(arguments::target()).arg(arguments::json())
 }
 
+/// What stands below the flags: the request, and what no flag has room for.
+fn after_help(endpoint: &Endpoint) -> String {
+    if endpoint.id == SET_CHANNEL {
+        return format!(
+            "What --config takes, by channel and provider:\n{}\n{}",
+            provider::described(),
+            route(endpoint)
+        );
+    }
+    route(endpoint)
+}
+
+/// The operation whose body depends on the provider.
+const SET_CHANNEL: &str = <ops::channels::SetChannel as ops::Operation>::ID;
+
 /// The request behind a command, for those who know the API.
 pub(crate) fn route(endpoint: &Endpoint) -> String {
     format!("Request: {} {} ({})", (endpoint.method)(), endpoint.path, access(endpoint.access))
 }
 
-fn positional(member: &Member) -> Arg {
-    let id = Part::Path.id(&member.name);
-    let arg = Arg::new(id).value_name(member.name.to_uppercase()).required(true);
+fn positional(part: Part, member: &Member) -> Arg {
+    // A body may come from a file instead.
+    let arg =
+        Arg::new(part.id(&member.name)).value_name(member.name.to_uppercase()).allow_hyphen_values(part == Part::Body);
+    let arg = if part == Part::Body { arg.required_unless_present(arguments::JSON_BODY) } else { arg.required(true) };
     let arg = match &member.kind {
         Kind::Choice(choices) => arg.value_parser(PossibleValuesParser::new(choices)),
         _ => arg,

@@ -53,6 +53,9 @@ pub struct Workspace {
     pub name: String,
     /// An IANA time zone name.
     pub timezone: String,
+    /// Further words of which one alone, as a text message or on WhatsApp, asks for nothing more to be sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opt_out_keywords: Vec<String>,
     /// When it was created.
     pub created_at: Timestamp,
 }

@@ -14,6 +14,11 @@ const OPT_OUT: &[&str] = &["STOP", "STOPALL", "UNSUBSCRIBE", "END", "QUIT", "REV
 /// Words that take that back.
 const OPT_IN: &[&str] = &["START", "UNSTOP", "YES"];
 
+/// Whether a word takes an opt-out back, so that it cannot opt out.
+pub fn opts_in(word: &str) -> bool {
+    OPT_IN.contains(&word.trim().to_uppercase().as_str())
+}
+
 /// Something that came from a recipient, not about one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboundMessage {

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 
+use crate::domain::channel::Channel;
 use crate::ids::{Id as _, ImportId, MessageId, WorkspaceId};
 
 /// Octets of the MAC in a link.
@@ -36,6 +37,22 @@ const RECEIPT: u8 = 6;
 
 /// The first octet of what [`CopyKey`] is made of.
 const COPY: u8 = 5;
+
+/// The first octet of the token of a channel's callback address.
+const CALLBACK: u8 = 8;
+
+/// The first octet of what a [`SettingsTag`] is made of.
+const SETTINGS: u8 = 9;
+
+/// The first octet of what the secret of a callback address is made of.
+const CALLBACK_SECRET: u8 = 10;
+
+/// Octets of the secret of a callback address.
+const SECRET_LENGTH: usize = 24;
+
+/// Stands for the settings of a channel: a MAC over them, cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SettingsTag([u8; LINK_MAC]);
 
 /// What a link is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,6 +188,36 @@ impl LinkKey {
         Some((WorkspaceId::from_bytes(id(1)?), MessageId::from_bytes(id(17)?)))
     }
 
+    /// What stands for the settings of a channel, given as octets that are the same for the same settings alone.
+    pub fn settings_tag(&self, workspace: WorkspaceId, channel: Channel, settings: &[u8]) -> SettingsTag {
+        let mac = hmac::sign(&self.0, &channel_octets(SETTINGS, workspace, channel, settings));
+        SettingsTag(mac.as_ref()[..LINK_MAC].try_into().expect("SHA-256 has 32 bytes"))
+    }
+
+    /// The token of the callback address of a channel under settings.
+    pub fn callback(&self, workspace: WorkspaceId, channel: Channel, settings: SettingsTag) -> String {
+        let mut octets = channel_octets(CALLBACK, workspace, channel, &settings.0);
+        let mac = hmac::sign(&self.0, &octets);
+        octets.extend(&mac.as_ref()[..LINK_MAC]);
+        URL_SAFE_NO_PAD.encode(octets)
+    }
+
+    /// The channel whose callback address a token is for, if it is one of ours, and the settings that it was made under:
+    /// whoever reads it compares them with the present ones.
+    pub fn read_callback(&self, token: &str) -> Option<(WorkspaceId, Channel, SettingsTag)> {
+        let said = self.read(token)?;
+        let (CALLBACK, 34) = (*said.first()?, said.len()) else { return None };
+        let channel = Channel::ALL.get(usize::from(said[17]))?;
+        let tag = SettingsTag(said[18..].try_into().ok()?);
+        Some((WorkspaceId::from_bytes(said[1..17].try_into().ok()?), *channel, tag))
+    }
+
+    /// A secret that the provider of a channel may be asked to send along: 32 letters, digits, `-` and `_`.
+    pub fn callback_secret(&self, workspace: WorkspaceId, channel: Channel, settings: SettingsTag) -> String {
+        let mac = hmac::sign(&self.0, &channel_octets(CALLBACK_SECRET, workspace, channel, &settings.0));
+        URL_SAFE_NO_PAD.encode(&mac.as_ref()[..SECRET_LENGTH])
+    }
+
     /// The key of an email address (normalised) that is copied on messages of a workspace.
     pub fn copy(&self, workspace: WorkspaceId, address: &str) -> CopyKey {
         let mut octets = vec![COPY];
@@ -243,6 +290,16 @@ impl fmt::Debug for LinkKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("LinkKey(…)")
     }
+}
+
+/// What is said about a channel of a workspace.
+fn channel_octets(purpose: u8, workspace: WorkspaceId, channel: Channel, settings: &[u8]) -> Vec<u8> {
+    let number = Channel::ALL.iter().position(|one| *one == channel).unwrap_or_default();
+    let mut octets = vec![purpose];
+    octets.extend(workspace.to_bytes());
+    octets.extend(u8::try_from(number));
+    octets.extend(settings);
+    octets
 }
 
 /// Crockford's alphabet in lower case.
@@ -340,6 +397,36 @@ mod tests {
         for bad in ["", "A", "é", &token[1..], &"A".repeat(65), &"A".repeat(1000)] {
             assert_eq!(key.read_upload(bad), None);
         }
+    }
+
+    #[test]
+    fn the_token_of_a_channel_says_which_and_under_what_settings() {
+        let (workspace, message) = ids();
+        let key = LinkKey::new(&[7; 32]);
+        let tag = key.settings_tag(workspace, Channel::Sms, b"a");
+        let token = key.callback(workspace, Channel::Sms, tag);
+        assert_eq!(key.read_callback(&token), Some((workspace, Channel::Sms, tag)));
+        assert!(token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)), "{token}");
+        for other in [
+            key.settings_tag(workspace, Channel::Sms, b"b"),
+            key.settings_tag(workspace, Channel::Viber, b"a"),
+            key.settings_tag("wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGK".parse().unwrap(), Channel::Sms, b"a"),
+            LinkKey::new(&[8; 32]).settings_tag(workspace, Channel::Sms, b"a"),
+        ] {
+            assert_ne!(other, tag);
+            assert_ne!(
+                key.callback_secret(workspace, Channel::Sms, other),
+                key.callback_secret(workspace, Channel::Sms, tag)
+            );
+        }
+        assert_eq!(LinkKey::new(&[8; 32]).read_callback(&token), None);
+        for at in 0..token.len() {
+            let mut changed = token.clone().into_bytes();
+            changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+            assert_eq!(key.read_callback(std::str::from_utf8(&changed).unwrap()), None);
+        }
+        assert_eq!(key.read_callback(&key.receipt(workspace, message)), None);
+        assert_eq!((key.read_receipt(&token), key.read_link(&token), key.read_upload(&token)), (None, None, None));
     }
 
     #[test]

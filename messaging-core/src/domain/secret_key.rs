@@ -2,8 +2,13 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
+use crate::domain::channel::Channel;
+use crate::domain::provider::ROUTES;
 use crate::domain::settings::ChannelSettings;
 use crate::entropy::Entropy;
+use crate::ids::WorkspaceId;
 
 /// Marks a sealed text and the scheme it was sealed with.
 pub const SEALED_MARKER: &str = "sealed:1:";
@@ -47,7 +52,23 @@ pub fn is_sealed(text: &str) -> bool {
     text.starts_with(SEALED_MARKER)
 }
 
-/// The place that a secret member of a channel's settings is sealed for.
-pub fn channel_secret_place(settings: &ChannelSettings, member: &str) -> String {
-    format!("channel/{}/{}/{}/{member}", settings.workspace_id, settings.channel, settings.provider)
+/// The place that a secret setting of a provider is sealed for; the same where the provider stands under another's
+/// [`ROUTES`].
+pub fn channel_secret_place(workspace: WorkspaceId, channel: Channel, provider: &str, member: &str) -> String {
+    format!("channel/{workspace}/{channel}/{provider}/{member}")
+}
+
+/// The sealed texts of a channel's settings, each with its place.
+pub fn channel_secrets(settings: &ChannelSettings) -> Vec<(String, String)> {
+    let routes = settings.config.get(ROUTES).and_then(Value::as_object).into_iter().flatten();
+    let routes = routes.filter_map(|(provider, config)| Some((provider.as_str(), config.as_object()?)));
+    let parts = std::iter::once((settings.provider.as_str(), &settings.config)).chain(routes);
+    let sealed = parts.flat_map(|(provider, config)| {
+        config.iter().filter_map(move |(member, value)| {
+            let sealed = value.as_str().filter(|text| is_sealed(text))?;
+            let place = channel_secret_place(settings.workspace_id, settings.channel, provider, member);
+            Some((place, sealed.to_owned()))
+        })
+    });
+    sealed.collect()
 }

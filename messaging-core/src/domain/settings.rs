@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::channel::Channel;
-use crate::ids::WorkspaceId;
+use crate::domain::digest::Digest;
+use crate::ids::{JobId, WorkspaceId};
 
 /// Which provider carries a channel, and with what settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,4 +20,18 @@ pub struct ChannelSettings {
     pub provider: String,
     /// Its settings, secrets sealed.
     pub config: Map<String, Value>,
+    /// Whether the provider knows where to call, where we tell it ourselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registration: Option<CallbackRegistration>,
+}
+
+/// How far telling a provider where to call has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallbackRegistration {
+    /// The job that sees to it under these settings; that of earlier settings ends when it finds another one here.
+    pub job: JobId,
+    /// The digest of the address that the provider knows.
+    pub address: Option<Digest>,
+    /// Why it does not know the present one, in words for people.
+    pub error: Option<String>,
 }

@@ -26,6 +26,7 @@ use super::fence::KnownFence;
 use super::known_urls::KnownUrls;
 use super::last_uses::LastUses;
 use super::memory_budget::MemoryBudget;
+use super::provider_sink::{WeakApp, attach};
 use super::receiving::Receiving;
 use super::running_keys::RunningKeys;
 use super::segment_turns::SegmentTurns;
@@ -116,7 +117,7 @@ impl Builder {
         let blobs = self.blobs.unwrap_or_else(|| self.store.blobs());
         let uploads = self.uploads.unwrap_or_else(|| self.store.uploads());
         let clock = Arc::new(StoreClock { own: self.clock, store: Arc::clone(&self.store) });
-        let shared = Arc::new(Shared {
+        let shared = Arc::new_cyclic(|shared| Shared {
             store: self.store,
             blobs,
             uploads,
@@ -157,10 +158,13 @@ impl Builder {
             parts: Semaphore::new(capacity::PARTS_AT_A_TIME),
             imports: Semaphore::new(capacity::IMPORTS_AT_A_TIME),
             upload_places: capacity::uploads(),
+            callback_turns: capacity::callbacks(),
+            provider_sink: Arc::new(WeakApp::new(shared)),
             receiving: Receiving::default(),
         });
         shared.look_at_fence().await.map_err(KeyRefused::Store)?;
         news::follow(&shared);
+        attach(&shared);
         Ok(App(shared))
     }
 }

@@ -27,6 +27,15 @@ pub(crate) const TEMPLATE_WORK_WAITING: usize = 64;
 /// Files that are received at one time; each holds less than a mebibyte of memory.
 pub(crate) const UPLOADS_AT_A_TIME: u64 = 32;
 
+/// Callbacks of providers that are worked on at one time; a workspace has at most a quarter of them.
+pub(crate) const CALLBACKS_AT_A_TIME: u64 = 64;
+
+/// Callbacks that may wait for their turn.
+pub(crate) const CALLBACKS_WAITING: usize = 512;
+
+/// Callbacks of one workspace that may wait for their turn.
+pub(crate) const CALLBACKS_WAITING_OF_ONE: usize = 64;
+
 /// Parts that may be committed at one time: one is written while the next is decided.
 pub(crate) const PARTS_AT_A_TIME: usize = 2;
 
@@ -61,4 +70,13 @@ pub(crate) fn template_work() -> HeavyWork {
 /// The places for uploads. Nobody waits for one: a client that sends a file can come back.
 pub(crate) fn uploads() -> FairSemaphore {
     FairSemaphore::new(Bounds { permits: UPLOADS_AT_A_TIME, waiting: 0, waiting_of_one: 0 })
+}
+
+/// The turns of callbacks.
+pub(crate) fn callbacks() -> FairSemaphore {
+    FairSemaphore::new(Bounds {
+        permits: CALLBACKS_AT_A_TIME,
+        waiting: CALLBACKS_WAITING,
+        waiting_of_one: CALLBACKS_WAITING_OF_ONE,
+    })
 }

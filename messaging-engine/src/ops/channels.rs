@@ -2,24 +2,28 @@
 //!
 //! Contract section 16. Secrets are sealed before they reach the store and shown as `***`.
 
+mod config;
+pub mod try_out;
+
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::provider::{self, MASK, ProviderKind};
-use messaging_core::domain::secret_key::channel_secret_place;
-use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::provider::{self, Callbacks};
+use messaging_core::domain::settings::{CallbackRegistration, ChannelSettings};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::Access;
 use messaging_core::validate::{Setters, Validate};
-use messaging_core::violation::{FieldCode, Violations, escape, refuse, unknown_member};
-use schemars::JsonSchema;
+use messaging_core::violation::{FieldCode, Violations, refuse};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::app::App;
+use self::config::Intake;
 use crate::app::account_pauses::PauseKind;
 use crate::error::Error;
+use crate::jobs::JobData as _;
+use crate::jobs::register_callback::RegisterCallback;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
@@ -33,15 +37,19 @@ pub struct ChannelView {
     pub channel: Channel,
     /// The provider that carries it; without settings the channel's default.
     pub provider: String,
-    /// Whether settings are stored and complete.
+    /// Whether settings are stored and complete, and this server has the provider.
     pub configured: bool,
     /// Every setting of the provider, `null` where it is not given, `***` where it is secret. Empty
     /// when nothing is stored.
     pub config: Map<String, Value>,
     /// How the provider takes messages, as this server has found out since it started.
     pub status: ChannelStatus,
-    /// The provider's last words, while `status` is not `active`.
+    /// The provider's last words, while `status` is not `active`; or why what the provider calls back with does not
+    /// arrive.
     pub error: Option<String>,
+    /// Where the provider calls about this channel: to be entered there, unless we have told it ourselves. Other
+    /// settings, another address. `null` where the provider has nothing to call, or is told with each message.
+    pub callback_url: Option<String>,
 }
 
 /// How a provider takes messages.
@@ -64,7 +72,7 @@ impl ChannelView {
         (workspace, channel): (WorkspaceId, Channel),
         settings: Option<&ChannelSettings>,
     ) -> Result<Self, Error> {
-        let mut view = Self::of(cx.app, channel, settings);
+        let mut view = Self::of(cx, channel, settings);
         let Some(provider) = cx.app.provider(workspace, channel).await? else { return Ok(view) };
         if let Some((kind, error)) =
             cx.app.account_pauses().trouble((workspace, channel), &provider, cx.app.monotonic())
@@ -79,8 +87,8 @@ impl ChannelView {
     }
 
     /// What is shown of settings of which nothing is known but themselves.
-    fn of(app: &App, channel: Channel, settings: Option<&ChannelSettings>) -> Self {
-        let (status, error) = (ChannelStatus::Active, None);
+    fn of(cx: &Context<'_>, channel: Channel, settings: Option<&ChannelSettings>) -> Self {
+        let (app, status) = (cx.app, ChannelStatus::Active);
         let Some(settings) = settings else {
             return Self {
                 channel,
@@ -90,23 +98,14 @@ impl ChannelView {
                 configured: app.transport(channel, provider::BUILTIN).is_some(),
                 config: Map::new(),
                 status,
-                error,
+                error: None,
+                callback_url: None,
             };
         };
-        // A provider that is not in the table any more has nothing to show.
-        let kind = app.provider_kind(channel, &settings.provider);
-        let members = kind.map_or(&[][..], |kind| kind.members.as_slice());
-        let shown = |name: &str, secret: bool| match settings.config.get(name) {
-            Some(Value::Null) | None => Value::Null,
-            Some(_) if secret => MASK.into(),
-            Some(value) => value.clone(),
-        };
-        let config: Map<_, _> =
-            members.iter().map(|member| (member.name.clone(), shown(&member.name, member.is_secret()))).collect();
-        let complete =
-            kind.is_some() && members.iter().all(|member| !member.required || !config[&member.name].is_null());
-        let present = settings.provider != provider::BUILTIN || app.transport(channel, provider::BUILTIN).is_some();
-        Self { channel, provider: settings.provider.clone(), configured: complete && present, config, status, error }
+        let (config, configured) = config::shown(app, settings);
+        let error = app.callback_fault(settings).map(|error| cx.redactor().text(error));
+        let callback_url = app.channel_callback(settings).map(|address| address.url);
+        Self { channel, provider: settings.provider.clone(), configured, config, status, error, callback_url }
     }
 }
 
@@ -160,10 +159,21 @@ pub struct ChannelInput {
     /// says where it goes (host, port, TLS, account, …) is unchanged. Settings that the provider does not have are
     /// refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "config_schema")]
     pub config: Option<Map<String, Value>>,
 }
 
 impl Input for ChannelInput {}
+
+/// The schema of `config`: an object, and in words what each provider takes.
+fn config_schema(_: &mut SchemaGenerator) -> Schema {
+    let description = format!("{CONFIG}\n\nWhat each provider takes:\n\n```\n{}```", provider::described());
+    json_schema!({"type": ["object", "null"], "additionalProperties": true, "description": description})
+}
+
+const CONFIG: &str = "Its settings. `null` is the same as leaving a setting out. `***` keeps a stored secret while \
+    everything that says where it goes (host, port, TLS, account, …) is unchanged. Settings that the provider does not \
+    have are refused.";
 
 /// `PUT /workspaces/{workspace_id}/channels/{channel}`
 pub struct SetChannel;
@@ -190,16 +200,28 @@ impl Operation for SetChannel {
             .provider_kind(channel, &call.body.provider)
             .ok_or_else(|| refuse("/provider", FieldCode::UnknownValue, "is not a provider of this channel"))?;
         let stored = cx.store().channel(workspace_id, channel).await?;
-        let kept = stored.as_ref().map(|stored| &stored.record).filter(|settings| settings.provider == kind.name);
-        let settings = ChannelSettings {
-            workspace_id,
+        let mut intake = Intake {
+            app: cx.app,
+            workspace: workspace_id,
             channel,
-            provider: kind.name.clone(),
-            config: take_over(cx, kind, call.body.config.unwrap_or_default(), kept)?,
+            provider: kind,
+            stored: stored.as_ref().map(|stored| &stored.record),
+            lenient: cx.lenient,
+            violations: Violations::new(),
         };
-        let settings = seal(cx.app, kind, settings, kept);
+        let config = intake.take(call.body.config.unwrap_or_default());
+        intake.violations.into_result()?;
+        // The provider is told where to call once the settings are stored.
+        let has_callbacks = kind.callbacks != Callbacks::None && cx.app.transport(channel, &kind.name).is_some();
+        let registration = has_callbacks.then(|| CallbackRegistration { job: cx.new_id(), address: None, error: None });
+        let provider = kind.name.clone();
+        let settings = ChannelSettings { workspace_id, channel, provider, config, registration };
         let expected = stored.as_ref().map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
-        let view = ChannelView::of(cx.app, channel, Some(&settings));
+        let view = ChannelView::of(cx, channel, Some(&settings));
+        if let Some(registration) = &settings.registration {
+            let job = RegisterCallback { workspace_id, channel, failures: 0 };
+            cx.change(Write::Enqueue(job.enqueue(registration.job, cx.now)));
+        }
         cx.change(Write::PutChannel(settings, expected));
         Ok(view)
     }
@@ -225,75 +247,4 @@ impl Operation for DeleteChannel {
         cx.change(Write::DeleteChannel(call.path.workspace_id, call.path.channel));
         Ok(NoContent)
     }
-}
-
-/// What of a given configuration is to be stored, checked; kept secrets are still `***`.
-fn take_over(
-    cx: &Context<'_>,
-    kind: &ProviderKind,
-    mut given: Map<String, Value>,
-    kept: Option<&ChannelSettings>,
-) -> Result<Map<String, Value>, Error> {
-    let mut config = Map::new();
-    for member in &kind.members {
-        match given.remove(&member.name) {
-            None | Some(Value::Null) => {}
-            Some(Value::String(text)) if text.is_empty() && !member.required => {}
-            Some(value) => drop(config.insert(member.name.clone(), value)),
-        }
-    }
-    provider::complete(kind, &mut config);
-    let mut violations = Violations::new();
-    for name in given.keys().filter(|_| !cx.lenient) {
-        let known = kind.members.iter().map(|member| member.name.as_str());
-        violations.add(format!("/config/{}", escape(name)), FieldCode::UnknownField, unknown_member(known, name));
-    }
-    provider::check(kind, &config, &mut violations);
-    // A secret goes where it went before, or whoever may change the settings could have it sent to a host of
-    // their own.
-    let kept = kept.filter(|kept| kind.has_same_destination(&config, &kept.config));
-    for member in &kind.members {
-        let is_kept = config.get(&member.name).and_then(Value::as_str).is_some_and(|text| is_mask(member, text));
-        if is_kept && !has(kept, &member.name) {
-            let rule = "*** keeps a secret only while it is stored and everything that says where it goes is unchanged";
-            violations.add(format!("/config/{}", member.name), FieldCode::Required, rule);
-        }
-    }
-    if let Some(Err(fault)) = cx.app.transport(kind.channel, &kind.name).map(|transport| transport.check(&config)) {
-        violations.add(format!("/config/{}", fault.member), FieldCode::NotAllowed, fault.message);
-    }
-    violations.into_result()?;
-    Ok(config)
-}
-
-/// Seals the secrets; those that are `***` are taken from the stored settings as they are.
-fn seal(
-    app: &App,
-    kind: &ProviderKind,
-    mut settings: ChannelSettings,
-    kept: Option<&ChannelSettings>,
-) -> ChannelSettings {
-    for member in kind.members.iter().filter(|member| member.is_secret()) {
-        let Some(value) = settings.config.remove(&member.name) else { continue };
-        let sealed = match value {
-            Value::String(text) if is_mask(member, &text) => {
-                kept.and_then(|kept| kept.config.get(&member.name)).cloned()
-            }
-            value => {
-                let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-                let place = channel_secret_place(&settings, &member.name);
-                Some(app.vault().seal(&place, &text, app.entropy()).into())
-            }
-        };
-        settings.config.extend(sealed.map(|sealed| (member.name.clone(), sealed)));
-    }
-    settings
-}
-
-fn is_mask(member: &provider::Member, text: &str) -> bool {
-    member.is_secret() && text == MASK
-}
-
-fn has(kept: Option<&ChannelSettings>, name: &str) -> bool {
-    kept.is_some_and(|settings| settings.config.get(name).is_some_and(Value::is_string))
 }

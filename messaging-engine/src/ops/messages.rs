@@ -42,6 +42,9 @@ pub struct AcceptedMessage {
     pub message_id: MessageId,
     /// Always `queued`.
     pub status: MessageStatus,
+    /// Only of a text message, where its text is known: the parts that it is sent in, each of which is paid for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments: Option<u32>,
 }
 
 /// `POST /messages`
@@ -71,10 +74,11 @@ impl Operation for SendMessage {
             automation: None,
         };
         let accepted = cx.app.accept_message(sent, cx.now, &mut cx.violations).await?;
+        let segments = cx.app.segments_of_new(&accepted.writes).await;
         cx.changes.extend(accepted.writes);
         cx.files.extend(accepted.files);
         let message_id = accepted.message_id;
-        Ok(AcceptedMessage { message_id, status: MessageStatus::Queued })
+        Ok(AcceptedMessage { message_id, status: MessageStatus::Queued, segments })
     }
 }
 

@@ -2,9 +2,12 @@
 //!
 //! Contract section 3.
 
+use std::collections::HashSet;
+
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::account::{Member, Workspace};
+use messaging_core::domain::inbound_message::opts_in;
 use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{Empty, Input, PageQuery};
@@ -37,6 +40,8 @@ pub struct WorkspaceView {
     pub data_region: String,
     /// An IANA time zone name.
     pub timezone: String,
+    /// Further words of which one alone, as a text message or on WhatsApp, asks for nothing more to be sent.
+    pub opt_out_keywords: Vec<String>,
     /// When it was created.
     pub created_at: Timestamp,
 }
@@ -50,6 +55,7 @@ impl WorkspaceView {
             plan: "free".to_owned(),
             data_region: data_region.to_owned(),
             timezone: workspace.timezone,
+            opt_out_keywords: workspace.opt_out_keywords,
             created_at: workspace.created_at,
         }
     }
@@ -113,8 +119,13 @@ impl Operation for CreateWorkspace {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<WorkspaceView, Error> {
         let Caller::Session(session) = cx.caller else { return Err(Error::SessionRequired) };
-        let workspace =
-            Workspace { id: cx.new_id(), name: call.body.name, timezone: "UTC".to_owned(), created_at: cx.now };
+        let workspace = Workspace {
+            id: cx.new_id(),
+            name: call.body.name,
+            timezone: "UTC".to_owned(),
+            opt_out_keywords: Vec::new(),
+            created_at: cx.now,
+        };
         let owner =
             Member { workspace_id: workspace.id, user_id: session.user.id, role: Role::Owner, created_at: cx.now };
         cx.change(Write::PutWorkspace(workspace.clone(), Expect::Absent));
@@ -135,7 +146,18 @@ pub struct WorkspacePatch {
     /// An IANA time zone name; null means UTC.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub timezone: Patch<String>,
+    /// Words of which one alone, as a text message or on WhatsApp, asks for nothing more to be sent, besides STOP and
+    /// its like; at most 20 of 1 to 40 characters, in any case. Null means none.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    #[validate(length(max = MAX_KEYWORDS))]
+    pub opt_out_keywords: Patch<Vec<String>>,
 }
+
+/// Words of a workspace that opt out.
+const MAX_KEYWORDS: u64 = 20;
+
+/// Characters of such a word.
+const MAX_KEYWORD: usize = 40;
 
 impl Input for WorkspacePatch {
     fn check(&self, violations: &mut Violations) {
@@ -143,6 +165,27 @@ impl Input for WorkspacePatch {
             && zone(timezone).is_none()
         {
             violations.add("/timezone", FieldCode::InvalidFormat, "is not an IANA time zone name");
+        }
+        if let Patch::Set(keywords) = &self.opt_out_keywords {
+            check_keywords(keywords, violations);
+        }
+    }
+}
+
+fn check_keywords(keywords: &[String], violations: &mut Violations) {
+    let mut known = HashSet::new();
+    for (place, keyword) in keywords.iter().enumerate() {
+        let (at, keyword) = (format!("/opt_out_keywords/{place}"), keyword.trim());
+        if keyword.is_empty() {
+            violations.add(at, FieldCode::Required, "must not be empty");
+        } else if keyword.chars().count() > MAX_KEYWORD {
+            violations.add(at, FieldCode::TooLong, format!("must have at most {MAX_KEYWORD} characters"));
+        } else if keyword.chars().any(char::is_control) {
+            violations.add(at, FieldCode::InvalidFormat, "must not contain control characters");
+        } else if opts_in(keyword) {
+            violations.add(at, FieldCode::Conflict, "takes an opt-out back, so it cannot opt out");
+        } else if !known.insert(keyword.to_uppercase()) {
+            violations.add(at, FieldCode::Duplicate, "is there already");
         }
     }
 }
@@ -157,7 +200,7 @@ impl Operation for UpdateWorkspace {
     const ACCESS: Access = Access::SessionRole(Role::Admin);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "workspace update";
-    const SUMMARY: &'static str = "Change a workspace's name or time zone";
+    const SUMMARY: &'static str = "Change a workspace's name, time zone or opt-out words";
     type Path = InWorkspace;
     type Query = Empty;
     type Body = WorkspacePatch;
@@ -174,6 +217,11 @@ impl Operation for UpdateWorkspace {
             // Clearing the zone means its default.
             Patch::Null => "UTC".clone_into(&mut workspace.timezone),
             Patch::Set(name) => workspace.timezone = zone(&name).map_or(name, |(_, spelled)| spelled),
+        }
+        match call.body.opt_out_keywords {
+            Patch::Absent => {}
+            Patch::Null => workspace.opt_out_keywords.clear(),
+            Patch::Set(words) => workspace.opt_out_keywords = words.iter().map(|word| word.trim().to_owned()).collect(),
         }
         if workspace.timezone != stored.record.timezone {
             let segments = cx.app.segments_with_zone(workspace.id).await?;

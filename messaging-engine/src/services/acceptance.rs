@@ -84,11 +84,9 @@ impl App {
         violations: &mut Violations,
     ) -> Result<AcceptedWrites, Error> {
         let SentMessage { workspace_id, input, request, campaign_id, automation } = sent;
-        input.check_at(now, violations);
         if input.may_go_to(Channel::Viber) {
             input.check_viber(self.viber_service(workspace_id).await?, violations);
         }
-        look_up_fallbacks(self, violations, workspace_id, &input).await?;
         let named_domain = look_up(self, violations, workspace_id, &input).await?;
         let template = named_template(self, violations, workspace_id, &input).await?;
         let input = from_template(input, template.as_deref());
@@ -129,10 +127,14 @@ impl App {
         let copies = copy_keys(self, workspace_id, &input);
         let (named, files) = name_files(self, &message, &input);
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
-        let jobs = match automation.as_ref().and_then(|automation| automation.marketing) {
+        let mut jobs = match automation.as_ref().and_then(|automation| automation.marketing) {
             Some(terms) => vec![DeliverMessage::of_marketing(&message, terms)],
             None => DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref()),
         };
+        let ttl = input.options.as_ref().and_then(|options| options.ttl);
+        for job in &mut jobs {
+            job.ttl = ttl;
+        }
         let automation = automation.map(|OfAutomation { id: _, marketing, subject }| AutomationContent {
             is_marketing: marketing.is_some(),
             subject,
@@ -188,39 +190,13 @@ async fn named_template(
     input: &MessageInput,
 ) -> Result<Option<Arc<Template>>, Error> {
     let Some(id) = input.template_id.as_ref().filter(|id| !id.is_empty()) else { return Ok(None) };
-    find_template(app, violations, workspace, (id, input.channel), || "/template_id".to_owned()).await
-}
-
-/// Looks up the templates that the request falls back to.
-async fn look_up_fallbacks(
-    app: &App,
-    violations: &mut Violations,
-    workspace: WorkspaceId,
-    input: &MessageInput,
-) -> Result<(), Error> {
-    for (index, step) in input.fallback.iter().flatten().enumerate() {
-        let Some(id) = step.template_id.as_ref().filter(|id| !id.is_empty()) else { continue };
-        let at = || format!("/fallback/{index}/template_id");
-        find_template(app, violations, workspace, (id, step.channel), at).await?;
-    }
-    Ok(())
-}
-
-/// A template that is named for a channel, by the member at a pointer.
-async fn find_template(
-    app: &App,
-    violations: &mut Violations,
-    workspace: WorkspaceId,
-    (id, channel): (&str, Channel),
-    at: impl Fn() -> String,
-) -> Result<Option<Arc<Template>>, Error> {
     let found = match id.parse() {
         Ok(id) => app.template_head(workspace, id).await?,
         Err(_) => None,
     };
     let fault = match &found {
         None => Some((FieldCode::NotFound, "no such template in this workspace")),
-        Some(template) if template.channel != channel => {
+        Some(template) if template.channel != input.channel => {
             Some((FieldCode::Conflict, "the template is for another channel"))
         }
         Some(template) if !template.can_be_sent() => {
@@ -229,7 +205,7 @@ async fn find_template(
         Some(_) => None,
     };
     if let Some((code, rule)) = fault {
-        violations.add(at(), code, rule);
+        violations.add("/template_id", code, rule);
     }
     Ok(found)
 }

@@ -23,7 +23,10 @@ impl App {
         let from = address::normalize(channel, &inbound.from);
         let listed = self.store().suppressed(workspace, channel, std::slice::from_ref(&from)).await?.pop();
         let known = listed.as_ref().map(|listed| (listed.record.reason, listed.record.source));
-        let InboundJudgment { lifts, suppresses, unsubscribes, consent } = judge(channel, &inbound.news, &[], known);
+        let own = self.workspace(workspace).await?;
+        let own_words = own.as_ref().map_or(&[][..], |workspace| workspace.opt_out_keywords.as_slice());
+        let InboundJudgment { lifts, suppresses, unsubscribes, consent } =
+            judge(channel, &inbound.news, own_words, known);
         let mut changes = Changes::default();
         let now = self.now();
         if let Some(listed) = listed.as_ref().filter(|_| lifts) {

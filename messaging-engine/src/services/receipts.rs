@@ -24,7 +24,7 @@ impl App {
     /// Where the provider of a message may report what becomes of it (contract section 18).
     pub(crate) fn receipt_address(&self, message: &Message) -> ReceiptAddress {
         let token = self.link_key().receipt(message.workspace_id, message.id);
-        let url = format!("{}/callbacks/{}/{token}", self.settings().public_url, message.channel);
+        let url = self.callback_url(message.channel, &token);
         ReceiptAddress { token, url }
     }
 

@@ -1,27 +1,62 @@
-//! Secrets of channels' settings, opened.
+//! Settings of channels as their transports get them: secrets in clear, defaults filled in.
 
-use messaging_core::domain::provider::ProviderKind;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::provider::{ProviderKind, ROUTES};
 use messaging_core::domain::secret_key::channel_secret_place;
 use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::ids::WorkspaceId;
 use serde_json::{Map, Value};
 
 use crate::app::App;
 
 impl App {
-    /// A channel's settings with their secrets in clear. A secret that does not open (the key file was
-    /// exchanged) is left out, and the provider then says what it misses.
+    /// A channel's settings with their secrets in clear, and the defaults of those that are left out. A secret that does
+    /// not open (the key file was exchanged) is left out, and the provider then says what it misses.
+    ///
+    /// The provider's own settings stand at the top, also where they were given under [`ROUTES`], which then holds the
+    /// other providers alone.
     pub(crate) fn open_secrets(&self, settings: &ChannelSettings) -> Map<String, Value> {
+        let (workspace, channel) = (settings.workspace_id, settings.channel);
+        let open = |provider: &str, config: &Map<String, Value>| self.open_part(workspace, channel, provider, config);
+        let kind = self.provider_kind(channel, &settings.provider);
         let mut config = settings.config.clone();
-        let kind = self.provider_kind(settings.channel, &settings.provider);
+        let routes = if kind.is_some_and(ProviderKind::has_routes) { config.remove(ROUTES) } else { None };
+        let Some(Value::Object(routes)) = routes else { return open(&settings.provider, &config) };
+        let mut others = Map::new();
+        for (provider, part) in &routes {
+            let Some(part) = part.as_object() else { continue };
+            if *provider == settings.provider {
+                config.extend(part.clone());
+            } else {
+                others.insert(provider.clone(), open(provider, part).into());
+            }
+        }
+        let mut config = open(&settings.provider, &config);
+        config.insert(ROUTES.to_owned(), others.into());
+        config
+    }
+
+    fn open_part(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        provider: &str,
+        config: &Map<String, Value>,
+    ) -> Map<String, Value> {
+        let mut config = config.clone();
+        let kind = self.provider_kind(channel, provider);
         for member in kind.into_iter().flat_map(ProviderKind::secrets) {
             let Some(Value::String(sealed)) = config.get(member) else { continue };
-            match self.vault().open(&channel_secret_place(settings, member), sealed) {
+            match self.vault().open(&channel_secret_place(workspace, channel, provider, member), sealed) {
                 Ok(secret) => config.insert(member.to_owned(), Value::String(secret)),
                 Err(error) => {
-                    tracing::error!(channel = %settings.channel, member, %error, "a channel secret is unusable");
+                    tracing::error!(%channel, member, %error, "a channel secret is unusable");
                     config.remove(member)
                 }
             };
+        }
+        if let Some(kind) = kind {
+            kind.fill_defaults(&mut config);
         }
         config
     }

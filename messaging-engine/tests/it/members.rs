@@ -176,7 +176,10 @@ async fn strangers_do_not_lock_a_member_out() {
     for _ in 0..STRANGERS {
         let theirs: WorkspaceId = bed.app.new_id(now);
         let (name, timezone) = ("Stranger".to_owned(), "UTC".to_owned());
-        writes.push(Write::PutWorkspace(Workspace { id: theirs, name, timezone, created_at: now }, Expect::Absent));
+        writes.push(Write::PutWorkspace(
+            Workspace { id: theirs, name, timezone, opt_out_keywords: Vec::new(), created_at: now },
+            Expect::Absent,
+        ));
         let member = Member { workspace_id: theirs, user_id: user, role: Role::Viewer, created_at: now };
         writes.push(Write::PutMember(member, Expect::Absent));
     }

@@ -43,6 +43,7 @@ impl Field {
             channel: Channel::Email,
             provider: "sandbox".to_owned(),
             config: config.as_object().unwrap().clone(),
+            registration: None,
         };
         let revision =
             self.product.store.channel(self.product.workspace, Channel::Email).await.unwrap().unwrap().revision;

@@ -99,8 +99,13 @@ impl TestServer {
     }
 
     fn put_workspace(&self, id: WorkspaceId) -> Write {
-        let workspace =
-            Workspace { id, name: "Test".to_owned(), timezone: "UTC".to_owned(), created_at: self.app.now() };
+        let workspace = Workspace {
+            id,
+            name: "Test".to_owned(),
+            timezone: "UTC".to_owned(),
+            opt_out_keywords: Vec::new(),
+            created_at: self.app.now(),
+        };
         Write::PutWorkspace(workspace, Expect::Absent)
     }
 

@@ -70,12 +70,13 @@ pub async fn sealed_secrets_are_found_with_their_places(store: &dyn Store) {
     };
     let with_key = SendingDomain { dkim: vec![key], ..domain(workspace, "mail.example") };
     let webhook = sample::webhook(workspace);
-    let config = json!({"host": "smtp.example", "password": "sealed:1:CCCC"});
+    let config = json!({"service_account": "sealed:1:CCCC", "routes": {"apns": {"private_key": "sealed:1:DDDD"}}});
     let channel = ChannelSettings {
-        provider: "smtp".to_owned(),
+        provider: "fcm".to_owned(),
         config: sample::object(&config),
-        ..sample::settings(workspace, Channel::Email)
+        ..sample::settings(workspace, Channel::Push)
     };
+    let place = |provider, member| secret_key::channel_secret_place(workspace, Channel::Push, provider, member);
     let writes = [
         Write::PutDomain(with_key.clone(), Expect::Absent),
         Write::PutWebhook(Box::new(webhook.clone()), Expect::Absent),
@@ -88,7 +89,8 @@ pub async fn sealed_secrets_are_found_with_their_places(store: &dyn Store) {
     let mut expected = [
         secret(DkimKey::place(with_key.id, "mk01"), "sealed:1:AAAA"),
         secret(webhook.secret_place(), &webhook.secret),
-        secret(secret_key::channel_secret_place(&channel, "password"), "sealed:1:CCCC"),
+        secret(place("fcm", "service_account"), "sealed:1:CCCC"),
+        secret(place("apns", "private_key"), "sealed:1:DDDD"),
     ];
     expected.sort_by(|one, other| one.place.cmp(&other.place));
     assert_eq!(found, expected);

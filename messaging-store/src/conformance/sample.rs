@@ -25,7 +25,7 @@ use messaging_core::domain::product_event::ProductEvent;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
-use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::settings::{CallbackRegistration, ChannelSettings};
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::domain::template::warning::{Warning, WarningCode};
 use messaging_core::domain::template::{Design, Parts, Template};
@@ -75,7 +75,13 @@ pub fn session(token: &str, expires_at: Timestamp) -> Session {
 
 /// A workspace.
 pub fn workspace() -> Workspace {
-    Workspace { id: id(), name: "Acme «Ltd»".to_owned(), timezone: "Europe/Riga".to_owned(), created_at: at(3) }
+    Workspace {
+        id: id(),
+        name: "Acme «Ltd»".to_owned(),
+        timezone: "Europe/Riga".to_owned(),
+        opt_out_keywords: vec!["STOPP".to_owned()],
+        created_at: at(3),
+    }
 }
 
 /// A membership.
@@ -121,7 +127,8 @@ pub fn domain(workspace_id: WorkspaceId, name: &str) -> SendingDomain {
 /// Settings of a channel.
 pub fn settings(workspace_id: WorkspaceId, channel: Channel) -> ChannelSettings {
     let config = object(&json!({"host": "relay.example.org", "port": 587, "password": {"sealed": "AAAA"}}));
-    ChannelSettings { workspace_id, channel, provider: "smtp".to_owned(), config }
+    let registration = CallbackRegistration { job: id(), address: Some(Digest::of("address")), error: None };
+    ChannelSettings { workspace_id, channel, provider: "smtp".to_owned(), config, registration: Some(registration) }
 }
 
 /// A suppression.

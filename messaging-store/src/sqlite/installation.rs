@@ -45,13 +45,8 @@ impl Installation for SqliteStore {
                 }
                 let sql = "SELECT doc FROM channels WHERE instr(doc, ':\"sealed:') > 0 LIMIT ?1";
                 for settings in documents::<ChannelSettings>(connection, sql, limit)? {
-                    let sealed = settings.config.iter().filter_map(|(member, value)| {
-                        let sealed = value.as_str().filter(|text| secret_key::is_sealed(text))?;
-                        Some(SealedSecret {
-                            place: secret_key::channel_secret_place(&settings, member),
-                            sealed: sealed.to_owned(),
-                        })
-                    });
+                    let sealed = secret_key::channel_secrets(&settings).into_iter();
+                    let sealed = sealed.map(|(place, sealed)| SealedSecret { place, sealed });
                     secrets.extend(sealed);
                 }
                 secrets.truncate(limit);

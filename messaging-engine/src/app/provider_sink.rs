@@ -1,0 +1,51 @@
+//! What transports are told the application by, for what their providers report over connections of their own.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Weak};
+
+use async_trait::async_trait;
+use messaging_core::domain::inbound_message::InboundMessage;
+use messaging_core::domain::receipt::Receipt;
+use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ports::inbound::{InboundError, ProviderSink, ReceiptLink};
+
+use super::{App, Shared};
+
+/// The application, which it does not keep alive.
+#[derive(Debug)]
+pub(super) struct WeakApp(Weak<Shared>);
+
+impl WeakApp {
+    pub(super) fn new(shared: &Weak<Shared>) -> Self {
+        Self(Weak::clone(shared))
+    }
+
+    fn app(&self) -> Result<App, InboundError> {
+        self.0.upgrade().map(App).ok_or_else(|| InboundError::new("the application is gone"))
+    }
+}
+
+#[async_trait]
+impl ProviderSink for WeakApp {
+    fn receipt_token(&self, token: &str) -> Option<(WorkspaceId, MessageId)> {
+        self.app().ok()?.receipt_token(token)
+    }
+
+    async fn receive_receipt(&self, about: &ReceiptLink, receipt: &Receipt) -> Result<(), InboundError> {
+        ProviderSink::receive_receipt(&self.app()?, about, receipt).await
+    }
+
+    async fn receive_message(&self, message: &InboundMessage) -> Result<(), InboundError> {
+        ProviderSink::receive_message(&self.app()?, message).await
+    }
+}
+
+/// Tells each transport once, however many providers it carries, who hears what it is told.
+pub(super) fn attach(shared: &Shared) {
+    let mut told = HashSet::new();
+    for transport in shared.transports.values() {
+        if told.insert(Arc::as_ptr(transport).cast::<()>()) {
+            transport.attach(Arc::downgrade(&shared.provider_sink));
+        }
+    }
+}

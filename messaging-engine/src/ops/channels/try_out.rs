@@ -1,0 +1,220 @@
+//! One real message over a channel, to see whether its settings work.
+//!
+//! Contract section 16. Nothing is kept of it: no message, no event, no suppression.
+
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use messaging_core::domain::address;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::consequence::account_state;
+use messaging_core::domain::lane::JobClass;
+use messaging_core::domain::sender;
+use messaging_core::domain::sending_domain::responsible;
+use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::input::{Empty, Input};
+use messaging_core::ports::transport::{
+    Content, DeliveryOptions, Email, LastLook, Mailbox, Outcome, Outgoing, PushContent, Response, Route, SmsContent,
+    TelegramContent, TelegramText, Transport, TransportError, ViberContent, WhatsappContent,
+};
+use messaging_core::scope::Access;
+use messaging_core::validate::{Setters, Validate};
+use messaging_core::violation::Violations;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
+
+use crate::app::Provider;
+use crate::error::{Error, Unprocessable};
+use crate::ops::channels::ChannelPath;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, Operation};
+
+/// How long the message may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What it says.
+const SUBJECT: &str = "Test";
+const TEXT: &str = "This is a test message.";
+
+/// Who gets the message.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ChannelTestInput {
+    /// The address, in the form of the channel.
+    #[validate(length(min = 1, max = 4096))]
+    pub to: String,
+}
+
+impl Input for ChannelTestInput {}
+
+/// What the provider said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ChannelTest")]
+#[non_exhaustive]
+pub struct ChannelTestView {
+    /// Whether it took the message.
+    pub ok: bool,
+    /// What it answered, or why nothing was sent.
+    pub response: String,
+}
+
+/// `POST /workspaces/{workspace_id}/channels/{channel}/test`
+pub struct TestChannel;
+
+impl Operation for TestChannel {
+    const ID: &'static str = "testChannel";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/channels/{channel}/test";
+    const ACCESS: Access = Access::Administration;
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "channel test";
+    const SUMMARY: &'static str = "Send one real message over a channel, of which nothing is kept";
+    // An earlier answer to the same Idempotency-Key is looked for first: otherwise the message would be sent again.
+    const IN_PARTS: bool = true;
+    type Path = ChannelPath;
+    type Query = Empty;
+    type Body = ChannelTestInput;
+    type Output = ChannelTestView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<ChannelTestView, Error> {
+        let (ChannelPath { workspace_id, channel }, to) = (call.path, call.body.to);
+        cx.app.workspace(workspace_id).await?.ok_or(Error::NotFound)?;
+        let mut violations = Violations::new();
+        address::check_sent(channel, &to, "/to", "is not an address of this channel", &mut violations);
+        violations.into_result()?;
+        let provider = cx.app.provider(workspace_id, channel).await?;
+        let provider = provider.ok_or(Error::Unprocessable(Unprocessable::ChannelNotConfigured))?;
+        let transport = cx.app.transport(channel, &provider.name);
+        let transport = transport.ok_or(Error::Unprocessable(Unprocessable::ChannelNotConfigured))?;
+        let normalized = address::normalize(channel, &to);
+        if let Some(listed) = cx.store().suppressed(workspace_id, channel, &[normalized]).await?.pop() {
+            let reason = listed.record.reason.as_str();
+            return Ok(not_sent(format!("the address is on the suppression list, reason {reason}: nothing was sent")));
+        }
+        if !cx.app.may_send() {
+            return Ok(not_sent(
+                "nothing leaves this server at the moment: it is a copy, or its disk is full".to_owned(),
+            ));
+        }
+        let id = cx.new_id();
+        let content = content(cx, (workspace_id, channel), id, &to).await?;
+        let outgoing = Outgoing {
+            workspace_id,
+            message_id: id,
+            settings: provider.settings.clone(),
+            recipients: vec![to],
+            content,
+            last_look: LastLook::default(),
+            reservation: Default::default(),
+            options: DeliveryOptions::default(),
+            receipts: None,
+        };
+        Ok(attempt(cx, channel, &provider, transport.as_ref(), outgoing).await)
+    }
+}
+
+fn not_sent(response: String) -> ChannelTestView {
+    ChannelTestView { ok: false, response }
+}
+
+/// Sends, and takes note of what the answer says about the account: one that works again is used again.
+async fn attempt(
+    cx: &Context<'_>,
+    channel: Channel,
+    provider: &Provider,
+    transport: &dyn Transport,
+    mut outgoing: Outgoing,
+) -> ChannelTestView {
+    let workspace_id = outgoing.workspace_id;
+    let domain = outgoing.recipients[0].rsplit_once('@').and_then(|(_, domain)| address::ascii_domain(domain));
+    let sending = async {
+        let settings = outgoing.settings.clone();
+        let route = Route { workspace_id, class: JobClass::Transactional, settings, domain };
+        outgoing.reservation = transport.reserve(&route).await;
+        transport.send(&outgoing).await
+    };
+    let sent = timeout(PATIENCE, sending).await;
+    let sent = sent
+        .unwrap_or_else(|_| Err(TransportError::Ambiguous(format!("no answer within {} seconds", PATIENCE.as_secs()))));
+    let outcome = match sent {
+        Ok(sent) => sent.outcomes.into_iter().next(),
+        Err(error) => Some(error.into()),
+    };
+    let missing = || Outcome::provider_failed(Response::of_text("the provider gave no answer"));
+    let outcome = outcome.unwrap_or_else(missing);
+    let state = account_state([&outcome]);
+    cx.app.account_pauses().report((workspace_id, channel), provider, state, cx.app.monotonic());
+    let (ok, response) = (outcome.is_accepted(), words(outcome));
+    // The provider may repeat the address; who asks has just given it.
+    ChannelTestView { ok, response: cx.redactor().text(response) }
+}
+
+/// What an outcome says, for people.
+fn words(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Answered(answer) => {
+            let Response { code, enhanced, text, .. } = &answer.response;
+            let own = answer.of_provider().and_then(|said| said.code.clone());
+            let code = own.or_else(|| code.map(|code| code.to_string()));
+            let parts = [code, enhanced.clone()].into_iter().flatten().filter(|part| !text.contains(part.as_str()));
+            parts.chain((!text.is_empty()).then(|| text.clone())).collect::<Vec<_>>().join(" ")
+        }
+        Outcome::Withheld(why) => why,
+        Outcome::Suppressed(_) => "the address is suppressed".to_owned(),
+        Outcome::Held => "nothing leaves this server at the moment".to_owned(),
+    }
+}
+
+/// What is sent.
+async fn content(
+    cx: &Context<'_>,
+    (workspace, channel): (WorkspaceId, Channel),
+    id: MessageId,
+    to: &str,
+) -> Result<Content, Error> {
+    let text = TEXT.to_owned();
+    Ok(match channel {
+        Channel::Email => Content::Email(Box::new(email(cx, workspace, id, to).await?)),
+        Channel::Sms => Content::Sms(SmsContent { text }),
+        Channel::Push => {
+            Content::Push(Box::new(PushContent { title: Some(SUBJECT.to_owned()), text, ..PushContent::default() }))
+        }
+        Channel::Telegram => Content::Telegram(Box::new(TelegramContent {
+            text: TelegramText::Plain(text),
+            buttons: Vec::new(),
+            media: None,
+            preview: false,
+        })),
+        Channel::Whatsapp => {
+            Content::Whatsapp(Box::new(WhatsappContent::Text { text, button: None, media: None, preview: false }))
+        }
+        Channel::Viber => Content::Viber(Box::new(ViberContent { text, button: None, image: None })),
+    })
+}
+
+/// An email from the workspace's only verified domain, or the first of them.
+async fn email(cx: &Context<'_>, workspace: WorkspaceId, id: MessageId, to: &str) -> Result<Email, Error> {
+    let domains = cx.app.sending_domains(workspace).await?;
+    let verified = domains.iter().find(|domain| sender::decide(None, Some(domain), &domains).is_ok());
+    let from = sender::decide(None, verified, &domains)?;
+    let domain = responsible(&domains, &from.ascii_domain());
+    let signers = domain.map(|domain| cx.app.signers(domain)).transpose().map_err(Error::internal)?;
+    let to = address::EmailAddress::parse(to).map_err(Error::internal)?;
+    Ok(Email {
+        envelope_from: from.clone().into(),
+        from: Mailbox { name: None, address: from },
+        to,
+        cc: Vec::new(),
+        reply_to: None,
+        subject: SUBJECT.to_owned(),
+        date: cx.now,
+        message_id: format!("{id}@{}", cx.app.installation_name().await?),
+        headers: Vec::new(),
+        text: Some(format!("{TEXT}\n")),
+        html: None,
+        attachments: Vec::new(),
+        signers: signers.unwrap_or_default(),
+    })
+}

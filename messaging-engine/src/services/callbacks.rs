@@ -1,0 +1,300 @@
+//! What providers call us with: receipts, and messages of recipients.
+//!
+//! Contract section 18. The token of the address says whose call it is, the provider's transport proves the rest and reads
+//! it, and the answer is given once everything that it reports is stored. What is not stored is answered 503, and the
+//! provider repeats all of it, which has one effect.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{self, TryStreamExt as _};
+use http::{HeaderMap, Method};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::inbound_message::InboundMessage;
+use messaging_core::domain::link_token::SettingsTag;
+use messaging_core::domain::message::Message;
+use messaging_core::domain::provider::{Callbacks, ProviderKind};
+use messaging_core::domain::receipt::Receipt;
+use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ports::inbound::ReceiptLink;
+use messaging_core::ports::store::StoreError;
+use messaging_core::ports::transport::{
+    About, CallbackAddress, CallbackFault, CallbackNews, CallbackProof, CallbackReply, CallbackRequest,
+};
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+
+use crate::app::{App, Provider};
+use crate::error::Error;
+use crate::fair_semaphore::{Cap, Owner, Share};
+
+/// The longest body (contract section 18).
+pub const MAX_BODY: usize = 3 << 20;
+
+/// Things that one call may report; providers that gather them send a thousand at most.
+const MAX_NEWS: usize = 2000;
+
+/// Receipts of one call that are stored at the same time, so that they share commits.
+const RECEIPTS_AT_ONCE: usize = 16;
+
+/// How much of what is worked on may be of one workspace.
+const OF_ONE_WORKSPACE: Cap = Cap::Eighths(2);
+
+/// How long a call waits for its turn, and how long it may take after that: providers give up after some seconds, and
+/// repeat.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a call that was not stored is told to wait, in seconds.
+const RETRY_AFTER: u64 = 5;
+
+/// A call of a provider, besides its address.
+#[derive(Debug, Clone, Copy)]
+pub struct CallbackCall<'a> {
+    /// The method.
+    pub method: &'a Method,
+    /// The query that was put behind the address, without `?`.
+    pub query: Option<&'a str>,
+    /// The headers.
+    pub headers: &'a HeaderMap,
+    /// The body.
+    pub body: &'a Bytes,
+}
+
+/// Whose callback address a token is in.
+#[derive(Debug, Clone, Copy)]
+pub struct CallbackTarget {
+    channel: Channel,
+    workspace: WorkspaceId,
+    whose: Whose,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Whose {
+    Channel(SettingsTag),
+    Message(MessageId),
+}
+
+impl CallbackTarget {
+    /// The workspace whose call it is.
+    pub const fn workspace(&self) -> WorkspaceId {
+        self.workspace
+    }
+}
+
+impl App {
+    /// Whose callback address this is, if the token is one of ours. Reads nothing, so it is asked before the body is
+    /// received.
+    pub fn callback_target(&self, channel: &str, token: &str) -> Option<CallbackTarget> {
+        let channel = Channel::parse(channel)?;
+        if let Some((workspace, message)) = self.link_key().read_receipt(token) {
+            return Some(CallbackTarget { channel, workspace, whose: Whose::Message(message) });
+        }
+        let (workspace, of, tag) = self.link_key().read_callback(token)?;
+        (of == channel).then_some(CallbackTarget { channel, workspace, whose: Whose::Channel(tag) })
+    }
+
+    /// Takes note of what a provider calls with, and says what it is to be answered. When it returns an answer,
+    /// everything is durable. Another method of the provider's, or a token of earlier settings, is
+    /// [`Error::NotFound`]; a missing or wrong signature [`Error::InvalidCredentials`]; [`Error::Unavailable`] asks to
+    /// repeat the call.
+    pub async fn receive_callback(
+        &self,
+        target: CallbackTarget,
+        token: &str,
+        call: CallbackCall<'_>,
+    ) -> Result<CallbackReply, Error> {
+        let share = Share { owner: Owner::Workspace(target.workspace), cap: OF_ONE_WORKSPACE };
+        let turn = timeout(PATIENCE, self.0.callback_turns.acquire(vec![share], 1)).await;
+        let Ok(Ok(_turn)) = turn else { return Err(Error::Unavailable { retry_after: RETRY_AFTER }) };
+        timeout(PATIENCE, self.take_callback(target, token, call))
+            .await
+            .unwrap_or(Err(Error::Unavailable { retry_after: RETRY_AFTER }))
+            .map_err(|error| match error {
+                // Whatever the store says, nothing else is to be done about it than to repeat the call.
+                Error::OutcomeUnknown { retry_after } => Error::Unavailable { retry_after },
+                error => error,
+            })
+    }
+
+    async fn take_callback(
+        &self,
+        target: CallbackTarget,
+        token: &str,
+        call: CallbackCall<'_>,
+    ) -> Result<CallbackReply, Error> {
+        let CallbackTarget { channel, workspace, .. } = target;
+        let Some((provider, proof)) = self.prove_token(target).await? else { return Err(Error::NotFound) };
+        let transport = self.transport(channel, &provider.name).ok_or(Error::NotFound)?;
+        let query = call.query.map(|query| format!("?{query}")).unwrap_or_default();
+        let url = format!("{}{query}", self.callback_url(channel, token));
+        let (method, headers, body) = (call.method, call.headers, call.body);
+        let request = CallbackRequest { method, url: &url, headers, body, proof: &proof, now: self.now() };
+        let callback = transport.callback(&provider.settings, &request).map_err(|fault| {
+            tracing::debug!(%workspace, %channel, %fault, "a call of a provider is refused");
+            match fault {
+                CallbackFault::NotFound => Error::NotFound,
+                CallbackFault::Unauthorized => Error::InvalidCredentials,
+            }
+        })?;
+        if callback.news.len() > MAX_NEWS {
+            return Err(Error::PayloadTooLarge { limit: MAX_BODY });
+        }
+        self.store_news(target, &provider.name, callback.news).await?;
+        Ok(callback.reply)
+    }
+
+    /// Stores what is reported: receipts together, because the status only rises, and messages of recipients one after
+    /// the other, because the last word of a recipient counts.
+    async fn store_news(&self, target: CallbackTarget, provider: &str, news: Vec<CallbackNews>) -> Result<(), Error> {
+        let (mut receipts, mut messages) = (Vec::new(), Vec::new());
+        for one in news {
+            match one {
+                CallbackNews::Receipt { about, receipt } => receipts.push((about, receipt)),
+                CallbackNews::Inbound { from, news } => messages.push((from, news)),
+            }
+        }
+        stream::iter(receipts.into_iter().map(Ok))
+            .try_for_each_concurrent(RECEIPTS_AT_ONCE, |(about, receipt)| async move {
+                self.store_receipt(target, provider, about, receipt).await
+            })
+            .await?;
+        if let Whose::Message(_) = target.whose {
+            // Who knows the address of one message says nothing about others.
+            return Ok(());
+        }
+        for (from, news) in messages {
+            let CallbackTarget { channel, workspace: workspace_id, .. } = target;
+            self.receive_message(&InboundMessage { workspace_id, channel, from, news }).await?;
+        }
+        Ok(())
+    }
+
+    async fn store_receipt(
+        &self,
+        target: CallbackTarget,
+        provider: &str,
+        about: About,
+        receipt: Receipt,
+    ) -> Result<(), Error> {
+        let CallbackTarget { channel, workspace: workspace_id, whose } = target;
+        let link = match (whose, about) {
+            // Whatever it says it is about, it is about the message whose address was called.
+            (Whose::Message(message_id), _) => ReceiptLink::Message { workspace_id, message_id },
+            (Whose::Channel(_), About::ThisMessage) => return Ok(()),
+            (Whose::Channel(_), About::Token(token)) => {
+                let named = self.link_key().read_receipt(&token).filter(|(workspace, _)| *workspace == workspace_id);
+                let Some((_, message_id)) = named else { return Ok(()) };
+                if self.message_of(channel, workspace_id, message_id).await?.is_none() {
+                    return Ok(());
+                }
+                ReceiptLink::Message { workspace_id, message_id }
+            }
+            (Whose::Channel(_), About::ProviderMessage(name)) => ReceiptLink::Provider {
+                workspace_id,
+                channel,
+                provider: provider.to_owned(),
+                provider_message_id: name,
+            },
+        };
+        self.receive_receipt(&link, &receipt).await
+    }
+
+    /// The provider whose call it is, and what its token proves; `None` where the token is of earlier settings, or of a
+    /// message of another channel.
+    async fn prove_token(&self, target: CallbackTarget) -> Result<Option<(Provider, CallbackProof)>, StoreError> {
+        let CallbackTarget { channel, workspace, whose } = target;
+        let present = self.provider(workspace, channel).await?;
+        match whose {
+            Whose::Channel(tag) => {
+                let Some(provider) = present else { return Ok(None) };
+                if self.settings_tag(workspace, channel, &provider) != Some(tag) {
+                    return Ok(None);
+                }
+                let address = self.callback_address(workspace, channel, tag);
+                Ok(Some((provider, CallbackProof::Channel(address))))
+            }
+            Whose::Message(message) => {
+                // A message that is gone is still called about: what comes is read, and then has no effect.
+                if self.store().message(workspace, message).await?.is_some_and(|message| message.channel != channel) {
+                    return Ok(None);
+                }
+                // It is reported by the provider that took it, also when the workspace has chosen another one since.
+                let link = self.store().provider_of_message(workspace, message).await?;
+                let provider = match (link, present) {
+                    (Some(link), Some(present)) if link.provider == present.name => Some(present),
+                    (Some(link), _) => Some(Provider { name: link.provider, settings: Default::default() }),
+                    (None, present) => present,
+                };
+                Ok(provider.map(|provider| (provider, CallbackProof::ThisMessage)))
+            }
+        }
+    }
+
+    async fn message_of(
+        &self,
+        channel: Channel,
+        workspace: WorkspaceId,
+        id: MessageId,
+    ) -> Result<Option<Message>, StoreError> {
+        Ok(self.store().message(workspace, id).await?.filter(|message| message.channel == channel))
+    }
+
+    /// The callback address of a channel under these settings; `None` where its provider calls none.
+    pub(crate) fn channel_callback(&self, settings: &ChannelSettings) -> Option<CallbackAddress> {
+        let kind = self.provider_kind(settings.channel, &settings.provider)?;
+        if kind.callbacks == Callbacks::None {
+            return None;
+        }
+        let (name, opened) = (settings.provider.clone(), self.open_secrets(settings).into());
+        let (workspace, channel) = (settings.workspace_id, settings.channel);
+        let tag = self.settings_tag(workspace, channel, &Provider { name, settings: opened })?;
+        Some(self.callback_address(workspace, channel, tag))
+    }
+
+    /// Why what the provider of a channel calls with does not arrive, if it does not.
+    pub(crate) fn callback_fault(&self, settings: &ChannelSettings) -> Option<String> {
+        let registration = settings.registration.as_ref();
+        if let Some(error) = registration.and_then(|registration| registration.error.clone()) {
+            return Some(error);
+        }
+        let Callbacks::ProvedBy(name) = self.provider_kind(settings.channel, &settings.provider)?.callbacks else {
+            return None;
+        };
+        let is_missing = settings.config.get(name).is_none_or(Value::is_null);
+        is_missing.then(|| format!("callbacks are refused: without {name} nobody can tell who sends them"))
+    }
+
+    fn callback_address(&self, workspace: WorkspaceId, channel: Channel, tag: SettingsTag) -> CallbackAddress {
+        let token = self.link_key().callback(workspace, channel, tag);
+        let secret = self.link_key().callback_secret(workspace, channel, tag);
+        CallbackAddress { url: self.callback_url(channel, &token), token, secret }
+    }
+
+    /// The address that a provider calls.
+    pub(crate) fn callback_url(&self, channel: Channel, token: &str) -> String {
+        format!("{}/callbacks/{channel}/{token}", self.settings().public_url)
+    }
+
+    /// What stands for a provider and its settings: the same for the same ones, whichever defaults they were left to.
+    fn settings_tag(&self, workspace: WorkspaceId, channel: Channel, provider: &Provider) -> Option<SettingsTag> {
+        let kind = self.provider_kind(channel, &provider.name)?;
+        let text = serde_json::to_vec(&(&provider.name, given(kind, &provider.settings))).ok()?;
+        Some(self.link_key().settings_tag(workspace, channel, &text))
+    }
+}
+
+/// The settings that were given, in the order of their names.
+fn given<'a>(kind: &'a ProviderKind, settings: &'a Map<String, Value>) -> Vec<(&'a str, &'a Value)> {
+    let mut given: Vec<_> = kind
+        .members
+        .iter()
+        .filter(|member| !member.is_made_by_us)
+        .filter_map(|member| {
+            let value = settings.get(&member.name).filter(|value| !value.is_null())?;
+            (member.default.as_ref() != Some(value)).then_some((member.name.as_str(), value))
+        })
+        .collect();
+    given.sort_unstable_by_key(|(name, _)| *name);
+    given
+}

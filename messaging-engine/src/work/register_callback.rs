@@ -1,0 +1,86 @@
+//! The job that tells the provider of a channel where to call.
+//!
+//! It stays as long as the settings that it was made for, and looks every few minutes whether the address is still the one
+//! that the provider knows: the public URL of a server changes too. What it found stands with the settings.
+
+use std::time::Duration;
+
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::digest::Digest;
+use messaging_core::domain::settings::{CallbackRegistration, ChannelSettings};
+use messaging_core::ports::store::{CommitError, Stored};
+use messaging_core::ports::transport::Registration;
+use tokio::time::timeout;
+
+use crate::jobs::register_callback::RegisterCallback;
+use crate::work::job::{Job, JobContext, JobError};
+
+/// How long a provider may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Characters of what a provider says that are kept.
+const MAX_ERROR: usize = 500;
+
+/// How often an outcome is decided again because the settings changed meanwhile.
+const MAX_COMMITS: usize = 8;
+
+impl RegisterCallback {
+    /// The settings, while this job is theirs.
+    async fn settings(
+        &self,
+        cx: &JobContext,
+    ) -> Result<Option<(Stored<ChannelSettings>, CallbackRegistration)>, JobError> {
+        let stored = cx.app.store().channel(self.workspace_id, self.channel).await?;
+        let ours = |stored: Stored<ChannelSettings>| {
+            let registration = stored.record.registration.clone()?;
+            (registration.job == cx.handle().id).then_some((stored, registration))
+        };
+        Ok(stored.and_then(ours))
+    }
+}
+
+impl Job for RegisterCallback {
+    async fn run(self, cx: &JobContext) -> Result<(), JobError> {
+        let app = &cx.app;
+        let Some((Stored { record: settings, .. }, known)) = self.settings(cx).await? else {
+            return Ok(cx.finish(Changes::default()).await?);
+        };
+        let (Some(transport), Some(address)) =
+            (app.transport(self.channel, &settings.provider), app.channel_callback(&settings))
+        else {
+            return Ok(cx.finish(Changes::default()).await?);
+        };
+        let digest = Digest::of(&address.url);
+        if known.error.is_none() && known.address == Some(digest) {
+            return cx.again_at(app.now() + Self::LOOK, &self, Changes::default()).await;
+        }
+        cx.hold().await?;
+        let told = timeout(PATIENCE, transport.register(&app.open_secrets(&settings), &address)).await;
+        let told = told.unwrap_or_else(|_| Err(format!("no answer within {} seconds", PATIENCE.as_secs())));
+        let (job, wait, address, error) = match told {
+            Ok(Registration::NotNeeded) => return Ok(cx.finish(Changes::default()).await?),
+            Ok(Registration::Registered) => (Self { failures: 0, ..self }, Self::LOOK, Some(digest), None),
+            Err(error) => {
+                tracing::warn!(workspace = %self.workspace_id, channel = %self.channel, "a provider was not told where to call");
+                let (job, wait) = self.failed();
+                (job, wait, None, Some(error.chars().take(MAX_ERROR).collect()))
+            }
+        };
+        for _ in 0..MAX_COMMITS {
+            let Some((Stored { record, revision }, known)) = self.settings(cx).await? else {
+                return Ok(cx.finish(Changes::default()).await?);
+            };
+            let found = CallbackRegistration { address, error: error.clone(), ..known.clone() };
+            let mut changes = Changes::default();
+            if found != known {
+                let record = ChannelSettings { registration: Some(found), ..record };
+                changes.push(Write::PutChannel(record, Expect::Revision(revision)));
+            }
+            match cx.again_at(app.now() + wait, &job, changes).await {
+                Err(JobError::Commit(CommitError::Conflict)) => {}
+                outcome => return outcome,
+            }
+        }
+        cx.again_at(app.now() + wait, &job, Changes::default()).await
+    }
+}
