@@ -131,7 +131,7 @@ impl Options {
 
 /// The transports by channel and provider name (contract section 16).
 pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transport>)> {
-    let sandbox: Arc<dyn Transport> = Arc::new(Sandbox);
+    let sandbox: Arc<dyn Transport> = Arc::new(Sandbox::default());
     let relay = SmtpRelay::builder().ehlo_name(&options.hostname).allow_private(options.allow_private);
     let relay: Arc<dyn Transport> = Arc::new(relay.build());
     let direct = DirectDelivery::builder(&options.hostname, options.dns.clone());

@@ -1,9 +1,16 @@
 //! The provider `sandbox`: nothing leaves the server.
 
+use std::fmt;
+use std::sync::{Arc, OnceLock, Weak};
+
 use async_trait::async_trait;
 use bytes::Bytes;
+use messaging_core::domain::receipt::Receipt;
+use messaging_core::domain::simulator::{SimulatedDevice, simulate_device};
+use messaging_core::ports::inbound::{ProviderSink, ReceiptLink};
 use messaging_core::ports::transport::{
-    Acceptance, Content, Outcome, Outgoing, Response, Sent, TelegramText, Transport, TransportError, WhatsappContent,
+    Acceptance, Answer, Content, Outcome, OutcomeClass, Outgoing, ProviderAnswer, Response, Sent, TelegramText,
+    Transport, TransportError, WhatsappContent,
 };
 use serde_json::json;
 
@@ -13,8 +20,54 @@ use crate::mime;
 ///
 /// An email is captured as its MIME source. The other channels have no common wire format: they are
 /// captured as a JSON document with `channel`, `to` and what the channel has, such as `title`, `text` and `buttons`.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Sandbox;
+/// Some of their recipients do something else: see [`simulate_device`].
+#[derive(Clone, Default)]
+pub struct Sandbox {
+    /// Who is told that a simulated recipient has read something.
+    sink: Arc<OnceLock<Weak<dyn ProviderSink>>>,
+}
+
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sandbox").finish_non_exhaustive()
+    }
+}
+
+impl Sandbox {
+    /// What becomes of a recipient who was admitted.
+    async fn answer(&self, outgoing: &Outgoing, recipient: &str) -> Outcome {
+        let channel = outgoing.content.channel();
+        match simulate_device(channel, recipient) {
+            None => Outcome::accepted(Acceptance::Delivered, accepted()),
+            Some(SimulatedDevice { outcome, reads: false }) => outcome,
+            Some(SimulatedDevice { outcome, reads: true }) => self.read(outgoing, outcome).await,
+        }
+    }
+
+    /// The recipient reads it. That is told by the name of the message, which its commit makes known: so it counts after
+    /// the delivery.
+    async fn read(&self, outgoing: &Outgoing, outcome: Outcome) -> Outcome {
+        let Some(answer) = outcome.answer().cloned() else { return outcome };
+        let name = format!("sandbox-{}", outgoing.message_id);
+        let about = ReceiptLink::Provider {
+            workspace_id: outgoing.workspace_id,
+            channel: outgoing.content.channel(),
+            provider: NAME.to_owned(),
+            provider_message_id: name.clone(),
+        };
+        let read = OutcomeClass::Accepted(Acceptance::Delivered);
+        let receipt = Receipt::Read(Answer::new(read, Response::of_text("read")));
+        if let Some(sink) = self.sink.get().and_then(Weak::upgrade)
+            && let Err(error) = sink.receive_receipt(&about, &receipt).await
+        {
+            tracing::warn!(message_id = %outgoing.message_id, error = %error, "a simulated receipt is lost");
+        }
+        answer.provider(ProviderAnswer { message_id: Some(name), ..ProviderAnswer::default() }).into()
+    }
+}
+
+/// The name of the provider.
+const NAME: &str = "sandbox";
 
 #[async_trait]
 impl Transport for Sandbox {
@@ -24,14 +77,22 @@ impl Transport for Sandbox {
             other => document(outgoing, other),
         };
         let admitted = outgoing.last_look.begin(&outgoing.recipients).await;
-        let outcomes: Vec<_> = admitted
-            .into_iter()
-            .map(|one| one.refusal().unwrap_or_else(|| Outcome::accepted(Acceptance::Delivered, accepted())))
-            .collect();
+        let mut outcomes = Vec::with_capacity(admitted.len());
+        for (recipient, admitted) in outgoing.recipients.iter().zip(admitted) {
+            outcomes.push(match admitted.refusal() {
+                Some(refusal) => refusal,
+                None => self.answer(outgoing, recipient).await,
+            });
+        }
         if !outcomes.iter().any(Outcome::is_accepted) {
             return Ok(Sent { outcomes, ..Sent::default() });
         }
         Ok(Sent { outcomes, captured: Some(Bytes::from(captured)), ..Sent::default() })
+    }
+
+    fn attach(&self, sink: Weak<dyn ProviderSink>) {
+        // Whoever was attached first stays.
+        let _ = self.sink.set(sink);
     }
 
     fn is_local(&self) -> bool {

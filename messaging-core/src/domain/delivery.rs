@@ -276,7 +276,13 @@ fn answered(
     let is_email = attempt.channel == Channel::Email;
     let was_deferred = recipient.was_deferred;
     let circumstances = Circumstances { is_email, is_last: attempt.next_attempt_at.is_none(), was_deferred };
-    let fate = fate(answer, circumstances);
+    let fate = match fate(answer, circumstances) {
+        // An earlier attempt may have arrived, and a receipt may still come.
+        Fate::Failed(_) | Fate::Bounced(_) if ambiguous.is_some() && answer.class.is_retried() && !is_email => {
+            Fate::Sent(Acceptance::Relayed)
+        }
+        fate => fate,
+    };
     match fate {
         Fate::Sent(acceptance) => {
             judgment.event(EventKind::Sent, json!({"recipient": address, "ambiguous": ambiguous}));

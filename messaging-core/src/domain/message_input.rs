@@ -192,13 +192,6 @@ impl MessageInput {
         self.channel == channel || self.fallback.iter().flatten().any(|step| step.channel == channel)
     }
 
-    /// Adds what is wrong with it as it is asked for at `now`.
-    pub fn check_at(&self, now: Timestamp, violations: &mut Violations) {
-        if self.send_at.is_some_and(|at| at > now.in_a_year()) {
-            violations.add("/send_at", FieldCode::OutOfRange, "must be at most a year ahead");
-        }
-    }
-
     fn check_recipient(&self, violations: &mut Violations) {
         match self.to.as_deref() {
             None | Some("") if !is_given(self.contact_id.as_ref()) => {

@@ -6,9 +6,23 @@ use std::time::Duration;
 
 use crate::time::Timestamp;
 
+/// The waits of the channels other than email.
+pub const OFF_EMAIL: [Duration; 7] = [
+    Duration::from_secs(5),
+    Duration::from_secs(15),
+    Duration::from_secs(60),
+    Duration::from_mins(5),
+    Duration::from_mins(15),
+    Duration::from_mins(30),
+    Duration::from_hours(1),
+];
+
+/// How long a message of another channel is tried at most.
+pub const OFF_EMAIL_EXPIRY: Duration = Duration::from_hours(24);
+
 /// When to try again after attempt number `attempt` (the first is 1), made at `now`, was put off.
-/// `None`: the message has expired. The last wait of the schedule repeats; the last attempt is made
-/// when the message expires.
+/// `None`: the message has expired. The last wait of the schedule repeats; the last time is when the message expires:
+/// email is attempted once more then, everything else ends.
 ///
 /// The wait is longer than the schedule says by `jitter` thousandths: messages that one outage put off
 /// together do not come back together.

@@ -41,6 +41,9 @@ pub struct DeliverMessage {
     /// What an automation asks for whose message is marketing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) marketing: Option<MarketingTerms>,
+    /// Off email: how long it is tried at most, in seconds, as its request says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ttl: Option<u32>,
 }
 
 /// What an automation asks for whose message is marketing: the last look right before the attempt heeds it.
@@ -111,6 +114,7 @@ impl DeliverMessage {
             released_at: None,
             reserved_at: None,
             marketing: None,
+            ttl: None,
         }
     }
 }

@@ -42,6 +42,9 @@ pub struct AcceptedMessage {
     pub message_id: MessageId,
     /// Always `queued`.
     pub status: MessageStatus,
+    /// Only of a text message, where its text is known: the parts that it is sent in, each of which is paid for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments: Option<u32>,
 }
 
 /// `POST /messages`
@@ -65,10 +68,11 @@ impl Operation for SendMessage {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<AcceptedMessage, Error> {
         let sent = SentMessage { request: cx.body.clone(), ..SentMessage::new(cx.workspace()?, call.body) };
         let accepted = cx.app.accept_message(sent, cx.now, &mut cx.violations).await?;
+        let segments = cx.app.segments_of_new(&accepted.writes).await;
         cx.changes.extend(accepted.writes);
         cx.files.extend(accepted.files);
         let message_id = accepted.message_id;
-        Ok(AcceptedMessage { message_id, status: MessageStatus::Queued })
+        Ok(AcceptedMessage { message_id, status: MessageStatus::Queued, segments })
     }
 }
 

@@ -4,6 +4,7 @@
 //! they name, are one commit of whoever asked.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use messaging_core::changes::Write;
@@ -29,6 +30,9 @@ use crate::error::{Error, Unprocessable};
 use crate::jobs::JobData as _;
 use crate::jobs::deliver_message::{DeliverMessage, MarketingTerms};
 use crate::services::chains::Unsent;
+
+/// How far ahead a message may be due.
+const MAX_AHEAD: Duration = Duration::from_hours(366 * 24);
 
 /// A message that somebody wants to be sent.
 #[derive(Debug)]
@@ -95,11 +99,11 @@ impl App {
         violations: &mut Violations,
     ) -> Result<AcceptedWrites, Error> {
         let SentMessage { workspace_id, input, request, campaign_id, automation, fallback_of } = sent;
-        input.check_at(now, violations);
+        let send_at = due(&input, now, violations);
+        look_up_chain(self, violations, workspace_id, &input).await?;
         if input.may_go_to(Channel::Viber) {
             input.check_viber(self.viber_service(workspace_id).await?, violations);
         }
-        look_up_fallbacks(self, violations, workspace_id, &input).await?;
         let named_domain = look_up(self, violations, workspace_id, &input).await?;
         let template = named_template(self, violations, workspace_id, &input).await?;
         let input = from_template(input, template.as_deref());
@@ -112,7 +116,6 @@ impl App {
             _ => None,
         };
         require_transport(self, workspace_id, input.channel).await?;
-        let send_at = input.send_at.filter(|send_at| *send_at > now);
         let has_fallback = input.fallback.as_ref().is_some_and(|rest| !rest.is_empty());
         let known = contact.as_ref().map(|contact| contact.id);
         let (to, contact_id) = match decide_recipient(self, workspace_id, &input, contact).await {
@@ -153,12 +156,16 @@ impl App {
         let copies = copy_keys(self, workspace_id, &input);
         let (named, files) = name_files(self, &message, &input);
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
-        let jobs = match automation.as_ref().and_then(|automation| automation.marketing) {
+        let mut jobs = match automation.as_ref().and_then(|automation| automation.marketing) {
             Some(terms) => vec![DeliverMessage::of_marketing(&message, terms)],
             None => DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref()),
         };
         let goes_out_at = send_at.unwrap_or(now);
         let watch = self.watch(&message, &input, goes_out_at);
+        let ttl = input.options.as_ref().and_then(|options| options.ttl);
+        for job in &mut jobs {
+            job.ttl = ttl;
+        }
         let automation = automation.map(|OfAutomation { id: _, marketing, subject }| AutomationContent {
             is_marketing: marketing.is_some(),
             subject,
@@ -174,6 +181,15 @@ impl App {
         writes.extend(watch);
         Ok(AcceptedWrites { message_id, writes, files })
     }
+}
+
+/// When a message that was asked for is due; `None` for now. More than a year ahead is added to the violations.
+fn due(input: &MessageInput, now: Timestamp, violations: &mut Violations) -> Option<Timestamp> {
+    let send_at = input.send_at.filter(|send_at| *send_at > now)?;
+    if send_at > now + MAX_AHEAD {
+        violations.add("/send_at", FieldCode::OutOfRange, "must be at most a year ahead");
+    }
+    Some(send_at)
 }
 
 /// What erasing finds the message by, for each of its copies once.
@@ -215,33 +231,17 @@ async fn named_template(
     workspace: WorkspaceId,
     input: &MessageInput,
 ) -> Result<Option<Arc<Template>>, Error> {
-    let Some(id) = input.template_id.as_ref().filter(|id| !id.is_empty()) else { return Ok(None) };
-    find_template(app, violations, workspace, (id, input.channel), || "/template_id".to_owned()).await
+    find_template(app, violations, workspace, (input.channel, input.template_id.as_ref()), "/template_id").await
 }
 
-/// Looks up the templates that the request falls back to.
-async fn look_up_fallbacks(
-    app: &App,
-    violations: &mut Violations,
-    workspace: WorkspaceId,
-    input: &MessageInput,
-) -> Result<(), Error> {
-    for (index, step) in input.fallback.iter().flatten().enumerate() {
-        let Some(id) = step.template_id.as_ref().filter(|id| !id.is_empty()) else { continue };
-        let at = || format!("/fallback/{index}/template_id");
-        find_template(app, violations, workspace, (id, step.channel), at).await?;
-    }
-    Ok(())
-}
-
-/// A template that is named for a channel, by the member at a pointer.
 async fn find_template(
     app: &App,
     violations: &mut Violations,
     workspace: WorkspaceId,
-    (id, channel): (&str, Channel),
-    at: impl Fn() -> String,
+    (channel, id): (Channel, Option<&String>),
+    pointer: &str,
 ) -> Result<Option<Arc<Template>>, Error> {
+    let Some(id) = id.filter(|id| !id.is_empty()) else { return Ok(None) };
     let found = match id.parse() {
         Ok(id) => app.template_head(workspace, id).await?,
         Err(_) => None,
@@ -257,9 +257,23 @@ async fn find_template(
         Some(_) => None,
     };
     if let Some((code, rule)) = fault {
-        violations.add(at(), code, rule);
+        violations.add(pointer, code, rule);
     }
     Ok(found)
+}
+
+/// Looks up the templates that the chain names. Those that are not there, or cannot be sent, are added to the violations.
+async fn look_up_chain(
+    app: &App,
+    violations: &mut Violations,
+    workspace: WorkspaceId,
+    input: &MessageInput,
+) -> Result<(), Error> {
+    for (index, next) in input.fallback.iter().flatten().enumerate() {
+        let named = (next.channel, next.template_id.as_ref());
+        find_template(app, violations, workspace, named, &format!("/fallback/{index}/template_id")).await?;
+    }
+    Ok(())
 }
 
 /// The request with the template's sender where it names none itself.

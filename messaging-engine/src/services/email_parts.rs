@@ -12,7 +12,7 @@ use messaging_core::ports::transport::Mailbox;
 use messaging_core::time::Timestamp;
 
 use crate::app::App;
-use crate::services::message_parts::{MessageParts, is_marketing};
+use crate::services::message_parts::{MessageParts, is_marketing, offers_unsubscribe};
 use crate::services::templates::Unrendered;
 
 /// What recipients see of an email, besides attachments.
@@ -75,14 +75,19 @@ impl App {
         let text = text.filter(|text| !text.is_empty());
         // The text part is made of the HTML as it was given: its links stay what they are.
         let text = text.or_else(|| html.map(plain_text::from_html));
+        let options = input.options.as_ref();
         let base = tracking::base(domain, &self.settings().public_url);
         let links = Links {
             key: self.link_key(),
             base: &base,
             workspace: message.workspace_id,
             message: message.id,
-            open: domain.is_some_and(|domain| domain.open_tracking),
-            click: domain.is_some_and(|domain| domain.click_tracking),
+            open: options
+                .and_then(|options| options.track_opens)
+                .unwrap_or_else(|| is_marketing(request) && domain.is_some_and(|domain| domain.open_tracking)),
+            click: options
+                .and_then(|options| options.track_clicks)
+                .unwrap_or_else(|| domain.is_some_and(|domain| domain.click_tracking)),
         };
         let utm = request.campaign.as_ref().and_then(|campaign| campaign.plan.settings.utm.as_ref());
         let campaigned = Campaigned { utm, numbers: &numbers };
@@ -92,7 +97,7 @@ impl App {
         };
         let mut headers: Vec<_> =
             input.headers.iter().flatten().map(|(name, value)| (name.clone(), value.clone())).collect();
-        if let Some(domain) = domain.filter(|_| is_marketing(request)) {
+        if let Some(domain) = domain.filter(|_| offers_unsubscribe(request)) {
             let offer = unsubscribe_header::headers(&links, &domain.bounce_domain());
             headers.extend(offer.map(|(name, value)| (name.to_owned(), value)));
         }

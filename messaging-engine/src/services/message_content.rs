@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use messaging_core::changes::Write;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content::{self, RequestContent};
 use messaging_core::domain::message::Message;
+use messaging_core::domain::sms::{self, Size};
 use messaging_core::ports::store::StoreError;
 
 use crate::app::App;
@@ -57,15 +59,47 @@ impl App {
         Ok(request.map(|request| KeptContent { request, _room: room }))
     }
 
-    /// The subject of a message or its title, as it was sent or would be; `None` on channels that have none, when the
-    /// content is not kept, and where it cannot be rendered.
-    pub(crate) async fn subject_of(&self, message: &Message) -> Result<Option<String>, StoreError> {
-        if !matches!(message.channel, Channel::Email | Channel::Push) {
-            return Ok(None);
+    /// What answers tell of what a message says, as it was sent or would be: nothing on channels that have neither, when
+    /// the content is not kept, and where it cannot be rendered.
+    pub(crate) async fn outline_of(&self, message: &Message) -> Result<Outline, StoreError> {
+        if !matches!(message.channel, Channel::Email | Channel::Push | Channel::Sms) {
+            return Ok(Outline::default());
         }
-        let Some(kept) = self.kept_content(message).await? else { return Ok(None) };
-        or_unrenderable(self.rendered_subject(message, &kept.request).await).map(Option::flatten)
+        let Some(kept) = self.kept_content(message).await? else { return Ok(Outline::default()) };
+        if message.channel == Channel::Sms {
+            return Ok(Outline { subject: None, sms: self.sms_size(message, &kept.request).await? });
+        }
+        let subject = or_unrenderable(self.rendered_subject(message, &kept.request).await)?.flatten();
+        Ok(Outline { subject, sms: None })
     }
+
+    /// What a text message takes; `None` where it cannot be rendered.
+    async fn sms_size(&self, message: &Message, request: &RequestContent) -> Result<Option<Size>, StoreError> {
+        let parts = or_unrenderable(self.message_parts(message, request).await)?;
+        Ok(parts.and_then(|parts| parts.text).map(|text| sms::size(&text)))
+    }
+
+    /// The segments of a text message that is being accepted by these writes; `None` of other channels, and where they
+    /// are not known now: that is no reason to refuse it.
+    pub(crate) async fn segments_of_new(&self, writes: &[Write]) -> Option<u32> {
+        let inserted = writes.iter().find_map(|write| match write {
+            Write::InsertMessage(message, content) if message.channel == Channel::Sms => Some((message, content)),
+            _ => None,
+        });
+        let (message, content) = inserted?;
+        let request = content::decode(content).ok()?;
+        let size = self.sms_size(message, &request).await.ok()??;
+        u32::try_from(size.segments).ok()
+    }
+}
+
+/// What answers tell of what a message says.
+#[derive(Debug, Default)]
+pub(crate) struct Outline {
+    /// The subject of an email, the title of a push message.
+    pub(crate) subject: Option<String>,
+    /// What a text message takes.
+    pub(crate) sms: Option<Size>,
 }
 
 /// What was rendered; `None` where that is not possible, however often it is tried.

@@ -9,6 +9,7 @@ use messaging_core::domain::channel_content::{ChannelContent, Parts, TooLong, Vi
 use messaging_core::domain::content::{RequestContent, TemplateUse};
 use messaging_core::domain::limits::{MAX_DISPLAY_NAME, MAX_SUBJECT};
 use messaging_core::domain::message::{Message, MessageSource};
+use messaging_core::domain::message_input::Category;
 use messaging_core::domain::plain_text;
 use messaging_core::domain::sending_domain::responsible;
 use messaging_core::domain::template::compiled::{Compiled, Rendering, Replaced};
@@ -106,7 +107,7 @@ impl App {
         if let Some(subject) = request.automation.as_ref().and_then(|automation| automation.subject.as_ref()) {
             parts.subject = Some(subject.clone());
         }
-        if message.channel == Channel::Email && is_marketing(request) {
+        if message.channel == Channel::Email && offers_unsubscribe(request) {
             self.add_unsubscribe_link(message, &mut parts).await?;
         }
         let viber = match message.channel {
@@ -202,10 +203,16 @@ impl App {
     }
 }
 
-/// Whether a message is marketing, which carries the offer to unsubscribe (contract section 10): what campaigns send, and
-/// automations unless they say something else.
-pub(crate) fn is_marketing(request: &RequestContent) -> bool {
+/// Whether a message is sent as marketing, which carries the offer to unsubscribe (contract section 10): what campaigns
+/// send, and automations unless they say something else.
+pub(crate) fn offers_unsubscribe(request: &RequestContent) -> bool {
     request.campaign.is_some() || request.automation.as_ref().is_some_and(|automation| automation.is_marketing)
+}
+
+/// Whether a message is marketing, for providers that ask and for what is recorded of it: also one whose request says so.
+pub(crate) fn is_marketing(request: &RequestContent) -> bool {
+    let asked = request.input.options.as_ref().and_then(|options| options.category);
+    offers_unsubscribe(request) || asked == Some(Category::Marketing)
 }
 
 /// Whether a message went to a contact rather than to an address: what nobody asked for one by one.

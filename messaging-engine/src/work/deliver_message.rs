@@ -19,6 +19,7 @@ use messaging_core::domain::delivery::Judgment;
 use messaging_core::domain::message::{Capture, EventKind, Message, MessageStatus};
 use messaging_core::domain::provider_link::ProviderLink;
 use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
+use messaging_core::domain::retry;
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::ports::transport::{Admission as _, Admitted, Outcome, Reservation};
@@ -27,7 +28,7 @@ use messaging_core::time::Timestamp;
 use crate::app::App;
 use crate::jobs::deliver_message::{DeliverMessage, RecipientProgress, Transaction};
 use crate::jobs::lanes;
-use crate::work::delivery::{Performed, Trial, Turn, conclude, expire, fail, perform, prepare, turn};
+use crate::work::delivery::{Performed, Trial, Turn, conclude, expire, expire_untried, fail, perform, prepare, turn};
 use crate::work::delivery_progress::Addressee;
 use crate::work::job::{Job, JobContext, JobError, give_way, insist};
 use crate::work::marketing_look::{Look, Permit, Refusal, let_go, look, turn_away};
@@ -72,7 +73,8 @@ impl Job for DeliverMessage {
         let looked_at = cx.app.monotonic();
         // Whoever waits, for the turn of its domain or for memory, holds no content.
         let turn = turn(&cx.app, &message, self.lane.class(), self.single_domain()).await?;
-        let is_expired = cx.app.now() >= self.accepted_at(&message) + cx.app.settings().message_expiry;
+        let expiry = self.expiry(&cx.app, &message);
+        let is_expired = cx.app.now() >= self.accepted_at(&message) + expiry;
         let (reservation, _probe, expired_with) = match turn {
             Turn::Go(reservation, probe) => (reservation, probe, None),
             Turn::Paused(_, error) if is_expired => (Reservation::default(), None, Some(error)),
@@ -99,7 +101,7 @@ impl Job for DeliverMessage {
             first => first,
         };
         let mut run =
-            Run { job: self, message, addressees: Vec::new(), copies: Vec::new(), found_ambiguous: 0, permit };
+            Run { job: self, message, addressees: Vec::new(), copies: Vec::new(), found_ambiguous: 0, permit, expiry };
         let request = match stored.map(|stored| content::decode(&stored)).transpose() {
             Ok(Some(request)) => Some(request),
             Ok(None) => cx.app.campaign_request(&run.message).await?,
@@ -126,6 +128,10 @@ impl Job for DeliverMessage {
             let performed = expire(&cx.app, &run.message, run.trial(), &run.addressees, &error);
             return run.record(cx, performed).await;
         }
+        if is_expired && run.has_no_attempt_left() {
+            let performed = expire_untried(&cx.app, &run.message, run.trial(), &run.addressees).await?;
+            return run.record(cx, performed).await;
+        }
         if cx.failures > 0 && is_expired {
             let why = "every attempt ended in a fault of the server until the message expired";
             return run.fail(cx, &Impossible::new("provider_error", why)).await;
@@ -136,7 +142,8 @@ impl Job for DeliverMessage {
             files => Some(cx.app.file_memory().take(run.job.peer(), files / 2 * FILE_COPIES_HALVES).await),
         };
         let mut prepared =
-            prepare(&cx.app, &run.message, &request, run.addressees.clone(), &everyone, reservation).await?;
+            prepare(&cx.app, &run.message, &request, run.addressees.clone(), &everyone, reservation, run.trial())
+                .await?;
         // What is sent is made of it, and is as large.
         drop(request);
         let log = prepared.attend(|transport, urls| Arc::new(run.log(cx, transport, urls)));
@@ -182,6 +189,18 @@ impl DeliverMessage {
     /// Since when the time of the message to expire runs.
     fn accepted_at(&self, message: &Message) -> Timestamp {
         self.released_at.unwrap_or(message.created_at)
+    }
+
+    /// How long after that it expires.
+    fn expiry(&self, app: &App, message: &Message) -> Duration {
+        let email = app.settings().message_expiry;
+        match message.channel {
+            Channel::Email => email,
+            _ => {
+                let asked = self.ttl.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));
+                asked.min(retry::OFF_EMAIL_EXPIRY).min(email)
+            }
+        }
     }
 
     /// The one domain of its recipients. Jobs of earlier versions may serve others besides that of their lane.
@@ -248,11 +267,20 @@ struct Run {
     found_ambiguous: u64,
     /// What the last look at a message of a campaign left to be done when its attempt begins.
     permit: Option<Permit>,
+    /// How long the message is tried.
+    expiry: Duration,
 }
 
 impl Run {
     fn trial(&self) -> Trial {
-        Trial { number: self.job.attempt, accepted_at: self.job.accepted_at(&self.message) }
+        Trial { number: self.job.attempt, accepted_at: self.job.accepted_at(&self.message), expiry: self.expiry }
+    }
+
+    /// Whether a message that has expired is not attempted once more. Email is; what has no time at all has its one
+    /// attempt.
+    fn has_no_attempt_left(&self) -> bool {
+        let was_attempted = self.job.attempt > 1 || self.addressees.iter().any(|one| one.progress.cut_off > 0);
+        self.message.channel != Channel::Email && (was_attempted || !self.expiry.is_zero())
     }
 
     /// The attempt at a message of a campaign did not begin.

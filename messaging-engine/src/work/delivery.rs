@@ -11,20 +11,21 @@ use messaging_core::domain::consequence::{AccountState, account_state};
 use messaging_core::domain::content::RequestContent;
 use messaging_core::domain::delivery::{Attempt, Judgment, MAX_CUT_OFF, RecipientResult, Result as Fate, judge};
 use messaging_core::domain::lane::JobClass;
-use messaging_core::domain::message::{Message, MessageStatus};
+use messaging_core::domain::message::{EventKind, Message, MessageStatus};
 use messaging_core::domain::recipients::{Recipient, RecipientKind};
 use messaging_core::domain::simulator::{self, Simulated, simulate};
 use messaging_core::domain::{retry, sender};
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{
-    Acceptance, DeliveryOptions, LastLook, Outcome, OutcomeClass, Outgoing, Reservation, Response, Route,
+    Acceptance, DeliveryOptions, LastLook, Outcome, OutcomeClass, Outgoing, Reservation, Response, Route, Scope,
 };
 use messaging_core::time::Timestamp;
 
 use crate::app::account_pauses::{Entry, Probe};
 use crate::app::{App, Provider};
 use crate::jobs::deliver_message::Transaction;
+use crate::services::message_parts::is_marketing;
 use crate::work::compose::{Composed, compose};
 use crate::work::delivery_progress::Addressee;
 use crate::work::transaction_log::TransactionLog;
@@ -33,6 +34,9 @@ use crate::work::unprepared::{Impossible, Unprepared};
 /// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
 /// store is healthy.
 const HELD_FOR: Duration = Duration::from_secs(5);
+
+/// More than a message is put off before it expires.
+const MAX_DEFERRALS: usize = 1000;
 
 /// Copies look again after this whether the message is stopped, while its `to` recipient waits for another attempt.
 const UNDECIDED_FOR: Duration = Duration::from_mins(1);
@@ -65,6 +69,8 @@ pub(super) struct Trial {
     pub(super) number: u32,
     /// Since when the time of the message to expire runs.
     pub(super) accepted_at: Timestamp,
+    /// How long after that the message expires.
+    pub(super) expiry: Duration,
 }
 
 /// What an attempt ended with.
@@ -204,6 +210,7 @@ pub(super) async fn prepare(
     addressees: Vec<Addressee>,
     everyone: &[Recipient],
     reservation: Reservation,
+    trial: Trial,
 ) -> Result<Prepared, StoreError> {
     let addresses = everyone.iter().map(|recipient| &recipient.address);
     let reasons = app.stopping_reasons(message.workspace_id, message.channel, addresses).await?;
@@ -293,7 +300,7 @@ pub(super) async fn prepare(
         content,
         last_look: LastLook::default(),
         reservation,
-        options: DeliveryOptions::default(),
+        options: delivery_options(app, request, trial),
         receipts: (message.channel != Channel::Email).then(|| app.receipt_address(message)),
     };
     let parcel = Parcel { transport: Arc::clone(transport), provider: name, outgoing };
@@ -388,6 +395,30 @@ pub(super) fn expire(app: &App, message: &Message, trial: Trial, addressees: &[A
     Performed::without_peer(judgment, results)
 }
 
+/// What it means for those whom a job serves that the message has expired between two attempts, or before the first.
+///
+/// Whoever may have it already is not told off. Of the others the last attempt tells what was the matter.
+pub(super) async fn expire_untried(
+    app: &App,
+    message: &Message,
+    trial: Trial,
+    addressees: &[Addressee],
+) -> Result<Performed, StoreError> {
+    let (workspace, kind) = (message.workspace_id, EventKind::Deferred);
+    let deferred = app.store().message_events_of_kind(workspace, message.id, kind, MAX_DEFERRALS).await?;
+    let last = deferred.iter().rev().find_map(|event| event.meta.get("response")?.as_str());
+    let Some(last) = last else {
+        let unsent = Impossible::new("provider_error", "the message expired before it was sent");
+        return Ok(fail(app, message, trial, addressees, &unsent));
+    };
+    // An answer that is about nobody: what is known of a recipient counts.
+    let response = Response::of_text(last);
+    let outcome = Outcome::of(OutcomeClass::Retry(Scope::Account), response);
+    let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(Fate::Tried(outcome.clone()))).collect();
+    let judgment = judge(circumstances(app, message, trial), &results);
+    Ok(Performed::without_peer(judgment, results))
+}
+
 /// What it means for those whom a job serves that nothing can be sent.
 pub(super) fn fail(
     app: &App,
@@ -432,15 +463,34 @@ fn circumstances(app: &App, message: &Message, trial: Trial) -> Attempt {
         number: trial.number,
         channel: message.channel,
         now,
-        next_attempt_at: next_attempt(app, trial),
-        expires_at: trial.accepted_at + app.settings().message_expiry,
+        next_attempt_at: next_attempt(app, message.channel, trial),
+        expires_at: trial.accepted_at + trial.expiry,
         held_until: now + HELD_FOR,
     }
 }
 
-fn next_attempt(app: &App, trial: Trial) -> Option<Timestamp> {
+fn next_attempt(app: &App, channel: Channel, trial: Trial) -> Option<Timestamp> {
     let settings = app.settings();
     let jitter = app.random_below(settings.message_retry_jitter + 1);
-    let schedule = &settings.message_retry;
-    retry::next_attempt(schedule, trial.number, jitter, app.now(), trial.accepted_at, settings.message_expiry)
+    let schedule = match channel {
+        Channel::Email => &settings.message_retry[..],
+        _ => &retry::OFF_EMAIL,
+    };
+    retry::next_attempt(schedule, trial.number, jitter, app.now(), trial.accepted_at, trial.expiry)
+}
+
+/// How a message is to be delivered off email. A time to live that the request gives counts from when the message was
+/// accepted, for the provider too; without one it is the provider's own.
+fn delivery_options(app: &App, request: &RequestContent, trial: Trial) -> DeliveryOptions {
+    let given = request.input.options.as_ref();
+    let ttl = given.and_then(|given| given.ttl).map(|seconds| {
+        let end = trial.accepted_at + Duration::from_secs(seconds.into());
+        end.since(app.now())
+    });
+    DeliveryOptions {
+        ttl,
+        collapse_key: given.and_then(|given| given.collapse_key.clone()).filter(|key| !key.is_empty()),
+        silent: given.is_some_and(|given| given.silent == Some(true)),
+        is_marketing: is_marketing(request),
+    }
 }

@@ -70,7 +70,7 @@ async fn assert_gone(product: &Product, ids: &[MessageId]) {
 
 #[tokio::test]
 async fn a_copy_goes_and_the_message_stays() {
-    let product = Product::carried_by(Arc::new(Sandbox)).await;
+    let product = Product::carried_by(Arc::new(Sandbox::default())).await;
     let ann = person(&product).await;
     let mut ids = Vec::new();
     ids.push(product.send(&copied("bob@example.com", &["carol@example.com", ADDRESS], &["dora@example.com"])).await);

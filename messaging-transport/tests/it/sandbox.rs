@@ -8,8 +8,10 @@ use crate::support::{email, outgoing};
 async fn an_email_is_captured_as_its_source() {
     let email = email();
     let source = mime::build(&email).unwrap();
-    let sent =
-        Sandbox.send(&outgoing(&["ann@example.com", "b@example.com"], Content::Email(Box::new(email)))).await.unwrap();
+    let sent = Sandbox::default()
+        .send(&outgoing(&["ann@example.com", "b@example.com"], Content::Email(Box::new(email))))
+        .await
+        .unwrap();
     assert_eq!(sent.captured.unwrap(), source);
     assert_eq!(sent.outcomes.len(), 2);
     for outcome in &sent.outcomes {
@@ -25,7 +27,7 @@ async fn an_email_is_captured_as_its_source() {
 #[tokio::test]
 async fn other_channels_are_captured_as_a_document() {
     let message = PushContent { title: Some("Hi".into()), text: "There".into(), ..PushContent::default() };
-    let sent = Sandbox.send(&outgoing(&["token"], Content::Push(Box::new(message)))).await.unwrap();
+    let sent = Sandbox::default().send(&outgoing(&["token"], Content::Push(Box::new(message)))).await.unwrap();
     let document: Value = serde_json::from_slice(&sent.captured.unwrap()).unwrap();
     assert_eq!(document, json!({"channel": "push", "to": "token", "title": "Hi", "text": "There", "html": null}));
 }
@@ -34,5 +36,5 @@ async fn other_channels_are_captured_as_a_document() {
 async fn an_email_that_cannot_be_built_is_an_error() {
     let mut email = email();
     email.headers.push(("X Y".into(), "z".into()));
-    assert!(Sandbox.send(&outgoing(&["a@b.co"], Content::Email(Box::new(email)))).await.is_err());
+    assert!(Sandbox::default().send(&outgoing(&["a@b.co"], Content::Email(Box::new(email)))).await.is_err());
 }

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use super::kind::{BUILTIN, Callbacks, Form, Member, ProviderKind, ROUTES, Role};
+use super::kind::{BUILTIN, Callbacks, Form, Member, ProviderKind, ROUTES, Role, VIBER_BOT};
 use crate::domain::channel::Channel;
 
 /// Every provider of every channel; the first of a channel is its default.
@@ -142,7 +142,7 @@ fn viber() -> Vec<ProviderKind> {
         secret("auth_token", Form::Text, "The token of the bot; it also proves what Viber calls back with.").required(),
         detail("sender", Form::TextUpTo(28), "The name that messages come from.").required(),
     ];
-    vec![own_gateway(Channel::Viber), calling(Callbacks::Proved, provider(Channel::Viber, "bot", bot))]
+    vec![own_gateway(Channel::Viber), calling(Callbacks::Proved, provider(Channel::Viber, VIBER_BOT, bot))]
 }
 
 /// A gateway of one's own or of a partner, which takes JSON.

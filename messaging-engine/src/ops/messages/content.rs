@@ -3,6 +3,7 @@
 use http::{Method, StatusCode};
 use messaging_core::domain::attachment::StoredFile;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel_content::{ChannelContent, TelegramText, WhatsappContent};
 use messaging_core::domain::content::RequestContent;
 use messaging_core::domain::message::{EventKind, Message};
 use messaging_core::ids::TemplateId;
@@ -17,7 +18,6 @@ use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::services::message_content::or_unrenderable;
-use crate::services::message_parts::MessageParts;
 use crate::services::templates::Unrendered;
 
 /// A message has at most a hundred copies, each left out once.
@@ -105,8 +105,19 @@ struct Shown {
 
 async fn shown(cx: &Context<'_>, message: &Message, request: &RequestContent) -> Result<Shown, Unrendered> {
     if message.channel != Channel::Email {
-        let MessageParts { subject, html, text, .. } = cx.app.message_parts(message, request).await?;
-        return Ok(Shown { subject, html, text, headers: Vec::new() });
+        return Ok(match cx.app.channel_content(message, request).await? {
+            ChannelContent::Sms(sms) => Shown { text: Some(sms.text), ..Shown::default() },
+            ChannelContent::Push(push) => Shown { subject: push.title, text: Some(push.text), ..Shown::default() },
+            ChannelContent::Telegram(telegram) => match telegram.text {
+                TelegramText::Plain(text) => Shown { text: Some(text), ..Shown::default() },
+                TelegramText::Html(html) => Shown { html: Some(html), ..Shown::default() },
+            },
+            ChannelContent::Whatsapp(whatsapp) => match *whatsapp {
+                WhatsappContent::Text { text, .. } => Shown { text: Some(text), ..Shown::default() },
+                WhatsappContent::Template(_) => Shown::default(),
+            },
+            ChannelContent::Viber(viber) => Shown { text: Some(viber.text), ..Shown::default() },
+        });
     }
     let (workspace, kind) = (message.workspace_id, EventKind::Suppressed);
     let events = cx.store().message_events_of_kind(workspace, message.id, kind, MAX_LEFT_OUT).await?;

@@ -9,6 +9,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::explanation::{self, Explanation, Facts, telling_kind};
 use messaging_core::domain::message::hold::{Hold, HoldReason};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageStatus};
+use messaging_core::domain::sms::Encoding;
 use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, SuppressionId, TemplateId};
 use messaging_core::ports::store::{PageRequest, StoreError};
 use messaging_core::time::Timestamp;
@@ -18,6 +19,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::ops::context::Context;
+use crate::services::message_content::Outline;
 
 /// A message shows at most this many events; a message has a handful, opens and clicks may add more.
 const MAX_EVENTS_SHOWN: usize = 1000;
@@ -57,6 +59,11 @@ pub struct MessageSummary {
     /// The subject of an email, the title of a push message, as it was sent or would be; addresses in it are masked
     /// without `pii:read`. Null once the content is no longer kept, and where it cannot be rendered.
     pub subject: Option<String>,
+    /// The parts that a text message is sent in, each of which is paid for; null on other channels and where the subject
+    /// would be.
+    pub segments: Option<u32>,
+    /// How a text message is written; null where `segments` is.
+    pub encoding: Option<Encoding>,
     /// The message that it is a fallback of.
     pub fallback_of: Option<MessageId>,
     /// The provider that was last tried; null before an attempt, and where nothing of it is kept.
@@ -103,6 +110,11 @@ pub struct MessageReport {
     /// The subject of an email, the title of a push message, as it was sent or would be; addresses in it are masked
     /// without `pii:read`. Null once the content is no longer kept, and where it cannot be rendered.
     pub subject: Option<String>,
+    /// The parts that a text message is sent in, each of which is paid for; null on other channels and where the subject
+    /// would be.
+    pub segments: Option<u32>,
+    /// How a text message is written; null where `segments` is.
+    pub encoding: Option<Encoding>,
     /// The message that it is a fallback of.
     pub fallback_of: Option<MessageId>,
     /// The provider that was last tried; null before an attempt, and where nothing of it is kept.
@@ -154,6 +166,8 @@ impl From<Hold> for HoldView {
 /// What follows from a message and what is beside it.
 struct State {
     subject: Option<String>,
+    segments: Option<u32>,
+    encoding: Option<Encoding>,
     provider: Option<String>,
     provider_message_id: Option<String>,
     variant: Option<String>,
@@ -180,11 +194,14 @@ impl State {
         let fenced = fence.map(|fence| Hold { reason: HoldReason::Held, until: None, since: fence.since });
         let fenced = fenced.map(|hold| Message { hold: Some(hold), ..message.clone() });
         let scheduled_for = explanation::scheduled_for(message);
-        let subject = cx.app.subject_of(message).await?.map(|subject| cx.redactor().text(subject));
+        let Outline { subject, sms } = cx.app.outline_of(message).await?;
+        let subject = subject.map(|subject| cx.redactor().text(subject));
         let (provider, provider_message_id) = provider_of(cx, message).await?;
         let (message, paused_since) = fenced.as_ref().map_or((message, paused_since), |message| (message, None));
         Ok(Self {
             subject,
+            segments: sms.and_then(|size| u32::try_from(size.segments).ok()),
+            encoding: sms.map(|size| size.encoding),
             provider,
             provider_message_id,
             variant: cx.app.variant_name(message).await?,
@@ -253,8 +270,17 @@ pub(super) async fn summaries(cx: &Context<'_>, messages: Vec<Message>) -> Resul
     let mut shown = Vec::with_capacity(messages.len());
     for (message, events) in messages.into_iter().zip(told) {
         let entry = listed.get(&(message.channel, address::normalize(message.channel, &message.to))).copied();
-        let State { subject, provider, provider_message_id, variant, scheduled_for, hold, explanation } =
-            State::of(cx, &message, telling(&message, events.iter()), entry).await?;
+        let State {
+            subject,
+            segments,
+            encoding,
+            provider,
+            provider_message_id,
+            variant,
+            scheduled_for,
+            hold,
+            explanation,
+        } = State::of(cx, &message, telling(&message, events.iter()), entry).await?;
         shown.push(MessageSummary {
             message_id: message.id,
             status: message.status,
@@ -269,6 +295,8 @@ pub(super) async fn summaries(cx: &Context<'_>, messages: Vec<Message>) -> Resul
             created_at: message.created_at,
             updated_at: message.updated_at,
             subject,
+            segments,
+            encoding,
             fallback_of: message.fallback_of,
             provider,
             provider_message_id,
@@ -285,7 +313,7 @@ pub(super) async fn summaries(cx: &Context<'_>, messages: Vec<Message>) -> Resul
 pub(in super::super) async fn report(cx: &Context<'_>, message: Message) -> Result<MessageReport, Error> {
     let events = cx.store().message_events(message.workspace_id, message.id, MAX_EVENTS_SHOWN).await?;
     let listed = suppressions(cx, std::slice::from_ref(&message)).await?;
-    let State { subject, provider, provider_message_id, variant, scheduled_for, hold, explanation } =
+    let State { subject, segments, encoding, provider, provider_message_id, variant, scheduled_for, hold, explanation } =
         State::of(cx, &message, telling(&message, events.iter()), listed.into_values().next()).await?;
     let redactor = cx.redactor();
     // The first event is not stored: it is the message's creation.
@@ -306,6 +334,8 @@ pub(in super::super) async fn report(cx: &Context<'_>, message: Message) -> Resu
         created_at: message.created_at,
         updated_at: message.updated_at,
         subject,
+        segments,
+        encoding,
         fallback_of: message.fallback_of,
         provider,
         provider_message_id,

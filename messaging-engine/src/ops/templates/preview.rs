@@ -3,6 +3,7 @@
 use http::{Method, StatusCode};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message_input::check_variables;
+use messaging_core::domain::sms;
 use messaging_core::domain::template::engine::RenderFault;
 use messaging_core::domain::template::values::{ContactValues, Values};
 use messaging_core::domain::tracking::UNSUBSCRIBE_PATH;
@@ -55,6 +56,9 @@ pub struct TemplatePreview {
     pub html: Option<String>,
     /// The text.
     pub text: Option<String>,
+    /// Only of a text message: the parts that it is sent in, each of which is paid for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments: Option<u32>,
     /// Names of values that neither the variables nor the contact gave.
     pub missing_variables: Vec<String>,
 }
@@ -119,7 +123,10 @@ impl Operation for PreviewTemplate {
         let missing_variables = head.variables.into_iter().filter(|name| !values.has(name)).collect();
         let compiled = cx.app.compiled_template(workspace_id, id, head.version).await.map_err(refused)?;
         let rendering = cx.app.render(&compiled, values).await.map_err(refused)?;
+        let text = rendering.text.as_ref().filter(|_| head.channel == Channel::Sms);
+        let segments = text.and_then(|text| u32::try_from(sms::size(text).segments).ok());
         Ok(TemplatePreview {
+            segments,
             subject: rendering.subject,
             preheader: rendering.preheader,
             html: rendering.html,
