@@ -2,11 +2,14 @@
 //!
 //! [`fakes`] are providers on loopback sockets; they alone need only the cargo feature `fakes`.
 //! [`MemoryTransport`] stands in for a transport where a test is about what is sent.
+//! [`CallingProvider`] is one whose provider calls back.
 //! [`MemoryFetch`] is the same for calls of web addresses.
 //! [`ScriptedSmtpServer`] is a real peer on a loopback socket, for tests of what goes over the wire.
 //! [`ScriptedHttpServer`] is the same for HTTP.
 //! [`TestDns`] is a real DNS server on a loopback socket.
 
+#[cfg(feature = "testing")]
+mod calling;
 #[cfg(feature = "testing")]
 mod dns;
 pub mod fakes;
@@ -21,6 +24,8 @@ mod reply;
 #[cfg(feature = "testing")]
 mod scripted;
 
+#[cfg(feature = "testing")]
+pub use calling::CallingProvider;
 #[cfg(feature = "testing")]
 pub use dns::{DnsFailure, TestDns};
 #[cfg(feature = "testing")]

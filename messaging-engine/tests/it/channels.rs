@@ -1,9 +1,12 @@
 //! Contract section 16.
 
+use std::sync::Arc;
+
 use http::Method;
 use messaging_core::domain::channel::Channel;
 use messaging_core::ids::WorkspaceId;
 use messaging_engine::caller::Caller;
+use messaging_transport::testing::MemoryTransport;
 use serde_json::{Value, json};
 
 use crate::bed::{Bed, Call};
@@ -13,7 +16,7 @@ fn channels(workspace: impl std::fmt::Display) -> String {
 }
 
 async fn bed() -> (Bed, WorkspaceId, Caller) {
-    let (bed, workspace, _) = Bed::with_owner().await;
+    let (bed, workspace, _) = Bed::carrying("smtp", Arc::new(MemoryTransport::default())).and_owner().await;
     let key = bed.key(workspace, &["*"]).await;
     (bed, workspace, key)
 }
@@ -52,6 +55,7 @@ async fn settings_are_shown_without_their_secrets_and_used_with_them() {
     let set = bed.put(&key, &path, json!({"provider": "smtp", "config": config})).await;
     assert_eq!(set.summary(), "200");
     let expected = json!({"channel": "email", "provider": "smtp", "configured": true, "status": "active", "error": null,
+        "callback_url": null,
         "config": {"host": "mail.example.com", "port": 587, "username": "acme", "password": "***", "tls": "starttls"}});
     assert_eq!(set.body, expected);
     assert_eq!(bed.get(&key, &channels(workspace)).await["data"][0], expected);
@@ -174,7 +178,10 @@ async fn a_document_may_be_an_object_or_its_text() {
     for service_account in [account.clone(), json!(account.to_string())] {
         let body = json!({"provider": "fcm", "config": {"project_id": "p", "service_account": service_account}});
         let set = bed.put(&key, &path, body).await;
-        assert_eq!(set["config"], json!({"api_base": null, "project_id": "p", "service_account": "***"}));
+        assert_eq!(
+            set["config"],
+            json!({"api_base": null, "project_id": "p", "service_account": "***", "routes": null})
+        );
         let provider = bed.app.provider(workspace, Channel::Push).await.unwrap().unwrap();
         let opened: Value = serde_json::from_str(provider.settings["service_account"].as_str().unwrap()).unwrap();
         assert_eq!(opened, account);
@@ -269,7 +276,7 @@ async fn builtin_is_configured_only_where_direct_delivery_exists() {
     assert_eq!(
         set.body,
         json!({"channel": "email", "provider": "builtin", "configured": false, "config": {},
-        "status": "active", "error": null})
+        "status": "active", "error": null, "callback_url": null})
     );
 }
 
@@ -278,7 +285,7 @@ async fn deleting_goes_back_to_the_default() {
     let (bed, workspace, key) = bed().await;
     let path = format!("{}/email", channels(workspace));
     bed.put(&key, &path, json!({"provider": "sandbox"})).await;
-    assert_eq!(bed.get(&key, &channels(workspace)).await["data"][0]["configured"], true);
+    assert_eq!(bed.get(&key, &channels(workspace)).await["data"][0]["provider"], "sandbox");
     for _ in 0..2 {
         assert_eq!(bed.delete(&key, &path).await.summary(), "204");
         assert_eq!(bed.get(&key, &channels(workspace)).await["data"][0]["provider"], "builtin");

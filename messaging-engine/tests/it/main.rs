@@ -12,6 +12,7 @@ mod bed;
 mod campaign_mail;
 mod campaign_work;
 mod campaigns;
+mod channel_callbacks;
 mod channels;
 mod contact_bulk;
 mod contact_messages;

@@ -10,6 +10,7 @@ use messaging_core::domain::api_key::{self, ApiKey};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::digest::Digest;
 use messaging_core::ids::{UserId, WorkspaceId};
+use messaging_core::ports::Transport;
 use messaging_core::ports::clock::{Entropy, ManualClock, SystemEntropy};
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::{Role, Scope};
@@ -52,6 +53,15 @@ impl TestServer {
     }
 
     pub(crate) async fn with_entropy(options: ServerOptions, entropy: Arc<dyn Entropy>) -> Self {
+        Self::carrying(options, entropy, Vec::new()).await
+    }
+
+    /// A server that has these providers besides `smtp`.
+    pub(crate) async fn carrying(
+        options: ServerOptions,
+        entropy: Arc<dyn Entropy>,
+        transports: Vec<(Channel, &'static str, Arc<dyn Transport>)>,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(SqliteOptions::new(directory.path().join("test.db"))).unwrap();
         let clock = Arc::new(ManualClock::new("2026-01-31T09:15:00.000Z".parse().unwrap()));
@@ -60,6 +70,7 @@ impl TestServer {
             .clock(clock.clone())
             .entropy(entropy)
             .transport(Channel::Email, "smtp", transport.clone())
+            .transports(transports)
             .build()
             .await
             .unwrap();

@@ -2,6 +2,7 @@
 
 mod access_matrix;
 mod automations;
+mod callbacks;
 mod checks;
 mod client;
 mod connections;

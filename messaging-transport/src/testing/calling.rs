@@ -1,0 +1,151 @@
+//! A provider that calls back.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use async_trait::async_trait;
+use http::Method;
+use messaging_core::domain::inbound_message::InboundNews;
+use messaging_core::domain::receipt::Receipt;
+use messaging_core::ports::inbound::ProviderSink;
+use messaging_core::ports::transport::{
+    About, Acceptance, AddressFault, Answer, Callback, CallbackAddress, CallbackFault, CallbackNews, CallbackProof,
+    CallbackReply, CallbackRequest, OutcomeClass, Outgoing, Registration, Response, Sent, Transport, TransportError,
+};
+use serde_json::{Map, Value, json};
+
+use super::MemoryTransport;
+
+/// The header that proves a call of the channel: the setting that proves calls, else the secret of the address.
+const SIGNATURE: &str = "x-signature";
+
+/// Settings that prove calls.
+const PROOFS: [&str; 3] = ["auth_token", "signature_secret", "app_secret"];
+
+/// A [`MemoryTransport`] whose provider calls back with JSON, is told where to call, and has settings that we make.
+///
+/// A call is `{"receipts":[{"id"|"token","status":"delivered|read|gone"}],"messages":[{"from","text"}]}`; a receipt that
+/// names no message is about the one whose address is called. A call of the channel carries the header `x-signature`. A
+/// body of any other form reports nothing.
+#[derive(Debug, Default)]
+pub struct CallingProvider {
+    memory: MemoryTransport,
+    told: Mutex<Vec<CallbackAddress>>,
+    refusal: Mutex<Option<String>>,
+    sinks: Mutex<Vec<Weak<dyn ProviderSink>>>,
+    pairs: AtomicUsize,
+}
+
+impl CallingProvider {
+    /// A provider that reports later what becomes of messages.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self { memory: MemoryTransport::new(Acceptance::Relayed), ..Self::default() })
+    }
+
+    /// Where it was told to call, in order.
+    pub fn told(&self) -> Vec<CallbackAddress> {
+        lock(&self.told).clone()
+    }
+
+    /// From now on it refuses to be told with these words; `None` takes that back.
+    pub fn refuse(&self, words: Option<&str>) {
+        *lock(&self.refusal) = words.map(ToOwned::to_owned);
+    }
+
+    /// Who hears what it reports over connections of its own, one for each time it was told.
+    pub fn sinks(&self) -> Vec<Weak<dyn ProviderSink>> {
+        lock(&self.sinks).clone()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Deref for CallingProvider {
+    type Target = MemoryTransport;
+
+    fn deref(&self) -> &MemoryTransport {
+        &self.memory
+    }
+}
+
+#[async_trait]
+impl Transport for CallingProvider {
+    async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
+        self.memory.send(outgoing).await
+    }
+
+    fn own_settings(&self) -> Map<String, Value> {
+        let number = self.pairs.fetch_add(1, Ordering::Relaxed);
+        let pair = json!({"public_key": format!("public {number}"), "private_key": format!("private {number}")});
+        pair.as_object().cloned().unwrap_or_default()
+    }
+
+    fn callback(
+        &self,
+        settings: &Map<String, Value>,
+        request: &CallbackRequest<'_>,
+    ) -> Result<Callback, CallbackFault> {
+        if request.method == Method::GET {
+            return challenge(request);
+        }
+        if let CallbackProof::Channel(address) = request.proof {
+            let proof = PROOFS.iter().find_map(|name| settings.get(*name)?.as_str()).unwrap_or(&address.secret);
+            let signature = request.headers.get(SIGNATURE).and_then(|value| value.to_str().ok());
+            if signature != Some(proof) {
+                return Err(CallbackFault::Unauthorized);
+            }
+        }
+        let body: Value = serde_json::from_slice(request.body).unwrap_or_default();
+        let receipts = body["receipts"].as_array().into_iter().flatten().filter_map(receipt);
+        let messages = body["messages"].as_array().into_iter().flatten().filter_map(message);
+        Ok(Callback { news: receipts.chain(messages).collect(), reply: CallbackReply::default() })
+    }
+
+    async fn register(&self, _: &Map<String, Value>, address: &CallbackAddress) -> Result<Registration, String> {
+        lock(&self.told).push(address.clone());
+        let refusal = lock(&self.refusal).clone();
+        refusal.map_or(Ok(Registration::Registered), Err)
+    }
+
+    fn attach(&self, sink: Weak<dyn ProviderSink>) {
+        lock(&self.sinks).push(sink);
+    }
+}
+
+/// The question whether an address is right.
+fn challenge(request: &CallbackRequest<'_>) -> Result<Callback, CallbackFault> {
+    let CallbackProof::Channel(address) = request.proof else { return Err(CallbackFault::NotFound) };
+    let query = request.url.split_once('?').map_or("", |(_, query)| query);
+    let value = |wanted: &str| {
+        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.find_map(|(name, value)| (name == wanted).then_some(value))
+    };
+    if value("hub.mode") != Some("subscribe") || value("hub.verify_token") != Some(&address.token) {
+        return Err(CallbackFault::NotFound);
+    }
+    let body = value("hub.challenge").unwrap_or_default().to_owned();
+    Ok(Callback { reply: CallbackReply { body: body.into(), ..CallbackReply::default() }, ..Callback::default() })
+}
+
+fn receipt(said: &Value) -> Option<CallbackNews> {
+    let text = |name: &str| said[name].as_str().map(ToOwned::to_owned);
+    let about =
+        text("id").map(About::ProviderMessage).or(text("token").map(About::Token)).unwrap_or(About::ThisMessage);
+    let of = |class| Answer::new(class, Response::of_text("reported"));
+    let delivered = OutcomeClass::Accepted(Acceptance::Delivered);
+    let receipt = match said["status"].as_str()? {
+        "delivered" => Receipt::Outcome(of(delivered)),
+        "read" => Receipt::Read(of(delivered)),
+        "gone" => Receipt::Outcome(of(OutcomeClass::Address(AddressFault::Recipient))),
+        _ => return None,
+    };
+    Some(CallbackNews::Receipt { about, receipt })
+}
+
+fn message(said: &Value) -> Option<CallbackNews> {
+    let (from, text) = (said["from"].as_str()?.to_owned(), said["text"].as_str()?.to_owned());
+    Some(CallbackNews::Inbound { from, news: InboundNews::Text(text) })
+}
