@@ -38,6 +38,7 @@ mod deliver_message;
 mod deliver_webhook;
 mod delivery;
 mod delivery_progress;
+mod devices;
 mod drain_webhook;
 mod erase_contact;
 mod follow_changes;

@@ -181,6 +181,27 @@ impl Contact {
         found.into_iter().filter(|address| address::check(channel, address).is_ok()).collect()
     }
 
+    /// The contact without these push tokens; `None` when it has none of them. Without any token left the attribute
+    /// goes.
+    pub fn without_push_tokens(&self, dead: &[&str]) -> Option<Self> {
+        let is_dead = |value: &Value| address_text(value).is_some_and(|token| dead.contains(&token.as_str()));
+        let left = match self.attributes.get(PUSH_ATTRIBUTE)? {
+            Value::Array(tokens) if tokens.iter().any(is_dead) => {
+                tokens.iter().filter(|token| !is_dead(token)).cloned().collect()
+            }
+            Value::Array(_) => return None,
+            token if is_dead(token) => Vec::new(),
+            _ => return None,
+        };
+        let mut contact = self.clone();
+        if left.is_empty() {
+            contact.attributes.edit().remove(PUSH_ATTRIBUTE);
+        } else {
+            contact.attributes.edit().insert(PUSH_ATTRIBUTE.to_owned(), Value::Array(left));
+        }
+        Some(contact)
+    }
+
     /// Its addresses for all channels, as the suppression list spells them.
     pub fn all_addresses(&self) -> Vec<(Channel, String)> {
         let of = |channel: Channel| {
@@ -297,6 +318,26 @@ pub(crate) mod tests {
         }
         check(Channel::Push, json!({"push_token": "t1"}), &["t1"]);
         check(Channel::Push, json!({"push_token": ["t1", "", "a b", "t2"]}), &["t1", "t2"]);
+    }
+
+    #[test]
+    fn dead_push_tokens_leave_a_contact_and_nothing_else_does() {
+        let without = |tokens: Value, dead: &[&str]| {
+            let attributes = json!({"push_token": tokens, "plan": "pro"}).as_object().cloned().unwrap();
+            let contact = Contact { attributes: attributes.into(), ..bare() };
+            contact.without_push_tokens(dead).map(|contact| {
+                assert_eq!(contact.attributes["plan"], "pro");
+                contact.attributes.get("push_token").cloned()
+            })
+        };
+        assert_eq!(without(json!(["a", "b", 7, "a"]), &["a"]), Some(Some(json!(["b", 7]))));
+        assert_eq!(without(json!(["a", "b"]), &["b", "a"]), Some(None));
+        assert_eq!(without(json!(["a", 7]), &["7"]), Some(Some(json!(["a"]))));
+        assert_eq!(without(json!("a"), &["a", "x"]), Some(None));
+        for (tokens, dead) in [(json!(["a"]), "A"), (json!("a"), "b"), (json!([]), "a"), (json!(null), "a")] {
+            assert_eq!(without(tokens, &[dead]), None);
+        }
+        assert!(bare().without_push_tokens(&["a"]).is_none());
     }
 
     #[test]

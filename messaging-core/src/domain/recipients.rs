@@ -16,6 +16,9 @@ pub enum RecipientKind {
     Cc,
     /// `bcc`: appears in no header.
     Bcc,
+    /// Another device of the contact whom a push message is for. The message's status follows the one that stands as
+    /// `to`.
+    Device,
 }
 
 /// One recipient.

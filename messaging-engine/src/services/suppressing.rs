@@ -3,6 +3,7 @@
 
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::Contact;
 use messaging_core::domain::delivery::{Judgment, Suppressed};
 use messaging_core::domain::message::Message;
 use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
@@ -80,7 +81,24 @@ impl App {
         let complaining = judgment.suppress.iter().filter(|one| one.reason == SuppressionReason::Complaint);
         let complaining = complaining.map(|one| &one.address);
         writes.extend(self.withdraw_consent(message, complaining).await?);
+        writes.extend(self.forget_dead_tokens(message, judgment).await?);
         Ok(writes)
+    }
+
+    /// The write that takes push tokens which are bad for good out of the message's contact: an app registers the next
+    /// one, and nobody sends to the dead one again, whatever becomes of the suppression list.
+    async fn forget_dead_tokens(&self, message: &Message, judgment: &Judgment) -> Result<Option<Write>, StoreError> {
+        let Some(contact) = message.contact_id.filter(|_| message.channel == Channel::Push) else { return Ok(None) };
+        let is_dead = |one: &&Suppressed| one.reason == SuppressionReason::Bounce && one.detail.is_none();
+        let dead: Vec<_> = judgment.suppress.iter().filter(is_dead).map(|one| one.address.as_str()).collect();
+        if dead.is_empty() {
+            return Ok(None);
+        }
+        let Some(stored) = self.store().contact(message.workspace_id, contact).await? else { return Ok(None) };
+        Ok(stored.record.without_push_tokens(&dead).map(|left| {
+            let left = Contact { updated_at: self.now(), ..left };
+            Write::put_contact(left, Expect::Revision(stored.revision))
+        }))
     }
 
     /// The writes that put the addresses on the list. An address that is listed keeps its record; its

@@ -146,7 +146,7 @@ impl Job for DeliverMessage {
                 .await?;
         // What is sent is made of it, and is as large.
         drop(request);
-        let log = prepared.attend(|transport, urls| Arc::new(run.log(cx, transport, urls)));
+        let log = prepared.attend(|transport, urls, devices| Arc::new(run.log(cx, transport, urls, devices)));
         let log = match log {
             None if run.permit.is_some() && prepared.is_attempted_here() => {
                 let log = Arc::new(run.log_without_transport(cx));
@@ -326,8 +326,14 @@ impl Run {
     }
 
     /// What is asked before every transaction of this run.
-    fn log(&self, cx: &JobContext, transport: &dyn Transport, urls: Vec<String>) -> TransactionLog {
-        TransactionLog::new(cx.clone(), transport, self.log_state(cx, urls))
+    fn log(
+        &self,
+        cx: &JobContext,
+        transport: &dyn Transport,
+        urls: Vec<String>,
+        devices: Vec<String>,
+    ) -> TransactionLog {
+        TransactionLog::new(cx.clone(), transport, self.log_state(cx, urls), devices)
     }
 
     fn log_state(&self, cx: &JobContext, urls: Vec<String>) -> LogState {

@@ -28,6 +28,7 @@ use crate::jobs::deliver_message::Transaction;
 use crate::services::message_parts::is_marketing;
 use crate::work::compose::{Composed, compose};
 use crate::work::delivery_progress::Addressee;
+use crate::work::devices::{self, devices};
 use crate::work::transaction_log::TransactionLog;
 use crate::work::unprepared::{Impossible, Unprepared};
 
@@ -60,6 +61,8 @@ struct Parcel {
     /// The name of the provider; its settings are those of the message.
     provider: String,
     outgoing: Outgoing,
+    /// The devices that stand for the recipient, where they are others than its address alone.
+    devices: Vec<String>,
 }
 
 /// Which attempt at a message this is.
@@ -143,10 +146,10 @@ impl Prepared {
     /// are to be stored; `None` when nobody is tried.
     pub(super) fn attend(
         &mut self,
-        log: impl FnOnce(&dyn Transport, Vec<String>) -> Arc<TransactionLog>,
+        log: impl FnOnce(&dyn Transport, Vec<String>, Vec<String>) -> Arc<TransactionLog>,
     ) -> Option<Arc<TransactionLog>> {
-        let Parcel { transport, outgoing, .. } = self.parcel.as_mut()?;
-        let log = log(transport.as_ref(), std::mem::take(&mut self.urls));
+        let Parcel { transport, outgoing, devices, .. } = self.parcel.as_mut()?;
+        let log = log(transport.as_ref(), std::mem::take(&mut self.urls), devices.clone());
         outgoing.last_look = LastLook::at(Arc::clone(&log) as _);
         Some(log)
     }
@@ -212,9 +215,14 @@ pub(super) async fn prepare(
     reservation: Reservation,
     trial: Trial,
 ) -> Result<Prepared, StoreError> {
+    let devices = devices(app, message, request).await?;
     let addresses = everyone.iter().map(|recipient| &recipient.address);
     let reasons = app.stopping_reasons(message.workspace_id, message.channel, addresses).await?;
     let reason_of = |address: &str| {
+        // One of its devices may be sent to, whatever became of the first.
+        if !devices.is_empty() {
+            return None;
+        }
         let place = everyone.iter().position(|recipient| recipient.address == address);
         place.and_then(|place| reasons.get(place).copied().flatten())
     };
@@ -278,7 +286,11 @@ pub(super) async fn prepare(
         let fate = not_configured("no transport of this name is installed");
         return Ok(Prepared::without_parcel(known, tried, &fate));
     };
-    let recipients: Vec<_> = tried.iter().map(|one| one.recipient.address.clone()).collect();
+    let recipients: Vec<_> = if devices.is_empty() {
+        tried.iter().map(|one| one.recipient.address.clone()).collect()
+    } else {
+        devices.clone()
+    };
     let is_listed = |(recipient, reason): (&Recipient, Option<_>)| reason.map(|_| recipient.address.clone());
     let left_out: Vec<_> = everyone.iter().zip(reasons.iter().copied()).filter_map(is_listed).collect();
     let Composed { content, urls } = match compose(app, message, request, &left_out, &recipients).await {
@@ -303,7 +315,7 @@ pub(super) async fn prepare(
         options: delivery_options(app, request, trial),
         receipts: (message.channel != Channel::Email).then(|| app.receipt_address(message)),
     };
-    let parcel = Parcel { transport: Arc::clone(transport), provider: name, outgoing };
+    let parcel = Parcel { transport: Arc::clone(transport), provider: name, outgoing, devices };
     Ok(Prepared { known, tried, parcel: Some(parcel), urls, held_for: HELD_FOR })
 }
 
@@ -344,7 +356,9 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
     let mut results = known;
     let (mut captured, mut subject, mut dialogs, mut names) = (None, None, Vec::new(), Vec::new());
     let (mut carrier, mut moved_to) = (None, None);
-    if let Some(Parcel { transport, provider, outgoing }) = parcel {
+    let mut devices = Vec::new();
+    if let Some(Parcel { transport, provider, outgoing, devices: addressed }) = parcel {
+        devices = addressed;
         carrier = Some(provider.clone());
         subject = outgoing.content.subject().map(ToOwned::to_owned);
         match transport.send(&outgoing).await {
@@ -355,7 +369,12 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
                 note_account(app, provider, &outgoing, account_state(&sent.outcomes), message.channel);
                 let missing = Outcome::provider_failed(Response::of_text("the transport gave no outcome"));
                 let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(missing));
-                results.extend(tried.into_iter().zip(outcomes).map(|(one, outcome)| one.ended(Fate::Tried(outcome))));
+                if let (false, [addressee]) = (devices.is_empty(), &tried[..]) {
+                    results.extend(devices::results(addressee, devices.iter().cloned().zip(outcomes).collect()));
+                } else {
+                    let ended = tried.into_iter().zip(outcomes);
+                    results.extend(ended.map(|(one, outcome)| one.ended(Fate::Tried(outcome))));
+                }
             }
             Err(error) => {
                 let outcome = Outcome::from(error);
@@ -366,8 +385,11 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
         }
     }
     let held_until = app.now() + held_for;
-    let judgment = judge(Attempt { held_until, ..circumstances(app, message, trial) }, &results);
-    let lost_replies = lost_replies(results);
+    let mut judgment = judge(Attempt { held_until, ..circumstances(app, message, trial) }, &results);
+    let mut lost_replies = lost_replies(results);
+    if !devices.is_empty() {
+        devices::rename(&mut judgment, &mut lost_replies, &devices, &message.to);
+    }
     Performed { judgment, captured, subject, dialogs, provider: carrier, urls, lost_replies, names, moved_to }
 }
 

@@ -39,6 +39,8 @@ pub(super) struct TransactionLog {
     state: tokio::sync::Mutex<LogState>,
     /// Outcomes of this run, which every further commit puts on record: at most one for each recipient.
     ended: Mutex<Vec<(String, Outcome)>>,
+    /// The devices that stand for the message's recipient, if there are several.
+    devices: Vec<String>,
 }
 
 /// What the run knows of its job and message; changed by every commit.
@@ -60,15 +62,15 @@ pub(super) struct LogState {
 }
 
 impl TransactionLog {
-    pub(super) fn new(cx: JobContext, transport: &dyn Transport, state: LogState) -> Self {
+    pub(super) fn new(cx: JobContext, transport: &dyn Transport, state: LogState, devices: Vec<String>) -> Self {
         // A message of a campaign is put on record wherever it goes: it takes its place among those to its contact.
         let is_kept = !transport.is_local() || state.permit.is_some();
-        Self { cx, is_kept, state: tokio::sync::Mutex::new(state), ended: Mutex::default() }
+        Self { cx, is_kept, state: tokio::sync::Mutex::new(state), ended: Mutex::default(), devices }
     }
 
     /// The log of a message of a campaign that no transport carries.
     pub(super) fn without_transport(cx: JobContext, state: LogState) -> Self {
-        Self { cx, is_kept: true, state: tokio::sync::Mutex::new(state), ended: Mutex::default() }
+        Self { cx, is_kept: true, state: tokio::sync::Mutex::new(state), ended: Mutex::default(), devices: Vec::new() }
     }
 
     /// What the run knows at its end.
@@ -90,12 +92,24 @@ impl TransactionLog {
 
     /// Puts the transaction with these recipients on record, or says why that cannot be.
     async fn record(&self, state: &mut LogState, recipients: &[&String]) -> Result<(), Admitted> {
-        let has_to = recipients.iter().any(|recipient| **recipient == state.message.to);
+        let to = state.message.to.clone();
+        // A device stands for the recipient, whose progress the job keeps.
+        let named = |one: &&String| self.devices.contains(*one);
+        let recipients: Vec<_> = recipients.iter().map(|one| if named(one) { &to } else { *one }).collect();
+        let recipients = &recipients[..];
+        let has_to = recipients.contains(&&to);
         let mut job = state.job.clone();
+        let mut has_arrived = false;
         for (recipient, outcome) in &*self.ended.lock().unwrap_or_else(PoisonError::into_inner) {
-            job.note_ended(recipient, outcome);
+            // A device that has the message ends it for all of them, and one that has it not for none.
+            if self.devices.is_empty() || outcome.is_accepted() {
+                job.note_ended(if named(&recipient) { &to } else { recipient }, outcome);
+                has_arrived |= !self.devices.is_empty();
+            }
         }
-        job.note_begun(recipients);
+        if !has_arrived {
+            job.note_begun(recipients);
+        }
         for _ in 0..MAX_COMMITS {
             let (app, message) = (&self.cx.app, &mut state.message);
             let mut changes = Changes::default();

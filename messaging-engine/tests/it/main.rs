@@ -38,6 +38,7 @@ mod nul;
 mod own_files;
 mod own_providers;
 mod pages;
+mod push;
 mod receipts;
 mod relays;
 mod reports;
