@@ -12,6 +12,7 @@ mod campaign_mail;
 mod campaign_work;
 mod campaigns;
 mod channels;
+mod chats;
 mod contact_bulk;
 mod contact_messages;
 mod contacts;
