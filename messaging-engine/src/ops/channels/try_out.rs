@@ -131,7 +131,8 @@ async fn attempt(
     let domain = outgoing.recipients[0].rsplit_once('@').and_then(|(_, domain)| address::ascii_domain(domain));
     let sending = async {
         let settings = outgoing.settings.clone();
-        let route = Route { workspace_id, class: JobClass::Transactional, settings, domain };
+        let recipient = (channel != Channel::Email).then(|| outgoing.recipients[0].clone());
+        let route = Route { workspace_id, class: JobClass::Transactional, settings, domain, recipient };
         outgoing.reservation = transport.reserve(&route).await;
         transport.send(&outgoing).await
     };
