@@ -3,7 +3,7 @@
 //! Whoever implements it keeps the rules of contract section 15.4, for the request and for every redirect
 //! that is followed: core hands an address over and never decides where a connection may go.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -74,8 +74,9 @@ pub enum Protocol {
     Http2,
 }
 
-/// One request and its limits.
-#[derive(Debug, Clone)]
+/// One request and its limits. What is shown of it for people who debug holds no path, header or body: some providers
+/// have their key in the path.
+#[derive(Clone)]
 pub struct FetchRequest {
     /// Which HTTP it speaks.
     pub protocol: Protocol,
@@ -95,8 +96,20 @@ pub struct FetchRequest {
     pub redirects: u8,
 }
 
-/// An answer.
-#[derive(Debug, Clone)]
+impl fmt::Debug for FetchRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("FetchRequest");
+        shown.field("method", &self.method).field("host", &host(&self.url)).finish_non_exhaustive()
+    }
+}
+
+/// The host of a URL, for people.
+fn host(url: &str) -> String {
+    url.parse::<http::Uri>().ok().and_then(|url| url.host().map(ToOwned::to_owned)).unwrap_or_default()
+}
+
+/// An answer. What is shown of it for people who debug is as little as of a request.
+#[derive(Clone)]
 pub struct Fetched {
     /// The URL that answered, after redirects.
     pub url: String,
@@ -108,6 +121,13 @@ pub struct Fetched {
     pub body: Bytes,
     /// Whether there was more than the limit.
     pub truncated: bool,
+}
+
+impl fmt::Debug for Fetched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Fetched");
+        shown.field("status", &self.status).field("host", &host(&self.url)).finish_non_exhaustive()
+    }
 }
 
 impl Fetched {

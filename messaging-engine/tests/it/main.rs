@@ -14,6 +14,7 @@ mod campaign_work;
 mod campaigns;
 mod channel_callbacks;
 mod channels;
+mod chats;
 mod contact_bulk;
 mod contact_messages;
 mod contacts;

@@ -186,7 +186,9 @@ async fn no_answer_and_no_setting_shows_the_token() {
         fetch.next_with(outcome);
         // A chat of its own each: no pace.
         let answer = answer_to(&bot, &message(&chat.to_string(), plain("Hi"))).await;
-        assert_eq!(fetch.take().len(), 1);
+        let requests = fetch.take();
+        assert_eq!(requests.len(), 1);
+        assert!(!format!("{requests:?}").contains(TOKEN), "{requests:?}");
         assert!(!format!("{answer:?}").contains(TOKEN), "{answer:?}");
     }
     for token in ["1:a/../x", "1:a?b", "1:a#", "1:a b", "1:ä"] {

@@ -52,19 +52,27 @@ impl FakeWhatsapp {
         let body =
             json!({"object": "whatsapp_business_account", "entry": [{"id": "102290129340398", "changes": changes}]});
         let callback = FakeCallback::json(url, &body);
-        let secret = match signature {
-            Signature::Valid => &*self.app_secret,
-            Signature::Forged => "forged",
-            Signature::OldSecret => "the secret before",
-            Signature::Missing => return callback,
-        };
-        let signed = hex(hmac(HMAC_SHA256, secret.as_bytes(), &callback.body).as_ref());
-        callback.header("x-hub-signature-256", format!("sha256={signed}"))
+        match signature {
+            Signature::Valid => self.signed(callback),
+            Signature::Forged => signed_with("forged", callback),
+            Signature::OldSecret => signed_with("the secret before", callback),
+            Signature::Missing => callback,
+        }
+    }
+
+    /// Any call with its valid signature.
+    pub fn signed(&self, callback: FakeCallback) -> FakeCallback {
+        signed_with(&self.app_secret, callback)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<String>> {
         self.webhook.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn signed_with(secret: &str, callback: FakeCallback) -> FakeCallback {
+    let signed = hex(hmac(HMAC_SHA256, secret.as_bytes(), &callback.body).as_ref());
+    callback.header("x-hub-signature-256", format!("sha256={signed}"))
 }
 
 fn no(status: u16, code: u64, text: &str) -> FakeAnswer {
