@@ -268,7 +268,10 @@ async fn a_chain_is_checked_when_it_is_asked_for() {
         (json!([{"channel": "pigeon", "text": "x"}]), "422 /fallback/0/channel unknown_value"),
         (json!([{"channel": "sms", "to": "ann", "text": "x"}]), "422 /fallback/0/to invalid_format"),
         (json!([{"channel": "sms", "text": "x", "after_seconds": 29}]), "422 /fallback/0/after_seconds out_of_range"),
-        (json!([{"channel": "sms", "text": "x", "template_id": "tpl_x"}]), "422 /fallback/0/template_id not_found /fallback/0/text conflict"),
+        (
+            json!([{"channel": "sms", "text": "x", "template_id": "tpl_x"}]),
+            "422 /fallback/0/template_id not_found /fallback/0/text conflict",
+        ),
         (json!([{"channel": "sms", "text": "x".repeat(1601)}]), "422 /fallback/0/text too_long"),
         (json!([by_sms()[0], by_sms()[0], by_sms()[0], by_sms()[0]]), "422 /fallback too_many_items"),
     ] {
