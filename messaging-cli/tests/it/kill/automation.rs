@@ -27,9 +27,8 @@ fn runs() -> usize {
     std::env::var("AUTOMATION_RUNS").map_or(RUNS, |text| text.parse().expect("AUTOMATION_RUNS is a number"))
 }
 
-/// The workspace gets contacts, and an automation that greets them, waits for so many seconds, changes them, and thanks them.
-/// Answers its path.
-fn prepare(server: &Server, workspace: &str, key: &str, count: usize, seconds: usize) -> String {
+/// The workspace gets contacts, and an automation that greets them, waits, changes them, and thanks them. Answers its path.
+fn prepare(server: &Server, workspace: &str, key: &str, count: usize) -> String {
     let at = |path: &str| format!("/v1/workspaces/{workspace}/{path}");
     let numbers: Vec<_> = (0..count).collect();
     for part in numbers.chunks(AT_ONCE) {
@@ -47,7 +46,7 @@ fn prepare(server: &Server, workspace: &str, key: &str, count: usize, seconds: u
     };
     let graph = json!({"nodes": [
         {"id": "greet", "kind": "send", "config": {"template_id": template("greet")}},
-        {"id": "w", "kind": "wait", "config": {"duration": {"value": seconds, "unit": "seconds"}}},
+        {"id": "w", "kind": "wait", "config": {"duration": {"value": 2, "unit": "seconds"}}},
         {"id": "tag", "kind": "add_tag", "config": {"tag": "greeted"}},
         {"id": "c", "kind": "condition", "config": {"filter": {"type": "tag", "op": "has_any", "values": ["greeted"]}}},
         {"id": "thank", "kind": "send", "config": {"template_id": template("thank"), "category": "transactional"}}],
@@ -65,19 +64,18 @@ fn prepare(server: &Server, workspace: &str, key: &str, count: usize, seconds: u
 fn every_event_begins_one_run_that_sends_once_at_each_node_after_kills() {
     let runtime = runtime();
     let sink = runtime.block_on(ScriptedSmtpServer::start());
-    let (count, rounds) = (runs(), rounds());
+    let count = runs();
     let mut path = String::new();
     let installation = Installation::delivering(&sink, |server, workspace, key| {
-        // So long that all are in flight when half of the rounds are over.
-        path = prepare(server, workspace, key, count, rounds.max(2));
+        path = prepare(server, workspace, key, count);
     });
+    let rounds = rounds();
     let numbers: Vec<_> = (0..count).collect();
-    let in_a_round = count.div_ceil(rounds.div_ceil(2).max(1));
-    let mut parts = numbers.chunks(in_a_round.min(AT_ONCE));
+    let mut parts = numbers.chunks(count.div_ceil(rounds.max(1)).min(AT_ONCE));
     for round in 0..rounds {
         let server = installation.serve();
-        // Each of the first half of the rounds tells some, so that runs of all ages are in flight.
-        let wanted = in_a_round.div_ceil(AT_ONCE);
+        // Each round tells some, so that runs of all ages are in flight.
+        let wanted = count.div_ceil(rounds.max(1)).div_ceil(AT_ONCE).max(1);
         for part in parts.by_ref().take(wanted) {
             let event = |number: &usize| json!({"name": "signup", "unique_id": format!("s{number}"), "contact": {"external_id": format!("p{number}")}});
             let events: Vec<_> = part.iter().map(event).collect();
