@@ -249,7 +249,7 @@ async fn past(from: &App, simulation: &Simulation, participant: &Participant) ->
     let mut page = PageRequest { after: None, limit: EVENTS };
     for _ in 0..EVENT_PAGES {
         let slice = store.product_events(workspace, contact, page).await?;
-        events.extend(slice.items.into_iter().filter(|event| event.received_at() < simulation.at));
+        events.extend(slice.items.into_iter().filter(|event| event.received_at() <= simulation.at));
         page.after = slice.next;
         if page.after.is_none() {
             break;

@@ -304,15 +304,18 @@ async fn addresses_are_masked_for_those_who_may_not_see_them() {
 #[tokio::test]
 async fn what_goes_on_for_too_long_is_refused() {
     let product = Journeys::start().await;
-    let graph = json!({"entry": "t", "nodes": [{"id": "t", "kind": "add_tag", "config": {"tag": "x"}},
-        {"id": "w", "kind": "wait", "config": {"duration": {"value": 60, "unit": "seconds"}}}],
-        "edges": [{"from": "t", "to": "w"}, {"from": "w", "to": "t"}]});
+    let branches = json!([{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]);
+    let nodes: Vec<_> =
+        (0..200).map(|n| json!({"id": format!("n{n}"), "kind": "split", "config": {"branches": branches}})).collect();
+    let edge = |n: usize, branch: &str| json!({"from": format!("n{n}"), "to": format!("n{}", n + 1), "branch": branch});
+    let edges: Vec<_> = (0..199).flat_map(|n| [edge(n, "a"), edge(n, "b")]).collect();
+    let graph = json!({"entry": "n0", "nodes": nodes, "edges": edges});
     let id = product.draft(on_event("go"), graph, json!({"re_entry": "always"})).await;
-    // A run fails at its 1,001st node; eight of them take more steps than are shown.
+    // Each run takes 202 steps; more than 10,000 are not shown.
     let events: Vec<_> =
-        (0..8).map(|n| json!({"name": "go", "occurred_at": AT, "unique_id": format!("e{n}")})).collect();
-    let one = product.simulated(&id, body(json!({"events": events[..1]}))).await;
-    assert_eq!(one["ended"]["reason"], "steps");
+        (0..55).map(|n| json!({"name": "go", "occurred_at": AT, "unique_id": format!("e{n}")})).collect();
+    let few = product.simulated(&id, body(json!({"events": events[..2]}))).await;
+    assert_eq!(few["steps"].as_array().unwrap().len(), 404);
     let many = product.refused(&id, body(json!({"events": events}))).await;
     assert_eq!(many, "validation_failed: /until out_of_range");
 }

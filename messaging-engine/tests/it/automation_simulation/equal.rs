@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::Journeys;
 use crate::support::Product;
 
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 60;
 const SPAN: u64 = 3 * 24 * 3600;
 
 /// Answers every call.
