@@ -11,6 +11,7 @@ mod bed;
 mod campaign_mail;
 mod campaign_work;
 mod campaigns;
+mod channel_messages;
 mod channels;
 mod contact_bulk;
 mod contact_messages;
