@@ -16,10 +16,10 @@ pub(crate) const WEBHOOK: &str = "webhook:";
 pub(crate) const BACKLOG: &str = "webhook-backlog:";
 /// What follows from merging and erasing contacts.
 pub(crate) const CONTACTS: &str = "contacts";
-/// What follows a message that does not arrive, which follows.
-pub(crate) const FALLBACK: &str = messaging_core::domain::fallback::RESOURCE;
 /// Where providers are told to call.
 pub(crate) const CALLBACKS: &str = "callbacks";
+/// What follows a message that does not arrive, which follows.
+pub(crate) const FALLBACK: &str = messaging_core::domain::fallback::RESOURCE;
 /// Receipts whose message nobody knows yet.
 pub(crate) const RECEIPTS: &str = "receipts";
 /// Files that are read.

@@ -100,7 +100,6 @@ impl App {
     ) -> Result<AcceptedWrites, Error> {
         let SentMessage { workspace_id, input, request, campaign_id, automation, fallback_of } = sent;
         let send_at = due(&input, now, violations);
-        look_up_chain(self, violations, workspace_id, &input).await?;
         if input.may_go_to(Channel::Viber) {
             input.check_viber(self.viber_service(workspace_id).await?, violations);
         }
@@ -160,12 +159,12 @@ impl App {
             Some(terms) => vec![DeliverMessage::of_marketing(&message, terms)],
             None => DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref()),
         };
-        let goes_out_at = send_at.unwrap_or(now);
-        let watch = self.watch(&message, &input, goes_out_at);
         let ttl = input.options.as_ref().and_then(|options| options.ttl);
         for job in &mut jobs {
             job.ttl = ttl;
         }
+        let goes_out_at = send_at.unwrap_or(now);
+        let watch = self.watch(&message, &input, goes_out_at);
         let automation = automation.map(|OfAutomation { id: _, marketing, subject }| AutomationContent {
             is_marketing: marketing.is_some(),
             subject,

@@ -429,12 +429,12 @@ pub(super) async fn expire_untried(
     let (workspace, kind) = (message.workspace_id, EventKind::Deferred);
     let deferred = app.store().message_events_of_kind(workspace, message.id, kind, MAX_DEFERRALS).await?;
     let last = deferred.iter().rev().find_map(|event| event.meta.get("response")?.as_str());
-    let Some(last) = last else {
+    if last.is_none() && !addressees.iter().any(|one| one.progress.ambiguous) {
         let unsent = Impossible::new("provider_error", "the message expired before it was sent");
         return Ok(fail(app, message, trial, addressees, &unsent));
-    };
+    }
     // An answer that is about nobody: what is known of a recipient counts.
-    let response = Response::of_text(last);
+    let response = Response::of_text(last.unwrap_or("the attempt was cut off"));
     let outcome = Outcome::of(OutcomeClass::Retry(Scope::Account), response);
     let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(Fate::Tried(outcome.clone()))).collect();
     let judgment = judge(circumstances(app, message, trial), &results);

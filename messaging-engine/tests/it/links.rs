@@ -25,7 +25,9 @@ async fn send_page(product: &Product) -> MessageId {
 #[tokio::test]
 async fn links_are_redirected_and_lead_on_to_where_they_did() {
     let product = Product::start().await;
-    let id = send_page(&product).await;
+    let body = json!({"channel": "email", "to": "ann@example.com", "subject": "s", "html": PAGE,
+        "options": {"track_opens": true}});
+    let id = product.send(&body).await;
     let email = sent(&product).await;
     let html = email.html.unwrap();
     let tokens: Vec<_> = html.split("https://track.service.test/t/").skip(1).collect();

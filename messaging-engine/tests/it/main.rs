@@ -13,6 +13,7 @@ mod campaign_mail;
 mod campaign_work;
 mod campaigns;
 mod channel_callbacks;
+mod channel_messages;
 mod channels;
 mod chats;
 mod contact_bulk;

@@ -15,6 +15,7 @@ use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::resolver::NoResolver;
 use messaging_core::ports::store::Priority;
 use messaging_engine::ops::attempts::ListAttempts;
+use messaging_engine::ops::channels::{ChannelInput, ChannelPath, SetChannel};
 use messaging_engine::ops::messages::{GetMessage, MessagePath, MessageReport, SendMessage};
 use messaging_engine::ops::{Endpoint, Operation, Request};
 use messaging_engine::{App, Caller, Error, admin};
@@ -76,13 +77,22 @@ impl Product {
         fetch: Arc<dyn Fetch>,
         temporary: bool,
     ) -> Self {
-        let channels = [Channel::Email, Channel::Sms, Channel::Telegram, Channel::Push];
-        let transports = channels.map(|channel| (channel, "sandbox", Arc::clone(&carrier))).to_vec();
+        let transports = Channel::ALL.map(|channel| (channel, "sandbox", Arc::clone(&carrier))).to_vec();
         let bed = Bed::build_on(Arc::new(NoResolver), fetch, transports, temporary);
         admin::create_user(&bed.app, "owner@acme.com", None, None).await.unwrap();
         let workspace = admin::create_workspace(&bed.app, "Acme", "owner@acme.com").await.unwrap().id;
         admin::prepare_sandbox(&bed.app, workspace, &[Algorithm::Ed25519Sha256]).await.unwrap();
         Self { bed, transport, workspace, caller: Caller::Operator(Some(workspace)) }
+    }
+
+    /// Has every channel carried.
+    pub(crate) async fn on_every_channel(self) -> Self {
+        for channel in Channel::ALL {
+            let path = ChannelPath { workspace_id: self.workspace, channel };
+            let input = ChannelInput::new("sandbox");
+            self.app.run(SetChannel).path(path).body(input).by(&self.caller).await.unwrap();
+        }
+        self
     }
 
     /// Calls `POST /messages` as a front end does.

@@ -29,7 +29,10 @@ async fn other_channels_are_captured_as_a_document() {
     let message = PushContent { title: Some("Hi".into()), text: "There".into(), ..PushContent::default() };
     let sent = Sandbox::default().send(&outgoing(&["token"], Content::Push(Box::new(message)))).await.unwrap();
     let document: Value = serde_json::from_slice(&sent.captured.unwrap()).unwrap();
-    assert_eq!(document, json!({"channel": "push", "to": "token", "title": "Hi", "text": "There", "html": null}));
+    assert_eq!(
+        document,
+        json!({"channel": "push", "to": "token", "title": "Hi", "text": "There", "image": null, "data": {}})
+    );
 }
 
 #[tokio::test]
