@@ -25,7 +25,7 @@
 //!
 //! # How to add a provider
 //!
-//! Its settings are a row of the table in core's `domain/provider.rs`. Here it is a folder of its name with four
+//! Its settings are a row of the table in core's `domain/provider/table.rs`. Here it is a folder of its name with four
 //! files, each with its tests:
 //!
 //! * **The request** (`provider.rs`, with the [`Transport`]): from settings and content to one request for a recipient.
