@@ -65,6 +65,8 @@ pub mod mime;
 mod provider;
 pub mod relay;
 mod sandbox;
+#[cfg(feature = "smpp")]
+mod smpp;
 pub mod smtp;
 #[cfg(feature = "fakes")]
 pub mod testing;
@@ -86,6 +88,8 @@ pub use fetch::GuardedFetch;
 pub use http_provider::HttpProvider;
 pub use relay::SmtpRelay;
 pub use sandbox::Sandbox;
+#[cfg(feature = "smpp")]
+pub use smpp::{Smpp, SmppBuilder};
 pub use twilio::Twilio;
 pub use vonage::Vonage;
 
@@ -132,11 +136,17 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
     let http: Arc<dyn Transport> = Arc::new(HttpProvider::new(fetch(), clock()));
     let twilio: Arc<dyn Transport> = Arc::new(Twilio::new(fetch(), clock()));
     let vonage: Arc<dyn Transport> = Arc::new(Vonage::new(fetch(), clock()));
+    #[cfg(feature = "smpp")]
+    let smpp: Option<Arc<dyn Transport>> =
+        Some(Arc::new(Smpp::builder(options.dns.clone()).allow_private(options.allow_private).build()));
+    #[cfg(not(feature = "smpp"))]
+    let smpp: Option<Arc<dyn Transport>> = None;
     Channel::ALL
         .into_iter()
         .map(|channel| (channel, "sandbox", Arc::clone(&sandbox)))
         .chain([(Channel::Email, "builtin", direct), (Channel::Email, "smtp", relay)])
         .chain([(Channel::Sms, "http", Arc::clone(&http)), (Channel::Viber, "http", http)])
         .chain([(Channel::Sms, "twilio", twilio), (Channel::Sms, "vonage", vonage)])
+        .chain(smpp.map(|smpp| (Channel::Sms, "smpp", smpp)))
         .collect()
 }

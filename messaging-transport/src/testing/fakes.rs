@@ -7,6 +7,8 @@
 mod callbacks;
 mod case;
 mod server;
+#[cfg(feature = "smpp")]
+mod smpp;
 mod sms_http;
 mod twilio;
 mod vonage;
@@ -18,6 +20,8 @@ use tokio::time::Instant;
 
 pub use case::{CASES, Case, Order, Refusal, Report, Signature, Trouble, Wait};
 pub use server::FakeProvider;
+#[cfg(feature = "smpp")]
+pub use smpp::{FakePart, FakeSmpp};
 pub use sms_http::FakeHttp;
 pub use twilio::FakeTwilio;
 pub use vonage::FakeVonage;

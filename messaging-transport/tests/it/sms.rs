@@ -1,6 +1,8 @@
 //! Text messages through real adapters and fake providers on loopback sockets.
 
 mod http;
+#[cfg(feature = "smpp")]
+mod smpp;
 mod twilio;
 mod vonage;
 
