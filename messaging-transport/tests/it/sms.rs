@@ -82,7 +82,7 @@ impl Bed {
         }
     }
 
-    async fn last_request(&self) -> FakeRequest {
+    fn last_request(&self) -> FakeRequest {
         self.fake.requests().pop().expect("a request")
     }
 

@@ -206,7 +206,7 @@ impl Shared {
         };
         match Case::of(pdu.destination_addr.as_str()) {
             Case::Accepted(reports, order) => {
-                let stats: Vec<_> = reports.iter().filter_map(stat).collect();
+                let stats: Vec<_> = reports.iter().copied().filter_map(stat).collect();
                 let mut about = vec![id.clone(); stats.len()];
                 if order == Order::Unknown && !about.is_empty() {
                     about[0].insert(0, '9');
@@ -230,7 +230,7 @@ impl Shared {
 }
 
 /// What a receipt says of a report, where message centers have such.
-const fn stat(report: &Report) -> Option<&'static str> {
+const fn stat(report: Report) -> Option<&'static str> {
     match report {
         Report::Delivered => Some("DELIVRD"),
         Report::Failed(Refusal::Soft) => Some("EXPIRED"),

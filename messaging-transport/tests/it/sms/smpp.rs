@@ -199,7 +199,9 @@ async fn a_session_that_broke_is_bound_again_without_being_asked() {
     let center = center().await;
     center.send(12, "Hi").await;
     center.fake.close_connections().await;
-    assert_eq!(center.fake.binds(2).await, 2, "receipts shall come in");
+    tokio::time::pause();
+    assert!(center.fake.binds(2).await >= 2, "receipts shall come in");
+    tokio::time::resume();
     assert_eq!(center.send(12, "Hi").await.class, ACCEPTED);
 }
 
