@@ -23,6 +23,7 @@ use crate::jobs::recalculate_segment::RecalculateSegment;
 use crate::jobs::replay_webhook::ReplayWebhook;
 use crate::jobs::run_automation::{EnterExisting, FollowDates, RunAutomation};
 use crate::jobs::run_campaign::RunCampaign;
+use crate::jobs::send_fallback::SendFallback;
 use crate::jobs::settle_receipt::SettleReceipt;
 use crate::jobs::upkeep::Upkeep;
 use crate::jobs::verify_domain::VerifyDomain;
@@ -48,6 +49,7 @@ mod paused_lanes;
 mod recalculate_segment;
 mod replay_webhook;
 mod runner;
+mod send_fallback;
 mod settle_receipt;
 mod start;
 pub mod sweep;
@@ -78,6 +80,7 @@ pub(crate) const fn all() -> &'static [JobType] {
         JobType::of::<ReplayWebhook>(),
         JobType::of::<RunAutomation>(),
         JobType::of::<RunCampaign>(),
+        JobType::of::<SendFallback>(),
         JobType::of::<SettleReceipt>(),
         JobType::of::<Upkeep>(),
         JobType::of::<VerifyDomain>(),

@@ -8,13 +8,15 @@ pub(crate) const EMAIL: &str = "email:";
 /// How the resources begin whose jobs let something out: nothing of these is claimed while the installation is fenced.
 /// Every [`Channel`](messaging_core::domain::channel::Channel) is among them.
 pub(crate) const LEAVING: &[&str] =
-    &[EMAIL, "sms", "push", "telegram", "whatsapp", "viber", WEBHOOK, BACKLOG, CAMPAIGN, AUTOMATION];
+    &[EMAIL, "sms", "push", "telegram", "whatsapp", "viber", WEBHOOK, BACKLOG, CAMPAIGN, AUTOMATION, FALLBACK];
 /// Calls of a webhook, which follows.
 pub(crate) const WEBHOOK: &str = "webhook:";
 /// What a webhook missed.
 pub(crate) const BACKLOG: &str = "webhook-backlog:";
 /// What follows from merging and erasing contacts.
 pub(crate) const CONTACTS: &str = "contacts";
+/// What follows a message that does not arrive, which follows.
+pub(crate) const FALLBACK: &str = messaging_core::domain::fallback::RESOURCE;
 /// Receipts whose message nobody knows yet.
 pub(crate) const RECEIPTS: &str = "receipts";
 /// Files that are read.
