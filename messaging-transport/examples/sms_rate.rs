@@ -3,9 +3,11 @@
 //!
 //! `cargo run --release -p messaging-transport --example sms_rate`; with `-- --test` a few messages, to see that it works.
 
+#![expect(clippy::print_stdout, reason = "the figures are what it is for")]
+
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt as _, Full};
@@ -32,7 +34,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let is_test = std::env::args().any(|argument| argument == "--test");
-    let count = if is_test { 500 } else { 100_000 };
+    let count: u32 = if is_test { 500 } else { 100_000 };
     let api = FakeTwilio::new("AC1", "t0ken");
     let settings = |url: &str| Arc::new(api.settings(url).as_object().cloned().unwrap_or_default());
     let fake = FakeProvider::start(api.clone()).await?;
@@ -44,7 +46,7 @@ async fn main() -> Result<(), Failure> {
     for (name, count) in [("warm-up", count / 10), ("measured", count)] {
         let bare = bare(&fake, count).await?;
         let adapter = adapter(&twilio, &settings, count).await?;
-        let rate = |time: Duration| count as f64 / time.as_secs_f64();
+        let rate = |time: Duration| f64::from(count) / time.as_secs_f64();
         println!(
             "{name}: {count} messages, {CONNECTIONS} at a time: bare {:.0}/s, adapter {:.0}/s, {:.2} times as long",
             rate(bare),
@@ -67,11 +69,11 @@ fn resident() -> i64 {
     pages.unwrap_or(0) * 4096
 }
 
-async fn bare(fake: &FakeProvider, count: usize) -> Result<Duration, Failure> {
+async fn bare(fake: &FakeProvider, count: u32) -> Result<Duration, Failure> {
     let body = url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs([("To", RECIPIENT), ("From", "+15005550006"), ("Body", TEXT)])
         .finish();
-    let (left, address) = (Arc::new(AtomicUsize::new(count)), fake.address());
+    let (left, address) = (Arc::new(AtomicU32::new(count)), fake.address());
     let began = Instant::now();
     let mut tasks = JoinSet::new();
     for _ in 0..CONNECTIONS {
@@ -105,9 +107,9 @@ async fn bare(fake: &FakeProvider, count: usize) -> Result<Duration, Failure> {
 async fn adapter(
     twilio: &Arc<Twilio>,
     settings: &Arc<serde_json::Map<String, serde_json::Value>>,
-    count: usize,
+    count: u32,
 ) -> Result<Duration, Failure> {
-    let left = Arc::new(AtomicUsize::new(count));
+    let left = Arc::new(AtomicU32::new(count));
     let began = Instant::now();
     let mut tasks = JoinSet::new();
     for _ in 0..CONNECTIONS {
