@@ -68,6 +68,8 @@ mod provider;
 pub mod push;
 pub mod relay;
 mod sandbox;
+#[cfg(feature = "smpp")]
+mod smpp;
 pub mod smtp;
 mod telegram;
 #[cfg(feature = "fakes")]
@@ -94,6 +96,8 @@ pub use push::Push;
 pub use relay::SmtpRelay;
 pub use sandbox::Sandbox;
 pub use telegram::TelegramBot;
+#[cfg(feature = "smpp")]
+pub use smpp::{Smpp, SmppBuilder};
 pub use twilio::Twilio;
 pub use viber::ViberBot;
 pub use vonage::Vonage;
@@ -142,6 +146,11 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
     let http: Arc<dyn Transport> = Arc::new(HttpProvider::new(fetch(), clock()));
     let twilio: Arc<dyn Transport> = Arc::new(Twilio::new(fetch(), clock()));
     let vonage: Arc<dyn Transport> = Arc::new(Vonage::new(fetch(), clock()));
+    #[cfg(feature = "smpp")]
+    let smpp: Option<Arc<dyn Transport>> =
+        Some(Arc::new(Smpp::builder(options.dns.clone()).allow_private(options.allow_private).build()));
+    #[cfg(not(feature = "smpp"))]
+    let smpp: Option<Arc<dyn Transport>> = None;
     Channel::ALL
         .into_iter()
         .map(|channel| (channel, "sandbox", Arc::clone(&sandbox)))
@@ -150,6 +159,7 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
         .chain([(Channel::Sms, "http", Arc::clone(&http)), (Channel::Viber, "http", http)])
         .chain([(Channel::Sms, "twilio", twilio), (Channel::Sms, "vonage", vonage)])
         .chain(push::transports(options))
+        .chain(smpp.map(|smpp| (Channel::Sms, "smpp", smpp)))
         .collect()
 }
 

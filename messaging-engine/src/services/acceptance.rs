@@ -105,6 +105,7 @@ impl App {
         }
         let named_domain = look_up(self, violations, workspace_id, &input).await?;
         let template = named_template(self, violations, workspace_id, &input).await?;
+        look_up_chain(self, violations, workspace_id, &input).await?;
         let input = from_template(input, template.as_deref());
         let contact = named_contact(self, violations, workspace_id, &input).await?;
         if !violations.is_empty() {

@@ -10,6 +10,8 @@ mod case;
 mod fcm;
 mod server;
 mod signed;
+#[cfg(feature = "smpp")]
+mod smpp;
 mod sms_http;
 mod telegram;
 mod twilio;
@@ -27,6 +29,8 @@ pub use apns::FakeApns;
 pub use case::{CASES, Case, Order, Refusal, Report, Signature, Trouble, Wait};
 pub use fcm::FakeFcm;
 pub use server::FakeProvider;
+#[cfg(feature = "smpp")]
+pub use smpp::{FakePart, FakeSmpp};
 pub use sms_http::FakeHttp;
 pub use telegram::FakeTelegram;
 pub use twilio::FakeTwilio;

@@ -1,6 +1,8 @@
 //! Text messages through real adapters and fake providers on loopback sockets.
 
 mod http;
+#[cfg(feature = "smpp")]
+mod smpp;
 mod twilio;
 mod vonage;
 
@@ -80,7 +82,7 @@ impl Bed {
         }
     }
 
-    async fn last_request(&self) -> FakeRequest {
+    fn last_request(&self) -> FakeRequest {
         self.fake.requests().pop().expect("a request")
     }
 

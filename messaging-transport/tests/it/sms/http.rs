@@ -19,7 +19,7 @@ async fn the_request_is_that_of_the_contract() {
     let answer = bed.send(12).await;
     assert_eq!(answer.class, Class::Accepted(Acceptance::Relayed));
     assert_eq!(answer.of_provider().unwrap().message_id.as_deref(), Some("00000001"));
-    let request = bed.last_request().await;
+    let request = bed.last_request();
     assert_eq!((request.method.as_str(), request.target.as_str()), ("POST", "/send"));
     assert_eq!(request.header("authorization"), "Bearer t0ken");
     assert_eq!(request.header("content-type"), "application/json");
@@ -40,7 +40,7 @@ async fn a_viber_message_adds_what_it_has() {
     let mut message = outgoing(&["+9990000012"], Content::Viber(Box::new(content)));
     message.settings = Arc::new(bed.settings.clone());
     assert!(bed.transport.send(&message).await.unwrap().outcomes[0].is_accepted());
-    let body = bed.last_request().await.json();
+    let body = bed.last_request().json();
     assert_eq!(body["button"], json!({"text": "Open", "url": "https://a.example/"}));
     assert_eq!(body["image"], "https://a.example/i.png");
     assert_eq!(body.get("callback_url"), None);

@@ -20,7 +20,7 @@ async fn the_request_is_a_form_of_the_account() {
     let provider = answer.of_provider().unwrap();
     assert_eq!(provider.message_id.as_deref(), Some("SM00000000000000000000000000000001"));
     assert_eq!(provider.segments, Some(1));
-    let request = bed.last_request().await;
+    let request = bed.last_request();
     assert_eq!(request.target, "/2010-04-01/Accounts/AC00000000000000000000000000000000/Messages.json");
     for (name, expected) in [
         ("To", "+9990000012"),
@@ -33,8 +33,8 @@ async fn the_request_is_a_form_of_the_account() {
         assert_eq!(request.field(name), expected, "{name}");
     }
     bed.settings["sender"] = "MG0123456789".into();
-    bed.send_with(12, "é & = +", |message| message.options.ttl = Some(Duration::from_secs(600))).await;
-    let request = bed.last_request().await;
+    bed.send_with(12, "é & = +", |message| message.options.ttl = Some(Duration::from_mins(10))).await;
+    let request = bed.last_request();
     assert_eq!(
         (request.field("From"), request.field("MessagingServiceSid")),
         (String::new(), "MG0123456789".to_owned())
