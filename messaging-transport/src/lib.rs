@@ -8,6 +8,7 @@
 //! * [`DirectDelivery`] sends email to the mail exchangers of its recipients.
 //! * [`SmtpRelay`] sends email through a relay that the workspace has an account at.
 //! * [`Push`] sends push notifications through Firebase, Apple and the push services of browsers.
+//! * [`HttpProvider`], [`Twilio`] and [`Vonage`] send text messages; the first sends Viber messages too.
 //! * [`Dns`] looks up where mail goes, and the records of sending domains.
 //! * [`GuardedFetch`] calls web addresses that users gave: webhooks, and providers.
 //! * [`inbound`] receives what comes back: bounces, complaints, requests to unsubscribe.
@@ -57,6 +58,7 @@ mod dkim;
 pub mod dns;
 pub mod fetch;
 mod guard;
+mod http_provider;
 pub mod inbound;
 mod jwt;
 pub mod listen;
@@ -65,10 +67,14 @@ mod provider;
 pub mod push;
 pub mod relay;
 mod sandbox;
+#[cfg(feature = "smpp")]
+mod smpp;
 pub mod smtp;
 #[cfg(feature = "fakes")]
 pub mod testing;
 mod token_cache;
+mod twilio;
+mod vonage;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,9 +87,14 @@ use messaging_core::ports::transport::Transport;
 pub use direct::{DirectDelivery, MxOverride};
 pub use dns::Dns;
 pub use fetch::GuardedFetch;
+pub use http_provider::HttpProvider;
 pub use push::Push;
 pub use relay::SmtpRelay;
 pub use sandbox::Sandbox;
+#[cfg(feature = "smpp")]
+pub use smpp::{Smpp, SmppBuilder};
+pub use twilio::Twilio;
+pub use vonage::Vonage;
 
 /// What the transports are told.
 #[derive(Debug, Clone)]
@@ -124,10 +135,22 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
     let direct =
         direct.mx_override(options.mx_override.clone()).allow_private(options.allow_private).rest(options.rest);
     let direct: Arc<dyn Transport> = Arc::new(direct.build());
+    let (fetch, clock) = (|| Arc::clone(&options.fetch), || Arc::clone(&options.clock));
+    let http: Arc<dyn Transport> = Arc::new(HttpProvider::new(fetch(), clock()));
+    let twilio: Arc<dyn Transport> = Arc::new(Twilio::new(fetch(), clock()));
+    let vonage: Arc<dyn Transport> = Arc::new(Vonage::new(fetch(), clock()));
+    #[cfg(feature = "smpp")]
+    let smpp: Option<Arc<dyn Transport>> =
+        Some(Arc::new(Smpp::builder(options.dns.clone()).allow_private(options.allow_private).build()));
+    #[cfg(not(feature = "smpp"))]
+    let smpp: Option<Arc<dyn Transport>> = None;
     Channel::ALL
         .into_iter()
         .map(|channel| (channel, "sandbox", Arc::clone(&sandbox)))
         .chain([(Channel::Email, "builtin", direct), (Channel::Email, "smtp", relay)])
         .chain(push::transports(options))
+        .chain([(Channel::Sms, "http", Arc::clone(&http)), (Channel::Viber, "http", http)])
+        .chain([(Channel::Sms, "twilio", twilio), (Channel::Sms, "vonage", vonage)])
+        .chain(smpp.map(|smpp| (Channel::Sms, "smpp", smpp)))
         .collect()
 }

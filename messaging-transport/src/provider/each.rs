@@ -22,13 +22,12 @@ where
 {
     let mut outcomes = Vec::with_capacity(outgoing.recipients.len());
     for recipient in &outgoing.recipients {
-        let outcome = match granted(&outgoing.last_look, recipient).await {
-            Some(refusal) => refusal,
-            None => {
-                let outcome = Outcome::from(send(recipient.clone()).await);
-                outgoing.last_look.ended(recipient, &outcome);
-                outcome
-            }
+        let outcome = if let Some(refusal) = granted(&outgoing.last_look, recipient).await {
+            refusal
+        } else {
+            let outcome = Outcome::from(send(recipient.clone()).await);
+            outgoing.last_look.ended(recipient, &outcome);
+            outcome
         };
         outcomes.push(outcome);
     }

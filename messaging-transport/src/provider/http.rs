@@ -208,6 +208,21 @@ impl Call {
     }
 }
 
+#[cfg(test)]
+impl From<messaging_core::ports::fetch::Fetched> for Reply {
+    fn from(fetched: messaging_core::ports::fetch::Fetched) -> Self {
+        Self {
+            status: fetched.status,
+            retry_after: fetched.retry_after(Timestamp::from_millis(0)),
+            headers: fetched.headers,
+            body: fetched.body,
+            is_whole: !fetched.truncated,
+            host: None,
+            secrets: Vec::new(),
+        }
+    }
+}
+
 impl Reply {
     /// Whether it says yes.
     pub(crate) fn is_success(&self) -> bool {

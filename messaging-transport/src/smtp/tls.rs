@@ -38,7 +38,7 @@ impl Tls {
         Self { trust, config: OnceLock::new() }
     }
 
-    pub(super) async fn handshake(
+    pub(crate) async fn handshake(
         &self,
         stream: TcpStream,
         host: &str,

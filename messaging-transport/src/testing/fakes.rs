@@ -10,6 +10,11 @@ mod case;
 mod fcm;
 mod server;
 mod signed;
+#[cfg(feature = "smpp")]
+mod smpp;
+mod sms_http;
+mod twilio;
+mod vonage;
 mod webpush;
 
 use bytes::Bytes;
@@ -18,9 +23,14 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 pub use apns::FakeApns;
-pub use case::{Case, Order, Refusal, Report, Signature, Trouble, Wait};
+pub use case::{CASES, Case, Order, Refusal, Report, Signature, Trouble, Wait};
 pub use fcm::FakeFcm;
 pub use server::FakeProvider;
+#[cfg(feature = "smpp")]
+pub use smpp::{FakePart, FakeSmpp};
+pub use sms_http::FakeHttp;
+pub use twilio::FakeTwilio;
+pub use vonage::FakeVonage;
 pub use webpush::FakeWebpush;
 
 /// What a fake says: one provider's API.

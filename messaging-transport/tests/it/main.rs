@@ -10,4 +10,5 @@ mod mime;
 mod relay;
 mod returned;
 mod sandbox;
+mod sms;
 mod support;

@@ -56,7 +56,7 @@ impl Wait {
     pub const fn header(self) -> Option<&'static str> {
         match self {
             Self::Seconds => Some("7"),
-            Self::Date => Some("Fri, 31 Dec 2099 23:59:59 GMT"),
+            Self::Date => Some("Thu, 31 Dec 2099 23:59:59 GMT"),
             Self::Absent => None,
             Self::Absurd => Some("99999999999999999999"),
             Self::Unreadable => Some("soon"),

@@ -340,13 +340,11 @@ async fn serve(stream: TcpStream, connection: u64, shared: Arc<Shared>) {
                     Some(request) => shared.answer(request).await,
                     None => Some(FakeAnswer::text(413, "text/plain", "")),
                 };
-                match answer {
-                    Some(answer) => Ok::<_, Infallible>(response(answer)),
-                    None => {
-                        reset.notify_one();
-                        std::future::pending().await
-                    }
+                if let Some(answer) = answer {
+                    return Ok::<_, Infallible>(response(answer));
                 }
+                reset.notify_one();
+                std::future::pending().await
             }
         })
     };

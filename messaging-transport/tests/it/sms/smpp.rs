@@ -1,0 +1,255 @@
+//! The provider `smpp`.
+
+use messaging_core::domain::inbound_message::InboundMessage;
+use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ports::inbound::{InboundError, ProviderSink, ReceiptLink};
+use messaging_core::ports::transport::{Acceptance, AddressFault, ContentFault, Scope, SoftCause};
+use messaging_transport::testing::fakes::FakeSmpp;
+use messaging_transport::{Dns, Smpp};
+use tokio::sync::watch;
+
+use super::*;
+
+/// Keeps what it is told; refuses the first so many.
+#[derive(Debug)]
+struct Sink {
+    told: watch::Sender<Vec<String>>,
+    refuses: Mutex<usize>,
+}
+
+impl Sink {
+    fn tell(&self, what: String) -> Result<(), InboundError> {
+        let mut refuses = self.refuses.lock().unwrap();
+        if *refuses > 0 {
+            *refuses -= 1;
+            return Err(InboundError::new("the disk is full"));
+        }
+        self.told.send_modify(|told| told.push(what));
+        Ok(())
+    }
+
+    async fn told(&self, count: usize) -> Vec<String> {
+        self.told.subscribe().wait_for(|told| told.len() >= count).await.unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl ProviderSink for Sink {
+    fn receipt_token(&self, _: &str) -> Option<(WorkspaceId, MessageId)> {
+        None
+    }
+
+    async fn receive_receipt(&self, about: &ReceiptLink, receipt: &Receipt) -> Result<(), InboundError> {
+        let ReceiptLink::Provider { provider, provider_message_id, .. } = about else { panic!("{about:?}") };
+        let Receipt::Outcome(answer) = receipt else { panic!("{receipt:?}") };
+        self.tell(format!("{provider} {provider_message_id} {:?}", answer.class))
+    }
+
+    async fn receive_message(&self, message: &InboundMessage) -> Result<(), InboundError> {
+        self.tell(format!("{} {:?}", message.from, message.news))
+    }
+}
+
+struct Center {
+    fake: FakeSmpp,
+    smpp: Arc<Smpp>,
+    sink: Arc<Sink>,
+    settings: Map<String, Value>,
+}
+
+async fn center() -> Center {
+    let fake = FakeSmpp::start("acme", "passw0rd").await.unwrap();
+    let smpp = Arc::new(Smpp::builder(Dns::new(None)).allow_private(true).build());
+    let sink = Arc::new(Sink { told: watch::Sender::new(Vec::new()), refuses: Mutex::new(0) });
+    let weak: std::sync::Weak<dyn ProviderSink> = Arc::<Sink>::downgrade(&sink);
+    smpp.attach(weak);
+    let settings = fake.settings().as_object().unwrap().clone();
+    Center { fake, smpp, sink, settings }
+}
+
+impl Center {
+    async fn send(&self, digits: u8, text: &str) -> Answer {
+        let number = Bed::number(digits);
+        let mut message = outgoing(&[number.as_str()], Content::Sms(SmsContent { text: text.to_owned() }));
+        message.settings = Arc::new(self.settings.clone());
+        let sent = self.smpp.send(&message).await.unwrap();
+        match &sent.outcomes[..] {
+            [Outcome::Answered(answer)] => answer.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+const ACCEPTED: Class = Class::Accepted(Acceptance::Relayed);
+
+#[tokio::test]
+async fn messages_go_over_one_bound_session() {
+    let center = center().await;
+    let (one, two) = tokio::join!(center.send(12, "Grüße"), center.send(12, "жук"));
+    assert_eq!((one.class, two.class), (ACCEPTED, ACCEPTED));
+    let parts = center.fake.parts();
+    let ids: Vec<_> = parts.iter().map(|part| part.id.as_str()).collect();
+    let mut named: Vec<_> = [&one, &two].map(|one| one.of_provider().unwrap().message_id.as_deref().unwrap()).into();
+    named.sort_unstable();
+    assert_eq!(named, ids);
+    assert_eq!(one.of_provider().unwrap().segments, Some(1));
+    assert_eq!(center.fake.binds(1).await, 1);
+    let german = parts.iter().find(|part| u8::from(part.pdu.data_coding) == 0).unwrap();
+    assert_eq!(german.pdu.short_message().as_ref(), [b'G', b'r', 0x7E, 0x1E, b'e'], "the GSM alphabet");
+    assert_eq!(german.pdu.destination_addr.as_str(), "9990000012");
+    assert!(parts.iter().any(|part| u8::from(part.pdu.data_coding) == 8));
+}
+
+#[tokio::test]
+async fn every_status_has_its_class() {
+    let center = center().await;
+    for (digits, expected, code) in [
+        (12, ACCEPTED, None),
+        (2, Class::Address(AddressFault::Recipient), Some("0x0000000B")),
+        (3, Class::Soft(SoftCause::Unknown), Some("0x00000400")),
+        (4, Class::Retry(Scope::Account), Some("0x00000008")),
+        (6, Class::Content(ContentFault::Provider), Some("0x00000001")),
+        (9, Class::Auth, Some("0x0000000F")),
+        (11, Class::Retry(Scope::Account), Some("0x00000014")),
+        (22, Class::Throttled(Scope::Account), Some("0x00000058")),
+        // The connection breaks when it was read.
+        (32, Class::Ambiguous, None),
+        (12, ACCEPTED, None),
+    ] {
+        let answer = center.send(digits, "Hi").await;
+        let found = answer.of_provider().and_then(|provider| provider.code.as_deref());
+        assert_eq!((answer.class, found), (expected, code), "{digits}: {answer:?}");
+    }
+    assert_eq!(center.fake.binds(2).await, 2, "it is bound again when it breaks");
+}
+
+#[tokio::test]
+async fn a_receipt_is_about_the_message_of_its_name_and_is_answered_when_it_is_stored() {
+    let center = center().await;
+    *center.sink.refuses.lock().unwrap() = 1;
+    let id = center.send(1, "Hi").await.of_provider().unwrap().message_id.clone().unwrap();
+    assert_eq!(center.fake.answers(1).await, [0x64], "the disk was full: it shall come again");
+    center.fake.report(&id, "DELIVRD").await;
+    assert_eq!(center.fake.answers(2).await, [0x64, 0]);
+    center.fake.set_tlvs(true);
+    center.fake.report(&id, "EXPIRED").await;
+    center.fake.report("unknown", "UNDELIV").await;
+    let expected = [
+        format!("smpp {id} Accepted(Delivered)"),
+        format!("smpp {id} Soft(Unreachable)"),
+        "smpp unknown Soft(Unknown)".to_owned(),
+    ];
+    let mut told = center.sink.told(3).await;
+    told[1..].sort_unstable();
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn a_long_message_goes_in_parts_and_is_delivered_when_all_of_them_are() {
+    let center = center().await;
+    let answer = center.send(12, &"a".repeat(400)).await;
+    assert_eq!(answer.of_provider().unwrap().segments, Some(3));
+    let ids: Vec<_> = center.fake.parts().iter().map(|part| part.id.clone()).collect();
+    assert_eq!(answer.of_provider().unwrap().message_id.as_ref(), Some(&ids[0]));
+    assert!(center.fake.parts().iter().all(|part| u8::from(part.pdu.esm_class) == 0x40));
+    for id in [&ids[2], &ids[0], &ids[0]] {
+        center.fake.report(id, "DELIVRD").await;
+    }
+    center.fake.answers(3).await;
+    assert_eq!(*center.sink.told.borrow(), Vec::<String>::new(), "a part is missing");
+    center.fake.report(&ids[1], "DELIVRD").await;
+    assert_eq!(center.sink.told(1).await, [format!("smpp {} Accepted(Delivered)", ids[0])]);
+    // The failure of a part is that of the message.
+    center.send(12, &"ж".repeat(100)).await;
+    let ids: Vec<_> = center.fake.parts()[3..].iter().map(|part| part.id.clone()).collect();
+    center.fake.report(&ids[1], "UNDELIV").await;
+    center.fake.report(&ids[0], "DELIVRD").await;
+    center.fake.answers(6).await;
+    assert_eq!(center.sink.told(2).await[1..], [format!("smpp {} Soft(Unknown)", ids[0])]);
+}
+
+#[tokio::test]
+async fn what_recipients_write_comes_in() {
+    let center = center().await;
+    center.send(12, "Hi").await;
+    center.fake.write("+4915112345678", "STOP").await;
+    assert_eq!(center.sink.told(1).await, [r#"+4915112345678 Text("STOP")"#]);
+    assert_eq!(center.fake.answers(1).await, [0]);
+}
+
+#[tokio::test]
+async fn a_refused_bind_stops_the_account_until_the_settings_change() {
+    let mut center = center().await;
+    center.fake.set_password("changed");
+    let answer = center.send(1, "Hi").await;
+    assert_eq!(answer.class, Class::Auth);
+    assert!(answer.response.text.contains("password") && !answer.response.text.contains("passw0rd"), "{answer:?}");
+    assert_eq!(center.fake.parts().len(), 0);
+    center.settings["password"] = "changed".into();
+    assert_eq!(center.send(12, "Hi").await.class, ACCEPTED);
+    center.settings["password"] = "too long for it".into();
+    let number = Bed::number(1);
+    let mut message = outgoing(&[number.as_str()], Content::Sms(SmsContent { text: "Hi".to_owned() }));
+    message.settings = Arc::new(center.settings.clone());
+    assert_eq!(center.smpp.send(&message).await.unwrap_err().class(), Class::Auth);
+}
+
+#[tokio::test]
+async fn a_session_that_broke_is_bound_again_without_being_asked() {
+    let center = center().await;
+    center.send(12, "Hi").await;
+    center.fake.close_connections().await;
+    tokio::time::pause();
+    assert!(center.fake.binds(2).await >= 2, "receipts shall come in");
+    tokio::time::resume();
+    assert_eq!(center.send(12, "Hi").await.class, ACCEPTED);
+}
+
+#[tokio::test]
+async fn a_peer_that_is_silent_is_given_up_and_bound_to_again() {
+    let center = center().await;
+    center.send(12, "Hi").await;
+    center.fake.mute_connections();
+    tokio::time::pause();
+    assert_eq!(center.send(12, "Hi").await.class, Class::Ambiguous);
+    assert!(center.fake.binds(2).await >= 2);
+}
+
+#[tokio::test]
+async fn as_many_messages_are_under_way_as_the_window_has_places() {
+    let center = Arc::new(center().await);
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..40 {
+        let center = Arc::clone(&center);
+        tasks.spawn(async move { center.send(31, "Hi").await.class });
+    }
+    center.fake.submitted(16).await;
+    // A message that comes in shows that everything before was read.
+    center.fake.write("+4915112345678", "Hello").await;
+    center.fake.answers(1).await;
+    assert_eq!(center.fake.parts().len(), 16);
+    tokio::time::pause();
+    let mut classes = tasks.join_all().await;
+    classes.sort_by_key(|class| *class == Class::Ambiguous);
+    assert!(
+        classes.iter().all(|class| matches!(class, Class::Ambiguous | Class::Retry(Scope::Account))),
+        "{classes:?}"
+    );
+    assert!(classes.iter().filter(|class| **class == Class::Ambiguous).count() >= 16);
+}
+
+#[tokio::test]
+async fn a_private_message_center_is_not_connected_to_unless_that_is_allowed() {
+    let center = center().await;
+    let guarded = Smpp::builder(Dns::new(None)).build();
+    for host in ["127.0.0.1", "localhost", "[::1]", "0x7f.1"] {
+        let mut settings = center.settings.clone();
+        settings["host"] = host.into();
+        assert_eq!(guarded.check(&settings).unwrap_err().member, "host", "{host}");
+        let mut message = outgoing(&["+9990000001"], Content::Sms(SmsContent { text: "Hi".to_owned() }));
+        message.settings = Arc::new(settings);
+        let sent = guarded.send(&message).await.unwrap();
+        assert_eq!(sent.outcomes[0].class(), Some(Class::Auth), "{host}");
+    }
+    assert_eq!(center.fake.binds(0).await, 0);
+}
