@@ -49,6 +49,9 @@ impl Phones {
         settings.insert("routes".to_owned(), routes);
         let [(PushProvider::Fcm, push), ..] = Push::all(&options) else { panic!("the first is fcm") };
         let product = Product::carried_by(Arc::new(WithSettings(push, Arc::new(settings)))).await;
+        let path = format!("/workspaces/{}/channels/push", product.workspace);
+        let chosen = product.put(&product.caller, &path, json!({"provider": "sandbox", "config": {}})).await;
+        assert_eq!(chosen.summary(), "200");
         Self { product, fcm, apns, webpush }
     }
 
@@ -104,7 +107,8 @@ async fn a_message_goes_to_every_device_and_dead_ones_alone_are_suppressed() {
     assert_eq!(phones.tokens(&contact).await, json!([device]));
     let meta: Vec<_> = phones.product.report(id).await.events.into_iter().map(|event| event.meta).collect();
     assert_eq!((&meta[1]["recipient"], &meta[1]["bounce_class"]), (&json!("token-02"), &json!("invalid_recipient")));
-    assert_eq!((&meta[3]["recipient"], &meta[3]["provider"]), (&json!(device), &json!("apns")));
+    assert_eq!((&meta[1]["provider_code"], &meta[4]["provider_code"]), (&json!("UNREGISTERED"), &json!("410")));
+    assert_eq!((&meta[3]["recipient"], &meta[4]["recipient"]), (&json!(device), &json!(browser)));
 
     let next = phones.send(&contact).await;
     assert_eq!(phones.product.story(next).await, "delivered: Queued Sent Delivered");
