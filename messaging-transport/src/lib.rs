@@ -95,9 +95,9 @@ pub use http_provider::HttpProvider;
 pub use push::Push;
 pub use relay::SmtpRelay;
 pub use sandbox::Sandbox;
-pub use telegram::TelegramBot;
 #[cfg(feature = "smpp")]
 pub use smpp::{Smpp, SmppBuilder};
+pub use telegram::TelegramBot;
 pub use twilio::Twilio;
 pub use viber::ViberBot;
 pub use vonage::Vonage;

@@ -81,8 +81,8 @@ impl Chat {
         admin::create_user(&bed.app, "owner@acme.com", None, None).await.unwrap();
         let workspace = admin::create_workspace(&bed.app, "Acme", "owner@acme.com").await.unwrap().id;
         let product = Product { bed, transport: Arc::default(), workspace, caller: Caller::Operator(Some(workspace)) };
-        let config = settings(&fake.url()).as_object().cloned().unwrap_or_default();
-        let input = ChannelInput::new(provider).config(config);
+        let mut input = ChannelInput::new(provider);
+        input.config = settings(&fake.url()).as_object().cloned();
         let path = ChannelPath { workspace_id: workspace, channel };
         product.app.run(SetChannel).path(path).body(input).by(&product.caller).await.unwrap();
         let this = Self { product, channel, fake, pace };

@@ -47,7 +47,9 @@ async fn what_telegram_answers_decides_about_message_and_chat() {
         }
     }
     // Whoever refuses us is sent nothing more.
-    assert_eq!(chat.story_of("1010").await.1, "suppressed: Queued Suppressed");
+    let id = chat.message("1010").await;
+    chat.pass(SECOND * 2).await;
+    assert_eq!(chat.story(id).await, "suppressed: Queued Suppressed");
     assert_eq!(chat.shown().await["status"], "active");
 }
 
