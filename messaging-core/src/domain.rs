@@ -22,6 +22,7 @@ pub mod dkim;
 pub mod dns_record;
 pub mod domain_name;
 pub mod fair_turns;
+pub mod fallback;
 pub mod fence;
 pub mod free_mail;
 pub mod headers;

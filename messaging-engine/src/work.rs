@@ -24,6 +24,7 @@ use crate::jobs::register_callback::RegisterCallback;
 use crate::jobs::replay_webhook::ReplayWebhook;
 use crate::jobs::run_automation::{EnterExisting, FollowDates, RunAutomation};
 use crate::jobs::run_campaign::RunCampaign;
+use crate::jobs::send_fallback::SendFallback;
 use crate::jobs::settle_receipt::SettleReceipt;
 use crate::jobs::upkeep::Upkeep;
 use crate::jobs::verify_domain::VerifyDomain;
@@ -50,6 +51,7 @@ mod recalculate_segment;
 mod register_callback;
 mod replay_webhook;
 mod runner;
+mod send_fallback;
 mod settle_receipt;
 mod start;
 pub mod sweep;
@@ -81,6 +83,7 @@ pub(crate) const fn all() -> &'static [JobType] {
         JobType::of::<ReplayWebhook>(),
         JobType::of::<RunAutomation>(),
         JobType::of::<RunCampaign>(),
+        JobType::of::<SendFallback>(),
         JobType::of::<SettleReceipt>(),
         JobType::of::<Upkeep>(),
         JobType::of::<VerifyDomain>(),

@@ -186,6 +186,8 @@ fn accept(bench: &Bench) -> Changes {
         automation_id: None,
         variant: None,
         template_id: None,
+        fallback_of: None,
+        has_fallback: false,
         tags: vec!["welcome".to_owned(), "onboarding".to_owned()],
         metadata: Map::new(),
         created_at: now,

@@ -6,6 +6,7 @@ use super::Write;
 use super::campaigns::Engagement;
 use crate::domain::attempt::Dialog;
 use crate::domain::channel::Channel;
+use crate::domain::fallback;
 use crate::domain::message::hold::Hold;
 use crate::domain::message::milestones::Milestones;
 use crate::domain::message::{Capture, EventKind, Message, MessageContent, MessageSource, MessageStatus};
@@ -66,6 +67,9 @@ pub fn moves(before: &Message, after: &Message, visit: Option<(EventKind, bool)>
                 at,
             })
         }));
+    }
+    if before.has_fallback && after.status.is_settled() && after.status != before.status {
+        writes.push(Write::WakeLane(fallback::lane(before.workspace_id, before.id), at));
     }
     writes
 }

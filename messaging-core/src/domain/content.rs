@@ -91,9 +91,12 @@ pub fn encode(
         return MessageContent { request: raw.cloned().unwrap_or_else(written) };
     }
     input.attachments = None;
+    // What follows in the chain may be given its subject and its variables.
+    let has_fallback = input.fallback.is_some();
     if template.is_some() {
-        (input.subject, input.html, input.text) = (None, None, None);
-    } else {
+        let subject = input.subject.take().filter(|_| has_fallback);
+        (input.subject, input.html, input.text) = (subject, None, None);
+    } else if !has_fallback {
         input.variables = None;
     }
     let mut request = vec![ENVELOPE];

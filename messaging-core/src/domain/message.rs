@@ -44,6 +44,10 @@ pub struct Message {
     pub variant: Option<u8>,
     /// The template it is rendered from.
     pub template_id: Option<TemplateId>,
+    /// The first message of the chain of fallbacks that it belongs to; `None` of the first itself.
+    pub fallback_of: Option<MessageId>,
+    /// Whether another message is sent should this one not arrive.
+    pub has_fallback: bool,
     /// Tags of the sender.
     pub tags: Vec<String>,
     /// Data of the sender, a JSON object.
@@ -59,9 +63,10 @@ pub struct Message {
 }
 
 impl Message {
-    /// Whether its recipient was erased: every message that was accepted has one.
+    /// Whether its recipient was erased: every message that was accepted has an address, or is attributed to a contact
+    /// that had none.
     pub const fn is_redacted(&self) -> bool {
-        self.to.is_empty()
+        self.to.is_empty() && self.contact_id.is_none()
     }
 
     /// The same in another state, or in its own at another time. What it waited for is over once an attempt begins or

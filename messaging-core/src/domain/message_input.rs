@@ -4,6 +4,7 @@
 //! attributes; what depends on the channel or on other members is in [`Input::check`].
 
 mod build;
+pub mod chain;
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,10 @@ use crate::domain::headers::{self, HeaderFault};
 use crate::domain::limits::{MAX_DISPLAY_NAME, MAX_SUBJECT};
 use crate::domain::sms;
 use crate::input::Input;
+use crate::time::Timestamp;
 use crate::violation::{FieldCode, Violations, escape};
+
+use self::chain::FallbackInput;
 
 /// Recipients in `cc` and in `bcc` (contract section 20).
 pub const MAX_COPIES: u64 = 50;
@@ -100,6 +104,14 @@ pub struct MessageInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(max = MAX_TAGS))]
     pub tags: Option<Vec<String>>,
+    /// When it is sent, at most a year ahead; until then it can be cancelled. A time that is past is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_at: Option<Timestamp>,
+    /// What is sent should it not arrive: the next one when the one before has ended bounced, failed or suppressed, had no
+    /// address, or was not delivered in time. Each is a message of its own, and several may arrive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(max = chain::MAX_FALLBACKS), nested)]
+    pub fallback: Option<Vec<FallbackInput>>,
 }
 
 /// The longest text of a channel, in characters.
@@ -132,6 +144,7 @@ impl Input for MessageInput {
         self.check_channel_fields(violations);
         self.check_recipients(violations);
         self.check_parts(violations);
+        chain::check(self.fallback.as_deref().unwrap_or_default(), self.subject.as_ref(), violations);
         if self.channel == Channel::Email {
             self.check_sender(violations);
             self.check_headers(violations);

@@ -7,8 +7,9 @@ use messaging_core::ids::{WebhookId, WorkspaceId};
 pub(crate) const EMAIL: &str = "email:";
 /// How the resources begin whose jobs let something out: nothing of these is claimed while the installation is fenced.
 /// Every [`Channel`](messaging_core::domain::channel::Channel) is among them.
-pub(crate) const LEAVING: &[&str] =
-    &[EMAIL, "sms", "push", "telegram", "whatsapp", "viber", WEBHOOK, BACKLOG, CAMPAIGN, AUTOMATION, CALLBACKS];
+pub(crate) const LEAVING: &[&str] = &[
+    EMAIL, "sms", "push", "telegram", "whatsapp", "viber", WEBHOOK, BACKLOG, CAMPAIGN, AUTOMATION, CALLBACKS, FALLBACK,
+];
 /// Calls of a webhook, which follows.
 pub(crate) const WEBHOOK: &str = "webhook:";
 /// What a webhook missed.
@@ -17,6 +18,8 @@ pub(crate) const BACKLOG: &str = "webhook-backlog:";
 pub(crate) const CONTACTS: &str = "contacts";
 /// Where providers are told to call.
 pub(crate) const CALLBACKS: &str = "callbacks";
+/// What follows a message that does not arrive, which follows.
+pub(crate) const FALLBACK: &str = messaging_core::domain::fallback::RESOURCE;
 /// Receipts whose message nobody knows yet.
 pub(crate) const RECEIPTS: &str = "receipts";
 /// Files that are read.

@@ -63,13 +63,7 @@ impl Operation for SendMessage {
     type Output = AcceptedMessage;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<AcceptedMessage, Error> {
-        let sent = SentMessage {
-            workspace_id: cx.workspace()?,
-            input: call.body,
-            request: cx.body.clone(),
-            campaign_id: None,
-            automation: None,
-        };
+        let sent = SentMessage { request: cx.body.clone(), ..SentMessage::new(cx.workspace()?, call.body) };
         let accepted = cx.app.accept_message(sent, cx.now, &mut cx.violations).await?;
         cx.changes.extend(accepted.writes);
         cx.files.extend(accepted.files);

@@ -4,6 +4,7 @@
 //! they name, are one commit of whoever asked.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use messaging_core::changes::Write;
@@ -13,6 +14,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::{Contact, Identifier};
 use messaging_core::domain::content::{AutomationContent, TemplateUse};
 use messaging_core::domain::link_token::CopyKey;
+use messaging_core::domain::message::hold::{Hold, HoldReason};
 use messaging_core::domain::message::milestones::Milestones;
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::domain::message_input::MessageInput;
@@ -27,6 +29,10 @@ use crate::app::App;
 use crate::error::{Error, Unprocessable};
 use crate::jobs::JobData as _;
 use crate::jobs::deliver_message::{DeliverMessage, MarketingTerms};
+use crate::services::chains::Unsent;
+
+/// How far ahead a message may be due.
+const MAX_AHEAD: Duration = Duration::from_hours(366 * 24);
 
 /// A message that somebody wants to be sent.
 #[derive(Debug)]
@@ -41,6 +47,15 @@ pub(crate) struct SentMessage {
     pub(crate) campaign_id: Option<CampaignId>,
     /// The automation that it belongs to.
     pub(crate) automation: Option<OfAutomation>,
+    /// The first message of the chain that it goes on.
+    pub(crate) fallback_of: Option<MessageId>,
+}
+
+impl SentMessage {
+    /// A message that nobody but the workspace itself sends.
+    pub(crate) const fn new(workspace_id: WorkspaceId, input: MessageInput) -> Self {
+        Self { workspace_id, input, request: None, campaign_id: None, automation: None, fallback_of: None }
+    }
 }
 
 /// What an automation asks for with its message.
@@ -83,9 +98,11 @@ impl App {
         now: Timestamp,
         violations: &mut Violations,
     ) -> Result<AcceptedWrites, Error> {
-        let SentMessage { workspace_id, input, request, campaign_id, automation } = sent;
+        let SentMessage { workspace_id, input, request, campaign_id, automation, fallback_of } = sent;
+        let send_at = due(&input, now, violations);
         let named_domain = look_up(self, violations, workspace_id, &input).await?;
         let template = named_template(self, violations, workspace_id, &input).await?;
+        look_up_chain(self, violations, workspace_id, &input).await?;
         let input = from_template(input, template.as_deref());
         let contact = named_contact(self, violations, workspace_id, &input).await?;
         if !violations.is_empty() {
@@ -96,7 +113,19 @@ impl App {
             _ => None,
         };
         require_transport(self, workspace_id, input.channel).await?;
-        let (to, contact_id) = decide_recipient(self, workspace_id, &input, contact).await?;
+        let has_fallback = input.fallback.as_ref().is_some_and(|rest| !rest.is_empty());
+        let known = contact.as_ref().map(|contact| contact.id);
+        let (to, contact_id) = match decide_recipient(self, workspace_id, &input, contact).await {
+            Err(Error::Unprocessable(Unprocessable::ContactAddressMissing))
+                if has_fallback || fallback_of.is_some() =>
+            {
+                let unsent = Unsent { workspace_id, input, fallback_of, contact_id: known };
+                let why = "there is no address to send it to";
+                let (message_id, writes) = self.keep_unsent(unsent, "no_route", why, now).await?;
+                return Ok(AcceptedWrites { message_id, writes, files: Vec::new() });
+            }
+            decided => decided?,
+        };
 
         let message = Message {
             id: self.new_id(now),
@@ -111,11 +140,13 @@ impl App {
             automation_id: automation.as_ref().map(|automation| automation.id),
             variant: None,
             template_id: template.as_ref().map(|template| template.id),
+            fallback_of,
+            has_fallback,
             tags: input.tags.clone().unwrap_or_default(),
             metadata: input.metadata.clone().unwrap_or_default(),
             created_at: now,
             updated_at: now,
-            hold: None,
+            hold: send_at.map(|until| Hold { reason: HoldReason::Scheduled, until: Some(until), since: now }),
             milestones: Milestones::default(),
         };
         let message_id = message.id;
@@ -126,6 +157,8 @@ impl App {
             Some(terms) => vec![DeliverMessage::of_marketing(&message, terms)],
             None => DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref()),
         };
+        let goes_out_at = send_at.unwrap_or(now);
+        let watch = self.watch(&message, &input, goes_out_at);
         let automation = automation.map(|OfAutomation { id: _, marketing, subject }| AutomationContent {
             is_marketing: marketing.is_some(),
             subject,
@@ -136,9 +169,20 @@ impl App {
         if !copies.is_empty() {
             writes.push(Write::ListCopies(workspace_id, message_id, copies));
         }
-        writes.extend(jobs.into_iter().map(|job| Write::Enqueue(job.enqueue(self.new_id(now), now))));
+        let at = |job: DeliverMessage| DeliverMessage { released_at: job.released_at.or(send_at), ..job };
+        writes.extend(jobs.into_iter().map(|job| Write::Enqueue(at(job).enqueue(self.new_id(now), goes_out_at))));
+        writes.extend(watch);
         Ok(AcceptedWrites { message_id, writes, files })
     }
+}
+
+/// When a message that was asked for is due; `None` for now. More than a year ahead is added to the violations.
+fn due(input: &MessageInput, now: Timestamp, violations: &mut Violations) -> Option<Timestamp> {
+    let send_at = input.send_at.filter(|send_at| *send_at > now)?;
+    if send_at > now + MAX_AHEAD {
+        violations.add("/send_at", FieldCode::OutOfRange, "must be at most a year ahead");
+    }
+    Some(send_at)
 }
 
 /// What erasing finds the message by, for each of its copies once.
@@ -180,14 +224,24 @@ async fn named_template(
     workspace: WorkspaceId,
     input: &MessageInput,
 ) -> Result<Option<Arc<Template>>, Error> {
-    let Some(id) = input.template_id.as_ref().filter(|id| !id.is_empty()) else { return Ok(None) };
+    find_template(app, violations, workspace, (input.channel, input.template_id.as_ref()), "/template_id").await
+}
+
+async fn find_template(
+    app: &App,
+    violations: &mut Violations,
+    workspace: WorkspaceId,
+    (channel, id): (Channel, Option<&String>),
+    pointer: &str,
+) -> Result<Option<Arc<Template>>, Error> {
+    let Some(id) = id.filter(|id| !id.is_empty()) else { return Ok(None) };
     let found = match id.parse() {
         Ok(id) => app.template_head(workspace, id).await?,
         Err(_) => None,
     };
     let fault = match &found {
         None => Some((FieldCode::NotFound, "no such template in this workspace")),
-        Some(template) if template.channel != input.channel => {
+        Some(template) if template.channel != channel => {
             Some((FieldCode::Conflict, "the template is for another channel"))
         }
         Some(template) if !template.can_be_sent() => {
@@ -196,9 +250,23 @@ async fn named_template(
         Some(_) => None,
     };
     if let Some((code, rule)) = fault {
-        violations.add("/template_id", code, rule);
+        violations.add(pointer, code, rule);
     }
     Ok(found)
+}
+
+/// Looks up the templates that the chain names. Those that are not there, or cannot be sent, are added to the violations.
+async fn look_up_chain(
+    app: &App,
+    violations: &mut Violations,
+    workspace: WorkspaceId,
+    input: &MessageInput,
+) -> Result<(), Error> {
+    for (index, next) in input.fallback.iter().flatten().enumerate() {
+        let named = (next.channel, next.template_id.as_ref());
+        find_template(app, violations, workspace, named, &format!("/fallback/{index}/template_id")).await?;
+    }
+    Ok(())
 }
 
 /// The request with the template's sender where it names none itself.

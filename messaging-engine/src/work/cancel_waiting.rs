@@ -23,6 +23,7 @@ use crate::jobs::drain_webhook::DrainWebhook;
 use crate::jobs::replay_webhook::ReplayWebhook;
 use crate::jobs::run_automation::{EnterExisting, FollowDates, RunAutomation};
 use crate::jobs::run_campaign::RunCampaign;
+use crate::jobs::send_fallback::SendFallback;
 use crate::work::job::{Job, JobContext, JobError};
 
 /// Jobs of one commit.
@@ -36,13 +37,14 @@ const MAX_COMMITS: usize = 8;
 const TAKEN_AWAY: [&str; 3] = [DeliverMessage::KIND, DeliverWebhook::KIND, ReplayWebhook::KIND];
 /// The kinds of jobs that leave, and end by themselves when they find nothing left, or go on with what is due.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test holds that every kind that leaves is in one of the two"))]
-const LEFT: [&str; 6] = [
+const LEFT: [&str; 7] = [
     CallNode::KIND,
     DrainWebhook::KIND,
     EnterExisting::KIND,
     FollowDates::KIND,
     RunAutomation::KIND,
     RunCampaign::KIND,
+    SendFallback::KIND,
 ];
 
 impl Job for CancelWaiting {

@@ -62,6 +62,9 @@ impl Job for DeliverMessage {
         if message.status == MessageStatus::Cancelled {
             return let_go(cx, &message, &self).await;
         }
+        if let Some(wait) = message.hold.and_then(|hold| hold.scheduled_in(cx.app.now())) {
+            return Ok(cx.put_back(wait, false).await?);
+        }
         let first_look = match self.look(cx, &message).await? {
             Ok(permit) => permit,
             Err(refusal) => return turn_away(cx, &message, &self, refusal).await,

@@ -20,6 +20,7 @@ mod delivery;
 mod erased_copies;
 mod events;
 mod exchangers;
+mod fallbacks;
 mod fence;
 mod idempotency;
 mod imports;

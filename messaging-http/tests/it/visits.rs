@@ -46,6 +46,8 @@ impl Mailed {
             automation_id: None,
             variant: None,
             template_id: None,
+            fallback_of: None,
+            has_fallback: false,
             tags: Vec::new(),
             metadata: serde_json::Map::new(),
             created_at: now,

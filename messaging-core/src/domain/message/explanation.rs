@@ -313,6 +313,8 @@ mod tests {
             automation_id: None,
             variant: None,
             template_id: Some(id::<TemplateId>()),
+            fallback_of: None,
+            has_fallback: false,
             tags: Vec::new(),
             metadata: Map::new(),
             created_at: NOW,

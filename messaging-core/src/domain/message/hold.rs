@@ -1,5 +1,7 @@
 //! What a message waits for.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +16,15 @@ pub struct Hold {
     pub until: Option<Timestamp>,
     /// When it was first held for this reason.
     pub since: Timestamp,
+}
+
+impl Hold {
+    /// How long it is until the time that a message was scheduled for; `None` when that has come, or it waits for
+    /// something else.
+    pub fn scheduled_in(self, now: Timestamp) -> Option<Duration> {
+        let until = self.until.filter(|until| self.reason == HoldReason::Scheduled && *until > now)?;
+        u64::try_from(until.as_millis() - now.as_millis()).ok().map(Duration::from_millis)
+    }
 }
 
 /// What a message waits for (contract section 4.2).

@@ -4,9 +4,11 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::MessageInput;
+use super::chain::FallbackInput;
 use crate::domain::attachment::{AttachmentInput, Base64};
 use crate::domain::channel::Channel;
 use crate::ids::ContactId;
+use crate::time::Timestamp;
 
 /// Puts a message together. What does not belong together is found when it is accepted.
 impl MessageInput {
@@ -32,6 +34,8 @@ impl MessageInput {
             attachments: None,
             metadata: None,
             tags: None,
+            send_at: None,
+            fallback: None,
         }
     }
 
@@ -136,6 +140,18 @@ impl MessageInput {
     /// One more member of your own data.
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.get_or_insert_default().insert(name.into(), value.into());
+        self
+    }
+
+    /// When it is sent.
+    pub fn send_at(mut self, send_at: Timestamp) -> Self {
+        self.send_at = Some(send_at);
+        self
+    }
+
+    /// One more message that is sent should those before not arrive.
+    pub fn fallback(mut self, next: FallbackInput) -> Self {
+        self.fallback.get_or_insert_default().push(next);
         self
     }
 

@@ -172,6 +172,8 @@ mod tests {
             automation_id: None,
             variant: None,
             template_id: None,
+            fallback_of: None,
+            has_fallback: false,
             tags: vec!["order".to_owned()],
             metadata: json!({"order_id": 17}).as_object().cloned().unwrap(),
             created_at: at,

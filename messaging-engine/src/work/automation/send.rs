@@ -144,11 +144,8 @@ impl Sending<'_> {
             .is_marketing
             .then_some(MarketingTerms { quiet_hours: self.send.quiet_hours, frequency_cap: self.send.frequency_cap });
         let sent = SentMessage {
-            workspace_id: self.run.workspace_id,
-            input,
-            request: None,
-            campaign_id: None,
             automation: Some(OfAutomation { id: self.run.automation_id, marketing, subject }),
+            ..SentMessage::new(self.run.workspace_id, input)
         };
         let accepted = match self.app.accept_message(sent, self.app.now(), &mut violations).await {
             Ok(accepted) => accepted,

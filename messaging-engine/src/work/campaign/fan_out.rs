@@ -167,6 +167,8 @@ impl RunCampaign {
             automation_id: None,
             variant: Some(variant),
             template_id: progress.templates.get(place).map(|used| used.id),
+            fallback_of: None,
+            has_fallback: false,
             tags: Vec::new(),
             metadata: serde_json::Map::new(),
             created_at: now,

@@ -113,6 +113,8 @@ impl Frozen {
             automation_id: None,
             variant: Some(0),
             template_id: None,
+            fallback_of: None,
+            has_fallback: false,
             tags: Vec::new(),
             metadata: Map::new(),
             created_at: START,

@@ -22,13 +22,14 @@ macro_rules! message_columns {
     };
     (after_id) => {
         "status, channel, tags, revision, created_at, updated_at, recipient, sender, contact, campaign, automation, \
-         template, metadata, variant, hold_reason, hold_until, hold_since, seen, links, skip, sent_at, delivered_at"
+         template, metadata, variant, hold_reason, hold_until, hold_since, seen, links, skip, sent_at, delivered_at, \
+         fallback_of, has_fallback"
     };
 }
 pub(in super::super) use message_columns;
 
 /// How many columns those are: where those of a longer selection begin.
-pub(in super::super) const MESSAGE_COLUMNS: usize = 23;
+pub(in super::super) const MESSAGE_COLUMNS: usize = 25;
 
 /// A message from the columns of `message_columns`.
 pub(in super::super) fn message(workspace: WorkspaceId, row: &Row<'_>) -> Result<Message, Fault> {
@@ -44,6 +45,8 @@ pub(in super::super) fn message(workspace: WorkspaceId, row: &Row<'_>) -> Result
         campaign_id: maybe_id(row, 10)?,
         automation_id: maybe_id(row, 11)?,
         template_id: maybe_id(row, 12)?,
+        fallback_of: maybe_id(row, 23)?,
+        has_fallback: row.get::<_, Option<bool>>(24)?.unwrap_or_default(),
         tags: or_empty(row, 3)?,
         metadata: or_empty(row, 13)?,
         created_at: time(row, 5)?,
@@ -89,7 +92,7 @@ impl<'connection> InsertMessage<'connection> {
             "INSERT INTO messages (workspace, content, ",
             message_columns!(),
             ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-                 ?22, ?23, ?24, ?25)"
+                 ?22, ?23, ?24, ?25, ?26, ?27)"
         );
         Ok(Self(connection.prepare_cached(SQL)?))
     }
@@ -123,6 +126,8 @@ impl<'connection> InsertMessage<'connection> {
             skip.map(|skip| number(&Skip::ALL, &skip)),
             time_to_keep(sent_at),
             time_to_keep(delivered_at),
+            message.fallback_of.map(Id::to_bytes),
+            message.has_fallback.then_some(true),
         ])?;
         Ok(())
     }

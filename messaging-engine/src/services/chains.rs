@@ -1,0 +1,85 @@
+//! What accepting a message of a chain leaves besides: the job that looks after it, or a message that failed at once.
+
+use std::time::Duration;
+
+use messaging_core::changes::{Write, moves};
+use messaging_core::domain::content;
+use messaging_core::domain::message::milestones::Milestones;
+use messaging_core::domain::message::{EventKind, Message, MessageStatus};
+use messaging_core::domain::message_input::MessageInput;
+use messaging_core::ids::{ContactId, MessageId, WorkspaceId};
+use messaging_core::ports::store::StoreError;
+use messaging_core::time::Timestamp;
+use serde_json::{Map, json};
+
+use crate::app::App;
+use crate::jobs::JobData as _;
+use crate::jobs::send_fallback::SendFallback;
+
+/// A message that is looked at when it is settled is looked at so long after it went out as well.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_hours(24);
+
+/// A message that is not sent, and stands in its chain all the same.
+pub(crate) struct Unsent {
+    pub(crate) workspace_id: WorkspaceId,
+    /// What was asked for.
+    pub(crate) input: MessageInput,
+    /// The first message of its chain, if it is not that itself.
+    pub(crate) fallback_of: Option<MessageId>,
+    /// The contact it was for.
+    pub(crate) contact_id: Option<ContactId>,
+}
+
+impl App {
+    /// The job that looks after a message, if another one may follow it.
+    pub(crate) fn watch(&self, message: &Message, input: &MessageInput, goes_out_at: Timestamp) -> Option<Write> {
+        let next = input.fallback.as_ref()?.first()?;
+        let until = next.after_seconds.map(|seconds| goes_out_at + Duration::from_secs(seconds.into()));
+        let watch = SendFallback { workspace_id: message.workspace_id, message_id: message.id, until };
+        let due_at = until.unwrap_or(goes_out_at + LOOK_AGAIN_AFTER);
+        Some(Write::Enqueue(watch.enqueue(self.new_id(message.created_at), due_at)))
+    }
+
+    /// The writes that keep a message which failed before anything was tried.
+    pub(crate) async fn keep_unsent(
+        &self,
+        unsent: Unsent,
+        reason: &'static str,
+        why: &str,
+        now: Timestamp,
+    ) -> Result<(MessageId, Vec<Write>), StoreError> {
+        let Unsent { workspace_id, input, fallback_of, contact_id } = unsent;
+        let message = Message {
+            id: self.new_id(now),
+            workspace_id,
+            revision: 1,
+            status: MessageStatus::Queued,
+            channel: input.channel,
+            to: input.to.clone().unwrap_or_default(),
+            from_email: None,
+            contact_id,
+            campaign_id: None,
+            automation_id: None,
+            variant: None,
+            template_id: None,
+            fallback_of,
+            has_fallback: input.fallback.as_ref().is_some_and(|rest| !rest.is_empty()),
+            tags: input.tags.clone().unwrap_or_default(),
+            metadata: input.metadata.clone().unwrap_or_default(),
+            created_at: now,
+            updated_at: now,
+            hold: None,
+            milestones: Milestones::default(),
+        };
+        let meta = Map::from_iter([("reason".to_owned(), json!(reason)), ("message".to_owned(), json!(why))]);
+        let failed = message.moved(MessageStatus::Failed, now);
+        let watch = self.watch(&message, &input, now);
+        let mut writes =
+            vec![Write::InsertMessage(Box::new(message.clone()), content::encode(None, input, Vec::new(), None, None))];
+        // Before the move, which wakes it.
+        writes.extend(watch);
+        writes.extend(moves(&message, &failed, None, now));
+        writes.extend(self.append_events(workspace_id, message.id, [(EventKind::Failed, meta)]).await?);
+        Ok((message.id, writes))
+    }
+}

@@ -1,0 +1,95 @@
+//! Chains of messages: the next one of a chain, accepted when the one before does not arrive.
+//!
+//! Contract section 4.1, `fallback`. A next message that cannot be accepted any more (its template is gone, its channel
+//! has lost its settings) is kept all the same, as one that failed: every message of a chain can be looked up, and the
+//! chain goes on behind it.
+
+use messaging_core::changes::Write;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::fallback;
+use messaging_core::domain::message::Message;
+use messaging_core::domain::message_input::MessageInput;
+use messaging_core::domain::message_input::chain::FallbackInput;
+use messaging_core::ports::store::StoreError;
+use messaging_core::violation::Violations;
+
+use crate::app::App;
+use crate::error::{Error, Unprocessable};
+use crate::services::acceptance::{AcceptedWrites, SentMessage};
+use crate::services::chains::Unsent;
+
+/// The next message of a chain.
+pub(crate) struct Chained {
+    /// What is asked of it.
+    next: FallbackInput,
+    /// The request of the message before, without what it had of its own and with the rest of the chain.
+    input: MessageInput,
+    /// Where the message before went.
+    before: String,
+}
+
+impl Chained {
+    /// What follows a message that was asked for so; `None` at the end of the chain.
+    pub(crate) fn after(message: &Message, mut input: MessageInput) -> Option<Self> {
+        let mut rest = input.fallback.take()?.into_iter();
+        let next = rest.next()?;
+        let rest: Vec<_> = rest.collect();
+        input.fallback = Some(rest).filter(|rest| !rest.is_empty());
+        Some(Self { next, input, before: message.to.clone() })
+    }
+
+    /// The request of the next message, to this address.
+    fn request(self, to: Option<String>) -> MessageInput {
+        let Self { next, input, .. } = self;
+        let has_subject = matches!(next.channel, Channel::Email | Channel::Push);
+        let mut request = MessageInput::new(next.channel, to.unwrap_or_default());
+        request.contact_id = input.contact_id;
+        request.template_id = next.template_id;
+        request.text = next.text;
+        request.subject = input.subject.filter(|_| request.template_id.is_none() && has_subject);
+        request.variables = input.variables;
+        request.tags = input.tags;
+        request.metadata = input.metadata;
+        request.fallback = input.fallback;
+        request
+    }
+}
+
+impl App {
+    /// The writes that accept the next message of a chain behind `before`.
+    pub(crate) async fn accept_fallback(&self, before: &Message, next: Chained) -> Result<Vec<Write>, StoreError> {
+        let now = self.now();
+        let workspace_id = before.workspace_id;
+        let first = before.fallback_of.unwrap_or(before.id);
+        let contact = match before.contact_id {
+            Some(id) => self.store().contact(workspace_id, id).await?.map(|stored| stored.record),
+            None => None,
+        };
+        let channel = next.next.channel;
+        let own = contact.as_ref().and_then(|contact| contact.addresses(channel).into_iter().next());
+        let to = fallback::address(channel, next.next.to.as_deref(), own, &next.before);
+        let mut input = next.request(to);
+        input.contact_id = contact.map(|contact| contact.id.to_string());
+        let sent = SentMessage { fallback_of: Some(first), ..SentMessage::new(workspace_id, input.clone()) };
+        let refused = match self.accept_message(sent, now, &mut Violations::new()).await {
+            Ok(AcceptedWrites { writes, .. }) => return Ok(writes),
+            Err(Error::Unavailable { .. }) => return Err(StoreError::Unavailable),
+            Err(error @ (Error::Validation(_) | Error::Unprocessable(_))) => error,
+            Err(error) => return Err(StoreError::Failed(Box::new(error))),
+        };
+        let unsent = Unsent { workspace_id, input, fallback_of: Some(first), contact_id: before.contact_id };
+        self.keep_unsent(unsent, reason(&refused), &refused.to_string(), now).await.map(|(_, writes)| writes)
+    }
+}
+
+/// Why a message that is not accepted failed, in the words of contract section 4.2.
+fn reason(refused: &Error) -> &'static str {
+    match refused {
+        Error::Unprocessable(Unprocessable::ChannelNotConfigured) => "channel_not_configured",
+        Error::Unprocessable(Unprocessable::SenderDomainNotVerified | Unprocessable::SenderMissing) => {
+            "sender_domain_not_verified"
+        }
+        Error::Unprocessable(Unprocessable::ContactAddressMissing) => "no_route",
+        _ => "render_error",
+    }
+}

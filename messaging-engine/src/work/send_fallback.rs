@@ -1,0 +1,64 @@
+//! The job that looks after a message until it arrives, and sends the next one of its chain should it not.
+//!
+//! Contract section 4.1, `fallback`. What follows is a message of its own with the rest of the chain; it and the end of
+//! this job are one commit, so a crash sends none twice and loses none.
+
+use std::time::Duration;
+
+use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::content;
+use messaging_core::domain::fallback::{self, Next};
+use messaging_core::domain::message::{Message, MessageStatus};
+use messaging_core::ports::store::{CommitError, StoreError};
+
+use crate::app::App;
+use crate::jobs::send_fallback::SendFallback;
+use crate::services::fallbacks::Chained;
+use crate::work::job::{Job, JobContext, JobError};
+
+/// A message that is looked at when it is settled is looked at so often besides.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_hours(24);
+
+impl Job for SendFallback {
+    async fn run(self, cx: &JobContext) -> Result<(), JobError> {
+        let app = &cx.app;
+        let found = app.store().message_with_content(self.workspace_id, self.message_id).await?;
+        let Some((message, Some(stored))) = found else { return Ok(cx.finish(Changes::default()).await?) };
+        if is_cancelled(app, &message).await? {
+            return Ok(cx.finish(Changes::default()).await?);
+        }
+        match fallback::next(message.status, self.until, app.now()) {
+            Next::End => Ok(cx.finish(Changes::default()).await?),
+            Next::Wait(until) => {
+                let until = until.unwrap_or_else(|| app.now() + LOOK_AGAIN_AFTER);
+                cx.again_at(until, &self, Changes::default()).await
+            }
+            Next::Send => {
+                let request = match content::decode(&stored) {
+                    Ok(request) => request,
+                    Err(error) => {
+                        tracing::error!(message_id = %message.id, %error, "unreadable content");
+                        return Ok(cx.finish(Changes::default()).await?);
+                    }
+                };
+                let Some(next) = Chained::after(&message, request.input) else {
+                    return Ok(cx.finish(Changes::default()).await?);
+                };
+                let mut changes = Changes::from_iter(app.accept_fallback(&message, next).await?);
+                // Whoever settles or cancels the message meanwhile has it decided again.
+                changes.push(Write::ExpectMessage(message.workspace_id, message.id, message.revision));
+                match cx.finish(changes).await {
+                    Err(CommitError::Conflict) => cx.again_at(app.now(), &self, Changes::default()).await,
+                    outcome => Ok(outcome?),
+                }
+            }
+        }
+    }
+}
+
+/// Whether the first message of the chain was cancelled: that ends it, however far it has come.
+async fn is_cancelled(app: &App, message: &Message) -> Result<bool, StoreError> {
+    let Some(first) = message.fallback_of else { return Ok(false) };
+    let first = app.store().message(message.workspace_id, first).await?;
+    Ok(first.is_some_and(|first| first.status == MessageStatus::Cancelled))
+}
