@@ -214,14 +214,12 @@ impl Pace {
                 outcomes.push(put_off(wait));
                 continue;
             }
-            let outcome = match granted(&outgoing.last_look, recipient).await {
-                Some(refusal) => refusal,
-                None => {
-                    let outcome = Outcome::from(send(recipient.clone()).await);
-                    outgoing.last_look.ended(recipient, &outcome);
-                    outcome
-                }
-            };
+            if let Some(refusal) = granted(&outgoing.last_look, recipient).await {
+                outcomes.push(refusal);
+                continue;
+            }
+            let outcome = Outcome::from(send(recipient.clone()).await);
+            outgoing.last_look.ended(recipient, &outcome);
             outcomes.push(outcome);
         }
         Sent { outcomes, ..Sent::default() }

@@ -87,13 +87,11 @@ pub(super) fn judge(reply: &Reply, pair_wait: impl FnOnce() -> Duration) -> Answ
 
 /// What an error of a receipt means.
 pub(super) fn of_receipt(error: &Value) -> Answer {
-    match error["code"].as_u64() {
-        Some(code) => Answer::new(class_of(code), Response::of_text(&text_of(code, error))).provider(coded(code)),
-        None => {
-            let text = error["title"].as_str().unwrap_or("failed, and nobody said why");
-            Answer::new(OutcomeClass::Soft(SoftCause::Unknown), Response::of_text(text))
-        }
+    if let Some(code) = error["code"].as_u64() {
+        return Answer::new(class_of(code), Response::of_text(&text_of(code, error))).provider(coded(code));
     }
+    let text = error["title"].as_str().unwrap_or("failed, and nobody said why");
+    Answer::new(OutcomeClass::Soft(SoftCause::Unknown), Response::of_text(text))
 }
 
 /// The class of a code. An unknown one is no reason to think ill of the address.
