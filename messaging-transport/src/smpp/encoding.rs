@@ -153,7 +153,7 @@ mod tests {
             format!("{}`", "a".repeat(70)),
         ] {
             let parts = encode(&text, 9);
-            assert_eq!(parts.bodies.len(), sms::segments(&text), "{text}");
+            assert_eq!(parts.bodies.len(), sms::size(&text).segments, "{text}");
             let is_long = parts.bodies.len() > 1;
             let read: String = parts.bodies.iter().map(|body| decode(parts.data_coding, is_long, body)).collect();
             assert_eq!(read, text);
