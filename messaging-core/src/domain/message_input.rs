@@ -8,6 +8,7 @@
 mod build;
 pub mod chain;
 mod email;
+mod fallbacks;
 mod members;
 mod off_email;
 mod options;
@@ -157,20 +158,20 @@ pub fn check_variables(variables: Option<&Map<String, Value>>, violations: &mut 
 impl Input for MessageInput {
     fn check(&self, violations: &mut Violations) {
         check_variables(self.variables.as_ref(), violations);
-        members::check(self, violations);
+        self.check_members(violations);
         self.check_recipient(violations);
         self.check_subject(violations);
         self.check_parts(violations);
         match self.channel {
-            Channel::Email => email::check(self, violations),
+            Channel::Email => self.check_email(violations),
             Channel::Sms | Channel::Push | Channel::Telegram | Channel::Whatsapp | Channel::Viber => {
-                off_email::check(self, violations);
+                self.check_off_email(violations);
             }
         }
         if let Some(options) = &self.options {
             options::check(options, violations);
         }
-        chain::check(self, violations);
+        self.check_fallbacks(violations);
         if let Some(metadata) = &self.metadata
             && serde_json::to_vec(metadata).is_ok_and(|json| json.len() > MAX_METADATA_BYTES)
         {

@@ -7,8 +7,15 @@ use crate::domain::channel::Channel;
 use crate::domain::headers::{self, HeaderFault};
 use crate::violation::{FieldCode, Violations, escape};
 
+impl MessageInput {
+    /// Adds what is wrong with it as an email.
+    pub(super) fn check_email(&self, violations: &mut Violations) {
+        check(self, violations);
+    }
+}
+
 /// Adds what is wrong with an email.
-pub(super) fn check(input: &MessageInput, violations: &mut Violations) {
+fn check(input: &MessageInput, violations: &mut Violations) {
     check_copies(input, violations);
     if input.has_own_parts() {
         if !is_given(input.subject.as_ref()) {

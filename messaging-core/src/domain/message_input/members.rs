@@ -43,8 +43,15 @@ fn holds_any<T>(list: Option<&Vec<T>>) -> bool {
     list.is_some_and(|list| !list.is_empty())
 }
 
+impl MessageInput {
+    /// Adds its members that its channel does not take.
+    pub(super) fn check_members(&self, violations: &mut Violations) {
+        check(self, violations);
+    }
+}
+
 /// Adds the members that the channel of a request does not take.
-pub(super) fn check(input: &MessageInput, violations: &mut Violations) {
+fn check(input: &MessageInput, violations: &mut Violations) {
     for member in MEMBERS.iter().filter(|member| !member.channels.contains(&input.channel)) {
         if (member.is_given)(input) {
             let rule = format_args!("{} has no such field", input.channel);

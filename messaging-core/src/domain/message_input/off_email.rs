@@ -11,6 +11,11 @@ use crate::violation::{FieldCode, Violations, escape};
 const KEPT_PREFIXES: [&str; 2] = ["google", "gcm"];
 
 impl MessageInput {
+    /// Adds what is wrong with it as a message of another channel.
+    pub(super) fn check_off_email(&self, violations: &mut Violations) {
+        check(self, violations);
+    }
+
     /// What a channel other than email sends of the request itself, without what a template gives; `None` of email.
     pub fn channel_content(&self) -> Option<ChannelContent> {
         let mut parts = self.parts();
@@ -44,7 +49,7 @@ impl MessageInput {
             }
             self.check_length(service, violations);
         }
-        super::chain::check_viber(self, service, violations);
+        self.check_viber_fallbacks(service, violations);
     }
 
     fn check_length(&self, service: ViberService, violations: &mut Violations) {
@@ -56,7 +61,7 @@ impl MessageInput {
 }
 
 /// Adds what is wrong with a message of a channel other than email.
-pub(super) fn check(input: &MessageInput, violations: &mut Violations) {
+fn check(input: &MessageInput, violations: &mut Violations) {
     check_text(input, violations);
     check_buttons(input, violations);
     check_media(input, violations);
