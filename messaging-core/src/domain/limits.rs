@@ -67,7 +67,7 @@ mod tests {
             &[
                 format!("`from_name` has at most {MAX_DISPLAY_NAME} characters"),
                 format!("measured in bytes ({} each", mib(message_input::MAX_PART_BYTES)),
-                format!("are at most {} bytes (`/text` `too_large`)", channel_content::MAX_PUSH_BYTES),
+                format!("are at most {} bytes (`/text` `too_large`;", channel_content::MAX_PUSH_BYTES),
                 format!("characters and {} segments (`/text` `too_long`)", sms::MAX_SEGMENTS),
                 format!("`variables` of a request are at most {} of JSON", kib(message_input::MAX_VARIABLES_BYTES)),
                 format!("an address of at most {} octets", address::MAX_EMAIL_LENGTH),

@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 pub const OFF_EMAIL: [Duration; 7] = [
     Duration::from_secs(5),
     Duration::from_secs(15),
-    Duration::from_secs(60),
+    Duration::from_mins(1),
     Duration::from_mins(5),
     Duration::from_mins(15),
     Duration::from_mins(30),

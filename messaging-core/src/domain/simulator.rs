@@ -70,13 +70,12 @@ pub fn simulate_device(channel: Channel, address: &str) -> Option<SimulatedDevic
     };
     let digit = number.strip_prefix(NUMBERS)?;
     let (class, text) = match digit {
-        "1" => (OutcomeClass::Accepted(Acceptance::Delivered), "delivered"),
+        "1" | "7" => (OutcomeClass::Accepted(Acceptance::Delivered), "delivered"),
         "2" => (OutcomeClass::Address(AddressFault::Recipient), "no such recipient"),
         "3" => (OutcomeClass::Soft(SoftCause::Unreachable), "not reachable"),
         "4" => (OutcomeClass::Retry(Scope::Recipient), "try again later"),
         "5" => (OutcomeClass::Blocked, "blocked by the recipient"),
         "6" => (OutcomeClass::Content(ContentFault::Provider), "not accepted"),
-        "7" => (OutcomeClass::Accepted(Acceptance::Delivered), "delivered"),
         _ => return None,
     };
     let response = Response { host: Some("sandbox".to_owned()), ..Response::of_text(text) };

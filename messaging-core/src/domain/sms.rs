@@ -43,13 +43,11 @@ pub struct Size {
 /// septets or two UTF-16 units is never split between segments.
 pub fn size(text: &str) -> Size {
     let septets: Option<Vec<usize>> = text.chars().map(septets).collect();
-    match septets {
-        Some(widths) => Size { segments: packed(&widths, SEPTETS), encoding: Encoding::Gsm7 },
-        None => {
-            let widths: Vec<_> = text.chars().map(char::len_utf16).collect();
-            Size { segments: packed(&widths, UNITS), encoding: Encoding::Ucs2 }
-        }
+    if let Some(widths) = septets {
+        return Size { segments: packed(&widths, SEPTETS), encoding: Encoding::Gsm7 };
     }
+    let widths: Vec<_> = text.chars().map(char::len_utf16).collect();
+    Size { segments: packed(&widths, UNITS), encoding: Encoding::Ucs2 }
 }
 
 /// What a character takes in the GSM 7-bit alphabet; `None` when it is not there.

@@ -4,6 +4,7 @@
 //! it, and the answer is given once everything that it reports is stored. What is not stored is answered 503, and the
 //! provider repeats all of it, which has one effect.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -223,7 +224,7 @@ impl App {
                 let link = self.store().provider_of_message(workspace, message).await?;
                 let provider = match (link, present) {
                     (Some(link), Some(present)) if link.provider == present.name => Some(present),
-                    (Some(link), _) => Some(Provider { name: link.provider, settings: Default::default() }),
+                    (Some(link), _) => Some(Provider { name: link.provider, settings: Arc::default() }),
                     (None, present) => present,
                 };
                 Ok(provider.map(|provider| (provider, CallbackProof::ThisMessage)))

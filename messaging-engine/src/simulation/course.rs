@@ -18,7 +18,7 @@ use messaging_core::domain::unsubscribe::UnsubscribeMethod;
 use messaging_core::ids::{ContactId, MessageId};
 use messaging_core::ports::clock::{Clock as _, ManualClock};
 use messaging_core::ports::inbound::{ReceiptLink, ReturnAddress};
-use messaging_core::ports::store::{PageRequest, RunFilter, StoreError};
+use messaging_core::ports::store::{CommitError, PageRequest, RunFilter, StoreError};
 use messaging_core::time::Timestamp;
 use messaging_core::violation::{FieldCode, Violations, refuse};
 use serde_json::{Map, Value};
@@ -152,7 +152,7 @@ impl<'a> Course<'a> {
         match input {
             Input::Activate => {
                 let (automation, changes) = world::activation(self.app, self.simulation, self.clock.now())?;
-                self.app.commit(changes).await.map_err(|error| error.into_store_error())?;
+                self.app.commit(changes).await.map_err(CommitError::into_store_error)?;
                 self.automation = Some(automation);
                 Ok(())
             }
@@ -180,7 +180,7 @@ impl<'a> Course<'a> {
         let entering = self.app.enter_by_hand(automation, contact, Map::new(), self.clock.now()).await?;
         let Some(ByHand::Listed(_, mut writes)) = entering else { return Ok(()) };
         writes.push(Write::ExpectAutomation(automation.workspace_id, automation.id, AutomationStatus::Active));
-        Ok(self.app.commit(writes.into_iter().collect()).await.map_err(|error| error.into_store_error())?)
+        Ok(self.app.commit(writes.into_iter().collect()).await.map_err(CommitError::into_store_error)?)
     }
 
     async fn take(&self, contact: ContactId, sent: &ProductEventInput) -> Result<(), Error> {
@@ -189,7 +189,7 @@ impl<'a> Course<'a> {
         sent.contact = Some(named);
         let items = vec![Ok((sent, Violations::new()))];
         let (writes, _) = self.app.take_events(self.simulation.workspace, items, self.clock.now()).await?;
-        Ok(self.app.commit(writes.into_iter().collect()).await.map_err(|error| error.into_store_error())?)
+        Ok(self.app.commit(writes.into_iter().collect()).await.map_err(CommitError::into_store_error)?)
     }
 
     async fn message_moves(&self, id: MessageId, what: MessageMove) -> Result<(), Error> {

@@ -4,7 +4,7 @@
 //! lists and segments are empty, a template that is not given says next to nothing, every sender is verified and every
 //! channel configured. In it the automation is judged and simulated like any other.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use messaging_core::DomainError;
@@ -24,6 +24,7 @@ use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
 use messaging_core::ids::{AutomationId, SegmentId, TemplateId, WorkspaceId};
 use messaging_core::input::{self, UnknownMembers};
 use messaging_core::ports::clock::SeededEntropy;
+use messaging_core::ports::store::CommitError;
 use messaging_core::ports::{Fetch, TemporaryStore, TemporaryStores, Transport};
 use messaging_core::time::Timestamp;
 use messaging_core::violation::{At, FieldCode, Violations};
@@ -216,10 +217,10 @@ impl Stage {
 
     /// The templates that the automation names: those that were given under that name, else stubs.
     async fn put_templates(&self, rehearsal: &Rehearsal, reading: &Reading) -> Result<(), FilesFault> {
-        let mut known: HashMap<TemplateId, ()> = HashMap::new();
+        let mut known: HashSet<TemplateId> = HashSet::new();
         for (pointer, reference) in &reading.references {
             let Reference::Template(id) = reference else { continue };
-            if known.insert(*id, ()).is_some() {
+            if !known.insert(*id) {
                 continue;
             }
             let name = id.to_string();
@@ -256,7 +257,7 @@ impl Stage {
         let mut template = self.app.store().template(self.workspace, made).await?.ok_or(Error::NotFound)?.record;
         template.id = id;
         let changes = Changes::from_iter([Write::PutTemplate(Box::new(template), Expect::Absent)]);
-        Ok(self.app.commit(changes).await.map_err(|error| error.into_store_error())?)
+        Ok(self.app.commit(changes).await.map_err(CommitError::into_store_error)?)
     }
 
     /// What an active automation needs, but for campaigns and automations that it names, of which there are none.

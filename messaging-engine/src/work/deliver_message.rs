@@ -194,13 +194,11 @@ impl DeliverMessage {
     /// How long after that it expires.
     fn expiry(&self, app: &App, message: &Message) -> Duration {
         let email = app.settings().message_expiry;
-        match message.channel {
-            Channel::Email => email,
-            _ => {
-                let asked = self.ttl.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));
-                asked.min(retry::OFF_EMAIL_EXPIRY).min(email)
-            }
+        if message.channel == Channel::Email {
+            return email;
         }
+        let asked = self.ttl.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));
+        asked.min(retry::OFF_EMAIL_EXPIRY).min(email)
     }
 
     /// The one domain of its recipients. Jobs of earlier versions may serve others besides that of their lane.

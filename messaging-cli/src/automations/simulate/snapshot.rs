@@ -133,7 +133,7 @@ mod tests {
         let before = "1\n2\n3\n4\n5\n6\n7\n8\n9";
         assert_eq!(difference(before, before), "");
         assert_eq!(difference(before, &before.replace('5', "x")), "  2\n  3\n  4\n- 5\n+ x\n  6\n  7\n  8\n");
-        assert_eq!(difference(before, &before.replace("9", "9\n10")), "  7\n  8\n  9\n+ 10\n");
+        assert_eq!(difference(before, &before.replace('9', "9\n10")), "  7\n  8\n  9\n+ 10\n");
         let both = before.replacen('1', "x", 1).replace('9', "y");
         assert_eq!(difference(before, &both), "- 1\n+ x\n  2\n  3\n  4\n  …\n  6\n  7\n  8\n- 9\n+ y\n");
         assert_eq!(difference("", "a"), "+ a\n");

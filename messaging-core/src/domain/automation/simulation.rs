@@ -126,11 +126,13 @@ impl Input for SimulationInput {
 impl SimulationInput {
     /// The design that is tried out.
     pub fn apply(&self, design: Design) -> Design {
-        let mut patch = AutomationPatch::default();
-        patch.trigger = self.trigger.clone();
-        patch.graph = self.graph.clone();
-        patch.re_entry = self.re_entry.clone();
-        patch.re_entry_key = self.re_entry_key.clone();
+        let patch = AutomationPatch {
+            trigger: self.trigger.clone(),
+            graph: self.graph.clone(),
+            re_entry: self.re_entry.clone(),
+            re_entry_key: self.re_entry_key.clone(),
+            ..AutomationPatch::default()
+        };
         patch.apply(String::new(), design).1
     }
 }
@@ -172,8 +174,8 @@ impl SimulatedEvent {
         let anybody = ContactReference { external_id: Some("-".to_owned()), ..ContactReference::default() };
         let mut event = ProductEventInput::new(self.name.clone()?, anybody);
         event.occurred_at = self.occurred_at;
-        event.properties = self.properties.clone();
-        event.unique_id = self.unique_id.clone();
+        event.properties.clone_from(&self.properties);
+        event.unique_id.clone_from(&self.unique_id);
         Some(event)
     }
 }

@@ -90,11 +90,10 @@ fn check_text(input: &MessageInput, violations: &mut Violations) {
 fn check_buttons(input: &MessageInput, violations: &mut Violations) {
     let buttons = input.buttons.as_deref().unwrap_or_default();
     match input.channel {
-        Channel::Telegram => {}
         Channel::Whatsapp | Channel::Viber if buttons.len() > 1 => {
             violations.add("/buttons", FieldCode::TooManyItems, format_args!("{} takes one button", input.channel));
         }
-        Channel::Whatsapp | Channel::Viber => {}
+        Channel::Telegram | Channel::Whatsapp | Channel::Viber => {}
         Channel::Email | Channel::Sms | Channel::Push => return,
     }
     for (index, Button { url, .. }) in buttons.iter().enumerate() {

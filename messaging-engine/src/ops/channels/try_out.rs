@@ -14,8 +14,8 @@ use messaging_core::domain::sending_domain::responsible;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::transport::{
-    Content, DeliveryOptions, Email, LastLook, Mailbox, Outcome, Outgoing, PushContent, Response, Route, SmsContent,
-    TelegramContent, TelegramText, Transport, TransportError, ViberContent, WhatsappContent,
+    Content, DeliveryOptions, Email, LastLook, Mailbox, Outcome, Outgoing, PushContent, Reservation, Response, Route,
+    SmsContent, TelegramContent, TelegramText, Transport, TransportError, ViberContent, WhatsappContent,
 };
 use messaging_core::scope::Access;
 use messaging_core::validate::{Setters, Validate};
@@ -31,7 +31,7 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 
 /// How long the message may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What it says.
 const SUBJECT: &str = "Test";
@@ -109,7 +109,7 @@ impl Operation for TestChannel {
             recipients: vec![to],
             content,
             last_look: LastLook::default(),
-            reservation: Default::default(),
+            reservation: Reservation::default(),
             options: DeliveryOptions::default(),
             receipts: None,
         };
