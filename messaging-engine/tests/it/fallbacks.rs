@@ -9,7 +9,6 @@ use messaging_core::ports::inbound::ReceiptLink;
 use messaging_core::ports::transport::{
     Acceptance, AddressFault, Answer, Outcome, OutcomeClass, ProviderAnswer, Response, Scope,
 };
-use messaging_engine::Error;
 use messaging_engine::ops::channels::{ChannelInput, ChannelPath, DeleteChannel, SetChannel};
 use messaging_transport::testing::MemoryTransport;
 use serde_json::{Value, json};
@@ -83,7 +82,7 @@ async fn a_scheduled_message_waits_and_is_shown_to_and_then_goes() {
     assert_eq!(report["hold"], json!({"reason": "scheduled", "until": at}));
     assert_eq!(report["explanation"]["code"], "scheduled");
     // Longer than a message may be tried: its time to expire runs from when it goes out.
-    product.pass(Duration::from_secs((29 * 24 + 22) * 3600 + 44 * 60)).await;
+    product.pass(Duration::from_mins((29 * 24 + 22) * 60 + 44)).await;
     assert!(product.transport.take().is_empty(), "a minute too early");
     product.transport.answer_next(EMAIL, "451 4.3.0 later");
     product.pass(Duration::from_mins(1)).await;
@@ -287,11 +286,9 @@ async fn two_who_look_after_a_message_send_one_next_message() {
     product.transport.answer(EMAIL, "550 5.1.1 no such user");
     let id = product.send(&email(&by_sms())).await;
     let other = product.another_process();
-    let (one, two): (Result<_, Error>, Result<_, Error>) =
-        tokio::join!(async { Ok(product.app.run_until_idle().await.unwrap()) }, async {
-            Ok(other.run_until_idle().await.unwrap())
-        });
-    one.and(two).unwrap();
+    let (one, two) = tokio::join!(product.app.run_until_idle(), other.run_until_idle());
+    one.unwrap();
+    two.unwrap();
     product.work().await;
     assert_eq!(product.chain(id).await.len(), 2);
 }

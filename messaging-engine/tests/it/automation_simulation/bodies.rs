@@ -1,7 +1,5 @@
 //! What a simulation is asked for, what it refuses, what it knows of the workspace, and that it leaves nothing behind.
 
-use std::time::Instant;
-
 use rusqlite::Connection;
 use rusqlite::types::Value as Cell;
 use serde_json::{Value, json};
@@ -140,14 +138,9 @@ async fn a_year_of_weekly_mails_takes_seconds() {
         {"id": "w", "kind": "wait", "config": {"duration": {"value": 1, "unit": "weeks"}}}],
         "edges": [{"from": "s", "to": "w"}, {"from": "w", "to": "s"}]});
     let id = product.draft(json!({"kind": "contact_created"}), graph, json!({})).await;
-    let began = Instant::now();
     let answer = product.simulated(&id, body(json!({"until": "2027-03-01T08:00:00Z"}))).await;
-    let took = began.elapsed();
     let sent = answer["steps"].as_array().unwrap().iter().filter(|step| step["outcome"] == "sent").count();
     assert_eq!((sent, &answer["ended"]), (53, &Value::Null));
-    println!("a year of weekly mails: {took:?}");
-    // Under any load; alone it takes about a second.
-    assert!(took.as_secs() < 60, "{took:?}");
 }
 
 #[tokio::test]

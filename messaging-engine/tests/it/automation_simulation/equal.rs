@@ -143,7 +143,7 @@ enum Happens {
 
 fn history(dice: &mut Dice, graph: &Value) -> Vec<(u64, Happens)> {
     let sends: Vec<_> = graph["nodes"].as_array().unwrap().iter().filter(|node| node["kind"] == "send").collect();
-    let mut all: Vec<_> = (0..dice.below(9) + 1)
+    let mut all: Vec<_> = (0..=dice.below(9))
         .map(|place| {
             // In whole minutes, so that some come when something is due.
             let at = if place == 0 { dice.below(60) } else { dice.below(SPAN / 60) } * 60;
@@ -250,7 +250,7 @@ async fn a_simulation_equals_the_run_of_the_server() {
         let contact = product.contact(&name, json!({"attributes": attributes, "timezone": "Europe/Berlin"})).await;
         let trigger = json!({"kind": "event", "config": {"name": "start"}});
         let id = product.draft(trigger, graph.clone(), json!({"re_entry": "always"})).await;
-        let at = product.app.now() + Duration::from_secs(60);
+        let at = product.app.now() + Duration::from_mins(1);
         let after = |seconds: u64| at + Duration::from_secs(seconds);
         let until = after(SPAN + 60);
         let events: Vec<_> = history

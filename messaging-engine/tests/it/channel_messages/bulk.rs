@@ -30,7 +30,7 @@ fn said(content: &Content) -> (Option<String>, String) {
         },
         Content::Whatsapp(whatsapp) => match whatsapp.as_ref() {
             WhatsappContent::Text { text, .. } => (None, text.clone()),
-            other => panic!("{other:?}"),
+            other @ WhatsappContent::Template(_) => panic!("{other:?}"),
         },
         Content::Viber(viber) => (None, viber.text.clone()),
         Content::Email(_) => panic!("no email"),

@@ -40,13 +40,11 @@ impl Product {
 async fn it_is_tried_at_the_times_of_the_contract_and_for_a_day() {
     let product = Product::start().await.on_every_channel().await;
     let id = product.tried(json!({}), (0..40).map(|_| busy())).await;
-    let mut number = 1;
-    for wait in [5, 15, 60, 300, 900, 1800, 3600, 3600] {
+    for (number, wait) in (1..).zip([5, 15, 60, 300, 900, 1800, 3600, 3600]) {
         assert_eq!(product.attempts_of(), number);
         product.pass(wait * SECOND - Duration::from_millis(1)).await;
         assert_eq!(product.attempts_of(), number, "too early by a millisecond: {wait}");
         product.pass(Duration::from_millis(1)).await;
-        number += 1;
     }
     // Hourly from 10,280 s on.
     for _ in 0..21 {

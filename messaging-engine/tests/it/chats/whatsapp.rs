@@ -113,8 +113,8 @@ async fn five_unknown_failures_in_a_row_suppress_a_number_and_filtered_ones_do_n
 
 #[tokio::test]
 async fn words_and_preferences_of_people_count() {
-    let (chat, api, url) = whatsapp().await;
     const FROM: &str = "+9990000112";
+    let (chat, api, url) = whatsapp().await;
     let (id, _) = chat.story_of(FROM).await;
     let events = async || {
         let report: Value = serde_json::to_value(chat.report(id).await).unwrap();
