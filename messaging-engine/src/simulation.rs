@@ -2,8 +2,8 @@
 //!
 //! Contract section 13.4, "Simulate". No rule is written down a second time: contacts, events, activation, entries, nodes and
 //! deliveries are the services and jobs of the product. What is different is around them: the store is empty but for what
-//! [`world`] copies, the transport and the receivers of webhooks are [`peers`] that nobody is behind, ids come from a seed,
-//! and [`course`] moves the clock. The workspace is only read.
+//! `world` copies, the transport and the receivers of webhooks are `peers` that nobody is behind, ids come from a seed,
+//! and `course` moves the clock. The workspace is only read.
 
 mod course;
 mod files;
