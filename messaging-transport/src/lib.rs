@@ -151,6 +151,8 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
         Some(Arc::new(Smpp::builder(options.dns.clone()).allow_private(options.allow_private).build()));
     #[cfg(not(feature = "smpp"))]
     let smpp: Option<Arc<dyn Transport>> = None;
+    let pushes = Push::all(&options.fetch, &options.clock);
+    let pushes = pushes.map(|(provider, transport)| (Channel::Push, provider.name(), transport));
     Channel::ALL
         .into_iter()
         .map(|channel| (channel, "sandbox", Arc::clone(&sandbox)))
@@ -158,7 +160,7 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
         .chain(chats(options))
         .chain([(Channel::Sms, "http", Arc::clone(&http)), (Channel::Viber, "http", http)])
         .chain([(Channel::Sms, "twilio", twilio), (Channel::Sms, "vonage", vonage)])
-        .chain(push::transports(options))
+        .chain(pushes)
         .chain(smpp.map(|smpp| (Channel::Sms, "smpp", smpp)))
         .collect()
 }

@@ -10,26 +10,22 @@
 
 mod apns;
 mod fcm;
+mod service;
 mod webpush;
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use messaging_core::domain::channel::Channel;
-use messaging_core::domain::outcome::{Answer, ContentFault, Outcome, OutcomeClass, ProviderAnswer, Response, Scope};
+use messaging_core::domain::outcome::{Answer, Outcome, OutcomeClass, ProviderAnswer, Scope};
+use messaging_core::ports::clock::Clock;
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::transport::{
-    Content, DeliveryOptions, Outgoing, PushContent, Sent, SettingsFault, Transport, TransportError,
+    Content, Outgoing, PushContent, Sent, SettingsFault, Transport, TransportError,
 };
-use messaging_core::time::Timestamp;
-use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 
-use crate::Options;
-use crate::provider::{Api, Call, Reply, Settings, granted};
+use self::service::{Notification, Prepared, Service, content_fault};
+use crate::provider::{Api, Settings, granted};
 
 /// The settings of the other providers, by name.
 const ROUTES: &str = "routes";
@@ -74,48 +70,6 @@ impl PushProvider {
     }
 }
 
-/// A notification for one device.
-#[derive(Clone, Copy)]
-struct Notification<'a> {
-    /// The provider's settings.
-    settings: Settings<'a>,
-    /// The device.
-    address: &'a str,
-    /// What it shows.
-    content: &'a PushContent,
-    /// How it is delivered.
-    options: &'a DeliveryOptions,
-    /// Names it on the device: another one of the same name takes its place, such as a second copy of it.
-    tag: &'a str,
-    /// Now.
-    now: Timestamp,
-}
-
-/// A request that is ready to leave.
-struct Prepared {
-    call: Call,
-    /// What it is authorized by, where that may have to be renewed.
-    token: Option<String>,
-}
-
-/// One provider's API.
-#[async_trait]
-trait Service: Debug + Send + Sync {
-    /// The request for a device. `Err` is the answer where none can be made.
-    async fn prepare(&self, api: &Api, notification: &Notification<'_>) -> Result<Prepared, Answer>;
-
-    /// What an answer means.
-    fn judge(&self, api: &Api, notification: &Notification<'_>, reply: &Reply) -> Answer;
-
-    /// Whether an answer refuses the token of access and another one may be taken: then it is forgotten.
-    async fn renew(&self, _api: &Api, _notification: &Notification<'_>, _token: &str, _reply: &Reply) -> bool {
-        false
-    }
-
-    /// Judges the provider's settings before they are stored.
-    fn check(&self, fetch: &dyn Fetch, settings: &Map<String, Value>) -> Result<(), SettingsFault>;
-}
-
 /// What the transports of the channel share.
 #[derive(Debug)]
 struct Services {
@@ -144,10 +98,10 @@ pub struct Push {
 
 impl Push {
     /// The transport of each provider. They share what they know of tokens of access.
-    pub fn all(options: &Options) -> [(PushProvider, Arc<dyn Transport>); 3] {
-        let clock = || Arc::clone(&options.clock);
+    pub fn all(fetch: &Arc<dyn Fetch>, clock: &Arc<dyn Clock>) -> [(PushProvider, Arc<dyn Transport>); 3] {
+        let clock = || Arc::clone(clock);
         let services = Arc::new(Services {
-            api: Api::new(Arc::clone(&options.fetch), clock()),
+            api: Api::new(Arc::clone(fetch), clock()),
             fcm: fcm::Fcm::new(clock()),
             apns: apns::Apns::new(clock()),
             webpush: webpush::Webpush::new(clock()),
@@ -282,37 +236,6 @@ const fn is_about_account(class: OutcomeClass) -> bool {
 fn named(answer: Answer, provider: PushProvider) -> Answer {
     let said = answer.of_provider().cloned().unwrap_or_default();
     answer.provider(ProviderAnswer { provider: Some(provider.name().to_owned()), ..said })
-}
-
-/// The answer with the provider's code.
-fn coded(answer: Answer, code: &str) -> Answer {
-    let code = Some(code).filter(|code| !code.is_empty()).map(ToOwned::to_owned);
-    answer.provider(ProviderAnswer { code, ..ProviderAnswer::default() })
-}
-
-/// The message cannot be sent, which says nothing about the address.
-fn content_fault(text: &str) -> Answer {
-    Answer::new(OutcomeClass::Content(ContentFault::Provider), Response::of_text(text))
-}
-
-/// The settings cannot work.
-fn settings_fault(error: &TransportError) -> Answer {
-    Answer::new(error.class(), Response::of_text(&error.to_string()))
-}
-
-/// A tag as a header can hold it: itself where it is short enough and of these characters, else its digest.
-fn header_tag(tag: &str, longest: usize, is_allowed: fn(u8) -> bool) -> String {
-    if !tag.is_empty() && tag.len() <= longest && tag.bytes().all(is_allowed) {
-        return tag.to_owned();
-    }
-    let mut digest = URL_SAFE_NO_PAD.encode(digest(&SHA256, tag.as_bytes()));
-    digest.truncate(longest);
-    digest
-}
-
-/// The transports of the channel, by channel and name.
-pub(crate) fn transports(options: &Options) -> impl Iterator<Item = (Channel, &'static str, Arc<dyn Transport>)> {
-    Push::all(options).into_iter().map(|(provider, transport)| (Channel::Push, provider.name(), transport))
 }
 
 #[cfg(test)]

@@ -47,7 +47,9 @@ impl Phones {
         let mut settings = FakeFcm::settings(&fcm.url());
         let routes = json!({"apns": FakeApns::settings(&apns.url()), "webpush": FakeWebpush::settings()});
         settings.insert("routes".to_owned(), routes);
-        let [(PushProvider::Fcm, push), ..] = Push::all(&options) else { panic!("the first is fcm") };
+        let [(PushProvider::Fcm, push), ..] = Push::all(&options.fetch, &options.clock) else {
+            panic!("the first is fcm")
+        };
         let product = Product::carried_by(Arc::new(WithSettings(push, Arc::new(settings)))).await;
         let path = format!("/workspaces/{}/channels/push", product.workspace);
         let chosen = product.put(&product.caller, &path, json!({"provider": "sandbox", "config": {}})).await;

@@ -17,7 +17,8 @@ use messaging_core::ports::transport::{SettingsFault, TransportError};
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{Notification, Prepared, Service, content_fault, header_tag, settings_fault};
+use self::answer::MIN_LIFETIME;
+use super::service::{Notification, Prepared, Service, content_fault, header_tag, settings_fault};
 use crate::jwt::SigningKey;
 use crate::provider::{Api, Call, Reply, Settings, check_url, misconfigured};
 use crate::token_cache::{TokenCache, TokenKey, token_key};
@@ -33,9 +34,6 @@ const MAX_COLLAPSE_ID: usize = 64;
 
 /// Provider tokens are used so long: Apple takes none that is older than an hour.
 const LIFETIME: Duration = Duration::from_mins(50);
-
-/// Apple takes no new token within this time of the one before.
-const MIN_LIFETIME: Duration = Duration::from_mins(20);
 
 /// The name that the payload keeps for Apple.
 const APS: &str = "aps";

@@ -17,7 +17,7 @@ use messaging_core::ports::transport::{SettingsFault, TransportError};
 use serde_json::{Map, Value, json};
 
 use self::access::{AccessTokens, ServiceAccount};
-use super::{Notification, Prepared, Service, content_fault, header_tag, settings_fault};
+use super::service::{Notification, Prepared, Service, content_fault, header_tag, settings_fault};
 use crate::provider::{Api, Call, Reply, Settings, check_url, misconfigured};
 
 const API_BASE: &str = "https://fcm.googleapis.com";

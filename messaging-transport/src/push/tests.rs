@@ -3,14 +3,16 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use messaging_core::domain::outcome::AddressFault;
+use messaging_core::domain::outcome::{AddressFault, ContentFault};
 use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::ids::IdSource;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
 use messaging_core::ports::fetch::FetchRequest;
-use messaging_core::ports::transport::{Acceptance, Admission, Admitted, LastLook, Reservation};
+use messaging_core::ports::transport::{Acceptance, Admission, Admitted, DeliveryOptions, LastLook, Reservation};
+use messaging_core::time::Timestamp;
 use serde_json::json;
 
+use super::service::header_tag;
 use super::*;
 use crate::testing::MemoryFetch;
 use crate::testing::fakes::{FakeApns, FakeFcm, FakeProvider, FakeWebpush};
@@ -50,8 +52,8 @@ impl Bench {
 
     pub(super) fn of(fetch: Arc<dyn Fetch>) -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_700_000_000_000)));
-        let options = Options { fetch, clock: Arc::clone(&clock) as _, ..Options::new("sender.example.com") };
-        Self { transports: Push::all(&options), clock }
+        let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as _;
+        Self { transports: Push::all(&fetch, &as_clock), clock }
     }
 
     pub(super) fn transport(&self, provider: PushProvider) -> &Arc<dyn Transport> {

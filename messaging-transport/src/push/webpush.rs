@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 
 use self::subscription::Subscription;
 use self::vapid::Vapid;
-use super::{Notification, Prepared, Service, content_fault, header_tag};
+use super::service::{Notification, Prepared, Service, content_fault, header_tag};
 use crate::provider::{Api, Call, Reply, Target};
 
 pub(super) use vapid::new_key_pair;

@@ -9,9 +9,11 @@ use messaging_core::domain::outcome::{
 };
 use serde_json::Value;
 
-use super::super::coded;
-use super::MIN_LIFETIME;
+use super::super::service::coded;
 use crate::provider::Reply;
+
+/// Apple takes no new token within this time of the one before.
+pub(super) const MIN_LIFETIME: Duration = Duration::from_mins(20);
 
 /// Who was refused by a failure of Apple's comes again after this time.
 const OUTAGE: Duration = Duration::from_mins(15);

@@ -9,6 +9,7 @@ use messaging_core::ports::transport::TransportError;
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::super::service::{coded, settings_fault};
 use crate::jwt::SigningKey;
 use crate::provider::{Api, Call, Reply, Settings, misconfigured};
 use crate::token_cache::{TokenCache, TokenKey, token_key};
@@ -95,7 +96,7 @@ impl AccessTokens {
 }
 
 async fn ask(api: &Api, account: &ServiceAccount) -> Result<(String, Duration), Answer> {
-    let assertion = account.assertion(api.now()).map_err(|error| super::settings_fault(&error))?;
+    let assertion = account.assertion(api.now()).map_err(|error| settings_fault(&error))?;
     let fields = [("grant_type", GRANT_TYPE), ("assertion", assertion.as_str())];
     let call = Call::form(&account.token_uri, &fields).hide(&assertion);
     match api.call(call).await {
@@ -135,6 +136,6 @@ fn read(reply: &Reply) -> Result<(String, Duration), Answer> {
         (Some(error), None) => format!("no access token: {error}"),
         _ => format!("no access token: HTTP {}", reply.status.as_u16()),
     };
-    let answer = super::super::coded(reply.answer(class, &text), json["error"].as_str().unwrap_or_default());
+    let answer = coded(reply.answer(class, &text), json["error"].as_str().unwrap_or_default());
     Err(answer.wait(reply.retry_after))
 }

@@ -9,7 +9,7 @@ use messaging_core::domain::outcome::{
 };
 use serde_json::Value;
 
-use super::super::coded;
+use super::super::service::coded;
 use crate::provider::Reply;
 
 /// The wait when too much was sent and the answer does not say for how long.

@@ -11,7 +11,7 @@ use messaging_core::ports::transport::TransportError;
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::super::settings_fault;
+use super::super::service::settings_fault;
 use super::subscription::Subscription;
 use crate::jwt::{SigningKey, new_p256_key};
 use crate::provider::{Settings, misconfigured};

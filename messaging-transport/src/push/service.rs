@@ -1,0 +1,83 @@
+//! What the providers of the channel push have in common.
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use messaging_core::domain::outcome::{Answer, ContentFault, OutcomeClass, ProviderAnswer, Response};
+use messaging_core::ports::fetch::Fetch;
+use messaging_core::ports::transport::{DeliveryOptions, PushContent, SettingsFault, TransportError};
+use messaging_core::time::Timestamp;
+use ring::digest::{SHA256, digest};
+use serde_json::{Map, Value};
+
+use crate::provider::{Api, Call, Reply, Settings};
+
+/// A notification for one device.
+#[derive(Clone, Copy)]
+pub(super) struct Notification<'a> {
+    /// The provider's settings.
+    pub(super) settings: Settings<'a>,
+    /// The device.
+    pub(super) address: &'a str,
+    /// What it shows.
+    pub(super) content: &'a PushContent,
+    /// How it is delivered.
+    pub(super) options: &'a DeliveryOptions,
+    /// Names it on the device: another one of the same name takes its place, such as a second copy of it.
+    pub(super) tag: &'a str,
+    /// Now.
+    pub(super) now: Timestamp,
+}
+
+/// A request that is ready to leave.
+pub(super) struct Prepared {
+    pub(super) call: Call,
+    /// What it is authorized by, where that may have to be renewed.
+    pub(super) token: Option<String>,
+}
+
+/// One provider's API.
+#[async_trait]
+pub(super) trait Service: Debug + Send + Sync {
+    /// The request for a device. `Err` is the answer where none can be made.
+    async fn prepare(&self, api: &Api, notification: &Notification<'_>) -> Result<Prepared, Answer>;
+
+    /// What an answer means.
+    fn judge(&self, api: &Api, notification: &Notification<'_>, reply: &Reply) -> Answer;
+
+    /// Whether an answer refuses the token of access and another one may be taken: then it is forgotten.
+    async fn renew(&self, _api: &Api, _notification: &Notification<'_>, _token: &str, _reply: &Reply) -> bool {
+        false
+    }
+
+    /// Judges the provider's settings before they are stored.
+    fn check(&self, fetch: &dyn Fetch, settings: &Map<String, Value>) -> Result<(), SettingsFault>;
+}
+
+/// The answer with the provider's code.
+pub(super) fn coded(answer: Answer, code: &str) -> Answer {
+    let code = Some(code).filter(|code| !code.is_empty()).map(ToOwned::to_owned);
+    answer.provider(ProviderAnswer { code, ..ProviderAnswer::default() })
+}
+
+/// The message cannot be sent, which says nothing about the address.
+pub(super) fn content_fault(text: &str) -> Answer {
+    Answer::new(OutcomeClass::Content(ContentFault::Provider), Response::of_text(text))
+}
+
+/// The settings cannot work.
+pub(super) fn settings_fault(error: &TransportError) -> Answer {
+    Answer::new(error.class(), Response::of_text(&error.to_string()))
+}
+
+/// A tag as a header can hold it: itself where it is short enough and of these characters, else its digest.
+pub(super) fn header_tag(tag: &str, longest: usize, is_allowed: fn(u8) -> bool) -> String {
+    if !tag.is_empty() && tag.len() <= longest && tag.bytes().all(is_allowed) {
+        return tag.to_owned();
+    }
+    let mut digest = URL_SAFE_NO_PAD.encode(digest(&SHA256, tag.as_bytes()));
+    digest.truncate(longest);
+    digest
+}
