@@ -3,30 +3,30 @@
 //! What is simulated and how is the engine's; here files are read, and what comes of it is printed or compared with a
 //! snapshot.
 
+mod answer;
 mod past;
+mod refusal;
 mod snapshot;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bytes::Bytes;
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use http::StatusCode;
 use messaging_core::domain::automation::history::StepOutcome;
 use messaging_core::ports::clock::{Clock as _, SystemClock};
 use messaging_core::time::Timestamp;
-use messaging_engine::Error;
 use messaging_engine::ops::automations::runs::StepView;
-use messaging_engine::ops::automations::simulate::{SimulatedStep, SimulationReport};
+use messaging_engine::ops::automations::simulate::SimulatedStep;
 use messaging_http::standalone::rehearsal::{FilesFault, Rehearsal, RehearsedContact, rehearse};
 use serde::Serialize;
 use serde_json::Value;
 
+use self::answer::Answer;
+use self::refusal::{refused, source_of};
 use super::file;
 use crate::failure::Failure;
 use crate::output::{self, Output};
-use crate::reply::Reply;
 use crate::templates::folder;
 use crate::{arguments, files};
 
@@ -169,32 +169,6 @@ pub(super) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     is_different.map_or(Ok(()), Err)
 }
 
-/// What was wrong with what no file says.
-fn source_of(fault: FilesFault) -> Error {
-    match fault {
-        FilesFault::Automation(error)
-        | FilesFault::Template(_, error)
-        | FilesFault::Contact(_, error)
-        | FilesFault::Event(_, error)
-        | FilesFault::Simulation(error) => error,
-        other => Error::Internal(Box::new(other)),
-    }
-}
-
-/// What the engine refuses is shown as if the API had refused it.
-fn refused(error: Error) -> Failure {
-    if let Error::Internal(cause) = &error {
-        return Failure::unreachable("the simulation failed", cause.as_ref());
-    }
-    Failure::Refused(Reply {
-        status: StatusCode::from_u16(error.status().as_u16()).unwrap_or(StatusCode::UNPROCESSABLE_ENTITY),
-        content_type: Some("application/json".to_owned()),
-        retry_after: None,
-        replayed: false,
-        body: Bytes::from(error.to_body("-").to_string()),
-    })
-}
-
 /// The contacts of files, each with what names it to people.
 fn read_contacts<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Result<Vec<(String, Value)>, Failure> {
     let mut found = Vec::new();
@@ -233,33 +207,6 @@ fn read_lines(path: &Path) -> Result<Vec<Line>, Failure> {
         lines.push(Line { number, event });
     }
     Ok(lines)
-}
-
-/// What is told: of one contact what the API answers, of several that of each.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(super) enum Answer<'a> {
-    One(&'a SimulationReport),
-    Several { contacts: Vec<ContactAnswer<'a>> },
-}
-
-/// What is told of one of several contacts.
-#[derive(Serialize)]
-pub(super) struct ContactAnswer<'a> {
-    external_id: Option<&'a str>,
-    #[serde(flatten)]
-    report: &'a SimulationReport,
-}
-
-impl<'a> Answer<'a> {
-    fn of(told: &'a [RehearsedContact]) -> Self {
-        if let [one] = told {
-            return Self::One(&one.report);
-        }
-        let contact =
-            |one: &'a RehearsedContact| ContactAnswer { external_id: one.external_id.as_deref(), report: &one.report };
-        Self::Several { contacts: told.iter().map(contact).collect() }
-    }
 }
 
 /// Steps for people, as a page of the API.

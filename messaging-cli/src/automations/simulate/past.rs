@@ -8,7 +8,7 @@ use messaging_core::time::Timestamp;
 use messaging_http::standalone::rehearsal::{MAX_CONTACTS, PastContact, PastReport, Rehearsal, replay};
 use serde_json::{Map, Value};
 
-use super::{refused, source_of};
+use super::refusal::{refused, source_of};
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::resources::{self, Resources};

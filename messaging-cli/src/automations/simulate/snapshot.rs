@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::Answer;
+use super::answer::Answer;
 use crate::failure::Failure;
 use crate::files;
 

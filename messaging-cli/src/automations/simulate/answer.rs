@@ -1,0 +1,32 @@
+//! What is told of a simulation: what the API answers.
+
+use messaging_engine::ops::automations::simulate::SimulationReport;
+use messaging_http::standalone::rehearsal::RehearsedContact;
+use serde::Serialize;
+
+/// What is told: of one contact what the API answers, of several that of each.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Answer<'a> {
+    One(&'a SimulationReport),
+    Several { contacts: Vec<ContactAnswer<'a>> },
+}
+
+/// What is told of one of several contacts.
+#[derive(Serialize)]
+pub(super) struct ContactAnswer<'a> {
+    external_id: Option<&'a str>,
+    #[serde(flatten)]
+    report: &'a SimulationReport,
+}
+
+impl<'a> Answer<'a> {
+    pub(super) fn of(told: &'a [RehearsedContact]) -> Self {
+        if let [one] = told {
+            return Self::One(&one.report);
+        }
+        let contact =
+            |one: &'a RehearsedContact| ContactAnswer { external_id: one.external_id.as_deref(), report: &one.report };
+        Self::Several { contacts: told.iter().map(contact).collect() }
+    }
+}
