@@ -198,7 +198,7 @@ pub struct Outgoing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiptAddress {
     /// Names the message and proves that we made it; a provider that sends back what it is given gets it alone
-    /// ([`ProviderSink::receipt_token`](super::inbound::ProviderSink::receipt_token) reads it).
+    /// ([`ProviderSink::receipt_token`] reads it).
     pub token: String,
     /// The address to call, which holds the token: a call there is proved by it ([`CallbackProof::ThisMessage`]).
     pub url: String,

@@ -114,7 +114,7 @@ pub struct Mailbox {
 pub enum EnvelopeFrom {
     /// The same for all recipients, who may share a transaction.
     Shared(EmailAddress),
-    /// One for each recipient of [`Outgoing::recipients`], in their order: what comes back tells who it is about.
+    /// One for each recipient of [`Outgoing::recipients`](super::Outgoing::recipients), in their order: what comes back tells who it is about.
     /// Recipients with different senders never share a transaction.
     PerRecipient(Vec<EmailAddress>),
 }
