@@ -36,10 +36,7 @@ impl HttpProvider {
         if let Some(token) = account.token {
             call = call.bearer(token);
         }
-        match self.api.call(call).await {
-            Ok(reply) => answer::answer(&reply),
-            Err(answer) => answer,
-        }
+        self.api.answer(call, answer::answer).await
     }
 }
 

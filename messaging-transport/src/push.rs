@@ -169,10 +169,7 @@ async fn deliver(service: &dyn Service, api: &Api, notification: &Notification<'
             Ok(again) => again,
             Err(answer) => return answer,
         };
-        return match api.call(again.call).await {
-            Ok(reply) => service.judge(api, notification, &reply),
-            Err(answer) => answer,
-        };
+        return api.answer(again.call, |reply| service.judge(api, notification, reply)).await;
     }
     service.judge(api, notification, &reply)
 }

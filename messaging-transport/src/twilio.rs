@@ -43,10 +43,7 @@ impl Twilio {
         let ttl = ttl.map(|ttl| ttl.to_string());
         let fields = fields(account.sender, outgoing, sms, recipient, ttl.as_deref());
         let call = Call::form(account.url.as_str(), &fields).basic(account.sid, account.auth_token);
-        match self.api.call(call).await {
-            Ok(reply) => answer::answer(&reply),
-            Err(answer) => answer,
-        }
+        self.api.answer(call, answer::answer).await
     }
 }
 

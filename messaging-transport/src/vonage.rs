@@ -79,10 +79,7 @@ impl Vonage {
         recipient: &str,
     ) -> Answer {
         let call = Call::json(account.url.as_str(), &body(account, outgoing, sms, recipient)).bearer(token);
-        match self.api.call(call).await {
-            Ok(reply) => answer::answer(&reply),
-            Err(answer) => answer,
-        }
+        self.api.answer(call, answer::answer).await
     }
 }
 

@@ -66,10 +66,7 @@ impl WhatsappCloud {
     async fn send_to(&self, number: &Number<'_>, to: &str, content: &WhatsappContent, reference: &str) -> Answer {
         let url = format!("{}/{}/messages", number.api_base, number.id);
         let call = Call::json(url, &request::of(to, content, reference)).bearer(number.access_token);
-        match self.api.call(call).await {
-            Ok(reply) => answer::judge(&reply, || self.pace.refused(number.account(), to)),
-            Err(answer) => answer,
-        }
+        self.api.answer(call, |reply| answer::judge(reply, || self.pace.refused(number.account(), to))).await
     }
 }
 

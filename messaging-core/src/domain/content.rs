@@ -92,7 +92,7 @@ pub fn encode(
     }
     input.attachments = None;
     // What follows in the chain may be given its subject and its variables.
-    let has_fallback = input.fallback.is_some();
+    let has_fallback = input.has_fallback();
     if template.is_some() {
         let subject = input.subject.take().filter(|_| has_fallback);
         (input.subject, input.html, input.text) = (subject, None, None);

@@ -48,11 +48,19 @@ pub fn next(status: MessageStatus, until: Option<Timestamp>, now: Timestamp) -> 
 }
 
 /// Where the next message goes: where the request says, else to the contact's address for its channel, else to the address
-/// of the message before, if it is one of that channel too.
-pub fn address(channel: Channel, asked: Option<&str>, of_contact: Option<String>, before: &str) -> Option<String> {
+/// of the message before, if it is one of that channel too. A phone number serves several channels; anything else is an
+/// address of its own channel alone, although it may have the form of a push token.
+pub fn address(
+    channel: Channel,
+    asked: Option<&str>,
+    of_contact: Option<String>,
+    before: (Channel, &str),
+) -> Option<String> {
     let asked = asked.filter(|to| !to.is_empty()).map(ToOwned::to_owned);
-    let same = || Some(before.to_owned()).filter(|to| !to.is_empty() && address::check(channel, to).is_ok());
-    asked.or(of_contact).or_else(same)
+    let (before_channel, to) = before;
+    let is_phone = matches!(channel, Channel::Sms | Channel::Whatsapp | Channel::Viber) && address::is_e164(to);
+    let agrees = !to.is_empty() && (is_phone || before_channel == channel);
+    asked.or(of_contact).or_else(|| agrees.then(|| to.to_owned()))
 }
 
 #[cfg(test)]
@@ -85,14 +93,20 @@ mod tests {
 
     #[test]
     fn the_next_message_goes_where_it_is_told_or_to_whom_the_one_before_went() {
-        let of = |asked: Option<&str>, contact: Option<&str>, before: &str| {
+        let of = |asked: Option<&str>, contact: Option<&str>, before: (Channel, &str)| {
             address(Channel::Sms, asked, contact.map(ToOwned::to_owned), before)
         };
         let (one, two, three) = ("+14155550001", "+14155550002", "+14155550003");
-        assert_eq!(of(Some(one), Some(two), three).as_deref(), Some(one));
-        assert_eq!(of(Some(""), Some(two), three).as_deref(), Some(two));
-        assert_eq!(of(None, None, three).as_deref(), Some(three));
-        assert_eq!(of(None, None, "ann@example.com"), None);
-        assert_eq!(of(None, None, ""), None);
+        let phone = (Channel::Viber, three);
+        assert_eq!(of(Some(one), Some(two), phone).as_deref(), Some(one));
+        assert_eq!(of(Some(""), Some(two), phone).as_deref(), Some(two));
+        assert_eq!(of(None, None, phone).as_deref(), Some(three));
+        assert_eq!(of(None, None, (Channel::Email, "ann@example.com")), None);
+        assert_eq!(of(None, None, (Channel::Sms, "")), None);
+        for channel in [Channel::Push, Channel::Viber, Channel::Telegram] {
+            assert_eq!(address(channel, None, None, (Channel::Email, "ann@example.com")), None, "{channel}");
+            assert_eq!(address(channel, None, None, (channel, "4711")).as_deref(), Some("4711"), "{channel}");
+        }
+        assert_eq!(address(Channel::Push, None, None, phone), None, "a number is no token");
     }
 }

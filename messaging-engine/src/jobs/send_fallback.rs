@@ -1,5 +1,7 @@
 //! The watch over a message that another one follows should it not arrive.
 
+use std::time::Duration;
+
 use messaging_core::domain::fallback;
 use messaging_core::domain::lane::Lane;
 use messaging_core::ids::{MessageId, WorkspaceId};
@@ -7,6 +9,9 @@ use messaging_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach};
+
+/// A message that is looked at when it is settled is looked at so often besides.
+pub(crate) const LOOK_AGAIN_AFTER: Duration = Duration::from_hours(24);
 
 /// Sends the next message of a chain when it is known that this one does not arrive, or it takes too long.
 #[derive(Debug, Clone, Serialize, Deserialize)]

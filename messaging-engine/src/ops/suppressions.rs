@@ -6,7 +6,6 @@ use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel_content::ViberService;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::redaction::Redactor;
 use messaging_core::domain::suppression::{Suppression, SuppressionFilter, SuppressionReason, SuppressionSource};
@@ -99,10 +98,7 @@ impl Operation for CreateSuppression {
         // The operator can name any workspace, also one that is not there.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let SuppressionInput { channel, address, reason } = call.body;
-        if channel == Channel::Viber
-            && cx.app.viber_service(workspace).await? == ViberService::Business
-            && !address::is_e164(&address)
-        {
+        if channel == Channel::Viber && !cx.app.viber_service(workspace).await?.sends_to(&address) {
             cx.violations.add("/address", FieldCode::InvalidFormat, "not an address of this channel");
         }
         let Some(reason) = reason.filter(|_| cx.violations.is_empty()) else {

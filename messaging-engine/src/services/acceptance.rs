@@ -116,7 +116,7 @@ impl App {
             _ => None,
         };
         require_transport(self, workspace_id, input.channel).await?;
-        let has_fallback = input.fallback.as_ref().is_some_and(|rest| !rest.is_empty());
+        let has_fallback = input.has_fallback();
         let known = contact.as_ref().map(|contact| contact.id);
         let (to, contact_id) = match decide_recipient(self, workspace_id, &input, contact).await {
             Err(Error::Unprocessable(Unprocessable::ContactAddressMissing))

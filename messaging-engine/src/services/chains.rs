@@ -14,10 +14,7 @@ use serde_json::{Map, json};
 
 use crate::app::App;
 use crate::jobs::JobData as _;
-use crate::jobs::send_fallback::SendFallback;
-
-/// A message that is looked at when it is settled is looked at so long after it went out as well.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_hours(24);
+use crate::jobs::send_fallback::{LOOK_AGAIN_AFTER, SendFallback};
 
 /// A message that is not sent, and stands in its chain all the same.
 pub(crate) struct Unsent {
@@ -63,7 +60,7 @@ impl App {
             variant: None,
             template_id: None,
             fallback_of,
-            has_fallback: input.fallback.as_ref().is_some_and(|rest| !rest.is_empty()),
+            has_fallback: input.has_fallback(),
             tags: input.tags.clone().unwrap_or_default(),
             metadata: input.metadata.clone().unwrap_or_default(),
             created_at: now,

@@ -23,18 +23,16 @@ pub(crate) struct Chained {
     next: FallbackInput,
     /// The request of the message before, without what it had of its own and with the rest of the chain.
     input: MessageInput,
-    /// Where the message before went.
-    before: String,
 }
 
 impl Chained {
     /// What follows a message that was asked for so; `None` at the end of the chain.
-    pub(crate) fn after(message: &Message, mut input: MessageInput) -> Option<Self> {
+    pub(crate) fn after(mut input: MessageInput) -> Option<Self> {
         let mut rest = input.fallback.take()?.into_iter();
         let next = rest.next()?;
         let rest: Vec<_> = rest.collect();
         input.fallback = Some(rest).filter(|rest| !rest.is_empty());
-        Some(Self { next, input, before: message.to.clone() })
+        Some(Self { next, input })
     }
 
     /// The request of the next message, to this address.
@@ -58,7 +56,7 @@ impl App {
         };
         let channel = next.next.channel;
         let own = contact.as_ref().and_then(|contact| contact.addresses(channel).into_iter().next());
-        let to = fallback::address(channel, next.next.to.as_deref(), own, &next.before);
+        let to = fallback::address(channel, next.next.to.as_deref(), own, (before.channel, &before.to));
         let mut input = next.request(to);
         input.contact_id = contact.map(|contact| contact.id.to_string());
         let sent = SentMessage { fallback_of: Some(first), ..SentMessage::new(workspace_id, input.clone()) };

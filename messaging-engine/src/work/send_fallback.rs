@@ -3,8 +3,6 @@
 //! Contract section 4.1, `fallback`. What follows is a message of its own with the rest of the chain; it and the end of
 //! this job are one commit, so a crash sends none twice and loses none.
 
-use std::time::Duration;
-
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::content;
 use messaging_core::domain::fallback::{self, Next};
@@ -12,12 +10,9 @@ use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::ports::store::{CommitError, StoreError};
 
 use crate::app::App;
-use crate::jobs::send_fallback::SendFallback;
+use crate::jobs::send_fallback::{LOOK_AGAIN_AFTER, SendFallback};
 use crate::services::fallbacks::Chained;
 use crate::work::job::{Job, JobContext, JobError};
-
-/// A message that is looked at when it is settled is looked at so often besides.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_hours(24);
 
 impl Job for SendFallback {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
@@ -41,7 +36,7 @@ impl Job for SendFallback {
                         return Ok(cx.finish(Changes::default()).await?);
                     }
                 };
-                let Some(next) = Chained::after(&message, request.input) else {
+                let Some(next) = Chained::after(request.input) else {
                     return Ok(cx.finish(Changes::default()).await?);
                 };
                 let mut changes = Changes::from_iter(app.accept_fallback(&message, next).await?);

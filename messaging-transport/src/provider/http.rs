@@ -81,6 +81,14 @@ impl Api {
         self.clock.now()
     }
 
+    /// Calls once, and says what the reply means by `judge`; where there is none to be judged, what that means.
+    pub(crate) async fn answer(&self, call: Call, judge: impl FnOnce(&Reply) -> Answer) -> Answer {
+        match self.call(call).await {
+            Ok(reply) => judge(&reply),
+            Err(answer) => answer,
+        }
+    }
+
     /// Calls once, in bounded time and without following redirects. `Err` is the answer for the recipient where the
     /// provider gave none that an adapter could judge (contract section 16).
     pub(crate) async fn call(&self, call: Call) -> Result<Reply, Answer> {

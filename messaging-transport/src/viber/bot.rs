@@ -69,10 +69,7 @@ impl Transport for ViberBot {
         let bot = &Bot::of(&outgoing.settings)?;
         let body = &request::of(bot.sender, content)?;
         let send = |to: String| async move {
-            match self.api.call(bot.call("send_message", &request::to(&to, body))).await {
-                Ok(reply) => answer::judge(&reply),
-                Err(answer) => answer,
-            }
+            self.api.answer(bot.call("send_message", &request::to(&to, body)), answer::judge).await
         };
         Ok(to_each(outgoing, send).await)
     }

@@ -58,6 +58,17 @@ impl Bed {
         self.send_with(digits, "Your code is 123", |_| {}).await
     }
 
+    /// Holds that a message to the number with these last digits gets an answer of this class, with this wait in seconds and
+    /// this code of the provider.
+    async fn check_answer(&self, digits: u8, (class, wait, code): (Class, Option<u64>, Option<&str>)) -> Answer {
+        let answer = self.send(digits).await;
+        assert_eq!(answer.class, class, "{digits}: {answer:?}");
+        assert_eq!(answer.asked_wait(), wait.map(Duration::from_secs), "{digits}");
+        let found = answer.of_provider().and_then(|provider| provider.code.clone());
+        assert_eq!(found.as_deref(), code, "{digits}");
+        answer
+    }
+
     async fn send_with(
         &self,
         digits: u8,

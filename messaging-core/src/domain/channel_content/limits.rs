@@ -3,6 +3,7 @@
 //! Contract section 4.1, rows `html, text` and `buttons`; the limits of Viber's two services are those of its API.
 
 use super::{ChannelContent, PushContent, TelegramContent, TelegramText, ViberContent, WhatsappContent};
+use crate::domain::address;
 use crate::domain::sms;
 use crate::violation::FieldCode;
 
@@ -34,6 +35,13 @@ pub enum ViberService {
     Business,
     /// A bot (provider `bot`), to the ids that Viber gives its users there.
     Bot,
+}
+
+impl ViberService {
+    /// Whether a Viber address is one of those that the service sends to.
+    pub fn sends_to(self, address: &str) -> bool {
+        self == Self::Bot || address::is_e164(address)
+    }
 }
 
 /// A part of a content is too long for its channel.

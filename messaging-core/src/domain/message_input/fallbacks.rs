@@ -18,6 +18,11 @@ impl MessageInput {
         check_viber(self, service, violations);
     }
 
+    /// Whether another message is sent should this one not arrive.
+    pub fn has_fallback(&self) -> bool {
+        self.fallback.as_ref().is_some_and(|rest| !rest.is_empty())
+    }
+
     /// The request of a message that follows this one: what the step says, and of this message its contact, variables,
     /// metadata and tags, and the subject of an email. Its `to` is left out where the step names none; whoever sends it
     /// decides.

@@ -1,7 +1,6 @@
 //! The rules of messages of the channels other than email: buttons, media, data, and how long all of it may be.
 
 use super::{MessageInput, is_given};
-use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::channel_content::{Button, ChannelContent, MediaKind, Parts, PushData, TooLong, ViberService};
 use crate::domain::limits::MAX_URL;
@@ -44,7 +43,7 @@ impl MessageInput {
     pub fn check_viber(&self, service: ViberService, violations: &mut Violations) {
         if self.channel == Channel::Viber {
             let to = self.to.as_deref().unwrap_or_default();
-            if service == ViberService::Business && !to.is_empty() && !address::is_e164(to) {
+            if !to.is_empty() && !service.sends_to(to) {
                 violations.add("/to", FieldCode::InvalidFormat, "not an address of viber");
             }
             self.check_length(service, violations);

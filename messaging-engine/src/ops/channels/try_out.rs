@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel_content::{ChannelContent, Parts};
 use messaging_core::domain::consequence::account_state;
 use messaging_core::domain::lane::JobClass;
 use messaging_core::domain::sender;
@@ -14,12 +15,12 @@ use messaging_core::domain::sending_domain::responsible;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::transport::{
-    Content, DeliveryOptions, Email, LastLook, Mailbox, Outcome, Outgoing, PushContent, Reservation, Response, Route,
-    SmsContent, TelegramContent, TelegramText, Transport, TransportError, ViberContent, WhatsappContent,
+    Content, DeliveryOptions, Email, LastLook, Mailbox, Outcome, Outgoing, Reservation, Response, Route, Transport,
+    TransportError,
 };
 use messaging_core::scope::Access;
 use messaging_core::validate::{Setters, Validate};
-use messaging_core::violation::Violations;
+use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
@@ -82,11 +83,13 @@ impl Operation for TestChannel {
         let (ChannelPath { workspace_id, channel }, to) = (call.path, call.body.to);
         cx.app.workspace(workspace_id).await?.ok_or(Error::NotFound)?;
         let provider = cx.app.provider(workspace_id, channel).await?;
-        if !provider.as_ref().is_some_and(|provider| is_user_of_bot(channel, &provider.name, &to)) {
-            let mut violations = Violations::new();
-            address::check_sent(channel, &to, "/to", "is not an address of this channel", &mut violations);
-            violations.into_result()?;
+        let mut violations = Violations::new();
+        let rule = "is not an address of this channel";
+        address::check_sent(channel, &to, "/to", rule, &mut violations);
+        if channel == Channel::Viber && !cx.app.viber_service(workspace_id).await?.sends_to(&to) {
+            violations.add("/to", FieldCode::InvalidFormat, rule);
         }
+        violations.into_result()?;
         let provider = provider.ok_or(Error::Unprocessable(Unprocessable::ChannelNotConfigured))?;
         let transport = cx.app.transport(channel, &provider.name);
         let transport = transport.ok_or(Error::Unprocessable(Unprocessable::ChannelNotConfigured))?;
@@ -116,16 +119,6 @@ impl Operation for TestChannel {
         Ok(attempt(cx, channel, &provider, transport.as_ref(), outgoing).await)
     }
 }
-
-/// Whether this is how a Viber bot names people: contract section 4.1.
-fn is_user_of_bot(channel: Channel, provider: &str, to: &str) -> bool {
-    (channel, provider) == (Channel::Viber, "bot")
-        && to.chars().count() <= MAX_VIBER_ID
-        && !to.chars().any(|letter| letter.is_whitespace() || letter.is_control())
-}
-
-/// Characters of the id of somebody who writes to a Viber bot.
-const MAX_VIBER_ID: usize = 64;
 
 fn not_sent(response: String) -> ChannelTestView {
     ChannelTestView { ok: false, response }
@@ -187,24 +180,11 @@ async fn content(
     id: MessageId,
     to: &str,
 ) -> Result<Content, Error> {
-    let text = TEXT.to_owned();
-    Ok(match channel {
-        Channel::Email => Content::Email(Box::new(email(cx, workspace, id, to).await?)),
-        Channel::Sms => Content::Sms(SmsContent { text }),
-        Channel::Push => {
-            Content::Push(Box::new(PushContent { title: Some(SUBJECT.to_owned()), text, ..PushContent::default() }))
-        }
-        Channel::Telegram => Content::Telegram(Box::new(TelegramContent {
-            text: TelegramText::Plain(text),
-            buttons: Vec::new(),
-            media: None,
-            preview: false,
-        })),
-        Channel::Whatsapp => {
-            Content::Whatsapp(Box::new(WhatsappContent::Text { text, button: None, media: None, preview: false }))
-        }
-        Channel::Viber => Content::Viber(Box::new(ViberContent { text, button: None, image: None })),
-    })
+    let parts = Parts { subject: Some(SUBJECT), text: Some(TEXT), without_preview: true, ..Parts::default() };
+    match ChannelContent::of(channel, parts) {
+        Some(content) => Ok(content.into()),
+        None => Ok(Content::Email(Box::new(email(cx, workspace, id, to).await?))),
+    }
 }
 
 /// An email from the workspace's only verified domain, or the first of them.

@@ -66,11 +66,7 @@ async fn every_answer_has_its_class() {
         (37, content, None, None),
         (38, retry, None, None),
     ] {
-        let answer = bed.send(digits).await;
-        assert_eq!(answer.class, expected, "{digits}: {answer:?}");
-        assert_eq!(answer.asked_wait(), wait.map(Duration::from_secs), "{digits}");
-        let found = answer.of_provider().and_then(|provider| provider.code.clone());
-        assert_eq!(found.as_deref(), code, "{digits}");
+        bed.check_answer(digits, (expected, wait, code)).await;
     }
 }
 
