@@ -326,6 +326,8 @@ async fn a_test_sends_one_message_of_which_nothing_is_kept() {
     assert_eq!(test(json!({"to": "4711"})).await.summary(), "422 /to invalid_format");
     assert_eq!(test(json!({})).await.summary(), "422 /to required");
     let viber = format!("{}/test", channels.path("viber"));
+    let refused = channels.bed.post(&channels.key, &viber, json!({"to": "user-of-a-bot"})).await;
+    assert_eq!(refused.summary(), "422 /to invalid_format", "a business sends to phone numbers");
     assert_eq!(
         channels.bed.post(&channels.key, &viber, json!({"to": to})).await.summary(),
         "422 channel_not_configured"
